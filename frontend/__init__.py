@@ -1,0 +1,1 @@
+"""What a person sees: live frames, websocket consumers and the TypeScript app."""

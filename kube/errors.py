@@ -1,0 +1,74 @@
+"""What can go wrong at the Kubernetes border, and whether trying again can help.
+
+Every error names the request it came from. `permanent` answers the one question callers have: may a
+retry succeed? Status codes follow the Kubernetes API conventions (a `Status` object with a `reason`).
+"""
+
+from __future__ import annotations
+
+
+class KubeError(Exception):
+    """Any failure of a request to the API server."""
+
+    permanent: bool = False
+
+    def __init__(self, message: str, *, status: int = 0, reason: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+
+
+class BadRequestError(KubeError):
+    """400: the server could not understand the request."""
+
+    permanent = True
+
+
+class UnauthorizedError(KubeError):
+    """401 after credentials were reloaded once: the process must end, as KAI's scheduler does."""
+
+    permanent = True
+
+
+class ForbiddenError(KubeError):
+    """403: RBAC or an admission webhook refused."""
+
+    permanent = True
+
+
+class NotFoundError(KubeError):
+    """404: the object, or its whole kind, does not exist."""
+
+    permanent = True
+
+
+class ConflictError(KubeError):
+    """409 with reason Conflict: written from a stale resourceVersion, or the pod is bound already."""
+
+
+class AlreadyExistsError(KubeError):
+    """409 with reason AlreadyExists."""
+
+    permanent = True
+
+
+class GoneError(KubeError):
+    """410: the resourceVersion asked for is no longer in the server's history; list again."""
+
+
+class InvalidError(KubeError):
+    """422: the object violates its schema or a validation rule."""
+
+    permanent = True
+
+
+class TooManyRequestsError(KubeError):
+    """429: slow down; `retry_after_s` says for how long."""
+
+    def __init__(self, message: str, *, retry_after_s: float = 1.0) -> None:
+        super().__init__(message, status=429, reason="TooManyRequests")
+        self.retry_after_s = retry_after_s
+
+
+class ServerError(KubeError):
+    """5xx, or no answer at all (connection refused, reset, timed out)."""

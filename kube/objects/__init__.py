@@ -1,0 +1,1 @@
+"""Typed, frozen views of the Kubernetes objects we read."""

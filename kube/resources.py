@@ -1,0 +1,86 @@
+"""The kinds we read and write, each as one constant that knows its address in the API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """One kind's address: `/api/v1/...` for the core group, `/apis/<group>/<version>/...` otherwise."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str | None = None, name: str | None = None, sub: str = "") -> str:
+        """Return the URL path of the collection, of one object, or of its subresource."""
+        parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
+        if self.namespaced and namespace:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        if name:
+            parts.append(name)
+        if sub:
+            parts.append(sub)
+        return "/" + "/".join(parts)
+
+
+def _core(plural: str, kind: str, *, namespaced: bool = True) -> Resource:
+    return Resource(group="", version="v1", plural=plural, kind=kind, namespaced=namespaced)
+
+
+def _named(group: str, version: str, plural: str, kind: str, *, namespaced: bool = True) -> Resource:
+    return Resource(
+        group=group, version=version, plural=plural, kind=kind, namespaced=namespaced
+    )
+
+
+PODS = _core("pods", "Pod")
+NODES = _core("nodes", "Node", namespaced=False)
+NAMESPACES = _core("namespaces", "Namespace", namespaced=False)
+EVENTS = _core("events", "Event")
+CONFIGMAPS = _core("configmaps", "ConfigMap")
+SECRETS = _core("secrets", "Secret")
+SERVICE_ACCOUNTS = _core("serviceaccounts", "ServiceAccount")
+PVCS = _core("persistentvolumeclaims", "PersistentVolumeClaim")
+PVS = _core("persistentvolumes", "PersistentVolume", namespaced=False)
+
+JOBS = _named("batch", "v1", "jobs", "Job")
+CRONJOBS = _named("batch", "v1", "cronjobs", "CronJob")
+DEPLOYMENTS = _named("apps", "v1", "deployments", "Deployment")
+REPLICASETS = _named("apps", "v1", "replicasets", "ReplicaSet")
+STATEFULSETS = _named("apps", "v1", "statefulsets", "StatefulSet")
+LEASES = _named("coordination.k8s.io", "v1", "leases", "Lease")
+PRIORITY_CLASSES = _named(
+    "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
+)
+STORAGE_CLASSES = _named("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+CSI_DRIVERS = _named("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False)
+CSI_STORAGE_CAPACITIES = _named("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity")
+RESOURCE_CLAIMS = _named("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
+RESOURCE_SLICES = _named(
+    "resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False
+)
+DEVICE_CLASSES = _named("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
+CRDS = _named(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition",
+    namespaced=False,
+)
+
+QUEUES = _named("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False)
+PODGROUPS = _named("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
+BINDREQUESTS = _named("scheduling.run.ai", "v1alpha2", "bindrequests", "BindRequest")
+CONFIGS = _named("kai.scheduler", "v1", "configs", "Config", namespaced=False)
+SHARDS = _named("kai.scheduler", "v1", "schedulingshards", "SchedulingShard", namespaced=False)
+TOPOLOGIES = _named("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
+NODE_RESOURCE_TOPOLOGIES = _named(
+    "topology.node.k8s.io", "v1alpha2", "noderesourcetopologies", "NodeResourceTopology",
+    namespaced=False,
+)

@@ -1,0 +1,1 @@
+"""Demand and quotas: queues, pod groups, the mirror, grouping, admission, live topics."""

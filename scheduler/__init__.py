@@ -1,0 +1,1 @@
+"""Decides which pod runs where: the pure core and the Django app around it."""

@@ -1,0 +1,1 @@
+"""The pure decision core: a snapshot goes in, decisions come out."""

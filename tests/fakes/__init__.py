@@ -1,0 +1,1 @@
+"""In-memory stand-ins for the seams of the system."""
