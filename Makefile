@@ -1,0 +1,71 @@
+# Every target sets up what it needs. `make run` and `make test` are all a fresh machine needs.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
+FRONTEND := $(shell find frontend -path frontend/node_modules -prune -o -path frontend/dist -prune -o -type f -name '*.[tjc]*' -print)
+
+.PHONY: setup dev run test test-unit check bench lint fmt clean lock
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make run    set up and start everything, with a live cluster in it (Ctrl-C ends it)"
+	@echo "make test   set up and run all tests"
+	@echo "make setup check lint fmt bench clean: see README.md"
+
+# -- set-up: stamps make the second call free ------------------------------------------------------
+$(VENV)/run.stamp: requirements/run.txt pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --require-hashes -r requirements/run.txt
+	$(PIP) --no-deps --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: requirements/dev.txt $(VENV)/run.stamp
+	$(PIP) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/frontend.stamp: $(VENV)/run.stamp $(FRONTEND)
+	$(BIN)/python frontend/build.py
+	@touch $@
+
+setup: $(VENV)/run.stamp $(VENV)/frontend.stamp
+
+dev: setup $(VENV)/dev.stamp
+
+# -- the two commands ------------------------------------------------------------------------------
+run: setup
+	@exec $(BIN)/kaiweb up
+
+test: dev
+	@bash tests/prepare.sh
+	$(BIN)/python -m pytest tests -m "not bench" -q --durations=15
+	$(BIN)/python frontend/build.py --test
+
+# -- the inner loop --------------------------------------------------------------------------------
+test-unit: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest tests -q -m "not (integration or e2e or browser or bench)"
+
+check: dev lint
+	$(BIN)/mypy
+	$(BIN)/python frontend/build.py --check
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+fmt: $(VENV)/dev.stamp
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: dev
+	$(BIN)/python -m tests.bench
+
+lock: $(VENV)/dev.stamp
+	$(UV) pyproject.toml -o requirements/run.txt
+	$(UV) --extra dev --extra postgres -c requirements/run.txt pyproject.toml -o requirements/dev.txt
+
+clean:
+	rm -rf .venv .kaiweb .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis frontend/node_modules frontend/dist

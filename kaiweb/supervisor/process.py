@@ -1,0 +1,121 @@
+"""One supervised child: started in its own process group, logged to its own file, dead with its parent."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+PR_SET_PDEATHSIG = 1
+CLEAN_EXITS = (0, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT)
+FIRST_PAUSE_S = 0.2
+LONGEST_PAUSE_S = 10.0
+CALM_AFTER_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """What to start. `wave` orders the start; the stop goes the other way round."""
+
+    name: str
+    command: tuple[str, ...]
+    wave: int
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel to end this child when the supervisor dies, even by kill -9 (Linux only)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class Child:
+    """A running or waiting instance of a `Spec`, restarted with a growing pause."""
+
+    def __init__(self, spec: Spec, logs: Path) -> None:
+        self.spec = spec
+        self.restarts = 0
+        self._log_path = logs / f"{spec.name}.log"
+        self._log: IO[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pause_s = FIRST_PAUSE_S
+        self._started_at = 0.0
+        self._due_at = 0.0
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def exit_code(self) -> int | None:
+        """The code of the last run, or None while it runs or never ran."""
+        return self._process.poll() if self._process else None
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start the program; output is appended to `<logs>/<name>.log`."""
+        if self._log is None:
+            self._log = self._log_path.open("ab")
+        # preexec_fn is safe here: the supervisor has a single thread.
+        self._process = subprocess.Popen(
+            self.spec.command,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            env={**os.environ, **self.spec.env},
+            start_new_session=True,
+            preexec_fn=_die_with_parent,
+        )
+        self._started_at = time.monotonic()
+
+    def tend(self) -> str | None:
+        """Restart the program if it died and its pause is over; return a line to log, or None."""
+        if self.is_running:
+            if time.monotonic() - self._started_at > CALM_AFTER_S:
+                self._pause_s = FIRST_PAUSE_S
+            return None
+        now = time.monotonic()
+        if not self._due_at:
+            self._due_at = now + self._pause_s
+            pause_s, self._pause_s = self._pause_s, min(self._pause_s * 2, LONGEST_PAUSE_S)
+            return f"ended with code {self.exit_code}, starting it again in {pause_s:.1f} s"
+        if now >= self._due_at:
+            self._due_at = 0.0
+            self.restarts += 1
+            self.start()
+            return f"started again as pid {self.pid}"
+        return None
+
+    def ask_to_stop(self) -> None:
+        """Send SIGTERM to the program alone: it stops its own children in its own order."""
+        if self._process is not None and self.is_running:
+            self._process.terminate()
+
+    def wait_or_kill(self, deadline: float) -> bool:
+        """Wait until the monotonic `deadline`, then kill the process group; True if it ended by itself."""
+        if self._process is None:
+            return True
+        try:
+            self._process.wait(max(0.05, deadline - time.monotonic()))
+            ended = True
+        except subprocess.TimeoutExpired:
+            ended = False
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self._process.wait()
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+        return ended

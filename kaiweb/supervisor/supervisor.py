@@ -1,0 +1,93 @@
+"""Keep a set of processes alive until told to stop, then stop all of them, last started first."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+
+from kaiweb.supervisor.process import Child, Spec
+
+POLL_S = 0.1
+STOP_S = 8.0
+
+
+class Supervisor:
+    """Starts `specs` wave by wave, restarts what dies, and writes `<home>/processes.json` (name -> pid)."""
+
+    def __init__(self, specs: Sequence[Spec], *, home: Path, say: Callable[[str], None]) -> None:
+        logs = home / "logs"
+        logs.mkdir(parents=True, exist_ok=True)
+        self._children = [Child(spec, logs) for spec in sorted(specs, key=lambda s: s.wave)]
+        self._pids_file = home / "processes.json"
+        self._say = say
+        self._stopping = False
+
+    def handle_signals(self) -> None:
+        """Make Ctrl-C and SIGTERM end `run` in an orderly way."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._stopping = True
+
+    def start_wave(self, wave: int) -> None:
+        """Start the processes of one wave without waiting for them."""
+        for child in self._children:
+            if child.spec.wave == wave and not child.is_running:
+                child.start()
+        self._write_pids()
+
+    def wait_for(self, ready: Callable[[], bool], *, what: str, timeout_s: float) -> bool:
+        """Poll `ready` while tending the children that run; False when told to stop meanwhile.
+
+        Raises
+        ------
+        TimeoutError : `what` was not ready after `timeout_s`
+        """
+        deadline = time.monotonic() + timeout_s
+        while not self._stopping:
+            if ready():
+                return True
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{what} was not ready within {timeout_s:.0f} s; see the logs")
+            self._tend()
+            time.sleep(POLL_S)
+        return False
+
+    def run(self) -> None:
+        """Tend the children until a signal comes."""
+        while not self._stopping:
+            self._tend()
+            time.sleep(POLL_S)
+
+    def stop(self) -> None:
+        """Stop all children, wave by wave from the last; kill what does not end in time."""
+        for wave in sorted({child.spec.wave for child in self._children}, reverse=True):
+            group = [child for child in self._children if child.spec.wave == wave]
+            for child in group:
+                child.ask_to_stop()
+            deadline = time.monotonic() + STOP_S
+            for child in group:
+                if not child.wait_or_kill(deadline):
+                    self._say(f"{child.spec.name} did not stop within {STOP_S:.0f} s and was killed")
+        self._pids_file.unlink(missing_ok=True)
+
+    def _tend(self) -> None:
+        for child in self._children:
+            if child.pid is None:
+                continue  # its wave has not come yet
+            line = child.tend()
+            if line:
+                self._say(f"{child.spec.name} {line}")
+                self._write_pids()
+
+    def _write_pids(self) -> None:
+        pids = {child.spec.name: child.pid for child in self._children if child.is_running}
+        scratch = self._pids_file.with_suffix(".tmp")
+        scratch.write_text(json.dumps({"supervisor": os.getpid(), **pids}, indent=1))
+        scratch.replace(self._pids_file)
