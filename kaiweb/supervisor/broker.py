@@ -29,10 +29,16 @@ def broker_command(*, port: int, home: Path) -> list[str]:
     """
     return [
         broker_binary(),
-        "--port", str(port),
-        "--bind", "127.0.0.1",
-        "--save", "",
-        "--appendonly", "no",
-        "--dir", str(home),
-        "--loglevel", "warning",
+        "--port",
+        str(port),
+        "--bind",
+        "127.0.0.1",
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+        "--dir",
+        str(home),
+        "--loglevel",
+        "warning",
     ]

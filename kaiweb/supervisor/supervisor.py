@@ -74,7 +74,9 @@ class Supervisor:
             deadline = time.monotonic() + STOP_S
             for child in group:
                 if not child.wait_or_kill(deadline):
-                    self._say(f"{child.spec.name} did not stop within {STOP_S:.0f} s and was killed")
+                    self._say(
+                        f"{child.spec.name} did not stop within {STOP_S:.0f} s and was killed"
+                    )
         self._pids_file.unlink(missing_ok=True)
 
     def _tend(self) -> None:

@@ -1,0 +1,118 @@
+"""`kaiweb up`: start a whole installation, say how to reach it, and keep it alive until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from kaiweb.supervisor import ports
+from kaiweb.supervisor.layout import EMBEDDED_PORTS, Installation, read_installation, specs
+from kaiweb.supervisor.supervisor import Supervisor
+
+LAST_WAVE = 2
+START_S = 60.0
+
+
+class Command(BaseCommand):
+    """Start, watch and stop the processes."""
+
+    help = "Start everything on embedded defaults and print the URL (Ctrl-C ends it all)."
+
+    def handle(self, *_args: Any, **_options: Any) -> None:
+        """Start wave by wave; every wave needs the one before it."""
+        started = time.monotonic()
+        home = Path(settings.KAIWEB_HOME)
+        home.mkdir(parents=True, exist_ok=True)
+        plan = read_installation(home, ports.remembered(home, EMBEDDED_PORTS))
+        if not ports.is_free(plan.web_port):
+            raise CommandError(
+                f"port {plan.web_port} is taken; choose another with KAIWEB_PORT, or stop what uses it"
+            )
+        supervisor = Supervisor(specs(plan), home=home, say=self._say)
+        supervisor.handle_signals()
+        try:
+            supervisor.start_wave(0)
+            if not supervisor.wait_for(
+                lambda: _answers_all(plan), what="broker and cluster", timeout_s=START_S
+            ):
+                return
+            self._bootstrap(plan)
+            for wave in range(1, LAST_WAVE + 1):
+                supervisor.start_wave(wave)
+            if not supervisor.wait_for(
+                lambda: _is_web_up(plan), what="the web process", timeout_s=START_S
+            ):
+                return
+            self._welcome(plan, time.monotonic() - started)
+            supervisor.run()
+        except TimeoutError as error:
+            raise CommandError(f"{error} in {home / 'logs'}") from error
+        finally:
+            self._say("stopping")
+            supervisor.stop()
+            self._say("everything is stopped")
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(f"kaiweb: {line}")
+        self.stdout.flush()
+
+    def _bootstrap(self, plan: Installation) -> None:
+        done = subprocess.run(
+            [sys.executable, "-m", "kaiweb", "bootstrap"],
+            env={**os.environ, **plan.environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise CommandError(f"bootstrap failed:\n{done.stdout}{done.stderr}")
+
+    def _welcome(self, plan: Installation, seconds: float) -> None:
+        password = plan.home / "admin-password"
+        login = f"admin / {password.read_text().strip()}" if password.exists() else "as configured"
+        self.stdout.write(
+            f"\n  kaiweb is up after {seconds:.1f} s\n"
+            f"  URL    http://127.0.0.1:{plan.web_port}/\n"
+            f"  login  {login}\n"
+            f"  export KUBECONFIG={plan.kubeconfig}\n"
+            f"  logs   {plan.home / 'logs'}    Ctrl-C ends everything\n"
+        )
+        self.stdout.flush()
+
+
+def _answers_all(plan: Installation) -> bool:
+    wanted = []
+    if plan.has_own_broker:
+        wanted.append(plan.ports["broker"])
+    if plan.has_sandbox:
+        if not plan.kubeconfig.exists():
+            return False
+        wanted.append(plan.ports["cluster"])
+    return all(_accepts(port) for port in wanted)
+
+
+def _accepts(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=0.5):
+            return True
+    except OSError:
+        return False
+
+
+def _is_web_up(plan: Installation) -> bool:
+    try:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{plan.web_port}/healthz", timeout=1
+        ) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False

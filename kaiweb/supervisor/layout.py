@@ -1,0 +1,115 @@
+"""Which processes make up a kaiweb installation, and in which order they start.
+
+    wave 0   broker, embedded cluster (API server)
+    wave 1   web, mirror, controllers, simulated nodes and workloads
+    wave 2   workers and the beat, which need the tables and the cluster's kinds
+
+Between wave 0 and 1 `kaiweb bootstrap` migrates the database and applies the custom resource definitions.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kaiweb.supervisor.broker import broker_command
+from kaiweb.supervisor.process import Spec
+
+EMBEDDED_PORTS = ("broker", "cluster", "webhooks")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What the environment asks for."""
+
+    home: Path
+    web_port: int
+    ports: Mapping[str, int]
+    redis_url: str
+    kubeconfig: Path
+    has_own_broker: bool
+    has_sandbox: bool
+    has_simulators: bool
+    has_demo_stream: bool
+    shards: tuple[str, ...]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that every process of this installation gets."""
+        return {
+            "KAIWEB_HOME": str(self.home),
+            "KAIWEB_PORT": str(self.web_port),
+            "KAIWEB_WEBHOOK_PORT": str(self.ports["webhooks"]),
+            "REDIS_URL": self.redis_url,
+            "KUBECONFIG": str(self.kubeconfig),
+            "PYTHONUNBUFFERED": "1",
+            # Ten processes share two cores: BLAS threads would only get in each other's way.
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+        }
+
+
+def read_installation(home: Path, ports: Mapping[str, int]) -> Installation:
+    """Read the choices from the environment; see README for the variables."""
+    redis_url = os.environ.get("REDIS_URL", "")
+    external = os.environ.get("KAIWEB_KUBECONFIG", "")
+    return Installation(
+        home=home,
+        web_port=int(os.environ.get("KAIWEB_PORT", "8000")),
+        ports=ports,
+        redis_url=redis_url or f"redis://127.0.0.1:{ports['broker']}/0",
+        kubeconfig=Path(external) if external else home / "kubeconfig",
+        has_own_broker=not redis_url,
+        has_sandbox=not external,
+        has_simulators=not external or os.environ.get("KAIWEB_SIMULATE", "0") == "1",
+        has_demo_stream=os.environ.get("DEMO", "1") != "0",
+        shards=tuple(os.environ.get("KAIWEB_SHARDS", "default").split(",")),
+    )
+
+
+def specs(plan: Installation) -> list[Spec]:
+    """Return the processes of the installation."""
+    env = plan.environment
+    listed: list[Spec] = []
+
+    def add(name: str, wave: int, *command: str) -> None:
+        listed.append(Spec(name=name, wave=wave, command=command, env=env))
+
+    def add_worker(name: str, queue: str) -> None:
+        add(
+            name, 2, sys.executable, "-m", "celery", "-A", "kaiweb", "worker",
+            "-Q", queue, "-n", f"{name}@%h", "-P", "solo", "-l", "INFO",
+            "--without-gossip", "--without-mingle",
+        )  # fmt: skip
+
+    if plan.has_own_broker:
+        add("broker", 0, *broker_command(port=plan.ports["broker"], home=plan.home))
+    if plan.has_sandbox:
+        add(
+            "cluster", 0, sys.executable, "-m", "sandbox.apiserver",
+            "--home", str(plan.home), "--port", str(plan.ports["cluster"]),
+        )  # fmt: skip
+    for name, command in (
+        ("web", "serve"),
+        ("mirror", "mirror_cluster"),
+        ("controllers", "run_controllers"),
+    ):
+        add(name, 1, sys.executable, "-m", "kaiweb", command)
+    if plan.has_simulators:
+        stream = () if plan.has_demo_stream else ("--no-stream",)
+        add(
+            "simulators", 1, sys.executable, "-m", "sandbox.simulate",
+            "--kubeconfig", str(plan.kubeconfig), *stream,
+        )  # fmt: skip
+    for shard in plan.shards:
+        add_worker(f"scheduling-{shard}", f"shard.{shard}")
+    add_worker("binding", "binding")
+    add_worker("worker", "default")
+    add(
+        "beat", 2, sys.executable, "-m", "celery", "-A", "kaiweb", "beat", "-l", "INFO",
+        "-s", str(plan.home / "celerybeat-schedule"), "--pidfile", "",
+    )  # fmt: skip
+    return listed

@@ -1,0 +1,1 @@
+"""The whole road, with real processes: sandbox, broker, workers, web."""
