@@ -80,7 +80,12 @@ def kubectl_path() -> str:
 
 
 def wait_until(
-    holds: Any, *, what: str, timeout_s: float = 30.0, every_s: float = 0.1, stack: Stack | None = None
+    holds: Any,
+    *,
+    what: str,
+    timeout_s: float = 30.0,
+    every_s: float = 0.1,
+    stack: Stack | None = None,
 ) -> Any:
     """Poll `holds` until it returns something true and return that; else fail naming `what`."""
     deadline = time.monotonic() + timeout_s
