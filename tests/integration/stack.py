@@ -63,7 +63,7 @@ class Stack:
     def objects(self, *arguments: str) -> list[dict[str, Any]]:
         """Return the items of `kubectl get ... -o json`."""
         body: dict[str, Any] = json.loads(self.kubectl("get", *arguments, "-o", "json"))
-        items: list[dict[str, Any]] = body["items"] if "items" in body else [body]
+        items: list[dict[str, Any]] = body.get("items", [body])
         return items
 
     def logs(self) -> str:
