@@ -1,0 +1,1 @@
+"""Fair share as pure functions: division, gates, reclaim rules, queue order, usage decay."""

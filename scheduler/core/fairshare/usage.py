@@ -1,0 +1,66 @@
+"""Past use of queues as a share of what the cluster could give, faded by age.
+
+The time-based term of the division wants to know how much of the cluster each queue has had
+lately. Given samples of allocation and capacity inside a window this is one weighted ratio; a
+half-life lets old samples count less, in the numerator and the denominator alike, so that a
+queue holding the whole cluster all the time has a usage of exactly 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.core.fairshare.division import Floats
+
+
+def decayed_usage(
+    times_s: Floats,
+    allocated: Floats,
+    capacity: Floats,
+    *,
+    since_s: float,
+    now_s: float,
+    half_life_s: float | None,
+) -> Floats:
+    """Weigh samples of a window into one usage per resource and queue.
+
+    Parameters
+    ----------
+    times_s : shape (samples,); when each sample was taken
+    allocated : shape (samples, resources, queues); what queues held
+    capacity : shape (samples, resources); what the cluster had
+    since_s, now_s : the window; samples outside (since_s, now_s] do not count
+    half_life_s : age at which a sample counts half; None or <= 0 for no fading
+
+    Returns
+    -------
+    shape (resources, queues); 0 where the cluster had nothing of a resource
+
+    Raises
+    ------
+    ValueError : a window that ends before it begins
+    """
+    if now_s < since_s:
+        raise ValueError(f"window ends at {now_s}, before it begins at {since_s}")
+    inside = (times_s > since_s) & (times_s <= now_s)
+    weight = np.ones(int(inside.sum()))
+    if half_life_s is not None and half_life_s > 0:
+        weight = np.exp2((times_s[inside] - now_s) / half_life_s)
+    used: Floats = np.tensordot(weight, allocated[inside], axes=1)
+    could: Floats = np.tensordot(weight, capacity[inside], axes=1)[:, None]
+    return np.divide(used, could, out=np.zeros_like(used), where=could > 0)
+
+
+def tumbling_start(anchor_s: float, window_s: float, now_s: float) -> float:
+    """Return the latest reset before now; an anchor in the future means "reset now".
+
+    Raises
+    ------
+    ValueError : a window that is not positive
+    """
+    if window_s <= 0:
+        raise ValueError(f"a tumbling window must be longer than 0 s, got {window_s}")
+    if anchor_s >= now_s:
+        return now_s
+    resets = np.ceil((now_s - anchor_s) / window_s) - 1
+    return float(anchor_s + resets * window_s)
