@@ -1,0 +1,1 @@
+"""What a cycle does, in order; `table.py` lists the actions."""

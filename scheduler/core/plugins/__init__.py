@@ -1,0 +1,1 @@
+"""The rules of the scheduler, one file each;  lists them."""

@@ -1,0 +1,1 @@
+"""One cycle's mutable world: hooks, order, statement, reasons."""
