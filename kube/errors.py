@@ -72,3 +72,28 @@ class TooManyRequestsError(KubeError):
 
 class ServerError(KubeError):
     """5xx, or no answer at all (connection refused, reset, timed out)."""
+
+
+_BY_STATUS: dict[int, type[KubeError]] = {
+    400: BadRequestError,
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    405: BadRequestError,
+    406: BadRequestError,
+    410: GoneError,
+    415: BadRequestError,
+    422: InvalidError,
+}
+
+
+def error_of(status: int, reason: str, message: str, *, retry_after_s: float = 0.0) -> KubeError:
+    """Return the error that stands for an API server's refusal."""
+    if status == 409 and reason == "AlreadyExists":
+        return AlreadyExistsError(message, status=status, reason=reason)
+    if status == 409:
+        return ConflictError(message, status=status, reason=reason)
+    if status == 429:
+        return TooManyRequestsError(message, retry_after_s=retry_after_s or 1.0)
+    kind = _BY_STATUS.get(status, ServerError if status >= 500 else KubeError)
+    return kind(message, status=status, reason=reason)

@@ -113,6 +113,14 @@ class Gateway(Protocol):
         uid: str = "",
     ) -> None: ...
 
-    def bind(self, namespace: str, pod: str, *, pod_uid: str, node: str) -> None:
-        """POST the pod's binding subresource."""
+    def bind(
+        self,
+        namespace: str,
+        pod: str,
+        *,
+        pod_uid: str,
+        node: str,
+        annotations: Body | None = None,
+    ) -> None:
+        """POST the pod's binding subresource; the API server copies the annotations onto the pod."""
         ...

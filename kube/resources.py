@@ -36,10 +36,10 @@ def _core(plural: str, kind: str, *, namespaced: bool = True) -> Resource:
     return Resource(group="", version="v1", plural=plural, kind=kind, namespaced=namespaced)
 
 
-def _named(group: str, version: str, plural: str, kind: str, *, namespaced: bool = True) -> Resource:
-    return Resource(
-        group=group, version=version, plural=plural, kind=kind, namespaced=namespaced
-    )
+def _named(
+    group: str, version: str, plural: str, kind: str, *, namespaced: bool = True
+) -> Resource:
+    return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=namespaced)
 
 
 PODS = _core("pods", "Pod")
@@ -63,14 +63,19 @@ PRIORITY_CLASSES = _named(
 )
 STORAGE_CLASSES = _named("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
 CSI_DRIVERS = _named("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False)
-CSI_STORAGE_CAPACITIES = _named("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity")
+CSI_STORAGE_CAPACITIES = _named(
+    "storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"
+)
 RESOURCE_CLAIMS = _named("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
 RESOURCE_SLICES = _named(
     "resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False
 )
 DEVICE_CLASSES = _named("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
 CRDS = _named(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition",
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
     namespaced=False,
 )
 
@@ -81,6 +86,9 @@ CONFIGS = _named("kai.scheduler", "v1", "configs", "Config", namespaced=False)
 SHARDS = _named("kai.scheduler", "v1", "schedulingshards", "SchedulingShard", namespaced=False)
 TOPOLOGIES = _named("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
 NODE_RESOURCE_TOPOLOGIES = _named(
-    "topology.node.k8s.io", "v1alpha2", "noderesourcetopologies", "NodeResourceTopology",
+    "topology.node.k8s.io",
+    "v1alpha2",
+    "noderesourcetopologies",
+    "NodeResourceTopology",
     namespaced=False,
 )

@@ -1,0 +1,354 @@
+"""The Gateway over HTTP, and the only file that imports `kubernetes`.
+
+From that package come the configuration (kubeconfig or service account), the authentication with its
+token refresh, and the TLS connection pool. Its models are left alone: requests carry raw bytes over
+the pool and answers are decoded by msgspec, about twenty times cheaper per pod. The import costs two
+thirds of a second, so it waits for the first connection.
+
+A 401 reloads the credentials once (a rotated token, a new certificate); a second one is final.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from kube.errors import KubeError, ServerError, UnauthorizedError, error_of
+from kube.gateway import Body, EventType, Listing, PatchType, WatchEvent
+from kube.objects.meta import KubeList, ListMeta, Status, WatchLine, convert, decode
+from kube.resources import PODS, Resource
+
+T = TypeVar("T")
+
+CONNECT_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 60.0
+WATCH_SLACK_S = 15.0
+_JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Which API server to talk to.
+
+    `kubeconfig` None means the service account inside a cluster, or KUBECONFIG outside of one.
+    """
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    pool_size: int = 32
+    user_agent: str = "kaiweb"
+
+
+def connect(target: Target | None = None) -> HttpGateway:
+    """Return a gateway to the target; reads the configuration, sends nothing yet.
+
+    Raises
+    ------
+    kube.errors.ServerError : no usable configuration was found
+    """
+    return HttpGateway(target or Target())
+
+
+@dataclass(slots=True)
+class _Link:
+    """One set of credentials and the connection pool that uses them."""
+
+    api: Any
+    pool: Any
+    prefix: str
+    user_agent: str
+    generation: int
+
+    def headers(self, content_type: str) -> dict[str, str]:
+        headers = {"Accept": _JSON, "User-Agent": self.user_agent}
+        if content_type:
+            headers["Content-Type"] = content_type
+        self.api.update_params_for_auth(headers, [], ["BearerToken"], None, None, None)
+        return headers
+
+
+@dataclass(slots=True)
+class HttpGateway:
+    """`kube.gateway.Gateway` over one connection pool; safe to share between threads."""
+
+    target: Target
+    _link: _Link | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, resource: Resource, name: str, *, as_type: type[T], namespace: str = "") -> T:
+        return decode(self._send("GET", resource.path(namespace, name)), as_type)
+
+    def list(
+        self,
+        resource: Resource,
+        *,
+        as_type: type[T],
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Listing[T]:
+        query = _query(labelSelector=label_selector, fieldSelector=field_selector)
+        raw = self._send("GET", resource.path(namespace) + query)
+        answer: KubeList[T] = decode(raw, KubeList[as_type])  # type: ignore[valid-type]
+        return Listing(items=answer.items, resource_version=answer.metadata.resource_version)
+
+    def watch(
+        self,
+        resource: Resource,
+        *,
+        as_type: type[T],
+        resource_version: str,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        timeout_s: int = 300,
+    ) -> Iterator[WatchEvent[T]]:
+        query = _query(
+            watch="1",
+            allowWatchBookmarks="true",
+            resourceVersion=resource_version,
+            timeoutSeconds=str(timeout_s),
+            labelSelector=label_selector,
+            fieldSelector=field_selector,
+        )
+        path = resource.path(namespace) + query
+        response = self._open("GET", path, None, "", read_timeout_s=timeout_s + WATCH_SLACK_S)
+        try:
+            for line in _lines(response):
+                yield _event(line, as_type)
+        except HTTPError as error:
+            raise ServerError(f"watch {path}: {error}") from error
+        finally:
+            response.close()
+
+    def create(
+        self, resource: Resource, body: Body, *, namespace: str = "", dry_run: bool = False
+    ) -> dict[str, Any]:
+        query = _query(dryRun="All" if dry_run else "")
+        return self._write("POST", resource.path(namespace) + query, body)
+
+    def replace(
+        self, resource: Resource, name: str, body: Body, *, namespace: str = "", sub: str = ""
+    ) -> dict[str, Any]:
+        return self._write("PUT", resource.path(namespace, name, sub), body)
+
+    def patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Body | Sequence[Body],
+        *,
+        namespace: str = "",
+        sub: str = "",
+        patch_type: PatchType = PatchType.MERGE,
+        field_manager: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        query = _query(
+            fieldManager=field_manager,
+            force="true" if force else "",
+            dryRun="All" if dry_run else "",
+        )
+        path = resource.path(namespace, name, sub) + query
+        return self._write("PATCH", path, body, content_type=patch_type.value)
+
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str = "",
+        grace_period_s: int | None = None,
+        resource_version: str = "",
+        uid: str = "",
+    ) -> None:
+        options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        if grace_period_s is not None:
+            options["gracePeriodSeconds"] = grace_period_s
+        preconditions = {"resourceVersion": resource_version, "uid": uid}
+        wanted = {key: value for key, value in preconditions.items() if value}
+        if wanted:
+            options["preconditions"] = wanted
+        self._send("DELETE", resource.path(namespace, name), options)
+
+    def bind(
+        self,
+        namespace: str,
+        pod: str,
+        *,
+        pod_uid: str,
+        node: str,
+        annotations: Body | None = None,
+    ) -> None:
+        metadata: dict[str, Any] = {"name": pod, "namespace": namespace, "uid": pod_uid}
+        if annotations:
+            metadata["annotations"] = dict(annotations)
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": metadata,
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        self._send("POST", PODS.path(namespace, pod, "binding"), body)
+
+    def _write(
+        self, method: str, path: str, body: Any, *, content_type: str = _JSON
+    ) -> dict[str, Any]:
+        answer: dict[str, Any] = msgspec.json.decode(self._send(method, path, body, content_type))
+        return answer
+
+    def _send(self, method: str, path: str, body: Any = None, content_type: str = _JSON) -> bytes:
+        response = self._open(method, path, body, content_type if body is not None else "")
+        data: bytes = response.data
+        return data
+
+    def _open(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        content_type: str,
+        *,
+        read_timeout_s: float | None = None,
+    ) -> Any:
+        """Send one request; the answer is read already unless a read timeout asks for a stream."""
+        encoded = None if body is None else msgspec.json.encode(body)
+        link = self._connected()
+        for attempt in (1, 2):
+            response = _exchange(link, method, path, encoded, content_type, read_timeout_s)
+            if response.status < 400:
+                return response
+            if response.status != 401 or attempt == 2:
+                break
+            response.drain_conn()
+            link = self._reloaded(link.generation)
+        raise _refusal(response, method, path)
+
+    def _connected(self) -> _Link:
+        link = self._link
+        return link if link is not None else self._reloaded(0)
+
+    def _reloaded(self, stale_generation: int) -> _Link:
+        """Read the credentials again, unless another thread just did."""
+        with self._lock:
+            if self._link is None or self._link.generation == stale_generation:
+                self._link = _load(self.target, stale_generation + 1)
+            return self._link
+
+
+def _load(target: Target, generation: int) -> _Link:
+    from kubernetes import client
+    from kubernetes import config as untyped_config
+    from kubernetes.config.config_exception import ConfigException
+
+    config: Any = untyped_config
+
+    configuration = client.Configuration()
+    configuration.connection_pool_maxsize = target.pool_size
+    configuration.retries = False
+    try:
+        if target.kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+            config.load_incluster_config(client_configuration=configuration)
+        else:
+            path = str(target.kubeconfig) if target.kubeconfig else None
+            config.load_kube_config(
+                config_file=path, context=target.context, client_configuration=configuration
+            )
+    except (ConfigException, OSError) as error:
+        raise ServerError(
+            f"no usable cluster configuration ({target.kubeconfig}): {error}"
+        ) from error
+    api = client.ApiClient(configuration)
+    pool = api.rest_client.pool_manager.connection_from_url(configuration.host)
+    prefix = urlsplit(configuration.host).path.rstrip("/")
+    return _Link(
+        api=api, pool=pool, prefix=prefix, user_agent=target.user_agent, generation=generation
+    )
+
+
+def _exchange(
+    link: _Link,
+    method: str,
+    path: str,
+    body: bytes | None,
+    content_type: str,
+    read_timeout_s: float | None,
+) -> Any:
+    timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=read_timeout_s or READ_TIMEOUT_S)
+    headers = link.headers(content_type)
+    # A kept connection may have been closed by the server meanwhile; reading again does no harm.
+    attempts = 2 if method == "GET" else 1
+    for attempt in range(1, attempts + 1):
+        try:
+            return link.pool.urlopen(
+                method,
+                link.prefix + path,
+                body=body,
+                headers=headers,
+                retries=False,
+                redirect=False,
+                timeout=timeout,
+                preload_content=read_timeout_s is None,
+            )
+        except HTTPError as error:
+            if attempt == attempts:
+                raise ServerError(f"{method} {path}: no answer: {error}") from error
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _refusal(response: Any, method: str, path: str) -> KubeError:
+    data = response.data
+    response.close()
+    try:
+        status = decode(data, Status)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        status = Status(message=data[:300].decode(errors="replace"))
+    message = f"{method} {path}: {response.status} {status.message}"
+    if response.status == 401:
+        return UnauthorizedError(message, status=401, reason=status.reason)
+    wait = status.details.retry_after_seconds if status.details else 0
+    return error_of(response.status, status.reason, message, retry_after_s=wait)
+
+
+def _lines(response: Any) -> Iterator[bytes]:
+    """Split the stream as bytes arrive; `read1` does not wait for a full chunk."""
+    rest = b""
+    while True:
+        data = response.read1(65536)
+        if not data:
+            return
+        *lines, rest = (rest + data).split(b"\n")
+        yield from (line for line in lines if line)
+
+
+def _event(line: bytes, as_type: type[T]) -> WatchEvent[T]:
+    envelope = decode(line, WatchLine)
+    if envelope.type == "ERROR":
+        status = decode(envelope.object, Status)
+        raise error_of(status.code, status.reason, f"watch: {status.message}")
+    value = decode(envelope.object, as_type)
+    return WatchEvent(
+        type=EventType(envelope.type), object=value, resource_version=_version_of(value)
+    )
+
+
+def _version_of(value: Any) -> str:
+    if isinstance(value, dict):
+        return convert(value.get("metadata", {}), ListMeta).resource_version
+    version: str = value.metadata.resource_version
+    return version
+
+
+def _query(**parameters: str) -> str:
+    wanted = {key: value for key, value in parameters.items() if value}
+    return f"?{urlencode(wanted)}" if wanted else ""

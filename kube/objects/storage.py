@@ -1,0 +1,63 @@
+# ruff: noqa: RUF012 - msgspec gives every struct its own copy of an empty default
+"""Volumes as far as binding and storage capacity need them."""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from kube.objects.cluster import ObjectReference
+from kube.objects.meta import KubeObject, KubeStruct, LabelSelector
+from kube.objects.pod import NodeSelector, Quantity, ResourceRequirements
+
+
+class PvcSpec(KubeStruct, frozen=True, kw_only=True):
+    storage_class_name: str = ""
+    volume_name: str = ""
+    volume_mode: str = "Filesystem"
+    access_modes: tuple[str, ...] = ()
+    resources: ResourceRequirements = ResourceRequirements()
+    selector: LabelSelector | None = None
+
+
+class PhaseStatus(KubeStruct, frozen=True, kw_only=True):
+    phase: str = ""
+
+
+class PersistentVolumeClaim(KubeObject, frozen=True, kw_only=True):
+    spec: PvcSpec = PvcSpec()
+    status: PhaseStatus = PhaseStatus()
+
+
+class VolumeNodeAffinity(KubeStruct, frozen=True, kw_only=True):
+    required: NodeSelector | None = None
+
+
+class PvSpec(KubeStruct, frozen=True, kw_only=True):
+    capacity: dict[str, Quantity] = {}
+    storage_class_name: str = ""
+    volume_mode: str = "Filesystem"
+    access_modes: tuple[str, ...] = ()
+    claim_ref: ObjectReference | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+
+
+class PersistentVolume(KubeObject, frozen=True, kw_only=True):
+    spec: PvSpec = PvSpec()
+    status: PhaseStatus = PhaseStatus()
+
+
+class StorageClass(KubeObject, frozen=True, kw_only=True):
+    provisioner: str = ""
+    volume_binding_mode: str = "Immediate"
+    parameters: dict[str, str] = {}
+
+
+class CSIDriver(KubeObject, frozen=True, kw_only=True):
+    pass
+
+
+class CSIStorageCapacity(KubeObject, frozen=True, kw_only=True):
+    storage_class_name: str = ""
+    capacity: Quantity = "0"
+    maximum_volume_size: Quantity = "0"
+    node_topology: LabelSelector | None = field(name="nodeTopology", default=None)

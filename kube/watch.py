@@ -1,0 +1,142 @@
+"""Keep a sink in step with one kind: list, watch from there, resume, list again when told to.
+
+`Reflector.run` is the endless loop and knows nothing but "once more, after a pause"; `pass_once` is
+one list-and-watch whose errors and stream a test can play. A stream that ends normally is resumed at
+the last version seen (bookmarks move it on while nothing happens); 410 Gone asks for a new list.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any, Generic, Protocol, TypeVar
+
+from kube.errors import GoneError, KubeError, NotFoundError, UnauthorizedError
+from kube.gateway import Gateway, Listing, WatchEvent
+from kube.resources import Resource
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+ABSENT_KIND_PAUSE_S = 30.0
+
+
+class Sink(Protocol):
+    """Who wants to know; `kube.store.Store` is one, the mirror another."""
+
+    def replace(self, resource: Resource, listing: Listing[Any]) -> None: ...
+
+    def apply(self, resource: Resource, event: WatchEvent[Any]) -> None: ...
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Pauses that double up to a bound, each shortened by a random part so that clients spread."""
+
+    first_s: float = 0.2
+    most_s: float = 15.0
+    spread: Callable[[], float] = random.random
+    failures: int = 0
+
+    def pause_s(self) -> float:
+        """Return the next pause, longer than the one before on average."""
+        pause = min(self.most_s, self.first_s * 2.0**self.failures)
+        self.failures = min(self.failures + 1, 16)
+        return pause * (0.5 + 0.5 * self.spread())
+
+    def reset(self) -> None:
+        self.failures = 0
+
+
+@dataclass(slots=True)
+class Reflector(Generic[T]):
+    """Feeds one kind into a sink.
+
+    Parameters
+    ----------
+    is_optional : the kind may not exist in this cluster; then it counts as empty
+    """
+
+    gateway: Gateway
+    resource: Resource
+    as_type: type[T]
+    sink: Sink
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+    is_optional: bool = False
+    timeout_s: int = 300
+    backoff: Backoff = field(default_factory=Backoff)
+    resource_version: str = ""
+
+    def run(self, stop: Event, *, on_fatal: Callable[[KubeError], None]) -> None:
+        """Follow the kind until `stop` is set; `on_fatal` hears of refused credentials."""
+        while not stop.is_set():
+            try:
+                pause_s = self.pass_once(stop)
+            except UnauthorizedError as error:
+                on_fatal(error)
+                return
+            stop.wait(pause_s)
+
+    def pass_once(self, stop: Event) -> float:
+        """List if needed, then watch until the stream ends; return the pause before the next pass."""
+        try:
+            if not self.resource_version:
+                self._list()
+            self._watch(stop)
+        except GoneError:
+            self.resource_version = ""
+            return self.backoff.pause_s()
+        except NotFoundError as error:
+            self.resource_version = ""
+            return self._absent(error)
+        except UnauthorizedError:
+            raise
+        except KubeError as error:
+            pause_s = self.backoff.pause_s()
+            log.warning("watch of %s: %s; again in %.1f s", self.resource.plural, error, pause_s)
+            return pause_s
+        self.backoff.reset()
+        return 0.0
+
+    def _list(self) -> None:
+        listing = self.gateway.list(
+            self.resource,
+            as_type=self.as_type,
+            namespace=self.namespace,
+            label_selector=self.label_selector,
+            field_selector=self.field_selector,
+        )
+        self.sink.replace(self.resource, listing)
+        self.resource_version = listing.resource_version
+
+    def _watch(self, stop: Event) -> None:
+        stream = self.gateway.watch(
+            self.resource,
+            as_type=self.as_type,
+            resource_version=self.resource_version,
+            namespace=self.namespace,
+            label_selector=self.label_selector,
+            field_selector=self.field_selector,
+            timeout_s=self.timeout_s,
+        )
+        for event in stream:
+            self.sink.apply(self.resource, event)
+            self.resource_version = event.resource_version or self.resource_version
+            self.backoff.reset()
+            if stop.is_set():
+                return
+
+    def _absent(self, error: NotFoundError) -> float:
+        if not self.is_optional:
+            pause_s = self.backoff.pause_s()
+            log.warning(
+                "%s is not served: %s; again in %.1f s", self.resource.plural, error, pause_s
+            )
+            return pause_s
+        self.sink.replace(self.resource, Listing(items=(), resource_version=""))
+        return ABSENT_KIND_PAUSE_S

@@ -1,0 +1,395 @@
+"""An API server in a dictionary: what `kube.gateway.Gateway` promises, without a network.
+
+It keeps resourceVersions, an event log for watches, conflicts, the patch types we send, the binding
+subresource and owner-reference garbage collection. `tests.kube.contract` holds it to what the real
+client does against a real server. A watch gives what has happened and then ends, as a server may;
+`follow_s` makes it wait for more (for tests with threads).
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import jsonpatch
+from kube.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    GoneError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+)
+from kube.gateway import Body, EventType, Listing, PatchType, WatchEvent
+from kube.objects.meta import convert
+from kube.resources import PODS, Resource
+
+_MERGE_KEYS = {"conditions": "type", "containers": "name", "env": "name", "ownerReferences": "uid"}
+
+
+@dataclass(slots=True)
+class FakeGateway:
+    """In-memory gateway. `calls` lists (verb, plural, name) of every write, in order."""
+
+    now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    follow_s: float = 0.0
+    compacted_before: int = 0
+    objects: dict[tuple[Resource, str, str], dict[str, Any]] = field(default_factory=dict)
+    calls: list[tuple[str, str, str]] = field(default_factory=list)
+    _log: list[tuple[int, Resource, str, dict[str, Any]]] = field(default_factory=list)
+    _version: int = 100
+    _uids: int = 0
+    _failures: list[tuple[str, str, KubeError]] = field(default_factory=list)
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    # What tests use beside the protocol.
+
+    def fail_next(self, verb: str, plural: str, error: KubeError) -> None:
+        """Let the next `verb` (get, list, watch, create, patch, replace, delete, bind) fail."""
+        self._failures.append((verb, plural, error))
+
+    def seed(self, resource: Resource, *bodies: Body) -> list[dict[str, Any]]:
+        """Create objects, keeping a given uid, status and creationTimestamp; not listed in `calls`."""
+        made = []
+        for body in bodies:
+            namespace = body.get("metadata", {}).get("namespace", "")
+            made.append(self._store_new(resource, copy.deepcopy(dict(body)), namespace))
+        return made
+
+    def raw(self, resource: Resource, name: str, namespace: str = "") -> dict[str, Any]:
+        """Return the stored body of one object."""
+        return copy.deepcopy(self._existing(resource, namespace, name))
+
+    def names(self, resource: Resource, namespace: str = "") -> list[str]:
+        return [key[2] for key in self._keys(resource, namespace)]
+
+    # The protocol.
+
+    def get(self, resource: Resource, name: str, *, as_type: type, namespace: str = "") -> Any:
+        self._maybe_fail("get", resource)
+        return convert(self.raw(resource, name, namespace), as_type)
+
+    def list(
+        self,
+        resource: Resource,
+        *,
+        as_type: type,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Listing[Any]:
+        self._maybe_fail("list", resource)
+        with self._changed:
+            found = [copy.deepcopy(self.objects[key]) for key in self._keys(resource, namespace)]
+            wanted = [
+                convert(body, as_type)
+                for body in found
+                if _selects(label_selector, field_selector, body)
+            ]
+            return Listing(items=wanted, resource_version=str(self._version))
+
+    def watch(
+        self,
+        resource: Resource,
+        *,
+        as_type: type,
+        resource_version: str,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        timeout_s: int = 300,
+    ) -> Iterator[WatchEvent[Any]]:
+        self._maybe_fail("watch", resource)
+        since = int(resource_version or 0)
+        if since < self.compacted_before:
+            raise GoneError(f"too old resource version: {since}", status=410, reason="Expired")
+        while True:
+            for version, kind, event_type, body in self._since(since):
+                since = version
+                is_ours = kind == resource and (
+                    not namespace or body["metadata"].get("namespace") == namespace
+                )
+                if is_ours and _selects(label_selector, field_selector, body):
+                    yield WatchEvent(
+                        type=EventType(event_type),
+                        object=convert(copy.deepcopy(body), as_type),
+                        resource_version=str(version),
+                    )
+            if not self.follow_s or not self._waited(since):
+                return
+
+    def create(
+        self, resource: Resource, body: Body, *, namespace: str = "", dry_run: bool = False
+    ) -> dict[str, Any]:
+        self._begin("create", resource, body.get("metadata", {}).get("name", ""))
+        fresh = copy.deepcopy(dict(body))
+        for server_owned in ("uid", "resourceVersion", "creationTimestamp"):
+            fresh.setdefault("metadata", {}).pop(server_owned, None)
+        return self._store_new(resource, fresh, namespace, dry_run=dry_run)
+
+    def replace(
+        self, resource: Resource, name: str, body: Body, *, namespace: str = "", sub: str = ""
+    ) -> dict[str, Any]:
+        self._begin("replace", resource, name)
+        with self._changed:
+            old = self._existing(resource, namespace, name)
+            _check_version(old, body)
+            return self._store_changed(resource, old, copy.deepcopy(dict(body)), sub)
+
+    def patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Body | Sequence[Body],
+        *,
+        namespace: str = "",
+        sub: str = "",
+        patch_type: PatchType = PatchType.MERGE,
+        field_manager: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        self._begin("patch", resource, name)
+        with self._changed:
+            if patch_type is PatchType.APPLY and not self._has(resource, namespace, name):
+                assert isinstance(body, dict)
+                return self._store_new(resource, copy.deepcopy(dict(body)), namespace)
+            old = self._existing(resource, namespace, name)
+            if not isinstance(body, Sequence):
+                _check_version(old, body)
+            new = _patched(old, body, patch_type)
+            if dry_run:
+                return new
+            return self._store_changed(resource, old, new, sub)
+
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str = "",
+        grace_period_s: int | None = None,
+        resource_version: str = "",
+        uid: str = "",
+    ) -> None:
+        self._begin("delete", resource, name)
+        with self._changed:
+            old = self._existing(resource, namespace, name)
+            if (uid and old["metadata"]["uid"] != uid) or (
+                resource_version and old["metadata"]["resourceVersion"] != resource_version
+            ):
+                raise ConflictError(
+                    f"precondition failed for {name}", status=409, reason="Conflict"
+                )
+            is_running = resource == PODS and old.get("spec", {}).get("nodeName")
+            if (is_running and grace_period_s != 0) or old["metadata"].get("finalizers"):
+                new = copy.deepcopy(old)
+                new["metadata"].setdefault("deletionTimestamp", _text(self.now))
+                self._put(resource, new, "MODIFIED")
+                return
+            self._drop(resource, old)
+
+    def bind(
+        self,
+        namespace: str,
+        pod: str,
+        *,
+        pod_uid: str,
+        node: str,
+        annotations: Body | None = None,
+    ) -> None:
+        self._begin("bind", PODS, pod)
+        with self._changed:
+            old = self._existing(PODS, namespace, pod)
+            if old["metadata"]["uid"] != pod_uid or old.get("spec", {}).get("nodeName"):
+                raise ConflictError(
+                    f"pod {pod} is already assigned to a node, or is another pod of that name",
+                    status=409,
+                    reason="Conflict",
+                )
+            new = copy.deepcopy(old)
+            new.setdefault("spec", {})["nodeName"] = node
+            new["metadata"].setdefault("annotations", {}).update(annotations or {})
+            conditions = [{"type": "PodScheduled", "status": "True"}]
+            new = _merged(new, {"status": {"conditions": conditions}}, by_key=True)
+            self._put(PODS, new, "MODIFIED")
+
+    # How it works inside.
+
+    def _begin(self, verb: str, resource: Resource, name: str) -> None:
+        self._maybe_fail(verb, resource)
+        with self._changed:
+            self.calls.append((verb, resource.plural, name))
+
+    def _maybe_fail(self, verb: str, resource: Resource) -> None:
+        for planned in self._failures:
+            if planned[:2] == (verb, resource.plural):
+                self._failures.remove(planned)
+                raise planned[2]
+
+    def _keys(self, resource: Resource, namespace: str) -> list[tuple[Resource, str, str]]:
+        return sorted(
+            (
+                key
+                for key in self.objects
+                if key[0] == resource and (not namespace or key[1] == namespace)
+            ),
+            key=lambda key: key[1:],
+        )
+
+    def _has(self, resource: Resource, namespace: str, name: str) -> bool:
+        return (resource, namespace if resource.namespaced else "", name) in self.objects
+
+    def _existing(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
+        key = (resource, namespace if resource.namespaced else "", name)
+        if key not in self.objects:
+            raise NotFoundError(
+                f'{resource.plural} "{name}" not found', status=404, reason="NotFound"
+            )
+        return self.objects[key]
+
+    def _store_new(
+        self, resource: Resource, body: dict[str, Any], namespace: str, *, dry_run: bool = False
+    ) -> dict[str, Any]:
+        with self._changed:
+            self._uids += 1
+            meta = body.setdefault("metadata", {})
+            if not meta.get("name"):
+                meta["name"] = f"{meta.get('generateName', 'x-')}{self._uids:05d}"
+            if resource.namespaced:
+                meta["namespace"] = namespace or meta.get("namespace", "default")
+            if self._has(resource, meta.get("namespace", ""), meta["name"]):
+                raise AlreadyExistsError(
+                    f"{resource.plural} {meta['name']!r} already exists",
+                    status=409,
+                    reason="AlreadyExists",
+                )
+            meta.setdefault("uid", f"uid-{self._uids}")
+            meta.setdefault("creationTimestamp", _text(self.now))
+            body.setdefault("apiVersion", resource.api_version)
+            body.setdefault("kind", resource.kind)
+            return copy.deepcopy(body) if dry_run else self._put(resource, body, "ADDED")
+
+    def _store_changed(
+        self, resource: Resource, old: dict[str, Any], new: dict[str, Any], sub: str
+    ) -> dict[str, Any]:
+        if sub:
+            new = {**copy.deepcopy(old), sub: new.get(sub)}
+        new["metadata"] = {**old["metadata"], **new["metadata"]}
+        for owned in ("uid", "creationTimestamp", "resourceVersion"):
+            new["metadata"][owned] = old["metadata"][owned]
+        if new == old:
+            return copy.deepcopy(old)
+        if new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers"):
+            self._drop(resource, new)
+            return copy.deepcopy(new)
+        return self._put(resource, new, "MODIFIED")
+
+    def _put(self, resource: Resource, body: dict[str, Any], event: str) -> dict[str, Any]:
+        self._version += 1
+        body["metadata"]["resourceVersion"] = str(self._version)
+        key = (resource, body["metadata"].get("namespace", ""), body["metadata"]["name"])
+        self.objects[key] = body
+        self._log.append((self._version, resource, event, copy.deepcopy(body)))
+        self._changed.notify_all()
+        return copy.deepcopy(body)
+
+    def _drop(self, resource: Resource, body: dict[str, Any]) -> None:
+        meta = body["metadata"]
+        del self.objects[(resource, meta.get("namespace", ""), meta["name"])]
+        self._version += 1
+        gone = copy.deepcopy(body)
+        gone["metadata"]["resourceVersion"] = str(self._version)
+        self._log.append((self._version, resource, "DELETED", gone))
+        self._changed.notify_all()
+        for key, dependent in list(self.objects.items()):
+            owners = dependent["metadata"].get("ownerReferences", ())
+            if key in self.objects and any(owner.get("uid") == meta["uid"] for owner in owners):
+                self._drop(key[0], dependent)
+
+    def _since(self, version: int) -> list[tuple[int, Resource, str, dict[str, Any]]]:
+        with self._changed:
+            return [entry for entry in self._log if entry[0] > version]
+
+    def _waited(self, version: int) -> bool:
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: bool(self._log) and self._log[-1][0] > version, timeout=self.follow_s
+            )
+
+
+def _check_version(old: dict[str, Any], body: Body) -> None:
+    asked = body.get("metadata", {}).get("resourceVersion")
+    if asked and asked != old["metadata"]["resourceVersion"]:
+        raise ConflictError("the object has been modified", status=409, reason="Conflict")
+
+
+def _patched(old: dict[str, Any], body: Any, patch_type: PatchType) -> dict[str, Any]:
+    if patch_type is PatchType.JSON:
+        try:
+            patched: dict[str, Any] = jsonpatch.apply_patch(old, list(body))
+        except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
+            raise InvalidError(f"json patch: {error}", status=422, reason="Invalid") from error
+        return patched
+    is_keyed = patch_type in (PatchType.STRATEGIC, PatchType.APPLY)
+    return _merged(copy.deepcopy(old), dict(body), by_key=is_keyed)
+
+
+def _merged(old: dict[str, Any], change: dict[str, Any], *, by_key: bool) -> dict[str, Any]:
+    """Apply a JSON merge patch; with `by_key` lists of keyed items merge as strategic patches do."""
+    for name, value in change.items():
+        if value is None:
+            old.pop(name, None)
+        elif isinstance(value, dict):
+            below = old.get(name)
+            old[name] = _merged(below if isinstance(below, dict) else {}, value, by_key=by_key)
+        elif by_key and isinstance(value, (list, tuple)) and name in _MERGE_KEYS:
+            old[name] = _merged_list(old.get(name) or [], value, _MERGE_KEYS[name])
+        else:
+            old[name] = copy.deepcopy(value)
+    return old
+
+
+def _merged_list(old: list[dict[str, Any]], new: Sequence[dict[str, Any]], key: str) -> Any:
+    result = copy.deepcopy(old)
+    for item in new:
+        match = next((entry for entry in result if entry.get(key) == item.get(key)), None)
+        if match is None:
+            result.append(copy.deepcopy(item))
+        else:
+            _merged(match, item, by_key=True)
+    return result
+
+
+def _selects(label_selector: str, field_selector: str, body: dict[str, Any]) -> bool:
+    labels = body["metadata"].get("labels", {})
+    return all(_matches(term, labels.get) for term in label_selector.split(",") if term) and all(
+        _matches(term, lambda path: _at(body, path)) for term in field_selector.split(",") if term
+    )
+
+
+def _matches(term: str, value_of: Any) -> bool:
+    if "!=" in term:
+        name, value = term.split("!=")
+        return bool(value_of(name) != value)
+    if "=" in term:
+        name, value = term.replace("==", "=").split("=")
+        return bool(value_of(name) == value)
+    if term.startswith("!"):
+        return value_of(term[1:]) is None
+    return value_of(term) is not None
+
+
+def _at(body: dict[str, Any], path: str) -> str:
+    value: Any = body
+    for part in path.split("."):
+        value = value.get(part, "") if isinstance(value, dict) else ""
+    return str(value or "")
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
