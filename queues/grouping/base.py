@@ -1,0 +1,222 @@
+"""What every grouping rule takes and gives: the pod with its owners, and the pod group they ask for.
+
+A rule is a pure function `(Context) -> Metadata | None`. It reads the cluster only through `Lookups`, so
+the controller (API server behind a cache) and `kaiweb group` (a handful of files) run the same rules.
+Objects are plain dicts as the API server sends them; `dig` reads them without trusting their shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from queues.grouping import keys
+from queues.grouping.errors import GroupingError
+
+Json = dict[str, Any]
+MAX_INT32 = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The pod grouper's flags that change how pods are grouped."""
+
+    scheduler_name: str = "kai-scheduler"
+    queue_label: str = keys.QUEUE
+    node_pool_label: str = keys.NODE_POOL
+    search_legacy: bool = True
+    knative_gang: bool = True
+    karta_fallback: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """Group, version and kind of an object."""
+
+    group: str
+    version: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindDefault:
+    """One entry of the defaults ConfigMap."""
+
+    priority_class: str = ""
+    preemptibility: str = ""
+
+
+class Lookups(Protocol):
+    """The cluster as rules may see it."""
+
+    def get(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
+        """Return one object; raises `NotThereError`, `NotReadableError` or another error."""
+        ...
+
+    def priority_class_exists(self, name: str) -> bool: ...
+
+    def kind_default(self, kind: Kind) -> KindDefault | None: ...
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Json]: ...
+
+    def pod_group(self, namespace: str, name: str) -> Json | None: ...
+
+    def pod_groups_starting(self, namespace: str, prefix: str) -> Sequence[Json]: ...
+
+    def kartas(self, kind: Kind) -> Sequence[Json]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """Where the pods of a group must or should stay together."""
+
+    name: str = ""
+    required: str = ""
+    preferred: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubGroup:
+    """A named part of a group: a leaf counts pods, a parent counts its children."""
+
+    name: str
+    min_member: int | None = None
+    min_sub_group: int | None = None
+    parent: str = ""
+    topology: Topology | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """The pod group a pod asks for, before it meets what the cluster already holds."""
+
+    name: str
+    namespace: str
+    owner: Json
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    queue: str = keys.DEFAULT_QUEUE
+    min_member: int = 1
+    min_sub_group: int | None = None
+    priority_class: str = keys.TRAIN
+    preemptibility: str = ""
+    preemption_delay: str = ""
+    staleness_grace: str = ""
+    topology: Topology = Topology()
+    sub_groups: tuple[SubGroup, ...] = ()
+    pod_sub_group: str = ""
+
+
+Grouper = Callable[["Context"], Metadata | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """One pod with its owners (nearest first, top owner last; empty when the pod owns itself)."""
+
+    pod: Json
+    top: Json
+    owners: tuple[Json, ...]
+    lookups: Lookups
+    settings: Settings
+    delegate: Callable[[Kind], Grouper]
+    """The rule registered for exactly this kind, else the default rule."""
+
+    def with_top(self, top: Json, owners: tuple[Json, ...] = ()) -> Context:
+        return replace(self, top=top, owners=owners)
+
+
+def dig(node: Any, *path: str) -> Any:
+    """Return the value at a path of keys, or None as soon as something is missing or not a mapping."""
+    for key in path:
+        if not isinstance(node, dict):
+            return None
+        node = node.get(key)
+    return node
+
+
+def dig_map(node: Any, *path: str) -> Json:
+    found = dig(node, *path)
+    return found if isinstance(found, dict) else {}
+
+
+def dig_list(node: Any, *path: str) -> list[Any]:
+    found = dig(node, *path)
+    return found if isinstance(found, list) else []
+
+
+def dig_text(node: Any, *path: str) -> str:
+    found = dig(node, *path)
+    return found if isinstance(found, str) else ""
+
+
+def labels_of(obj: Json) -> dict[str, str]:
+    return dig_map(obj, "metadata", "labels")
+
+
+def annotations_of(obj: Json) -> dict[str, str]:
+    return dig_map(obj, "metadata", "annotations")
+
+
+def name_of(obj: Json) -> str:
+    return dig_text(obj, "metadata", "name")
+
+
+def namespace_of(obj: Json) -> str:
+    return dig_text(obj, "metadata", "namespace")
+
+
+def uid_of(obj: Json) -> str:
+    return dig_text(obj, "metadata", "uid")
+
+
+def full_name(obj: Json) -> str:
+    return f"{namespace_of(obj)}/{name_of(obj)}"
+
+
+def kind_of(obj: Json) -> Kind:
+    """Return the kind; a pod from a watch carries no apiVersion or kind, so absent means `v1` `Pod`."""
+    api_version = dig_text(obj, "apiVersion") or "v1"
+    group, _, version = api_version.rpartition("/")
+    return Kind(group=group, version=version, kind=dig_text(obj, "kind") or "Pod")
+
+
+def owner_reference(obj: Json) -> Json:
+    """Return the reference a pod group carries to its owner (never a controller reference)."""
+    return {
+        "apiVersion": dig_text(obj, "apiVersion") or "v1",
+        "kind": dig_text(obj, "kind") or "Pod",
+        "name": name_of(obj),
+        "uid": uid_of(obj),
+    }
+
+
+def count_at(node: Any, *path: str, default: int | None = None) -> int | None:
+    """Return a whole number >= 0 found at a path, `default` when absent, an error for anything else."""
+    found = dig(node, *path)
+    if found is None:
+        return default
+    if isinstance(found, bool) or not isinstance(found, int | float) or found != int(found):
+        raise GroupingError(f"{'.'.join(path)} must be a whole number, got {found!r}")
+    if not 0 <= found <= MAX_INT32:
+        raise GroupingError(f"{'.'.join(path)} must be between 0 and {MAX_INT32}, got {found!r}")
+    return int(found)
+
+
+def topology_from(annotations: Mapping[str, str]) -> Topology:
+    """Return the whole-group placement asked for by the three placement annotations."""
+    return Topology(
+        name=annotations.get(keys.TOPOLOGY, ""),
+        required=annotations.get(keys.TOPOLOGY_REQUIRED, ""),
+        preferred=annotations.get(keys.TOPOLOGY_PREFERRED, ""),
+    )
+
+
+def whole_number(text: str) -> int | None:
+    """Return a decimal 32-bit number with an optional sign, or None."""
+    body = text[1:] if text[:1] in {"+", "-"} else text
+    if not (body.isascii() and body.isdigit()) or len(body) > 10:
+        return None
+    value = int(text)
+    return value if -(2**31) <= value <= MAX_INT32 else None

@@ -1,0 +1,19 @@
+"""Why a pod could not be grouped. The text reaches the user as a `PodGrouperWarning` event on the pod."""
+
+from __future__ import annotations
+
+
+class GroupingError(Exception):
+    """The pod's workload cannot be turned into a pod group as it stands."""
+
+
+class NotReadableError(Exception):
+    """An owner's kind may not be read (RBAC): the walk ends below it. Normal for unknown kinds."""
+
+
+class ReadError(Exception):
+    """An object could not be read; the text is the cause."""
+
+
+class NotThereError(ReadError):
+    """The object asked for does not exist."""

@@ -1,0 +1,168 @@
+"""Grove: the operator already says which pods form a gang, in a PodGang; the group follows it.
+
+The PodGang stands as top owner, what a user wrote on the PodCliqueSet fills its gaps, and pods find their
+subgroup by name in the gang's references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from queues.durations import format_duration, parse_duration
+from queues.grouping import keys
+from queues.grouping.base import (
+    Context,
+    Json,
+    Metadata,
+    SubGroup,
+    Topology,
+    annotations_of,
+    count_at,
+    dig_list,
+    dig_map,
+    dig_text,
+    full_name,
+    labels_of,
+    name_of,
+    namespace_of,
+    topology_from,
+)
+from queues.grouping.errors import GroupingError, NotReadableError, ReadError
+from queues.grouping.metadata import PREEMPTIBILITIES, base_metadata
+
+POD_GANG_LABEL = "grove.io/podgang"
+TOPOLOGY_NAME = "grove.io/topology-name"
+API_VERSION = "scheduler.grove.io/v1alpha1"
+
+
+def grove_grouper(ctx: Context) -> Metadata:
+    gang = _pod_gang(ctx)
+    merged = _with_gaps_filled(gang, ctx.top)
+    metadata = base_metadata(ctx.with_top(merged))
+    topology_name = annotations_of(gang).get(TOPOLOGY_NAME) or annotations_of(merged).get(
+        keys.TOPOLOGY, ""
+    )
+    leaves = tuple(_leaves(gang, topology_name))
+    return replace(
+        metadata,
+        min_member=sum(leaf.min_member or 0 for leaf in leaves),
+        priority_class=labels_of(merged).get(keys.PRIORITY_CLASS)
+        or dig_text(gang, "spec", "priorityClassName")
+        or metadata.priority_class,
+        preemptibility=_preemptibility(merged) or metadata.preemptibility,
+        preemption_delay=_preemption_delay(merged) or metadata.preemption_delay,
+        topology=_root_topology(gang, topology_name, annotations_of(merged)),
+        sub_groups=(*_parents(gang, topology_name), *leaves),
+        pod_sub_group=_sub_group_of(ctx.pod, gang),
+    )
+
+
+def _pod_gang(ctx: Context) -> Json:
+    name = labels_of(ctx.pod).get(POD_GANG_LABEL)
+    if not name:
+        raise GroupingError(f'pod {full_name(ctx.pod)} missing required label "{POD_GANG_LABEL}"')
+    namespace = namespace_of(ctx.pod)
+    try:
+        gang = ctx.lookups.get(API_VERSION, "PodGang", namespace, name)
+    except (ReadError, NotReadableError) as error:
+        raise GroupingError(f"failed to get PodGang {namespace}/{name}: {error}") from error
+    return {"apiVersion": API_VERSION, "kind": "PodGang", **gang}
+
+
+def _with_gaps_filled(gang: Json, top: Json) -> Json:
+    metadata = {
+        **dig_map(gang, "metadata"),
+        "labels": {**labels_of(top), **labels_of(gang)},
+        "annotations": {**annotations_of(top), **annotations_of(gang)},
+    }
+    return {**gang, "metadata": metadata}
+
+
+def _preemptibility(merged: Json) -> str:
+    value = labels_of(merged).get(keys.PREEMPTIBILITY, "")
+    if value and value.lower() not in PREEMPTIBILITIES:
+        raise GroupingError(
+            f"invalid preemptibility {value!r} on PodGang {name_of(merged)}: "
+            "must be preemptible or non-preemptible"
+        )
+    return value.lower()
+
+
+def _preemption_delay(merged: Json) -> str:
+    try:
+        value = parse_duration(annotations_of(merged).get(keys.PREEMPTION_DELAY, ""))
+    except ValueError:
+        return ""
+    return format_duration(value) if value >= 0 else ""
+
+
+def _root_topology(gang: Json, name: str, annotations: dict[str, str]) -> Topology:
+    asked = topology_from(annotations)
+    pack = dig_map(gang, "spec", "topologyConstraint", "packConstraint")
+    return _checked(
+        name,
+        dig_text(pack, "required") or asked.required,
+        dig_text(pack, "preferred") or asked.preferred,
+    )
+
+
+def _pack(spec: Json, name: str) -> Topology | None:
+    pack = dig_map(spec, "topologyConstraint", "packConstraint")
+    topology = _checked(name, dig_text(pack, "required"), dig_text(pack, "preferred"))
+    return topology if topology.required or topology.preferred else None
+
+
+def _checked(name: str, required: str, preferred: str) -> Topology:
+    if (required or preferred) and not name:
+        raise GroupingError("topology name cannot be empty when topology constraints are defined")
+    return Topology(name=name, required=required, preferred=preferred)
+
+
+def _parents(gang: Json, topology_name: str) -> Iterator[SubGroup]:
+    for config in dig_list(gang, "spec", "topologyConstraintGroupConfigs"):
+        names = dig_list(config, "podGroupNames")
+        if names:
+            yield SubGroup(
+                name=dig_text(config, "name"),
+                min_sub_group=len(names),
+                topology=_pack(config, topology_name),
+            )
+
+
+def _leaves(gang: Json, topology_name: str) -> Iterator[SubGroup]:
+    parents = {
+        member: dig_text(config, "name")
+        for config in dig_list(gang, "spec", "topologyConstraintGroupConfigs")
+        for member in dig_list(config, "podGroupNames")
+        if isinstance(member, str)
+    }
+    for spec in dig_list(gang, "spec", "podgroups"):
+        name = dig_text(spec, "name")
+        least = count_at(spec, "minReplicas", default=0) or 0
+        if least <= 0:
+            raise GroupingError(
+                f"PodGang {full_name(gang)}: minReplicas of podgroup {name} must be greater than 0, "
+                f"got {least}"
+            )
+        yield SubGroup(
+            name=name,
+            min_member=least,
+            parent=parents.get(name, ""),
+            topology=_pack(spec, topology_name),
+        )
+
+
+def _sub_group_of(pod: Json, gang: Json) -> str:
+    found = ""
+    for spec in dig_list(gang, "spec", "podgroups"):
+        for reference in dig_list(spec, "podReferences"):
+            namespace = dig_text(reference, "namespace") or namespace_of(gang)
+            if namespace != namespace_of(pod):
+                raise GroupingError(
+                    f"PodGang {full_name(gang)} refers to pod {namespace}/{dig_text(reference, 'name')} "
+                    f"outside its namespace"
+                )
+            if dig_text(reference, "name") == name_of(pod):
+                found = dig_text(spec, "name")
+    return found

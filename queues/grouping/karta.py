@@ -1,0 +1,270 @@
+"""Karta: grouping rules for kinds nobody taught us, written by their owners as data (`run.ai/v1alpha1 Karta`).
+
+A definition names the components of a workload (a tree below the root kind), where their replica counts lie,
+and how a pod shows which component it belongs to. This file checks definitions and applies the one that fits.
+Expressions are jq paths, see `jq`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from queues.grouping.base import (
+    Context,
+    Json,
+    Kind,
+    Metadata,
+    SubGroup,
+    Topology,
+    dig,
+    dig_list,
+    dig_map,
+    dig_text,
+    kind_of,
+    name_of,
+    uid_of,
+)
+from queues.grouping.errors import GroupingError
+from queues.grouping.jq import JqError, evaluate, first_value
+from queues.grouping.metadata import base_metadata, default_grouper
+
+logger = logging.getLogger(__name__)
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """One part of the workload: where its scale is and how its pods are recognised."""
+
+    name: str
+    parent: str
+    min_replicas_path: str
+    replicas_path: str
+    instance_ids_path: str
+    selector_path: str
+    selector_value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A checked Karta."""
+
+    components: dict[str, Component]
+    root: str
+    gang: Json
+
+    def children(self, name: str) -> list[Component]:
+        return [part for part in self.components.values() if part.parent == name]
+
+    def subtree(self, name: str) -> list[Component]:
+        found = [self.components[name]]
+        for child in self.children(name):
+            found += self.subtree(child.name)
+        return found
+
+
+def karta_grouper(ctx: Context) -> Metadata:
+    """Group by the one valid definition of this kind; none or several mean the base rules."""
+    kind = kind_of(ctx.top)
+    fitting = [d for d in (_checked(karta, kind) for karta in ctx.lookups.kartas(kind)) if d]
+    if len(fitting) > 1:
+        logger.warning("%d Karta definitions match %s; the base rules are used", len(fitting), kind)
+    if len(fitting) != 1:
+        return default_grouper(ctx)
+    definition = fitting[0]
+    if dig(definition.gang, "podGroup"):
+        return _by_pod_group(ctx, definition)
+    return _by_members(ctx, definition)
+
+
+def _by_pod_group(ctx: Context, definition: Definition) -> Metadata:
+    asked = dig_map(definition.gang, "podGroup")
+    metadata = replace(
+        base_metadata(ctx),
+        name=f"pg-{uid_of(ctx.top)}-{dig_text(asked, 'name')}",
+        topology=_topology(asked) or base_metadata(ctx).topology,
+    )
+    listed = [part for part in dig_list(asked, "subGroups") if isinstance(part, dict)]
+    if not listed:
+        return replace(metadata, min_member=_scale(definition, definition.root, ctx.top))
+    groups = tuple(_sub_group(definition, part, ctx.top) for part in listed)
+    return replace(
+        metadata,
+        min_sub_group=len(groups),
+        sub_groups=groups,
+        pod_sub_group=_component_of(definition, [group.name for group in groups], ctx.pod),
+    )
+
+
+def _sub_group(definition: Definition, part: Json, top: Json) -> SubGroup:
+    name = dig_text(part, "componentName")
+    if not any(p.replicas_path or p.min_replicas_path for p in definition.subtree(name)):
+        raise GroupingError(f"component {name} must expose a replica scale definition")
+    scale = _scale(definition, name, top)
+    if scale <= 0:
+        raise GroupingError(f"component {name} must expose a replica scale definition")
+    return SubGroup(name=name, min_member=scale, topology=_topology(part))
+
+
+def _by_members(ctx: Context, definition: Definition) -> Metadata:
+    metadata = base_metadata(ctx)
+    for group in dig_list(definition.gang, "podGroups"):
+        for member in dig_list(group, "members"):
+            name = dig_text(member, "componentName")
+            if not _holds_pod(definition, name, ctx.pod) or not _passes(member, ctx.pod):
+                continue
+            found = [first_value(path, ctx.pod) for path in dig_list(member, "groupByKeyPaths")]
+            full = "-".join(["pg", uid_of(ctx.top), *(str(part) for part in found)])
+            if None in found or not _SUBDOMAIN.fullmatch(full) or len(full) > 253:
+                raise GroupingError(f"pod group name {full!r} is not a DNS-1123 subdomain")
+            return replace(metadata, name=full, min_member=_scale(definition, name, ctx.top))
+    raise GroupingError(
+        f"pod {name_of(ctx.pod)} belongs to no component of the Karta for {kind_of(ctx.top).kind}"
+    )
+
+
+def _passes(member: Json, pod: Json) -> bool:
+    return all(bool(first_value(path, pod)) for path in dig_list(member, "filters"))
+
+
+def _component_of(definition: Definition, names: list[str], pod: Json) -> str:
+    return next((name for name in names if _holds_pod(definition, name, pod)), "")
+
+
+def _holds_pod(definition: Definition, name: str, pod: Json) -> bool:
+    return any(_selects(part, pod) for part in definition.subtree(name))
+
+
+def _selects(part: Component, pod: Json) -> bool:
+    if not part.selector_path:
+        return False
+    found = first_value(part.selector_path, pod)
+    return found is not None if part.selector_value is None else str(found) == part.selector_value
+
+
+def _scale(definition: Definition, name: str, top: Json) -> int:
+    """Return the pods of a subtree: own scale times the children's sum, a side that says nothing left out."""
+    parts = definition.subtree(name)
+    if not any(part.replicas_path or part.min_replicas_path for part in parts):
+        leaves = [part for part in parts if not definition.children(part.name)]
+        return sum(_instances(part, top) for part in leaves)
+    return _product(definition, definition.components[name], top)
+
+
+def _product(definition: Definition, part: Component, top: Json) -> int:
+    own = _own_scale(part, top)
+    below = sum(_product(definition, child, top) for child in definition.children(part.name))
+    return own * below if own and below else own or below
+
+
+def _own_scale(part: Component, top: Json) -> int:
+    for path in (part.min_replicas_path, part.replicas_path):
+        if path:
+            total = sum(_count(part, value) for value in evaluate(path, top) if value is not None)
+            if total > 0:
+                return total
+    return 0
+
+
+def _count(part: Component, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+        raise GroupingError(f"scale of component {part.name} must be a whole number, got {value!r}")
+    return int(value)
+
+
+def _instances(part: Component, top: Json) -> int:
+    if not part.instance_ids_path:
+        return 1
+    return len([v for v in evaluate(part.instance_ids_path, top) if v is not None]) or 1
+
+
+def _topology(spec: Json) -> Topology | None:
+    topology = Topology(
+        name=dig_text(spec, "topology", "topology") or dig_text(spec, "topology", "name"),
+        required=dig_text(spec, "topology", "requiredTopologyLevel"),
+        preferred=dig_text(spec, "topology", "preferredTopologyLevel"),
+    )
+    return topology if topology.name and (topology.required or topology.preferred) else None
+
+
+def _checked(karta: Json, kind: Kind) -> Definition | None:
+    try:
+        return _definition(karta, kind)
+    except (GroupingError, JqError) as error:
+        logger.warning("Karta %s is skipped: %s", name_of(karta), error)
+        return None
+
+
+def _definition(karta: Json, kind: Kind) -> Definition | None:
+    structure = dig_map(karta, "spec", "structureDefinition")
+    root = dig_map(structure, "rootComponent")
+    stated = dig_map(root, "kind")
+    if (stated.get("group", ""), stated.get("version"), stated.get("kind")) != (
+        kind.group,
+        kind.version,
+        kind.kind,
+    ):
+        return None
+    gang = dig_map(karta, "spec", "optimizationInstructions", "gangScheduling")
+    if not gang.get("podGroup") and not gang.get("podGroups"):
+        return None
+    parts = [_component(root, is_root=True)]
+    parts += [_component(spec, is_root=False) for spec in dig_list(structure, "childComponents")]
+    definition = Definition(
+        components={part.name: part for part in parts}, root=parts[0].name, gang=gang
+    )
+    _check_tree(definition, len(parts))
+    _check_names(definition)
+    return definition
+
+
+def _component(spec: Any, *, is_root: bool) -> Component:
+    selector = dig_map(spec, "podSelector", "componentTypeSelector")
+    value = selector.get("value")
+    part = Component(
+        name=dig_text(spec, "name"),
+        parent="" if is_root else dig_text(spec, "ownerRef"),
+        min_replicas_path=dig_text(spec, "scaleDefinition", "minReplicasPath"),
+        replicas_path=dig_text(spec, "scaleDefinition", "replicasPath"),
+        instance_ids_path=dig_text(spec, "instanceIdPath"),
+        selector_path=dig_text(selector, "keyPath"),
+        selector_value=None if value is None else str(value),
+    )
+    if not part.name:
+        raise GroupingError("a component has no name")
+    paths = (part.min_replicas_path, part.replicas_path, part.instance_ids_path, part.selector_path)
+    for path in paths:
+        if path:
+            evaluate(path, None)
+    return part
+
+
+def _check_tree(definition: Definition, count: int) -> None:
+    if len(definition.components) != count:
+        raise GroupingError("two components share a name")
+    for part in definition.components.values():
+        met: set[str] = set()
+        while part.name != definition.root:
+            if part.name in met or part.parent not in definition.components:
+                raise GroupingError(f"component {part.name} does not hang below the root component")
+            met.add(part.name)
+            part = definition.components[part.parent]
+
+
+def _check_names(definition: Definition) -> None:
+    named = [
+        dig_text(p, "componentName") for p in dig_list(definition.gang, "podGroup", "subGroups")
+    ]
+    for group in dig_list(definition.gang, "podGroups"):
+        for member in dig_list(group, "members"):
+            named.append(dig_text(member, "componentName"))
+            for path in (*dig_list(member, "groupByKeyPaths"), *dig_list(member, "filters")):
+                evaluate(str(path), None)
+    for name in named:
+        if name not in definition.components:
+            raise GroupingError(f"gang scheduling names component {name!r}, which does not exist")
+    if definition.gang.get("podGroup") and not dig_text(definition.gang, "podGroup", "name"):
+        raise GroupingError("gangScheduling.podGroup has no name")

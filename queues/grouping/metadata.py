@@ -1,0 +1,182 @@
+"""The rule under all rules: one group per top owner, with everything a user can say by label or annotation.
+
+Other rules start from `base_metadata` and change what their kind needs. Only the default rule looks at the
+whole owner chain for priority, preemptibility and the two durations; every other rule looks at its top owner.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import yaml
+
+from queues.durations import format_duration, parse_duration
+from queues.grouping import keys
+from queues.grouping.base import (
+    Context,
+    Json,
+    KindDefault,
+    Metadata,
+    annotations_of,
+    dig_text,
+    kind_of,
+    labels_of,
+    name_of,
+    namespace_of,
+    owner_reference,
+    topology_from,
+    uid_of,
+)
+from queues.grouping.errors import GroupingError
+
+PREEMPTIBILITIES = {"preemptible", "non-preemptible"}
+
+
+def default_grouper(ctx: Context) -> Metadata:
+    """Group by the top owner and let every owner of the chain speak."""
+    return base_metadata(ctx, candidates=ctx.owners or (ctx.top,))
+
+
+def base_metadata(
+    ctx: Context, *, candidates: Sequence[Json] = (), default_priority: str = keys.TRAIN
+) -> Metadata:
+    """Return the group of the context's top owner, minMember 1, no subgroups."""
+    voices = candidates or (ctx.top,)
+    return Metadata(
+        name=group_name(ctx.top),
+        namespace=namespace_of(ctx.pod),
+        owner=owner_reference(ctx.top),
+        labels=_labels(ctx),
+        annotations=_annotations(ctx),
+        queue=queue_name(ctx),
+        priority_class=priority_class(ctx, voices, default_priority),
+        preemptibility=preemptibility(ctx, voices),
+        preemption_delay=_duration(ctx, voices, keys.PREEMPTION_DELAY, negative=False),
+        staleness_grace=_duration(ctx, voices, keys.STALENESS_GRACE, negative=True),
+        topology=topology_from(annotations_of(ctx.top)),
+    )
+
+
+def group_name(owner: Json) -> str:
+    return f"pg-{name_of(owner)}-{uid_of(owner)}"
+
+
+def queue_name(ctx: Context) -> str:
+    """Return the queue: the owner's label, the pod's, then the older `project` label of either."""
+    owner, pod = labels_of(ctx.top), labels_of(ctx.pod)
+    label = ctx.settings.queue_label
+    named = owner.get(label) or pod.get(label)
+    if named:
+        return named
+    project = owner.get(keys.PROJECT) or pod.get(keys.PROJECT)
+    if not project:
+        return keys.DEFAULT_QUEUE
+    pool = pod.get(ctx.settings.node_pool_label) if ctx.settings.node_pool_label else None
+    return f"{project}-{pool}" if pool else project
+
+
+def priority_class(ctx: Context, candidates: Sequence[Json], default: str) -> str:
+    """Return the first class named by an owner or the pod that exists, else the kind's default."""
+    pod_says = labels_of(ctx.pod).get(keys.PRIORITY_CLASS) or dig_text(
+        ctx.pod, "spec", "priorityClassName"
+    )
+    for candidate in candidates:
+        name = labels_of(candidate).get(keys.PRIORITY_CLASS) or pod_says
+        if name and ctx.lookups.priority_class_exists(name):
+            return name
+    for candidate in candidates:
+        entry = ctx.lookups.kind_default(kind_of(candidate))
+        if (
+            entry
+            and entry.priority_class
+            and ctx.lookups.priority_class_exists(entry.priority_class)
+        ):
+            return entry.priority_class
+    return default
+
+
+def preemptibility(ctx: Context, candidates: Sequence[Json]) -> str:
+    """Return `preemptible`, `non-preemptible`, or "" to let the priority decide. Unknown words are skipped."""
+    for speaker in (*candidates, ctx.pod):
+        value = labels_of(speaker).get(keys.PREEMPTIBILITY, "").lower()
+        if value in PREEMPTIBILITIES:
+            return value
+    for candidate in candidates:
+        entry = ctx.lookups.kind_default(kind_of(candidate))
+        if entry is not None:
+            value = entry.preemptibility.lower()
+            return value if value in PREEMPTIBILITIES else ""
+    return ""
+
+
+def parse_kind_defaults(config_map: Json) -> dict[str, KindDefault]:
+    """Return the defaults ConfigMap's entries by `<Kind>.<group>`, or `<Kind>` where no group is given."""
+    data = config_map.get("data")
+    if not isinstance(data, dict) or not data:
+        raise GroupingError(
+            "default priorities configmap is empty, cannot parse default priorities"
+        )
+    if "types" not in data:
+        raise GroupingError("default priorities configmap Data does not contain <types> key")
+    try:
+        entries = json.loads(data["types"])
+    except (TypeError, ValueError) as error:
+        raise GroupingError(
+            f"default priorities configmap key types is not a JSON list: {error}"
+        ) from error
+    if not isinstance(entries, list):
+        raise GroupingError("default priorities configmap key types is not a JSON list")
+    return {
+        _entry_key(entry): KindDefault(
+            priority_class=dig_text(entry, "priorityName"),
+            preemptibility=dig_text(entry, "preemptibility"),
+        )
+        for entry in entries
+        if dig_text(entry, "typeName")
+    }
+
+
+def _entry_key(entry: Json) -> str:
+    kind, group = dig_text(entry, "typeName"), dig_text(entry, "group")
+    return f"{kind}.{group}" if group else kind
+
+
+def _labels(ctx: Context) -> dict[str, str]:
+    labels = dict(labels_of(ctx.top))
+    user = labels_of(ctx.pod).get(keys.USER)
+    if user:
+        labels.setdefault(keys.USER, user)
+    return labels
+
+
+def _annotations(ctx: Context) -> dict[str, str]:
+    user = annotations_of(ctx.pod).get(keys.USER)
+    annotations = {keys.USER: user} if user else {}
+    kind = kind_of(ctx.top)
+    annotations[keys.TOP_OWNER] = yaml.safe_dump(
+        {
+            "name": name_of(ctx.top),
+            "uid": uid_of(ctx.top),
+            "group": kind.group,
+            "version": kind.version,
+            "kind": kind.kind,
+        },
+        sort_keys=False,
+    )
+    annotations.update(annotations_of(ctx.top))
+    return annotations
+
+
+def _duration(ctx: Context, candidates: Sequence[Json], key: str, *, negative: bool) -> str:
+    for speaker in (*candidates, ctx.pod):
+        text = annotations_of(speaker).get(key)
+        if not text:
+            continue
+        try:
+            value = parse_duration(text)
+        except ValueError:
+            continue
+        if value >= 0 or negative:
+            return format_duration(value)
+    return ""
