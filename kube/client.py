@@ -39,7 +39,7 @@ _JSON = "application/json"
 class Target:
     """Which API server to talk to.
 
-    `kubeconfig` None means the service account inside a cluster, or KUBECONFIG outside of one.
+    `kubeconfig` None (or absent inside a cluster) means the pod's service account, else KUBECONFIG.
     """
 
     kubeconfig: Path | None = None
@@ -48,13 +48,14 @@ class Target:
     user_agent: str = "kaiweb"
 
 
-def connect(target: Target | None = None) -> HttpGateway:
-    """Return a gateway to the target; reads the configuration, sends nothing yet.
+def connect(target: Target | Path | str | None = None) -> HttpGateway:
+    """Return a gateway to the target (or to the cluster of a kubeconfig file).
 
-    Raises
-    ------
-    kube.errors.ServerError : no usable configuration was found
+    Nothing is read or sent before the first request; that one raises `ServerError` when there is no
+    usable configuration.
     """
+    if isinstance(target, (Path, str)):
+        target = Target(kubeconfig=Path(target))
     return HttpGateway(target or Target())
 
 
@@ -257,7 +258,7 @@ def _load(target: Target, generation: int) -> _Link:
     configuration.connection_pool_maxsize = target.pool_size
     configuration.retries = False
     try:
-        if target.kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        if _is_inside_cluster(target):
             config.load_incluster_config(client_configuration=configuration)
         else:
             path = str(target.kubeconfig) if target.kubeconfig else None
@@ -274,6 +275,12 @@ def _load(target: Target, generation: int) -> _Link:
     return _Link(
         api=api, pool=pool, prefix=prefix, user_agent=target.user_agent, generation=generation
     )
+
+
+def _is_inside_cluster(target: Target) -> bool:
+    """A kubeconfig that exists wins over the service account of the pod we run in."""
+    has_file = target.kubeconfig is not None and target.kubeconfig.exists()
+    return not has_file and "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 def _exchange(

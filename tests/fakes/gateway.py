@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import jsonpatch
+
 from kube.errors import (
     AlreadyExistsError,
     ConflictError,

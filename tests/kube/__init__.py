@@ -1,0 +1,1 @@
+"""The door to Kubernetes: objects, client, watch, store, lease."""

@@ -1,0 +1,160 @@
+"""What every gateway promises; run against the fake, the sandbox and a real API server.
+
+Each check takes a gateway and a namespace of its own, so that servers with a life of their own
+(service accounts, controllers) do not disturb it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kube.errors import AlreadyExistsError, ConflictError, InvalidError, KubeError, NotFoundError
+from kube.gateway import EventType, Gateway, PatchType
+from kube.objects.cluster import ConfigMap
+from kube.objects.pod import Pod
+from kube.resources import CONFIGMAPS, PODS
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": {"of": name}},
+        "data": data,
+    }
+
+
+def pod(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"schedulerName": "nobody", "containers": [{"name": "main", "image": "none"}]},
+    }
+
+
+def check_create_read_list(gateway: Gateway, namespace: str) -> None:
+    made = gateway.create(CONFIGMAPS, config_map("one", a="1"), namespace=namespace)
+    gateway.create(CONFIGMAPS, config_map("two", a="2"), namespace=namespace)
+    read = gateway.get(CONFIGMAPS, "one", as_type=ConfigMap, namespace=namespace)
+    assert read.metadata.uid == made["metadata"]["uid"] != ""
+    assert read.data == {"a": "1"}
+    listing = gateway.list(
+        CONFIGMAPS, as_type=ConfigMap, namespace=namespace, label_selector="of=two"
+    )
+    assert [item.metadata.name for item in listing.items] == ["two"]
+    assert int(listing.resource_version) >= int(read.metadata.resource_version)
+
+
+def check_refusals_have_types(gateway: Gateway, namespace: str) -> None:
+    gateway.create(CONFIGMAPS, config_map("twice"), namespace=namespace)
+    with pytest.raises(AlreadyExistsError) as exists:
+        gateway.create(CONFIGMAPS, config_map("twice"), namespace=namespace)
+    assert exists.value.permanent
+    with pytest.raises(NotFoundError):
+        gateway.get(CONFIGMAPS, "nowhere", as_type=ConfigMap, namespace=namespace)
+    with pytest.raises(NotFoundError):
+        gateway.delete(CONFIGMAPS, "nowhere", namespace=namespace)
+    with pytest.raises(NotFoundError):
+        gateway.patch(CONFIGMAPS, "nowhere", {"data": {}}, namespace=namespace)
+
+
+def check_stale_write_conflicts(gateway: Gateway, namespace: str) -> None:
+    first = gateway.create(CONFIGMAPS, config_map("shared", a="1"), namespace=namespace)
+    gateway.patch(CONFIGMAPS, "shared", {"data": {"a": "2"}}, namespace=namespace)
+    stale = {**config_map("shared", a="3"), "metadata": first["metadata"]}
+    with pytest.raises(ConflictError) as conflict:
+        gateway.replace(CONFIGMAPS, "shared", stale, namespace=namespace)
+    assert not conflict.value.permanent
+    now = gateway.get(CONFIGMAPS, "shared", as_type=ConfigMap, namespace=namespace)
+    assert now.data == {"a": "2"}
+
+
+def check_patch_types(gateway: Gateway, namespace: str) -> None:
+    gateway.create(CONFIGMAPS, config_map("p", a="1", b="2"), namespace=namespace)
+    gateway.patch(CONFIGMAPS, "p", {"data": {"b": None, "c": "3"}}, namespace=namespace)
+    gateway.patch(
+        CONFIGMAPS,
+        "p",
+        [{"op": "replace", "path": "/data/a", "value": "9"}],
+        namespace=namespace,
+        patch_type=PatchType.JSON,
+    )
+    read = gateway.get(CONFIGMAPS, "p", as_type=ConfigMap, namespace=namespace)
+    assert read.data == {"a": "9", "c": "3"}
+    with pytest.raises(InvalidError):
+        gateway.patch(
+            CONFIGMAPS,
+            "p",
+            [{"op": "remove", "path": "/data/none"}],
+            namespace=namespace,
+            patch_type=PatchType.JSON,
+        )
+
+
+def check_conditions_merge_by_type(gateway: Gateway, namespace: str) -> None:
+    gateway.create(PODS, pod("conditions"), namespace=namespace)
+    for kind, status in (("One", "True"), ("Two", "True"), ("One", "False")):
+        condition = {"type": kind, "status": status, "reason": "Tested", "message": "m"}
+        gateway.patch(
+            PODS,
+            "conditions",
+            {"status": {"conditions": [condition]}},
+            namespace=namespace,
+            sub="status",
+            patch_type=PatchType.STRATEGIC,
+        )
+    read = gateway.get(PODS, "conditions", as_type=Pod, namespace=namespace)
+    ours = {item.type: item.status for item in read.status.conditions if item.reason == "Tested"}
+    assert ours == {"One": "False", "Two": "True"}
+
+
+def check_binding(gateway: Gateway, namespace: str) -> None:
+    made = gateway.create(PODS, pod("bound"), namespace=namespace)
+    uid = made["metadata"]["uid"]
+    with pytest.raises(KubeError):
+        gateway.bind(namespace, "bound", pod_uid="another-uid", node="n1")
+    gateway.bind(namespace, "bound", pod_uid=uid, node="n1", annotations={"received": "Regular"})
+    read = gateway.get(PODS, "bound", as_type=Pod, namespace=namespace)
+    assert read.spec.node_name == "n1"
+    assert read.metadata.annotations["received"] == "Regular"
+    scheduled = read.condition("PodScheduled")
+    assert scheduled is not None
+    assert scheduled.status == "True"
+    with pytest.raises(ConflictError):
+        gateway.bind(namespace, "bound", pod_uid=uid, node="n2")
+
+
+def check_watch_resumes(gateway: Gateway, namespace: str) -> None:
+    start = gateway.list(CONFIGMAPS, as_type=ConfigMap, namespace=namespace).resource_version
+    gateway.create(CONFIGMAPS, config_map("w", a="1"), namespace=namespace)
+    gateway.patch(CONFIGMAPS, "w", {"data": {"a": "2"}}, namespace=namespace)
+    gateway.delete(CONFIGMAPS, "w", namespace=namespace)
+    stream = gateway.watch(
+        CONFIGMAPS, as_type=ConfigMap, resource_version=start, namespace=namespace, timeout_s=10
+    )
+    seen = []
+    for event in stream:
+        if event.type is EventType.BOOKMARK or event.object.metadata.name != "w":
+            continue
+        seen.append((event.type, event.object.data.get("a"), event.resource_version))
+        if event.type is EventType.DELETED:
+            break
+    assert [entry[:2] for entry in seen] == [
+        (EventType.ADDED, "1"),
+        (EventType.MODIFIED, "2"),
+        (EventType.DELETED, "2"),
+    ]
+    resumed = gateway.watch(
+        CONFIGMAPS,
+        as_type=ConfigMap,
+        resource_version=seen[0][2],
+        namespace=namespace,
+        timeout_s=10,
+    )
+    assert next(resumed).type is EventType.MODIFIED
+
+
+CHECKS = [value for name, value in sorted(globals().items()) if name.startswith("check_")]

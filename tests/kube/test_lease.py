@@ -1,0 +1,61 @@
+"""One leader at a time; a silent one is replaced after the lease has run out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from kube.errors import ServerError
+from kube.lease import Elector, candidate_identity
+from kube.resources import LEASES
+from tests.fakes.gateway import FakeGateway
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def step(elector: Elector, now: float) -> bool:
+    return elector.step(now, START + timedelta(seconds=now))
+
+
+def pair() -> tuple[FakeGateway, Elector, Elector]:
+    gateway = FakeGateway()
+    return gateway, Elector(gateway, "sys", "kai", "one"), Elector(gateway, "sys", "kai", "two")
+
+
+def test_second_candidate_waits_while_the_first_renews() -> None:
+    gateway, one, two = pair()
+    assert step(one, 0)
+    for now in range(5, 60, 5):
+        assert step(one, now)
+        assert not step(two, now + 1)
+    assert gateway.raw(LEASES, "kai", "sys")["spec"]["leaseTransitions"] == 0
+    assert gateway.raw(LEASES, "kai", "sys")["spec"]["acquireTime"] == "2026-01-01T00:00:00.000000Z"
+
+
+def test_silent_leader_is_replaced_after_its_term() -> None:
+    gateway, one, two = pair()
+    step(one, 0)
+    assert [step(two, now) for now in (3, 8, 13, 17.9)] == [False, False, False, False]
+    assert step(two, 18)
+    assert gateway.raw(LEASES, "kai", "sys")["spec"]["holderIdentity"] == "two"
+    assert gateway.raw(LEASES, "kai", "sys")["spec"]["leaseTransitions"] == 1
+
+
+def test_leader_that_cannot_renew_steps_down_before_the_term_ends() -> None:
+    gateway, one, _ = pair()
+    step(one, 0)
+    for _ in range(2):
+        gateway.fail_next("get", "leases", ServerError("down"))
+    assert step(one, 5)
+    assert not step(one, 10)
+
+
+def test_released_lease_is_free_at_once() -> None:
+    _, one, two = pair()
+    step(one, 0)
+    one.release(START)
+    assert not one.is_leader
+    assert step(two, 1)
+
+
+def test_identities_differ() -> None:
+    assert candidate_identity() != candidate_identity()

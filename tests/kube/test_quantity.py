@@ -1,0 +1,53 @@
+"""Quantities are exact and written canonically."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from kube.quantity import format_binary, format_decimal, parse, to_milli, to_units
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("500m", Fraction(1, 2)),
+        ("2Gi", 2 * 2**30),
+        ("1e3", 1000),
+        ("1E", 10**18),
+        ("1Ei", 2**60),
+        ("-1", -1),
+        (".5", Fraction(1, 2)),
+        ("100u", Fraction(1, 10_000)),
+        (4, 4),
+        (0.1, Fraction(1, 10)),
+    ],
+)
+def test_parse_is_exact(text: str | int | float, value: Fraction) -> None:
+    assert parse(text) == value
+
+
+def test_units_round_up() -> None:
+    assert to_milli("100u") == 1
+    assert to_milli("0.1") == 100
+    assert to_units("1500m") == 2
+    assert to_units("16Gi") == 17_179_869_184
+
+
+@pytest.mark.parametrize("text", ["", "2GiB", "one", "1 Gi", "0x10"])
+def test_nonsense_names_the_text(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a number"):
+        parse(text)
+
+
+def test_canonical_texts() -> None:
+    assert format_decimal(Fraction(3, 2)) == "1500m"
+    assert format_decimal(2) == "2"
+    assert format_decimal(0) == "0"
+    assert format_decimal(5000) == "5k"
+    assert format_decimal(0.1220703125) == "122070313n"
+    assert format_binary(2 * 2**30) == "2Gi"
+    assert format_binary(1536 * 2**20) == "1536Mi"
+    assert format_binary(1000) == "1000"
+    assert format_binary(0) == "0"

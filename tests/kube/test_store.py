@@ -1,0 +1,119 @@
+"""The store keeps the newest of each object, its indexes, and what we wrote ourselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kube.gateway import EventType, Listing, WatchEvent
+from kube.objects.meta import convert
+from kube.objects.pod import Pod
+from kube.resources import PODS
+from kube.store import Store
+
+
+def pod(name: str, version: int, *, node: str = "", uid: str = "u") -> Pod:
+    return convert(
+        {
+            "metadata": {
+                "name": name,
+                "namespace": "ns",
+                "uid": uid,
+                "resourceVersion": str(version),
+            },
+            "spec": {"nodeName": node} if node else {},
+        },
+        Pod,
+    )
+
+
+def event(kind: str, value: Pod) -> WatchEvent[Pod]:
+    return WatchEvent(
+        type=EventType(kind), object=value, resource_version=value.metadata.resource_version
+    )
+
+
+def store() -> Store:
+    made = Store([PODS])
+    made.add_index(PODS, "node", lambda value: [value.spec.node_name])
+    return made
+
+
+def names(made: Store) -> list[str]:
+    return sorted(value.metadata.name for value in made.view().of(PODS, Pod).values())
+
+
+def test_older_events_and_duplicates_change_nothing() -> None:
+    made = store()
+    made.apply(PODS, event("ADDED", pod("a", 5, node="n1")))
+    generation = made.generation
+    made.apply(PODS, event("MODIFIED", pod("a", 4, node="n0")))
+    made.apply(PODS, event("ADDED", pod("a", 5, node="n1")))
+    assert made.generation == generation
+    assert made.get(PODS, "ns/a").spec.node_name == "n1"
+
+
+def test_index_follows_changes_and_deletions() -> None:
+    made = store()
+    made.apply(PODS, event("ADDED", pod("b", 1, node="n1")))
+    made.apply(PODS, event("ADDED", pod("a", 2, node="n1")))
+    assert [value.metadata.name for value in made.by_index(PODS, "node", "n1")] == ["a", "b"]
+    made.apply(PODS, event("MODIFIED", pod("a", 3, node="n2")))
+    made.apply(PODS, event("DELETED", pod("b", 4, node="n1")))
+    assert made.by_index(PODS, "node", "n1") == []
+    assert [value.metadata.name for value in made.by_index(PODS, "node", "n2")] == ["a"]
+
+
+def test_a_view_does_not_move() -> None:
+    made = store()
+    made.apply(PODS, event("ADDED", pod("a", 1)))
+    before = made.view()
+    made.apply(PODS, event("ADDED", pod("b", 2)))
+    assert list(before.of(PODS, Pod)) == ["ns/a"]
+    assert made.view().generation > before.generation
+    assert names(made) == ["a", "b"]
+
+
+def test_assumed_object_shows_until_the_watch_knows_better() -> None:
+    made = store()
+    made.assume(PODS, pod("a", 10))
+    assert names(made) == ["a"]
+    made.apply(PODS, event("DELETED", pod("a", 12)))
+    made.assume(PODS, pod("a", 10))  # the answer to our create arrives after its deletion was seen
+    assert names(made) == []
+
+
+def test_relist_drops_what_is_gone_but_not_what_was_assumed_later() -> None:
+    made = store()
+    told: list[tuple[EventType, Any]] = []
+    made.apply(PODS, event("ADDED", pod("old", 1)))
+    made.assume(PODS, pod("fresh", 9))
+    made.subscribe(lambda _, kind, value: told.append((kind, value.metadata.name)))
+    made.replace(PODS, Listing(items=(pod("kept", 3),), resource_version="8"))
+    assert names(made) == ["fresh", "kept"]
+    assert told == [(EventType.MODIFIED, "kept"), (EventType.DELETED, "old")]
+    assert made.is_synced()
+
+
+def test_late_deletion_of_a_namesake_is_ignored() -> None:
+    made = store()
+    made.assume(PODS, pod("a", 20, uid="second"))
+    made.apply(PODS, event("DELETED", pod("a", 15, uid="first")))
+    assert made.get(PODS, "ns/a").metadata.uid == "second"
+
+
+def test_amended_object_gives_way_to_the_next_event() -> None:
+    made = store()
+    made.apply(PODS, event("ADDED", pod("a", 5)))
+    made.amend(PODS, pod("a", 5, node="guess"))
+    assert made.get(PODS, "ns/a").spec.node_name == "guess"
+    made.amend(PODS, pod("a", 4, node="late"))
+    assert made.get(PODS, "ns/a").spec.node_name == "guess"
+    made.apply(PODS, event("MODIFIED", pod("a", 6, node="truth")))
+    assert made.get(PODS, "ns/a").spec.node_name == "truth"
+
+
+def test_wait_for_change_returns_at_once_when_it_has_happened() -> None:
+    made = store()
+    made.apply(PODS, event("ADDED", pod("a", 1)))
+    assert made.wait_for_change(0, timeout_s=60) == 1
+    assert made.wait_for_change(1, timeout_s=0) == 1
