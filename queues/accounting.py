@@ -1,0 +1,307 @@
+"""What a pod asks for and what it holds: the one count that scheduler, quotas, status and metrics share.
+
+Container requests add up, ordinary init containers only raise the maximum, native sidecars and the pod
+overhead add, and the GPU need is read in one fixed order: whole devices, then `gpu-memory`, then
+`gpu-fraction`, each times the number of devices; MIG slices and DRA claims are counted beside. Amounts are
+exact fractions in native units (cores, bytes, devices); rounding happens where a number leaves this file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from kube.objects.devices import ResourceClaim
+from kube.objects.node import Node
+from kube.objects.pod import Container, Pod, Quantity
+from kube.quantity import format_binary, format_decimal, parse
+
+GPU = "nvidia.com/gpu"
+AMD_GPU = "amd.com/gpu"
+WHOLE_GPUS = (GPU, AMD_GPU)
+GPU_MEMORY = "run.ai/gpu.memory"
+MIG_PREFIX = "nvidia.com/mig-"
+
+FRACTION_ANNOTATION = "gpu-fraction"
+MEMORY_ANNOTATION = "gpu-memory"
+DEVICES_ANNOTATION = "gpu-fraction-num-devices"
+RECEIVED_TYPE_ANNOTATION = "received-resource-type"
+EXTENDED_CLAIM_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
+GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
+AMD_MEMORY_PREFIX = "beta.amd.com/gpu.vram"
+
+MAX_INT64 = 2**63 - 1
+_BINARY_NAMES = ("memory", "ephemeral-storage", "hugepages-")
+_MIG = re.compile(r"nvidia\.com/mig-(\d+)g\.\d+gb(?:\.me)?")
+_AMD_MEMORY = re.compile(r"(\d+)([MGT])")
+_AMD_UNITS = {"M": 1, "G": 1000, "T": 1_000_000}
+
+Amounts = dict[str, Fraction]
+
+
+class AccountingError(Exception):
+    """A pod or node says something about its GPUs that cannot be counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodDemand:
+    """What one pod asks for; at most one of whole devices, fraction and device memory is set.
+
+    Attributes
+    ----------
+    amounts : everything but GPUs and MIG slices, overhead included, native units (cpu in cores)
+    overhead : the part of `amounts` that is pod overhead
+    gpus : whole devices
+    gpu_fraction : part of each of `gpu_devices` devices, in (0, 1]
+    gpu_memory_mib : memory on each of `gpu_devices` devices
+    mig : MIG resource name -> slices
+    device_classes : GPU device class -> devices asked for through resource claims
+    legacy_mig : the old MIG annotation, which no node serves any more
+    """
+
+    amounts: Mapping[str, Fraction]
+    overhead: Mapping[str, Fraction] = field(default_factory=dict)
+    gpus: Fraction = Fraction(0)
+    gpu_fraction: Fraction = Fraction(0)
+    gpu_memory_mib: int = 0
+    gpu_devices: int = 1
+    mig: Mapping[str, Fraction] = field(default_factory=dict)
+    device_classes: Mapping[str, int] = field(default_factory=dict)
+    legacy_mig: bool = False
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the pod takes part of a device, by fraction or by memory."""
+        return bool(self.gpu_fraction or self.gpu_memory_mib)
+
+
+def pod_demand(pod: Pod, claims: Sequence[ResourceClaim] = ()) -> PodDemand:
+    """Return what a pod asks for.
+
+    Parameters
+    ----------
+    claims : the resource claims of the pod, see `claim_names`; none if DRA is not served
+
+    Raises
+    ------
+    ValueError : a request that is no quantity
+    """
+    amounts = _container_amounts(pod)
+    overhead = {name: parse(value) for name, value in pod.spec.overhead.items()}
+    _add(amounts, overhead)
+    whole = sum((amounts.pop(name, Fraction(0)) for name in WHOLE_GPUS), Fraction(0))
+    mig = {name: amounts.pop(name) for name in [n for n in amounts if n.startswith(MIG_PREFIX)]}
+    annotations = pod.metadata.annotations
+    fraction, memory = _fraction(annotations), _positive(annotations.get(MEMORY_ANNOTATION))
+    shared = bool(fraction or memory)
+    legacy = _legacy_mig(annotations)
+    return PodDemand(
+        amounts=amounts,
+        overhead=overhead,
+        gpus=Fraction(0) if shared or legacy else whole,
+        gpu_fraction=Fraction(0) if legacy else fraction,
+        gpu_memory_mib=0 if fraction or legacy else memory,
+        gpu_devices=(_positive(annotations.get(DEVICES_ANNOTATION)) or 1) if shared else 1,
+        mig=legacy or mig,
+        device_classes=claimed_devices(claims),
+        legacy_mig=bool(legacy),
+    )
+
+
+def requested_resources(demand: PodDemand) -> Amounts:
+    """Return the demand as the resources of a status: part devices as devices, device memory by its own name."""
+    found: Amounts = {name: value for name, value in demand.amounts.items() if value}
+    devices = demand.gpus + demand.gpu_fraction * demand.gpu_devices
+    _add(found, {GPU: devices} if devices else {})
+    if demand.gpu_memory_mib:
+        found[GPU_MEMORY] = Fraction(demand.gpu_memory_mib * demand.gpu_devices)
+    _add(found, demand.mig)
+    _add(found, {name: Fraction(count) for name, count in demand.device_classes.items()})
+    return found
+
+
+def allocated_resources(pod: Pod, demand: PodDemand, gpu_memory_mib: int | None = None) -> Amounts:
+    """Return what a placed pod holds: as requested, but a shared device only once the binder gave it.
+
+    Parameters
+    ----------
+    gpu_memory_mib : memory of one device of the pod's node; needed for `gpu-memory` pods only
+
+    Raises
+    ------
+    AccountingError : a `gpu-memory` pod on a node whose device memory is unknown
+    """
+    found = requested_resources(demand)
+    found.pop(GPU_MEMORY, None)
+    if not demand.is_shared:
+        return found
+    found.pop(GPU, None)
+    if pod.metadata.annotations.get(RECEIVED_TYPE_ANNOTATION) != "Fraction":
+        return found
+    part = demand.gpu_fraction
+    if not part:
+        if not gpu_memory_mib:
+            raise AccountingError(
+                f"pod {pod.key} holds gpu-memory on node {pod.spec.node_name}, whose GPU memory is unknown"
+            )
+        part = Fraction(demand.gpu_memory_mib, gpu_memory_mib)
+    found[GPU] = part * demand.gpu_devices
+    return found
+
+
+def quota_gpus(demand: PodDemand, gpu_memory_mib: int | None = None) -> float:
+    """Return the GPUs that a demand weighs against a queue's quota and limit.
+
+    A fraction counts in hundredths, device memory as its share of `gpu_memory_mib` rounded up to a
+    hundredth (0 while no node is chosen), a MIG slice by its number of compute slices.
+    """
+    total = demand.gpus + sum(_mig_gpus(name) * count for name, count in demand.mig.items())
+    total += sum(demand.device_classes.values())
+    hundredths = round(demand.gpu_fraction * 100)
+    if demand.gpu_memory_mib and gpu_memory_mib:
+        hundredths = -(-100 * demand.gpu_memory_mib // gpu_memory_mib)
+    return float(total + Fraction(hundredths * demand.gpu_devices, 100))
+
+
+def claim_names(pod: Pod) -> list[str]:
+    """Return the names of the pod's resource claims that exist by now (a template's claim comes late)."""
+    generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
+    named = (c.resource_claim_name or generated.get(c.name, "") for c in pod.spec.resource_claims)
+    return [name for name in named if name]
+
+
+def claimed_devices(claims: Iterable[ResourceClaim]) -> dict[str, int]:
+    """Return GPU device class -> devices, the whole count of a claim filed under its first GPU class."""
+    found: dict[str, int] = {}
+    for claim in claims:
+        if claim.metadata.annotations.get(EXTENDED_CLAIM_ANNOTATION) == "true":
+            continue  # already counted as a container request
+        first, total = "", 0
+        for request in claim.spec.devices.requests:
+            exact = request.exactly
+            if exact is None or "gpu" not in exact.device_class_name.lower():
+                continue
+            first = first or exact.device_class_name
+            if exact.allocation_mode in ("ExactCount", ""):
+                total += max(1, exact.count)
+            elif exact.allocation_mode == "All":
+                total += 1
+        if total:
+            found[first] = min(MAX_INT64, found.get(first, 0) + total)
+    return found
+
+
+def node_gpu_memory(node: Node) -> int:
+    """Return the MiB of one device of a node, from the labels of either vendor.
+
+    Raises
+    ------
+    AccountingError : both vendors' labels, none, or one that is no number
+    """
+    labels = node.metadata.labels
+    amd = next((key for key in labels if key.startswith(AMD_MEMORY_PREFIX)), "")
+    nvidia = labels.get(GPU_MEMORY_LABEL)
+    name = node.metadata.name
+    if nvidia is not None and amd:
+        raise AccountingError(
+            f"the node {name} has both nvidia and amd gpu labels. "
+            "Such nodes aren't supported for fraction resource requests"
+        )
+    if nvidia is not None:
+        if not (nvidia.isascii() and nvidia.isdigit()):
+            raise AccountingError(f"node {name}: label {GPU_MEMORY_LABEL} is no number: {nvidia!r}")
+        return int(nvidia)
+    match = _AMD_MEMORY.search(amd.removeprefix(AMD_MEMORY_PREFIX)) if amd else None
+    if match is None:
+        raise AccountingError(f"the node {name} has no label that tells its GPU memory")
+    return int(match[1]) * _AMD_UNITS[match[2]]
+
+
+def add_amounts(total: Amounts, more: Mapping[str, Fraction]) -> None:
+    """Add amounts to a running total, in place."""
+    _add(total, more)
+
+
+def parse_list(resources: Mapping[str, Quantity]) -> Amounts:
+    """Return a ResourceList as exact amounts."""
+    return {name: parse(value) for name, value in resources.items()}
+
+
+def format_list(amounts: Mapping[str, Fraction]) -> dict[str, str]:
+    """Return amounts as a ResourceList in canonical text, names in order."""
+    return {name: _text(name, amounts[name]) for name in sorted(amounts)}
+
+
+def _text(name: str, value: Fraction) -> str:
+    return format_binary(value) if name.startswith(_BINARY_NAMES) else format_decimal(value)
+
+
+def _container_amounts(pod: Pod) -> Amounts:
+    total: Amounts = {}
+    for container in pod.spec.containers:
+        _add(total, _requests(container))
+    if not pod.spec.init_containers:
+        return total
+    peak: Amounts = {}
+    sidecars: Amounts = {}
+    for container in pod.spec.init_containers:
+        own = _requests(container)
+        if container.is_sidecar:
+            _add(sidecars, own)
+            _raise_to(peak, sidecars)
+        else:
+            _add(own, sidecars)
+            _raise_to(peak, own)
+    _add(total, sidecars)
+    _raise_to(total, peak)
+    return total
+
+
+def _requests(container: Container) -> Amounts:
+    resources = container.resources
+    # The API server copies a limit down where no request is given; files and fakes may not have met it.
+    merged = {**resources.limits, **resources.requests} if resources.limits else resources.requests
+    return {name: parse(value) for name, value in merged.items()}
+
+
+def _add(total: Amounts, more: Mapping[str, Fraction]) -> None:
+    for name, value in more.items():
+        total[name] = total[name] + value if name in total else value
+
+
+def _raise_to(total: Amounts, floor: Mapping[str, Fraction]) -> None:
+    for name, value in floor.items():
+        if value > total.get(name, 0):
+            total[name] = value
+
+
+def _fraction(annotations: Mapping[str, str]) -> Fraction:
+    text = annotations.get(FRACTION_ANNOTATION)
+    if not text:
+        return Fraction(0)
+    try:
+        value = parse(text)
+    except ValueError:
+        return Fraction(0)
+    return value if 0 < value <= 1 else Fraction(0)
+
+
+def _positive(text: str | None) -> int:
+    if not text or not (text.isascii() and text.isdigit()) or len(text) > 19:
+        return 0
+    return int(text)
+
+
+def _legacy_mig(annotations: Mapping[str, str]) -> Amounts:
+    return {
+        key: Fraction(int(value))
+        for key, value in annotations.items()
+        if key.startswith(MIG_PREFIX) and value.isascii() and value.isdigit()
+    }
+
+
+def _mig_gpus(name: str) -> int:
+    match = _MIG.fullmatch(name)
+    return int(match[1]) if match else 0
