@@ -1,0 +1,66 @@
+"""Two ways in: a bearer token (scripts), or the session cookie with CSRF protection (browsers)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from queues import tokens
+from queues.models import ApiToken
+
+REALM = 'Bearer realm="kaiweb"'
+LAST_USE_STEP = timedelta(minutes=1)
+
+
+class BearerAuthentication(BaseAuthentication):
+    """`Authorization: Bearer kw_…`. Comes first, so that its challenge makes a 401 of "not logged in"."""
+
+    def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ApiToken] | None:
+        """Return the owner and the token, None when no bearer token was sent."""
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        now = timezone.now()
+        token = tokens.find(secret.strip(), now)
+        if token is None:
+            raise AuthenticationFailed("The bearer token is unknown, expired or revoked.")
+        if token.last_used_at is None or now - token.last_used_at > LAST_USE_STEP:
+            ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """Name the scheme to use in a 401 answer."""
+        return REALM
+
+
+class CsrfSessionAuthentication(SessionAuthentication):
+    """The session cookie; unsafe methods need the CSRF token."""
+
+
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """Describe the bearer token in the OpenAPI document."""
+
+    target_class = BearerAuthentication
+    name = "bearer"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        """Return the security scheme object."""
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "kw_…"}
+
+
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """Describe the session cookie in the OpenAPI document."""
+
+    target_class = CsrfSessionAuthentication
+    name = "session"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        """Return the security scheme object."""
+        return {"type": "apiKey", "in": "cookie", "name": "sessionid"}

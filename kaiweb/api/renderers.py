@@ -1,0 +1,44 @@
+"""JSON by orjson: lists of a thousand rows are common, and the standard encoder is ten times slower."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from rest_framework.renderers import BaseRenderer
+
+OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+
+
+def _plain(value: object) -> Any:
+    """Turn DRF's and Django's lazy strings and mappings into plain ones."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, list | tuple):
+        return list(value)
+    return str(value)
+
+
+class OrjsonRenderer(BaseRenderer):
+    """`application/json`; a body of None is an empty body."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+    render_style = "binary"
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Encode the body."""
+        return b"" if data is None else orjson.dumps(data, default=_plain, option=OPTIONS)
+
+
+class ProblemRenderer(OrjsonRenderer):
+    """The same bytes under the media type of RFC 9457."""
+
+    media_type = "application/problem+json"

@@ -1,0 +1,1 @@
+"""REST views, one file per noun."""

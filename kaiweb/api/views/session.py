@@ -1,0 +1,54 @@
+"""Who am I, what is this, and where a wrong address ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.middleware.csrf import get_token
+from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from kaiweb.api.base import View, caller
+from kaiweb.api.errors import Problem
+from queues import live
+
+
+class Me(View):
+    """The caller's effective rights."""
+
+    @extend_schema(operation_id="getMe", responses={200: dict[str, Any]})
+    def get(self, request: Request) -> Response:
+        """Return who the caller is and what the caller may do."""
+        me = caller(request).as_me()
+        if request.auth is None:
+            me["csrfToken"] = get_token(request._request)
+        return Response(me)
+
+
+class Version(View):
+    """What is running."""
+
+    @extend_schema(operation_id="getVersion", responses={200: dict[str, Any]})
+    def get(self, request: Request) -> Response:
+        """Return the version and the epoch of the live log."""
+        return Response({"version": settings.KAIWEB_VERSION, "epoch": live.epoch()})
+
+
+@extend_schema(exclude=True)
+class Unknown(View):
+    """Any other address below the API."""
+
+    permission_classes = (AllowAny,)
+
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
+        """Refuse before anything else is looked at."""
+        raise Problem("not-found", f"there is nothing at {request.path}")
+
+    def get(self, request: Request) -> Response:
+        """Never reached; `initial` refuses."""
+        return Response(status=404)
+
+    post = put = patch = delete = get

@@ -1,0 +1,15 @@
+"""The composition root as a Django app: it owns the management commands and loads Celery."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class KaiwebConfig(AppConfig):
+    """Makes `shared_task` bind to our Celery app in every process, the web included."""
+
+    name = "kaiweb"
+
+    def ready(self) -> None:
+        """Import the Celery app once the settings are there."""
+        import kaiweb.celery  # noqa: F401

@@ -1,0 +1,24 @@
+"""The web process: HTTP goes to Django, `/api/v1/live` to the live protocol."""
+
+from __future__ import annotations
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kaiweb.settings.local")
+# Models and consumers may only be imported once Django is set up.
+http = get_asgi_application()
+
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from channels.sessions import SessionMiddlewareStack  # noqa: E402
+
+from frontend.routing import websocket_urlpatterns  # noqa: E402
+
+application = ProtocolTypeRouter(
+    {
+        "http": http,
+        # The consumer itself checks origin, session and ticket: it has close codes for each.
+        "websocket": SessionMiddlewareStack(URLRouter(websocket_urlpatterns)),
+    }
+)

@@ -1,0 +1,19 @@
+"""The Celery app of all workers and of beat. Ticks are a clock: a message names a shard and nothing else."""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+from celery.signals import setup_logging
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kaiweb.settings.local")
+
+app = Celery("kaiweb")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+
+@setup_logging.connect
+def _keep_django_logging(**_kwargs: object) -> None:
+    """Having a receiver at all keeps Celery from replacing the handlers of `settings.LOGGING`."""

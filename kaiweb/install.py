@@ -1,0 +1,118 @@
+"""Put what kaiweb needs into a cluster: the custom resource definitions and the default objects.
+
+Definitions are ours and are applied at every start (server-side apply, our field manager). Default
+objects belong to the people who run the cluster as soon as they exist: they are created when missing
+and never touched again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kube import resources
+from kube.errors import AlreadyExistsError, NotFoundError
+from kube.gateway import Gateway, PatchType
+from kube.resources import CRDS, Resource
+
+FIELD_MANAGER = "kaiweb-bootstrap"
+READY_S = 30.0
+POLL_S = 0.2
+
+Document = Mapping[str, Any]
+KINDS: Mapping[tuple[str, str], Resource] = {
+    (value.api_version, value.kind): value
+    for value in vars(resources).values()
+    if isinstance(value, Resource)
+}
+
+
+class InstallError(RuntimeError):
+    """The cluster cannot be prepared; the message names the file or the object."""
+
+
+def documents(folder: Path) -> list[Document]:
+    """Read every object in the YAML files of a folder, files in order of their names.
+
+    Raises
+    ------
+    InstallError : a file is not YAML, or holds something that is no Kubernetes object
+    """
+    found: list[Document] = []
+    for file in sorted(folder.glob("*.yaml")):
+        try:
+            parsed = [one for one in yaml.safe_load_all(file.read_text()) if one is not None]
+        except yaml.YAMLError as error:
+            raise InstallError(f"{file.name}: expected YAML, got: {error}") from error
+        for one in parsed:
+            if not isinstance(one, dict) or not one.get("metadata", {}).get("name"):
+                raise InstallError(f"{file.name}: expected objects with a name, got {one!r:.80}")
+            found.append(one)
+    return found
+
+
+def apply_definitions(gateway: Gateway, docs: Sequence[Document]) -> None:
+    """Apply custom resource definitions and wait until the cluster serves their kinds.
+
+    Raises
+    ------
+    InstallError : a kind is still not served after 30 s
+    kube.errors.KubeError : the cluster refused one
+    """
+    for doc in docs:
+        gateway.patch(
+            CRDS,
+            doc["metadata"]["name"],
+            doc,
+            patch_type=PatchType.APPLY,
+            field_manager=FIELD_MANAGER,
+            force=True,
+        )
+    for served in _served_kinds(docs):
+        _wait_until_served(gateway, served)
+
+
+def create_missing(gateway: Gateway, docs: Sequence[Document]) -> list[str]:
+    """Create the objects that are not there yet; return what was created as `Kind name`."""
+    created = []
+    for doc in docs:
+        key = (doc["apiVersion"], doc["kind"])
+        if key not in KINDS:
+            raise InstallError(f"{key[1]} of {key[0]}: not a kind that kaiweb installs")
+        try:
+            gateway.create(KINDS[key], doc, namespace=doc["metadata"].get("namespace", ""))
+        except AlreadyExistsError:
+            continue
+        created.append(f"{doc['kind']} {doc['metadata']['name']}")
+    return created
+
+
+def _served_kinds(docs: Sequence[Document]) -> Iterator[Resource]:
+    for doc in docs:
+        spec = doc["spec"]
+        for version in spec["versions"]:
+            if version.get("served"):
+                yield Resource(
+                    group=spec["group"],
+                    version=version["name"],
+                    plural=spec["names"]["plural"],
+                    kind=spec["names"]["kind"],
+                    namespaced=spec["scope"] == "Namespaced",
+                )
+
+
+def _wait_until_served(
+    gateway: Gateway, kind: Resource, sleep: Callable[[float], None] = time.sleep
+) -> None:
+    for _attempt in range(round(READY_S / POLL_S)):
+        try:
+            gateway.list(kind, as_type=dict)
+        except NotFoundError:
+            sleep(POLL_S)
+        else:
+            return
+    raise InstallError(f"{kind.kind} ({kind.api_version}) is not served after {READY_S:.0f} s")

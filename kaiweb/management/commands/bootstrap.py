@@ -1,0 +1,60 @@
+"""`kaiweb bootstrap`: make database and cluster ready. Safe to run at every start."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from kaiweb import install
+from kube.errors import KubeError
+from queues import live
+from queues.cluster import gateway
+from scheduler.models import Shard
+
+
+class Command(BaseCommand):
+    """Migrate, make the first user, install the custom resources and the default objects."""
+
+    help = "Prepare the database and the cluster (idempotent)."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Let each half be left out."""
+        parser.add_argument("--no-cluster", action="store_true", help="leave the cluster alone")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Do it, in the order in which later steps need the earlier ones."""
+        Path(settings.KAIWEB_HOME).mkdir(parents=True, exist_ok=True)
+        call_command("migrate", interactive=False, verbosity=0)
+        live.epoch()
+        for name in settings.KAIWEB_SHARDS:
+            Shard.objects.get_or_create(name=name)
+        self._first_user()
+        if not options["no_cluster"]:
+            self._cluster()
+
+    def _first_user(self) -> None:
+        """Make `admin` with a password nobody else has, unless there is a user already."""
+        if User.objects.exists():
+            return
+        password = secrets.token_urlsafe(12)
+        file = Path(settings.KAIWEB_HOME) / "admin-password"
+        file.touch(mode=0o600)
+        file.write_text(password + "\n")
+        User.objects.create_superuser("admin", password=password)
+        self.stdout.write(f"created user 'admin'; the password is in {file}")
+
+    def _cluster(self) -> None:
+        deploy = Path(settings.KAIWEB_DEPLOY)
+        try:
+            install.apply_definitions(gateway(), install.documents(deploy / "crds"))
+            created = install.create_missing(gateway(), install.documents(deploy / "defaults"))
+        except (install.InstallError, KubeError) as error:
+            raise CommandError(f"cannot prepare the cluster: {error}") from error
+        for line in created:
+            self.stdout.write(f"created {line}")

@@ -1,0 +1,140 @@
+"""What every installation shares. Environment variables are read through `env`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kaiweb.settings import env
+from kaiweb.settings.celery import *  # noqa: F403  (settings modules compose by import)
+from kaiweb.settings.channels import *  # noqa: F403
+from kaiweb.settings.logging import logging_config
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+KAIWEB_HOME = env.home(checkout=CHECKOUT)
+KAIWEB_PORT = env.number("KAIWEB_PORT", 8000)
+KAIWEB_SHARDS = env.shards()
+KAIWEB_DEMO = env.flag("DEMO", True)
+# The cluster: named explicitly ("in-cluster" in a pod), else the one the sandbox writes. KUBECONFIG is left to kubectl, so that
+# a developer's own cluster is never written to by accident.
+KAIWEB_KUBECONFIG = env.text("KAIWEB_KUBECONFIG", str(KAIWEB_HOME / "kubeconfig"))
+KAIWEB_DEPLOY = Path(env.text("KAIWEB_DEPLOY", str(CHECKOUT / "deploy")))
+KAIWEB_VERSION = "0.1.0"
+
+SECRET_KEY = env.text("KAIWEB_SECRET_KEY")
+DEBUG = False
+ALLOWED_HOSTS = env.words("KAIWEB_HOSTS", "127.0.0.1,localhost,[::1]")
+CSRF_TRUSTED_ORIGINS = env.words("KAIWEB_ORIGINS")
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "rest_framework",
+    "drf_spectacular",
+    "queues",
+    "scheduler",
+    "binder",
+    "frontend",
+    "sandbox",
+    "kaiweb",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "kaiweb.request_id.RequestIdMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "frontend.csp.ContentSecurityPolicyMiddleware",
+]
+
+ROOT_URLCONF = "kaiweb.urls"
+ASGI_APPLICATION = "kaiweb.asgi.application"
+WSGI_APPLICATION = "kaiweb.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASES = {
+    "default": env.database(env.text("DATABASE_URL"), sqlite_file=KAIWEB_HOME / "kaiweb.sqlite3")
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+# The single page app reads the CSRF cookie to set the X-CSRFToken header.
+CSRF_COOKIE_HTTPONLY = False
+CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+
+STATIC_URL = "/static/"
+# None: files are served from where they are found. Set it to serve a collected copy.
+STATIC_ROOT = env.text("KAIWEB_STATIC_ROOT") or None
+FRONTEND_DIST = CHECKOUT / "frontend" / "dist"
+# A folder that is not there yet (no build so far) would be a system check warning.
+STATICFILES_DIRS = [FRONTEND_DIST] if FRONTEND_DIST.is_dir() else []
+# Vite names its files by content, so they are served as found, with no collectstatic step.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/assets/.+-[A-Za-z0-9_-]{8,}\.\w+$"
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "kaiweb.api.authentication.BearerAuthentication",
+        "kaiweb.api.authentication.CsrfSessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["kaiweb.api.renderers.OrjsonRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "kaiweb.api.errors.problem_response",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "kaiweb",
+    "DESCRIPTION": "Queues, workloads, nodes and scheduling sessions of a GPU cluster.",
+    "VERSION": "v1",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+}
+
+LOGGING = logging_config(
+    level=env.text("KAIWEB_LOG_LEVEL", "INFO"), json_lines=env.flag("KAIWEB_LOG_JSON", False)
+)

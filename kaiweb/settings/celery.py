@@ -1,0 +1,51 @@
+"""How messages travel: one broker, one queue per shard, ticks that expire instead of piling up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kaiweb.settings import env
+
+REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
+TICK_S = 1.0
+
+CELERY_BROKER_URL = REDIS_URL
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A tick that waits longer than this was lost with its worker; it expired long before.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 60, "health_check_interval": 10}
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ROUTES = {"binder.tasks.*": {"queue": "binding"}}
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = "UTC"
+
+
+def shard_queue(shard: str) -> str:
+    """Return the Celery queue of one shard's scheduling worker."""
+    return f"shard.{shard}"
+
+
+def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, Any]]:
+    """Return the clock: one tick per shard and second, each worthless after the next one."""
+    ticks: dict[str, dict[str, Any]] = {
+        f"cycle-{shard}": {
+            "task": "scheduler.tasks.run_cycle",
+            "schedule": tick_s,
+            "args": [shard],
+            "options": {"queue": shard_queue(shard), "expires": tick_s},
+        }
+        for shard in shards
+    }
+    ticks["trim-live-log"] = {
+        "task": "queues.tasks.trim_live_log",
+        "schedule": 60.0,
+        "options": {"queue": "default", "expires": 55.0},
+    }
+    return ticks
+
+
+CELERY_BEAT_SCHEDULE = beat_schedule(env.shards(), tick_s=TICK_S)

@@ -1,0 +1,14 @@
+"""How live wake-ups travel between processes: publish and subscribe on the broker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kaiweb.settings import env
+
+CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [env.text("REDIS_URL", "redis://127.0.0.1:6379/0")]},
+    }
+}

@@ -1,0 +1,70 @@
+"""Readable log lines for people, JSON lines for machines; both carry the same fields."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "taskName",
+    "color_message",
+}
+
+
+def _extras(record: logging.LogRecord) -> dict[str, Any]:
+    return {key: value for key, value in vars(record).items() if key not in STANDARD}
+
+
+def _time(record: logging.LogRecord) -> str:
+    moment = datetime.fromtimestamp(record.created, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class LineFormatter(logging.Formatter):
+    """`2026-11-29T16:50:00.123Z INFO  queues.mirror  listed kind=Pod rows=12`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        extras = "".join(f" {key}={value}" for key, value in _extras(record).items())
+        line = f"{_time(record)} {record.levelname:<7} {record.name}  {record.getMessage()}{extras}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line; fields given with `extra=` are keys of their own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, Any] = {
+            "time": _time(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_extras(record),
+        }
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry, default=str)
+
+
+def logging_config(*, level: str, json_lines: bool) -> dict[str, Any]:
+    """Return the dictConfig: everything goes to stderr, where the supervisor picks it up."""
+    formatter = JsonFormatter if json_lines else LineFormatter
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"default": {"()": formatter}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "default"}},
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            "django.server": {"handlers": [], "propagate": True},
+            "uvicorn.access": {"level": "WARNING"},
+            "kombu": {"level": "WARNING"},
+            "celery.app.trace": {"level": "WARNING"},
+            "celery.beat": {"level": "WARNING"},
+        },
+    }

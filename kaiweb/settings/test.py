@@ -1,0 +1,26 @@
+"""Tests: no broker, no files outside pytest's folders, cheap password hashes, messages in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kaiweb.settings.base import *  # noqa: F403
+
+SECRET_KEY = "only for tests"
+KAIWEB_HOME = Path("/nonexistent/kaiweb-tests")
+STATIC_ROOT = None
+FRONTEND_DIST = KAIWEB_HOME / "dist"
+STATICFILES_DIRS: list[Path] = []
+WHITENOISE_AUTOREFRESH = True
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": ":memory:",
+        "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20},
+    }
+}
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+CELERY_BROKER_URL = "memory://"
+CELERY_TASK_ALWAYS_EAGER = True
+ALLOWED_HOSTS = ["testserver", "127.0.0.1", "localhost"]

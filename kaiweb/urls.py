@@ -1,0 +1,17 @@
+"""Every URL of the web process: health, metrics, REST; what is left belongs to the single page app."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+
+from frontend import urls as frontend_urls
+from kaiweb import health, metrics
+from kaiweb.api import urls as api_urls
+
+urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
+    path("api/v1/", include(api_urls)),
+    path("", include(frontend_urls)),
+]

@@ -1,0 +1,49 @@
+"""What can go wrong in the queues room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from queues.hierarchy import Finding
+
+
+class QueuesError(Exception):
+    """Base of this room's errors."""
+
+
+class UnknownQueueError(QueuesError):
+    """The queue is not in the cluster."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"queue '{name}' does not exist")
+        self.name = name
+
+
+class HierarchyError(QueuesError):
+    """The edit would break a rule of the queue tree."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        super().__init__("; ".join(finding.message for finding in findings))
+        self.findings = tuple(findings)
+
+
+class StaleQueueError(QueuesError):
+    """The queue has moved on since the version the caller read."""
+
+    def __init__(self, name: str, *, given: str, current: str) -> None:
+        super().__init__(
+            f"queue '{name}' has changed: you edited version {given}, it is now {current}"
+        )
+        self.name = name
+        self.given = given
+        self.current = current
+
+
+class FieldOwnedError(QueuesError):
+    """Another field manager owns a field of the edit."""
+
+
+class MissingRightError(QueuesError):
+    """The caller may not do this; the message names the missing right."""

@@ -1,0 +1,160 @@
+"""The change log behind the live dashboard: what changed, in order, and a wake-up for those who watch.
+
+Whoever writes rows calls `record` in the same transaction. After the commit a wake-up goes to the web
+processes over the channel layer; they read the log from their last position, so a lost wake-up only
+delays (they also look once a second) and a burst of wake-ups costs nothing.
+
+Positions grow but are opaque to clients. `epoch` names one life of the log: with another epoch, or a
+position older than the log reaches, a client needs a new snapshot.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.db import connection, transaction
+from django.db.models import Max, Min
+from django.utils import timezone
+
+from queues.models import LiveChange, LiveEpoch
+
+log = logging.getLogger(__name__)
+
+Kind = Literal["queue", "workload", "node", "session"]
+GROUP = "live"
+KEPT_CHANGES = 50_000
+KEPT_FOR = timedelta(minutes=10)
+WAKE_PAUSE_S = 0.05
+# Any constant: it only has to differ from other advisory locks in the same PostgreSQL database.
+LOG_LOCK = 0x6B61_69
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the log."""
+
+    position: int
+    kind: str
+    key: str
+
+
+def record(kind: Kind, keys: Iterable[str]) -> None:
+    """Note that these things changed; call it inside the transaction that changes them.
+
+    Raises
+    ------
+    django.db.transaction.TransactionManagementError : outside of a transaction
+    """
+    now = timezone.now()
+    rows = [LiveChange(kind=kind, key=key, at=now) for key in sorted(set(keys))]
+    if not rows:
+        return
+    if not connection.in_atomic_block:
+        raise transaction.TransactionManagementError(
+            f"live.record('{kind}') needs the transaction that changes the rows"
+        )
+    _order_commits()
+    LiveChange.objects.bulk_create(rows, batch_size=500)
+    transaction.on_commit(wake)
+
+
+def _order_commits() -> None:
+    """Let ids become visible in their order: SQLite has one writer anyway, PostgreSQL needs a lock."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOG_LOCK])
+
+
+class _Throttle:
+    """Remembers the last wake-up of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = 0.0
+
+    def is_due(self, now: float) -> bool:
+        with self._lock:
+            if now - self._last < WAKE_PAUSE_S:
+                return False
+            self._last = now
+            return True
+
+
+_throttle = _Throttle()
+
+
+def wake() -> None:
+    """Tell the web processes to look at the log. Never fails: they look anyway, only later."""
+    if not _throttle.is_due(time.monotonic()):
+        return  # readers look again after each read that found something
+    layer = get_channel_layer()
+    if layer is None:
+        return
+    try:
+        async_to_sync(layer.group_send)(GROUP, {"type": "live.wake"})
+    except (OSError, RuntimeError) as error:
+        # redis.ConnectionError is an OSError neither in name nor in fact; see _is_broker_error.
+        log.warning("no live wake-up: %s", error)
+    except Exception as error:
+        if not _is_broker_error(error):
+            raise
+        log.warning("no live wake-up: %s", error)
+
+
+def _is_broker_error(error: Exception) -> bool:
+    return type(error).__module__.startswith("redis.")
+
+
+def epoch() -> str:
+    """Return the name of this life of the log; the first call makes it."""
+    row, _created = LiveEpoch.objects.get_or_create(
+        only=True, defaults={"value": uuid.uuid4().hex[:12]}
+    )
+    return row.value
+
+
+def start_epoch() -> str:
+    """Forget all changes and begin a new life: every client will ask for a snapshot."""
+    with transaction.atomic():
+        LiveChange.objects.all().delete()
+        row, _created = LiveEpoch.objects.update_or_create(
+            only=True, defaults={"value": uuid.uuid4().hex[:12]}
+        )
+    wake()
+    return row.value
+
+
+def position() -> int:
+    """Return the position of the newest change, 0 when there is none."""
+    newest: int | None = LiveChange.objects.aggregate(newest=Max("id"))["newest"]
+    return newest or 0
+
+
+def reaches_back_to(seq: int) -> bool:
+    """Tell whether the log still holds every change after `seq`."""
+    ends = LiveChange.objects.aggregate(oldest=Min("id"), newest=Max("id"))
+    if ends["oldest"] is None:
+        return seq == 0
+    return bool(ends["oldest"] - 1 <= seq <= ends["newest"])
+
+
+def changes_after(seq: int, *, limit: int) -> list[Change]:
+    """Return up to `limit` changes after `seq`, oldest first."""
+    rows = LiveChange.objects.filter(id__gt=seq).order_by("id")[:limit]
+    return [Change(row.pk, row.kind, row.key) for row in rows]
+
+
+def trim(now: datetime) -> int:
+    """Drop what is older than ten minutes and not among the last 50,000 changes; return how many."""
+    floor = position() - KEPT_CHANGES
+    count, _by_model = LiveChange.objects.filter(id__lte=floor, at__lt=now - KEPT_FOR).delete()
+    return count

@@ -1,0 +1,1 @@
+"""Schema steps, made by `kaiweb makemigrations`."""

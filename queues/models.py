@@ -1,0 +1,373 @@
+"""Rows that mirror the cluster, and the few that are ours alone (tokens, rights, the live change log).
+
+A mirror row holds the columns the dashboard and the REST API need, never the whole object: the cluster
+is the truth. Only `queues.mirror` writes mirror rows. Natural keys (`name`, `namespace/name`) are the
+primary keys, so that an upsert needs no look-up. References are plain names without foreign keys: the
+cluster may hold a queue whose parent is missing, and the mirror must show just that.
+
+Amounts of a queue's spec keep the unit of the custom resource (GPUs, millicores, 10^6 bytes) and its two
+special values apart: NULL is unset, -1 is unlimited. Amounts of use are millicores and bytes.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+NAME = 253
+KEY = 2 * NAME + 1
+UNLIMITED = -1.0
+
+
+class MirrorRow(models.Model):
+    """What every mirrored object has. `version` is its resourceVersion, which orders its events."""
+
+    uid = models.CharField(max_length=64)
+    version = models.BigIntegerField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        abstract = True
+
+
+def _bound(name: str) -> models.CheckConstraint:
+    ok = Q(**{f"{name}__isnull": True}) | Q(**{f"{name}__gte": 0}) | Q(**{name: UNLIMITED})
+    return models.CheckConstraint(condition=ok, name=f"queue_{name}_valid")
+
+
+class Queue(MirrorRow):
+    """A queue as the cluster has it, with what it uses by its status.
+
+    A queue with a forbidden amount (the API server's schema refuses them) is mirrored with that amount
+    unset, so one bad object never stops the mirror.
+    """
+
+    name = models.CharField(max_length=NAME, primary_key=True)
+    generation = models.BigIntegerField(default=0)
+    display_name = models.TextField(blank=True, default="")
+    parent = models.CharField(max_length=NAME, blank=True, default="", db_index=True)
+    priority = models.BigIntegerField(null=True)
+    preempt_min_runtime = models.CharField(max_length=64, blank=True, default="")
+    reclaim_min_runtime = models.CharField(max_length=64, blank=True, default="")
+    quota_gpu = models.FloatField(null=True)
+    quota_cpu = models.FloatField(null=True)
+    quota_memory = models.FloatField(null=True)
+    limit_gpu = models.FloatField(null=True)
+    limit_cpu = models.FloatField(null=True)
+    limit_memory = models.FloatField(null=True)
+    weight_gpu = models.FloatField(null=True)
+    weight_cpu = models.FloatField(null=True)
+    weight_memory = models.FloatField(null=True)
+    allocated_gpu = models.FloatField(default=0)
+    allocated_cpu = models.FloatField(default=0)
+    allocated_memory = models.FloatField(default=0)
+    firm_gpu = models.FloatField(default=0, help_text="allocated to non-preemptible pods")
+    firm_cpu = models.FloatField(default=0)
+    firm_memory = models.FloatField(default=0)
+    requested_gpu = models.FloatField(default=0)
+    requested_cpu = models.FloatField(default=0)
+    requested_memory = models.FloatField(default=0)
+    manager = models.CharField(max_length=128, blank=True, default="")
+    labels = models.JSONField(default=dict)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            *(
+                _bound(f"{what}_{resource}")
+                for what in ("quota", "limit")
+                for resource in ("gpu", "cpu", "memory")
+            ),
+            models.CheckConstraint(
+                condition=Q(weight_gpu__isnull=True) | Q(weight_gpu__gte=0),
+                name="queue_weight_gpu_valid",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class WorkloadState(models.TextChoices):
+    """Where a pod group stands, derived from its pods."""
+
+    PENDING = "pending"
+    GATED = "gated"
+    PARTIAL = "partial"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+class PodGroup(MirrorRow):
+    """A pod group with the sums over its pods."""
+
+    key = models.CharField(max_length=KEY, primary_key=True)
+    namespace = models.CharField(max_length=NAME)
+    name = models.CharField(max_length=NAME)
+    queue = models.CharField(max_length=NAME, blank=True, default="")
+    owner_kind = models.CharField(max_length=128, blank=True, default="")
+    owner_name = models.CharField(max_length=NAME, blank=True, default="")
+    user = models.CharField(max_length=NAME, blank=True, default="")
+    pool = models.CharField(max_length=NAME, blank=True, default="")
+    priority_class = models.CharField(max_length=NAME, blank=True, default="")
+    preemptibility = models.CharField(max_length=32, blank=True, default="")
+    min_member = models.IntegerField(default=1)
+    sub_groups = models.JSONField(default=list)
+    conditions = models.JSONField(default=list)
+    allocated_gpu = models.FloatField(default=0)
+    reason_code = models.CharField(max_length=64, blank=True, default="")
+    reason_text = models.TextField(blank=True, default="")
+    reason_since = models.DateTimeField(null=True)
+    last_start = models.DateTimeField(null=True)
+    last_eviction = models.DateTimeField(null=True)
+    evictions = models.IntegerField(default=0)
+    # Sums over the pods, written by the roll-up.
+    state = models.CharField(
+        max_length=16, choices=WorkloadState.choices, default=WorkloadState.PENDING
+    )
+    priority = models.BigIntegerField(null=True)
+    pods = models.IntegerField(default=0)
+    pods_pending = models.IntegerField(default=0)
+    pods_gated = models.IntegerField(default=0)
+    pods_bound = models.IntegerField(default=0)
+    pods_succeeded = models.IntegerField(default=0)
+    pods_failed = models.IntegerField(default=0)
+    gpu = models.FloatField(default=0)
+    gpu_kind = models.CharField(max_length=16, default="none")
+    nodes = models.JSONField(default=list)
+    started_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["key"]
+        indexes: ClassVar = [
+            models.Index(fields=["queue", "state"], name="podgroup_queue_state"),
+            models.Index(fields=["state", "reason_code"], name="podgroup_state_reason"),
+            models.Index(fields=["created_at", "key"], name="podgroup_created"),
+        ]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["namespace", "name"], name="podgroup_name_unique"),
+            models.CheckConstraint(
+                condition=Q(state__in=WorkloadState.values), name="podgroup_state_valid"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Pod(MirrorRow):
+    """A pod: what it asks for, where it is, why it waits, and which GPU cells it fills on its node."""
+
+    key = models.CharField(max_length=KEY, primary_key=True)
+    namespace = models.CharField(max_length=NAME)
+    name = models.CharField(max_length=NAME)
+    group = models.CharField(max_length=KEY, blank=True, default="", db_index=True)
+    node = models.CharField(max_length=NAME, blank=True, default="", db_index=True)
+    phase = models.CharField(max_length=16, blank=True, default="")
+    is_gated = models.BooleanField(default=False)
+    is_deleting = models.BooleanField(default=False)
+    priority = models.BigIntegerField(null=True)
+    cpu = models.FloatField(default=0)
+    memory = models.FloatField(default=0)
+    gpu = models.FloatField(default=0, help_text="devices asked for, fractions summed")
+    gpu_kind = models.CharField(max_length=16, default="none")
+    gpu_share = models.FloatField(default=0, help_text="part of each shared device, 0 if unknown")
+    gpu_groups = models.JSONField(default=list)
+    reserves_group = models.CharField(max_length=128, blank=True, default="")
+    devices = models.JSONField(default=list)
+    reason = models.CharField(max_length=128, blank=True, default="")
+    message = models.TextField(blank=True, default="")
+    reason_since = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["key"]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Node(MirrorRow):
+    """A node and what is taken of it."""
+
+    name = models.CharField(max_length=NAME, primary_key=True)
+    pool = models.CharField(max_length=NAME, blank=True, default="")
+    model = models.CharField(max_length=NAME, blank=True, default="")
+    zone = models.CharField(max_length=NAME, blank=True, default="")
+    rack = models.CharField(max_length=NAME, blank=True, default="")
+    is_ready = models.BooleanField(default=False)
+    is_cordoned = models.BooleanField(default=False)
+    gpus = models.IntegerField(default=0)
+    gpus_healthy = models.IntegerField(default=0)
+    gpu_memory_mib = models.BigIntegerField(default=0)
+    cpu = models.FloatField(default=0)
+    memory = models.FloatField(default=0)
+    taints = models.JSONField(default=list)
+    # Sums over the pods, written by the roll-up.
+    used_gpu = models.FloatField(default=0)
+    used_cpu = models.FloatField(default=0)
+    used_memory = models.FloatField(default=0)
+    pods = models.IntegerField(default=0)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PriorityClass(MirrorRow):
+    """A priority class; its value decides whether a workload may be preempted."""
+
+    name = models.CharField(max_length=NAME, primary_key=True)
+    value = models.BigIntegerField()
+    is_default = models.BooleanField(default=False)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MirrorState(models.Model):
+    """How far the mirror has read one kind; the age of `seen_at` is the mirror's lag."""
+
+    kind = models.CharField(max_length=64, primary_key=True)
+    version = models.BigIntegerField(default=0)
+    listed_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.kind}@{self.version}"
+
+
+class QuotaChange(models.Model):
+    """One write to a queue through us: who, when, what, why."""
+
+    queue = models.CharField(max_length=NAME, db_index=True)
+    action = models.CharField(max_length=16)
+    actor = models.CharField(max_length=255)
+    at = models.DateTimeField(db_index=True)
+    diff = models.JSONField(default=list)
+    reason = models.TextField(blank=True, default="")
+    request_id = models.CharField(max_length=64, blank=True, default="")
+    version_before = models.CharField(max_length=32, blank=True, default="")
+    version_after = models.CharField(max_length=32, blank=True, default="")
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(action__in=["create", "update", "delete"]),
+                name="quotachange_action_valid",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.queue} by {self.actor}"
+
+
+class LiveEpoch(models.Model):
+    """One life of the change log; a new value makes every client take a snapshot."""
+
+    only = models.BooleanField(primary_key=True, default=True)
+    value = models.CharField(max_length=32)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(only=True), name="liveepoch_single_row")
+        ]
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class LiveChange(models.Model):
+    """The change log: that a thing changed, not how; its present state is read when it is sent.
+
+    Rows are written in the transaction of the change itself, so none is lost with a dying process, and
+    their ids are the positions (`seq`) of the live protocol.
+    """
+
+    kind = models.CharField(max_length=16)
+    key = models.CharField(max_length=KEY)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["at"], name="livechange_at")]
+
+    def __str__(self) -> str:
+        return f"{self.pk}:{self.kind}:{self.key}"
+
+
+class Role(models.TextChoices):
+    """What a binding grants below its subtree (the whole cluster when the subtree is empty)."""
+
+    VIEWER = "viewer"
+    EDITOR = "editor"
+    ADMIN = "admin"
+
+
+class RoleBinding(models.Model):
+    """Who may do what where. Superusers are admins of everything without a binding."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="role_bindings"
+    )
+    role = models.CharField(max_length=16, choices=Role.choices)
+    subtree = models.CharField(max_length=NAME, blank=True, default="")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["user", "role", "subtree"], name="rolebinding_unique"),
+            models.CheckConstraint(
+                condition=Q(role__in=Role.values), name="rolebinding_role_valid"
+            ),
+            # Admins rule the whole cluster; an admin of a subtree is called editor.
+            models.CheckConstraint(
+                condition=~Q(role=Role.ADMIN) | Q(subtree=""), name="rolebinding_admin_everywhere"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} is {self.role} of {self.subtree or 'everything'}"
+
+
+class ApiToken(models.Model):
+    """A bearer token: only its SHA-256 is kept, and the first characters to recognise it by."""
+
+    name = models.CharField(max_length=100)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
+    )
+    prefix = models.CharField(max_length=16)
+    digest = models.CharField(max_length=64, unique=True)
+    scopes = models.JSONField(default=list)
+    subtree = models.CharField(max_length=NAME, blank=True, default="")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.prefix}… ({self.name})"
+
+
+class LiveTicket(models.Model):
+    """A single-use permit to open the live socket, for clients without a session cookie."""
+
+    digest = models.CharField(max_length=64, primary_key=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, null=True, related_name="+")
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"ticket of {self.user}"

@@ -1,0 +1,126 @@
+"""Who may do what: one place that REST, the live socket and the shell ask.
+
+Everyone who is logged in may look. Editors change queues strictly below the queue named in their
+binding (everywhere if it names none); admins do everything. A token never exceeds its owner, and its
+scopes and subtree narrow it further.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+
+from queues.models import ApiToken, Role
+
+READ = "read"
+QUEUES_WRITE = "queues:write"
+ADMIN = "admin"
+SCOPES = (READ, QUEUES_WRITE, ADMIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A role below a queue; an empty subtree is the whole cluster."""
+
+    role: str
+    subtree: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """The effective rights of one caller."""
+
+    username: str
+    display_name: str
+    kind: str
+    grants: tuple[Grant, ...]
+    scopes: frozenset[str] = frozenset(SCOPES)
+    token_subtree: str = ""
+
+    @property
+    def is_admin(self) -> bool:
+        has_role = any(grant.role == Role.ADMIN for grant in self.grants)
+        return has_role and ADMIN in self.scopes and not self.token_subtree
+
+    @property
+    def may_write_queues(self) -> bool:
+        """Whether there is any queue this caller may change."""
+        has_role = any(grant.role in (Role.ADMIN, Role.EDITOR) for grant in self.grants)
+        return has_role and bool(self.scopes & {QUEUES_WRITE, ADMIN})
+
+    def may_edit(self, path: Sequence[str]) -> bool:
+        """Tell whether the queue may be changed.
+
+        Parameters
+        ----------
+        path : the queue's own name, then its parent, up to the root
+        """
+        return self._covers(path[1:], path[0] if path else "")
+
+    def may_place_under(self, path: Sequence[str]) -> bool:
+        """Tell whether a queue may be created in, or moved to, the place below `path[0]`.
+
+        An empty path is the top level, where only callers without a subtree may place queues.
+        """
+        return self._covers(path, "")
+
+    def _covers(self, ancestors: Sequence[str], _own: str) -> bool:
+        if not self.may_write_queues:
+            return False
+        if self.token_subtree and self.token_subtree not in ancestors:
+            return False
+        return any(
+            grant.role == Role.ADMIN
+            or (grant.role == Role.EDITOR and (not grant.subtree or grant.subtree in ancestors))
+            for grant in self.grants
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """A short value that changes when the rights do."""
+        parts = (
+            self.username,
+            sorted((grant.role, grant.subtree) for grant in self.grants),
+            sorted(self.scopes),
+            self.token_subtree,
+        )
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+    def as_me(self) -> dict[str, Any]:
+        """Return the body of `GET /api/v1/me`."""
+        return {
+            "username": self.username,
+            "displayName": self.display_name,
+            "kind": self.kind,
+            "isAdmin": self.is_admin,
+            "roles": [
+                {"role": grant.role, "subtree": grant.subtree or None} for grant in self.grants
+            ],
+            "rights": {
+                "editQueues": self.may_write_queues,
+                "adminQueues": self.is_admin,
+                "manageTokens": self.kind == "session",
+            },
+        }
+
+
+def rights_of(user: AbstractBaseUser | AnonymousUser, token: ApiToken | None = None) -> Rights:
+    """Read the bindings of a logged-in user and narrow them by the token, if there is one."""
+    if not isinstance(user, User):
+        raise TypeError(f"rights_of: expected a logged-in user, got {type(user).__name__}")
+    bindings = user.role_bindings.order_by("role", "subtree")  # type: ignore[attr-defined]
+    grants = [Grant(binding.role, binding.subtree) for binding in bindings]
+    if user.is_superuser:
+        grants.insert(0, Grant(Role.ADMIN))
+    return Rights(
+        username=user.get_username(),
+        display_name=user.get_full_name() or user.get_username(),
+        kind="token" if token else "session",
+        grants=tuple(grants) or (Grant(Role.VIEWER),),
+        scopes=frozenset(token.scopes) if token else frozenset(SCOPES),
+        token_subtree=token.subtree if token else "",
+    )

@@ -1,0 +1,266 @@
+"""Read a Queue body of unknown quality into a plain value, and say everything that is wrong with it.
+
+Bodies come from webhooks and REST calls, so any JSON (and any Python object) may arrive. Reading never
+raises: each bad field becomes a finding and is then treated as unset. Unset (None), unlimited (-1) and
+zero stay three different things, since KAI gives them three meanings: an unset limit lets nothing run.
+
+Pure: no Django, no cluster. The `pointer` of a finding names the field as REST spells it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from queues.durations import parse_duration
+
+UNLIMITED = -1.0
+RESOURCES = ("gpu", "cpu", "memory")
+# REST speaks in base units: its names of the three resources, for pointers and messages.
+REST_NAMES = {"gpu": "gpu", "cpu": "cpuMilli", "memory": "memoryBytes"}
+QUOTA, LIMIT, WEIGHT = "quota", "limit", "weight"
+CR_FIELDS = {QUOTA: "quota", LIMIT: "limit", WEIGHT: "overQuotaWeight"}
+NAME_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+NAME_LENGTH = 253
+PRIORITY_RANGE = (-(2**31), 2**31 - 1)
+GPU_PLACES = 3
+LARGEST_AMOUNT = 1e15
+SHOWN_LENGTH = 80
+
+Amounts = Mapping[str, float | None]
+EMPTY: Amounts = dict.fromkeys(RESOURCES)
+
+
+class Severity(StrEnum):
+    """Errors refuse an edit, warnings accompany it."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing to say about a queue or an edit."""
+
+    pointer: str
+    code: str
+    message: str
+    severity: Severity = Severity.ERROR
+    given: Any = None
+    allowed: Any = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry of a problem's `errors` or of an answer's `warnings`."""
+        return {
+            "pointer": self.pointer,
+            "code": self.code,
+            "message": self.message,
+            "given": self.given,
+            "allowed": self.allowed,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueShape:
+    """What the rules look at. Amounts are in the units of the custom resource; None is unset."""
+
+    name: str
+    parent: str = ""
+    display_name: str = ""
+    priority: int | None = None
+    preempt_min_runtime: str = ""
+    reclaim_min_runtime: str = ""
+    has_resources: bool = True
+    quota: Amounts = field(default_factory=lambda: EMPTY)
+    limit: Amounts = field(default_factory=lambda: EMPTY)
+    weight: Amounts = field(default_factory=lambda: EMPTY)
+
+
+def shown(value: object) -> Any:
+    """Return the value if it is small and plain JSON, else a short text of it."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, int):
+        return value if abs(value) < 2**53 else f"an integer of {value.bit_length()} bits"
+    if isinstance(value, str):
+        # Lone surrogates cannot travel as UTF-8.
+        clean = value.encode(errors="replace").decode()
+        return clean if len(clean) <= SHOWN_LENGTH else clean[:SHOWN_LENGTH] + "…"
+    return f"a value of type {type(value).__name__}"
+
+
+def read_queue(body: object) -> tuple[QueueShape, tuple[Finding, ...]]:
+    """Read the JSON of a Queue custom resource.
+
+    Returns
+    -------
+    the shape, with unreadable fields unset, and what is wrong with the body
+    """
+    found: list[Finding] = []
+    root = _mapping(body, "", found)
+    metadata = _mapping(root.get("metadata", {}), "/metadata", found)
+    spec = _mapping(root.get("spec", {}), "/spec", found)
+    resources = spec.get("resources")
+    if resources is None:
+        found.append(
+            Finding(pointer="/quota", code="required", message="resources must be specified")
+        )
+    per_resource = _mapping({} if resources is None else resources, "/quota", found)
+    cells = {
+        name: _mapping(per_resource.get(name) or {}, f"/quota/{REST_NAMES[name]}", found)
+        for name in RESOURCES
+    }
+    shape = QueueShape(
+        name=_name(metadata.get("name"), "/name", found, is_required=True),
+        parent=_name(spec.get("parentQueue"), "/parent", found, is_required=False),
+        display_name=_text(spec.get("displayName"), "/displayName", found),
+        priority=_priority(spec.get("priority"), found),
+        preempt_min_runtime=_duration(spec.get("preemptMinRuntime"), "/preemptMinRuntime", found),
+        reclaim_min_runtime=_duration(spec.get("reclaimMinRuntime"), "/reclaimMinRuntime", found),
+        has_resources=resources is not None,
+        quota=_amounts(cells, QUOTA, found),
+        limit=_amounts(cells, LIMIT, found),
+        weight=_amounts(cells, WEIGHT, found),
+    )
+    return shape, tuple(found)
+
+
+def _mapping(value: object, pointer: str, found: list[Finding]) -> Mapping[Any, Any]:
+    if isinstance(value, Mapping):
+        return value
+    if value is not None:
+        found.append(
+            Finding(
+                pointer=pointer,
+                code="type",
+                message=f"{pointer or 'the body'}: expected an object, got {shown(value)}",
+                given=shown(value),
+                allowed="object",
+            )
+        )
+    return {}
+
+
+def _text(value: object, pointer: str, found: list[Finding]) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    found.append(
+        Finding(
+            pointer=pointer,
+            code="type",
+            message=f"{pointer}: expected a text, got {shown(value)}",
+            given=shown(value),
+            allowed="text",
+        )
+    )
+    return ""
+
+
+def _name(value: object, pointer: str, found: list[Finding], *, is_required: bool) -> str:
+    name = _text(value, pointer, found)
+    if not name and not is_required:
+        return ""
+    if len(name) <= NAME_LENGTH and NAME_PATTERN.fullmatch(name):
+        return name
+    found.append(
+        Finding(
+            pointer=pointer,
+            code="name",
+            message=f"{pointer}: expected lower-case letters, digits, '-' and '.', beginning and"
+            f" ending with a letter or digit, got '{shown(name)}'",
+            given=shown(name),
+            allowed=NAME_PATTERN.pattern,
+        )
+    )
+    return ""
+
+
+def _priority(value: object, found: list[Finding]) -> int | None:
+    if value is None:
+        return None
+    low, high = PRIORITY_RANGE
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if is_whole and low <= value <= high:  # type: ignore[operator]
+        return value  # type: ignore[return-value]
+    found.append(
+        Finding(
+            pointer="/priority",
+            code="priority",
+            message=f"priority: expected a whole number from {low} to {high}, got {shown(value)}",
+            given=shown(value),
+            allowed=f"{low}..{high}",
+        )
+    )
+    return None
+
+
+def _duration(value: object, pointer: str, found: list[Finding]) -> str:
+    text = _text(value, pointer, found)
+    if not text:
+        return ""
+    try:
+        is_fine = parse_duration(text) >= 0
+    except ValueError:
+        is_fine = False
+    if is_fine:
+        return text
+    found.append(
+        Finding(
+            pointer=pointer,
+            code="duration",
+            message=f"{pointer[1:]}: expected a duration >= 0 such as 90s, 5m or 1h30m,"
+            f" got '{shown(text)}'",
+            given=shown(text),
+            allowed="duration >= 0",
+        )
+    )
+    return ""
+
+
+def _amounts(
+    cells: Mapping[str, Mapping[Any, Any]], what: str, found: list[Finding]
+) -> dict[str, float | None]:
+    return {
+        resource: _amount(cell.get(CR_FIELDS[what]), what, resource, found)
+        for resource, cell in cells.items()
+    }
+
+
+def _amount(value: object, what: str, resource: str, found: list[Finding]) -> float | None:
+    if value is None:
+        return None
+    number = _number(value)
+    may_be_unlimited = what != WEIGHT
+    allowed = "a number >= 0, or unlimited (-1)" if may_be_unlimited else "a number >= 0"
+    if number is not None and (number >= 0 or (may_be_unlimited and number == UNLIMITED)):
+        return number
+    code = "negative" if number is not None else "number"
+    found.append(
+        Finding(
+            pointer=f"/{what}/{REST_NAMES[resource]}",
+            code=code,
+            message=f"{what} of {resource}: expected {allowed}, got {shown(value)}",
+            given=shown(value),
+            allowed=allowed,
+        )
+    )
+    return None
+
+
+def _number(value: object) -> float | None:
+    """Return a finite float of reasonable size, None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) and abs(number) <= LARGEST_AMOUNT else None

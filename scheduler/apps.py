@@ -1,0 +1,11 @@
+"""The scheduler room as a Django app."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class SchedulerConfig(AppConfig):
+    """Shards, cycles and shares."""
+
+    name = "scheduler"

@@ -1,0 +1,83 @@
+"""What the scheduler tells people: its shards, its cycles and the share it computed for each queue.
+
+Written by `scheduler.report` once per cycle. No decision is ever read back from these rows.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+
+NAME = 253
+
+
+class Shard(models.Model):
+    """A node pool with its own scheduling worker."""
+
+    name = models.CharField(max_length=NAME, primary_key=True)
+    partition_value = models.CharField(max_length=NAME, blank=True, default="")
+    is_paused = models.BooleanField(default=False)
+    last_number = models.BigIntegerField(default=0)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Cycle(models.Model):
+    """One scheduling cycle (session): how long it took and what came out.
+
+    `actions` is a list of `{"name": "allocate", "ms": 1.2, ...}` in the order in which they ran.
+    """
+
+    shard = models.CharField(max_length=NAME)
+    number = models.BigIntegerField()
+    started_at = models.DateTimeField(db_index=True)
+    duration_ms = models.FloatField()
+    snapshot_ms = models.FloatField(default=0)
+    commit_ms = models.FloatField(default=0)
+    nodes = models.IntegerField(default=0)
+    queues = models.IntegerField(default=0)
+    pod_groups = models.IntegerField(default=0)
+    pods = models.IntegerField(default=0)
+    pending_before = models.IntegerField(default=0)
+    bound = models.IntegerField(default=0)
+    evicted = models.IntegerField(default=0)
+    nominated = models.IntegerField(default=0)
+    unschedulable = models.IntegerField(default=0)
+    actions = models.JSONField(default=list)
+    error = models.TextField(blank=True, default="")
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["shard", "number"], name="cycle_number_unique"),
+            models.CheckConstraint(condition=Q(duration_ms__gte=0), name="cycle_duration_valid"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.shard} #{self.number}"
+
+
+class QueueShare(models.Model):
+    """The share of one queue in the last cycle of one shard (GPUs, millicores, bytes)."""
+
+    shard = models.CharField(max_length=NAME)
+    queue = models.CharField(max_length=NAME, db_index=True)
+    cycle = models.BigIntegerField(help_text="number of the cycle")
+    gpu = models.FloatField(default=0)
+    cpu = models.FloatField(default=0)
+    memory = models.FloatField(default=0)
+
+    class Meta:
+        ordering: ClassVar = [F("queue").asc()]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["shard", "queue"], name="queueshare_unique")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.queue} in {self.shard}"
