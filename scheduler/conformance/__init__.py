@@ -1,0 +1,1 @@
+"""Runs language-neutral scenarios and tables of rules against the core and judges what came."""

@@ -1,0 +1,186 @@
+"""Plays a scenario: one session, or several rounds with the cluster moving on between them.
+
+Between rounds what was bound runs, what was evicted comes back as pending, and what only waited
+is pending again; pods that are told to stay releasing stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler.conformance.judge import NodeOutcome, Outcome, TaskOutcome
+from scheduler.conformance.settings import read_config
+from scheduler.conformance.world import STATE_OF_STATUS, TaskPlace, World
+from scheduler.core.actions.table import action_table
+from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.cycle import open_session
+from scheduler.core.decisions import Bind, Decision, Evict
+from scheduler.core.session.session import Session
+
+Document = Mapping[str, Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class ScenarioRun:
+    """What playing one scenario gave: judging points, decisions per session, the final state."""
+
+    points: list[tuple[str, Outcome]] = field(default_factory=list)
+    events: list[list[dict[str, Any]]] = field(default_factory=list)
+    end: Outcome
+
+    @property
+    def counts(self) -> list[dict[str, int]]:
+        """Return how many decisions of each kind each session took."""
+        return [
+            {
+                kind: sum(event["kind"] == kind for event in round_events)
+                for kind in ("bind", "evict", "pipeline")
+            }
+            for round_events in self.events
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the run the form of `observed`."""
+        return {
+            "tasks": {name: task.as_dict() for name, task in sorted(self.end.tasks.items())},
+            "nodes": {
+                name: {"idle_gpus": node.idle_gpus, "releasing_gpus": node.releasing_gpus}
+                for name, node in sorted(self.end.nodes.items())
+            },
+            "events_by_round": self.events,
+            "rounds_run": len(self.events),
+        }
+
+
+def play(document: Document) -> ScenarioRun:
+    """Run a scenario to its end and keep the state at every judging point."""
+    if document.get("mode") == "rounds":
+        return _play_rounds(document)
+    session = _run_session(document, World(document))
+    outcome = _outcome_of(session)
+    return ScenarioRun(points=[("end", outcome)], events=[_events_of(session)], end=outcome)
+
+
+def _play_rounds(document: Document) -> ScenarioRun:
+    world = World(document)
+    rounds = document.get("rounds") or {}
+    until, after = int(rounds.get("until_match", 1)), int(rounds.get("after_match", 0))
+    staying = {
+        task["id"]
+        for job in document.get("jobs", ())
+        if job.get("stays_releasing")
+        for task in job.get("tasks", ())
+    }
+    run = ScenarioRun(end=Outcome(tasks={}, nodes={}))
+    for number in range(1, until + after + 1):
+        session = _run_session(document, world)
+        run.events.append(_events_of(session))
+        run.end = _outcome_of(session)
+        if number > until:
+            run.points.append((f"end of round {number}", run.end))
+        _move_on(world, session, staying)
+        if number == until:
+            run.points.append((f"after round {number}", _outcome_after(world, run.end)))
+    return run
+
+
+def _run_session(document: Document, world: World) -> Session:
+    config = read_config(document)
+    session = open_session(world.snapshot(), config)
+    for action in action_table(config):
+        action.run(session)
+    return session
+
+
+def _move_on(world: World, session: Session, staying: set[str]) -> None:
+    """Apply what the cluster does between rounds."""
+    tasks, nodes = session.state.tasks, session.state.nodes
+    for index, given in enumerate(tasks.inputs):
+        place = world.places.get(given.uid)
+        if place is None:
+            continue
+        state = STATE_OF_STATUS[TaskStatus(tasks.status[index])]
+        if state == "binding":
+            world.places[given.uid] = TaskPlace(
+                state="running",
+                node=nodes.names[tasks.node[index]],
+                gpu_groups=tasks.gpu_groups[index],
+                numa=tasks.numa.get(index, ()),
+                claim_allocations=tasks.claim_allocations.get(index, ()),
+            )
+        elif state == "pipelined" or (state == "releasing" and given.uid not in staying):
+            world.places[given.uid] = TaskPlace(state="pending")
+        elif state == "releasing":
+            place.state = state
+
+
+def _outcome_of(session: Session) -> Outcome:
+    state = session.state
+    tasks, nodes = state.tasks, state.nodes
+    outcomes = {}
+    for index, given in enumerate(tasks.inputs):
+        node = tasks.node[index]
+        outcomes[given.uid] = TaskOutcome(
+            status=STATE_OF_STATUS[TaskStatus(tasks.status[index])],
+            node=nodes.names[node] if node >= 0 else given.node,
+            gpu_groups=tuple(tasks.gpu_groups[index]),
+            numa_zones=tuple(share.zone for share in tasks.numa.get(index, ())),
+        )
+    return Outcome(
+        tasks=outcomes,
+        nodes={
+            name: NodeOutcome(
+                idle_gpus=nodes.idle_rows[GPU_ROW][index],
+                releasing_gpus=nodes.releasing_rows[GPU_ROW][index],
+            )
+            for index, name in enumerate(nodes.names)
+        },
+        last_starts={
+            group.name: state.groups.last_start[index]
+            for index, group in enumerate(state.groups.inputs)
+        },
+    )
+
+
+def _outcome_after(world: World, end: Outcome) -> Outcome:
+    """Return the state after the transition; the ledgers are those of the session before it."""
+    return Outcome(
+        tasks={
+            name: TaskOutcome(
+                status=place.state,
+                node=place.node,
+                gpu_groups=place.gpu_groups,
+                numa_zones=tuple(share.zone for share in place.numa),
+            )
+            for name, place in world.places.items()
+        },
+        nodes=end.nodes,
+        last_starts=end.last_starts,
+        explained=end.explained,
+    )
+
+
+def _events_of(session: Session) -> list[dict[str, Any]]:
+    return [_event(decision) for decision in session.decisions]
+
+
+def _event(decision: Decision) -> dict[str, Any]:
+    if isinstance(decision, Bind):
+        kind, action = "bind", decision.action
+    elif isinstance(decision, Evict):
+        kind, action = "evict", decision.reason.action
+    else:
+        kind, action = "pipeline", decision.action
+    event = {
+        "kind": kind,
+        "action": str(action),
+        "task": decision.task.uid,
+        "node": decision.node,
+    }
+    groups = getattr(decision, "gpu_groups", ())
+    if groups:
+        event["gpu_groups"] = list(groups)
+    return event

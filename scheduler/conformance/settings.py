@@ -1,0 +1,86 @@
+"""The scheduler configuration a scenario asks for, with what is fixed for all scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+
+from scheduler.core.config import (
+    DEFAULT_PLUGINS,
+    MinRuntimeArguments,
+    NoArguments,
+    NodePlacementArguments,
+    NumaArguments,
+    PluginConfig,
+    ProportionArguments,
+    SchedulerConfig,
+    SearchBudgets,
+)
+from scheduler.core.decisions import ActionName
+
+ACTION_NAMES = {
+    "allocate": ActionName.ALLOCATE,
+    "consolidation": ActionName.CONSOLIDATION,
+    "reclaim": ActionName.RECLAIM,
+    "preempt": ActionName.PREEMPT,
+    "stale_gang_eviction": ActionName.STALE_GANG_EVICTION,
+    "stalegangeviction": ActionName.STALE_GANG_EVICTION,
+}
+
+
+def read_config(document: Mapping[str, Any]) -> SchedulerConfig:
+    """Build the configuration of a scenario.
+
+    Notes
+    -----
+    Fixed for all scenarios: any number of pods may be moved, victims of reclaim may be placed
+    again, no cap on pod groups per queue, no short-cut by signatures, no time-based term, and
+    searches that are never cut short by time.
+    """
+    config = document.get("config") or {}
+    actions = config.get("actions") or ["allocate"]
+    return SchedulerConfig(
+        actions=tuple(ACTION_NAMES[name] for name in actions),
+        plugins=_plugins(document),
+        budgets=SearchBudgets(
+            default_action_s=inf, max_job_s=inf, generator_s={}, default_generator_s=inf
+        ),
+        max_consolidation_victims=inf,
+        use_scheduling_signatures=False,
+        staleness_grace_s=float(config.get("default_staleness_grace_seconds", 0)),
+    )
+
+
+def _plugins(document: Mapping[str, Any]) -> tuple[PluginConfig, ...]:
+    listed = (document.get("config") or {}).get("plugins") or "default"
+    if listed == "default":
+        plugins = [_with_fixed_arguments(plugin.name, {}) for plugin in DEFAULT_PLUGINS]
+    else:
+        plugins = [
+            _with_fixed_arguments(entry["name"], entry.get("arguments") or {}) for entry in listed
+        ]
+    nodes = document["cluster"].get("nodes") or ()
+    if any(node.get("numa") for node in nodes) and all(p.name != "numa" for p in plugins):
+        plugins.append(PluginConfig("numa"))
+    return tuple(plugins)
+
+
+def _with_fixed_arguments(name: str, given: Mapping[str, Any]) -> PluginConfig:
+    if name == "proportion":
+        return PluginConfig(name, ProportionArguments(k_value=float(given.get("kValue", 0))))
+    if name == "nodeplacement":
+        return PluginConfig(
+            name,
+            NodePlacementArguments(
+                cpu=given.get("cpu", "binpack"), gpu=given.get("gpu", "binpack")
+            ),
+        )
+    if name == "minruntime":
+        return PluginConfig(
+            name,
+            MinRuntimeArguments(reclaim_resolve_method=given.get("reclaimResolveMethod", "lca")),
+        )
+    if name == "numa":
+        return PluginConfig(name, NumaArguments())
+    return PluginConfig(name, NoArguments())
