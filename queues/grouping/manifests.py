@@ -1,0 +1,112 @@
+"""Reading manifests from files as the API server would read them: several documents, lists, strings kept strings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from queues.grouping.base import Json, dig_list, dig_text
+
+CLUSTER_SCOPED = {
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Config",
+    "CustomResourceDefinition",
+    "DeviceClass",
+    "Karta",
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "PriorityClass",
+    "Queue",
+    "ResourceSlice",
+    "SchedulingShard",
+    "StorageClass",
+    "Topology",
+}
+
+
+class ManifestError(Exception):
+    """A file is no manifest; the message names the file and what is wrong."""
+
+
+class _Loader(yaml.CSafeLoader):  # type: ignore[misc, unused-ignore]
+    """YAML without dates: Kubernetes reads a timestamp as the text it is."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in found if tag != "tag:yaml.org,2002:timestamp"]
+    for first, found in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", re.ASCII)
+
+
+def read_manifests(paths: Iterable[Path]) -> list[Json]:
+    """Return all objects of the files, in order.
+
+    Raises
+    ------
+    ManifestError : unreadable, no YAML, or an object without apiVersion, kind or name
+    """
+    return [obj for path in paths for obj in parse_manifests(_text_of(path), str(path))]
+
+
+def parse_manifests(text: str, source: str) -> list[Json]:
+    """Return the objects of one YAML (or JSON) text; `source` names it in messages."""
+    try:
+        documents = list(yaml.load_all(text, Loader=_Loader))
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ManifestError(f"{source}: not readable as YAML: {error}") from error
+    found: list[Json] = []
+    for number, document in enumerate(documents, start=1):
+        if document is not None:
+            found += _objects(document, f"{source}, document {number}")
+    return found
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ManifestError(f"{path}: cannot be read: {error}") from error
+
+
+def _objects(document: Any, where: str) -> Iterator[Json]:
+    if not isinstance(document, dict):
+        raise ManifestError(f"{where}: expected an object, got {type(document).__name__}")
+    if dig_text(document, "kind").endswith("List") and isinstance(document.get("items"), list):
+        for index, item in enumerate(dig_list(document, "items")):
+            yield from _objects(item, f"{where}, item {index}")
+        return
+    yield _checked(document, where)
+
+
+def _checked(obj: Json, where: str) -> Json:
+    for field in ("apiVersion", "kind"):
+        if not dig_text(obj, field):
+            raise ManifestError(f"{where}: {field} is missing")
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict):
+        raise ManifestError(f"{where}: metadata is missing")
+    name = metadata.get("name") or metadata.get("generateName")
+    if not isinstance(name, str) or not name:
+        raise ManifestError(f"{where}: {obj['kind']} has no metadata.name")
+    if metadata.get("name") and not _NAME.fullmatch(name):
+        raise ManifestError(f"{where}: {obj['kind']} name {name!r} is not a valid object name")
+    for field in ("labels", "annotations"):
+        _check_strings(metadata.get(field), f"{where}: {obj['kind']} {name}: metadata.{field}")
+    return obj
+
+
+def _check_strings(values: Any, where: str) -> None:
+    if values is None:
+        return
+    if not isinstance(values, dict):
+        raise ManifestError(f"{where} must be a map of strings")
+    for key, value in values.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise ManifestError(f"{where}: {key!r} must be a string, got {value!r} (quote it)")

@@ -1,0 +1,318 @@
+"""Grouping without a cluster: manifests in, pod groups out, by the very rules of the controller.
+
+The objects of the files are the whole cluster. Workloads that come without pods get those their controller
+would make. Each pod is then decided on and the answer applied to this little cluster, in file order, so that
+a later pod meets the groups that earlier ones made.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from queues.grouping import keys
+from queues.grouping.base import (
+    Json,
+    Kind,
+    KindDefault,
+    Settings,
+    annotations_of,
+    dig,
+    dig_list,
+    dig_map,
+    dig_text,
+    full_name,
+    kind_of,
+    labels_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from queues.grouping.errors import GroupingError, NotThereError
+from queues.grouping.manifests import CLUSTER_SCOPED, ManifestError
+from queues.grouping.metadata import parse_kind_defaults
+from queues.grouping.reconcile import Decision, decide
+from queues.grouping.synthesis.pods import ASSUMED, stable_suffix, stable_uid
+from queues.grouping.synthesis.serving import pod_clique_objects
+from queues.grouping.synthesis.table import children_of
+from queues.grouping.write import pod_group_patch, pod_patch
+
+KNOWN_CLASSES = frozenset(
+    {
+        "train",
+        "build-preemptible",
+        "build",
+        "inference",
+        "system-cluster-critical",
+        "system-node-critical",
+    }
+)
+POD_GROUP_API = "scheduling.run.ai"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodResult:
+    """Where one pod ended up."""
+
+    pod_group: str = ""
+    sub_group: str = ""
+    error: str = ""
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The pod groups that the files would get, and each pod's place."""
+
+    pod_groups: tuple[Json, ...]
+    pods: Mapping[str, PodResult]
+
+
+@dataclass(slots=True)
+class FileCluster:
+    """The objects of the files, as the grouping rules look them up."""
+
+    objects: dict[tuple[str, str, str, str], Json] = field(default_factory=dict)
+    written: dict[str, None] = field(default_factory=dict)
+    defaults: Mapping[str, KindDefault] = field(default_factory=dict)
+
+    def add(self, obj: Json) -> None:
+        kind = kind_of(obj)
+        self.objects[(kind.group, kind.kind, namespace_of(obj), name_of(obj))] = obj
+
+    def of_kind(self, group: str, kind: str) -> list[Json]:
+        return [obj for key, obj in self.objects.items() if key[:2] == (group, kind)]
+
+    def get(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
+        group = api_version.rpartition("/")[0]
+        for place in (namespace, ""):
+            found = self.objects.get((group, kind, place, name))
+            if found is not None:
+                return found
+        raise NotThereError("it is not among the given objects")
+
+    def priority_class_exists(self, name: str) -> bool:
+        return name in KNOWN_CLASSES or (
+            ("scheduling.k8s.io", "PriorityClass", "", name) in self.objects
+        )
+
+    def kind_default(self, kind: Kind) -> KindDefault | None:
+        return self.defaults.get(f"{kind.kind}.{kind.group}") or self.defaults.get(kind.kind)
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+        return [
+            pod
+            for pod in self.of_kind("", "Pod")
+            if namespace_of(pod) == namespace
+            and all(labels_of(pod).get(key) == value for key, value in labels.items())
+        ]
+
+    def pod_group(self, namespace: str, name: str) -> Json | None:
+        return self.objects.get((POD_GROUP_API, "PodGroup", namespace, name))
+
+    def pod_groups_starting(self, namespace: str, prefix: str) -> list[Json]:
+        return [
+            group
+            for group in self.of_kind(POD_GROUP_API, "PodGroup")
+            if namespace_of(group) == namespace and name_of(group).startswith(prefix)
+        ]
+
+    def kartas(self, kind: Kind) -> list[Json]:
+        wanted = {
+            "run.ai/karta-group": kind.group,
+            "run.ai/karta-version": kind.version,
+            "run.ai/karta-kind": kind.kind,
+        }
+        return [
+            karta
+            for karta in self.of_kind("run.ai", "Karta")
+            if all(labels_of(karta).get(key, "") == value for key, value in wanted.items())
+        ]
+
+
+def group_objects(
+    objects: Sequence[Json], settings: Settings, *, defaults_config_map: tuple[str, str] = ("", "")
+) -> Report:
+    """Group every pod of the objects, making the pods of workloads that come without.
+
+    Parameters
+    ----------
+    objects : parsed manifests; left as they are
+    defaults_config_map : namespace and name of the ConfigMap with defaults per kind; a Config among the
+        objects may name it too
+    """
+    cluster = FileCluster()
+    for obj in objects:
+        cluster.add(_completed(copy.deepcopy(obj)))
+    settings, config_map = _configured(cluster, settings, defaults_config_map)
+    cluster.defaults = _defaults(cluster, config_map)
+    _link_owners(cluster)
+    results: dict[str, PodResult] = {}
+    for workload, error in _make_pods(cluster, settings):
+        results[f"{full_name(workload)} ({workload['kind']})"] = PodResult(error=str(error))
+    for pod in cluster.of_kind("", "Pod"):
+        results[full_name(pod)] = _place(pod, cluster, settings)
+    groups = (cluster.objects[_key(name)] for name in cluster.written)
+    return Report(pod_groups=tuple(groups), pods=results)
+
+
+def _place(pod: Json, cluster: FileCluster, settings: Settings) -> PodResult:
+    try:
+        decision = decide(pod, cluster, settings)
+    except GroupingError as error:
+        return PodResult(error=str(error))
+    if decision.skip is None:
+        _apply(pod, decision, cluster, settings)
+    return PodResult(
+        pod_group=annotations_of(pod).get(keys.POD_GROUP, ""),
+        sub_group=labels_of(pod).get(keys.SUB_GROUP, ""),
+        skipped=decision.skip.value if decision.skip else "",
+    )
+
+
+def _apply(pod: Json, decision: Decision, cluster: FileCluster, settings: Settings) -> None:
+    assert decision.body is not None
+    stored = cluster.pod_group(namespace_of(pod), decision.pod_group)
+    if stored is None:
+        cluster.add(decision.body)
+    else:
+        merge(stored, pod_group_patch(stored, decision.body, settings) or {})
+    cluster.written[f"{namespace_of(pod)}/{decision.pod_group}"] = None
+    merge(pod, pod_patch(pod, decision.pod_group, decision.sub_group) or {})
+
+
+def _key(name: str) -> tuple[str, str, str, str]:
+    namespace, _, group = name.partition("/")
+    return (POD_GROUP_API, "PodGroup", namespace, group)
+
+
+def merge(target: Json, patch: Json) -> None:
+    """Apply a JSON merge patch in place."""
+    for key, value in patch.items():
+        if value is None:
+            target.pop(key, None)
+        elif isinstance(value, dict):
+            inner = target.get(key)
+            if not isinstance(inner, dict):
+                inner = target[key] = {}
+            merge(inner, value)
+        else:
+            target[key] = value
+
+
+def _completed(obj: Json) -> Json:
+    """Fill what the API server would: namespace, name and uid."""
+    metadata = obj["metadata"]
+    if kind_of(obj).kind not in CLUSTER_SCOPED:
+        metadata.setdefault("namespace", "default")
+    if not metadata.get("name"):
+        prefix = metadata["generateName"]
+        metadata["name"] = prefix + stable_suffix(5, repr(obj))
+    if not metadata.get("uid"):
+        metadata["uid"] = stable_uid(
+            obj["apiVersion"], obj["kind"], namespace_of(obj), metadata["name"]
+        )
+    return obj
+
+
+def _link_owners(cluster: FileCluster) -> None:
+    """Give owner references without a uid the uid of the object they name, if the files hold it."""
+    for obj in list(cluster.objects.values()):
+        for reference in dig_list(obj, "metadata", "ownerReferences"):
+            if not isinstance(reference, dict) or reference.get("uid"):
+                continue
+            try:
+                owner = cluster.get(
+                    dig_text(reference, "apiVersion"),
+                    dig_text(reference, "kind"),
+                    namespace_of(obj),
+                    dig_text(reference, "name"),
+                )
+            except NotThereError:
+                continue
+            reference["uid"] = uid_of(owner)
+
+
+def _make_pods(cluster: FileCluster, settings: Settings) -> list[tuple[Json, GroupingError]]:
+    """Add the pods of each workload that owns nothing; return the workloads whose shape does not allow it."""
+    owners = {
+        dig_text(reference, "uid")
+        for obj in cluster.objects.values()
+        for reference in dig_list(obj, "metadata", "ownerReferences")
+    }
+    failed: list[tuple[Json, GroupingError]] = []
+    for obj in list(cluster.objects.values()):
+        if obj["kind"] == "Pod" or uid_of(obj) in owners:
+            continue
+        try:
+            made = _children(obj, cluster)
+        except GroupingError as error:
+            failed.append((obj, error))
+            continue
+        for child in made:
+            if child.pop(ASSUMED, False):
+                child["spec"]["schedulerName"] = settings.scheduler_name
+            cluster.objects.setdefault(
+                (kind_of(child).group, child["kind"], namespace_of(child), name_of(child)), child
+            )
+    return failed
+
+
+def _children(obj: Json, cluster: FileCluster) -> list[Json]:
+    if obj["kind"] != "PodCliqueSet":
+        return children_of(obj)
+    own = [
+        gang
+        for gang in cluster.of_kind("scheduler.grove.io", "PodGang")
+        if name_of(gang).rpartition("-")[0] == name_of(obj)
+    ]
+    return pod_clique_objects(obj, own)
+
+
+def _configured(
+    cluster: FileCluster, settings: Settings, config_map: tuple[str, str]
+) -> tuple[Settings, tuple[str, str]]:
+    """Follow a `kai-config` among the files, as the operator would pass it to the pod grouper."""
+    config = cluster.objects.get(("kai.scheduler", "Config", "", "kai-config"))
+    if config is None:
+        return settings, config_map
+    common = dig_map(config, "spec", "global")
+    args = dig_map(config, "spec", "podGrouper", "args")
+    found = {
+        "scheduler_name": dig_text(common, "schedulerName"),
+        "queue_label": dig_text(common, "queueLabelKey"),
+        "node_pool_label": dig_text(common, "nodePoolLabelKey"),
+        "knative_gang": dig(args, "gangScheduleKnative"),
+        "karta_fallback": dig(args, "genericKartaFallback"),
+    }
+    stated: dict[str, Any] = {key: value for key, value in found.items() if value not in (None, "")}
+    named = (
+        dig_text(args, "defaultPrioritiesConfigMapNamespace"),
+        dig_text(args, "defaultPrioritiesConfigMapName"),
+    )
+    return replace(settings, **stated), config_map if any(config_map) else named
+
+
+def _defaults(cluster: FileCluster, config_map: tuple[str, str]) -> Mapping[str, KindDefault]:
+    if not all(config_map):
+        return {}
+    found = cluster.objects.get(("", "ConfigMap", *config_map))
+    if found is None:
+        return {}
+    try:
+        return parse_kind_defaults(found)
+    except GroupingError:
+        return {}
+
+
+def ensure_objects(objects: Iterable[Json]) -> None:
+    """Refuse two objects of one name: which of them counts would be a guess."""
+    met: set[tuple[str, str, str, str]] = set()
+    for obj in objects:
+        kind = kind_of(obj)
+        key = (kind.group, kind.kind, namespace_of(obj) or "default", name_of(obj))
+        if name_of(obj) and key in met:
+            raise ManifestError(f"{kind.kind} {key[2]}/{key[3]} is given twice")
+        met.add(key)

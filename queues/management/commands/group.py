@@ -1,0 +1,134 @@
+"""`kaiweb group FILE...`: print the pod groups that manifests would get, without a cluster or a database."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from queues.grouping.base import Json, Settings, dig, dig_list, dig_text, full_name
+from queues.grouping.manifests import ManifestError, read_manifests
+from queues.grouping.offline import Report, ensure_objects, group_objects
+
+
+class Command(BaseCommand):
+    """Print the pod groups of a set of manifests."""
+
+    help = "Print the pod groups that manifests would get, offline. Workloads without pods get the pods their controller would make."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "files", nargs="+", type=Path, metavar="FILE", help="YAML or JSON manifests"
+        )
+        parser.add_argument(
+            "--json", action="store_true", dest="as_json", help="machine-readable output"
+        )
+        parser.add_argument("--scheduler-name", default="kai-scheduler")
+        parser.add_argument("--queue-label-key", default="kai.scheduler/queue")
+        parser.add_argument("--nodepool-label-key", default="kai.scheduler/node-pool")
+        parser.add_argument("--knative-gang-schedule", default="true", choices=("true", "false"))
+        parser.add_argument("--search-legacy-pg", default="true", choices=("true", "false"))
+        parser.add_argument("--generic-karta-fallback", default="true", choices=("true", "false"))
+        parser.add_argument("--default-priorities-configmap-name", default="")
+        parser.add_argument("--default-priorities-configmap-namespace", default="")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        settings = Settings(
+            scheduler_name=options["scheduler_name"],
+            queue_label=options["queue_label_key"],
+            node_pool_label=options["nodepool_label_key"],
+            search_legacy=options["search_legacy_pg"] == "true",
+            knative_gang=options["knative_gang_schedule"] == "true",
+            karta_fallback=options["generic_karta_fallback"] == "true",
+        )
+        config_map = (
+            options["default_priorities_configmap_namespace"],
+            options["default_priorities_configmap_name"],
+        )
+        try:
+            objects = read_manifests(options["files"])
+            ensure_objects(objects)
+        except ManifestError as error:
+            raise CommandError(str(error)) from error
+        report = group_objects(objects, settings, defaults_config_map=config_map)
+        text = json.dumps(as_json(report), indent=2) if options["as_json"] else as_text(report)
+        self.stdout.write(text)
+
+
+def as_json(report: Report) -> Json:
+    """Return the machine-readable report; absent values are null."""
+    pods: Json = {}
+    for name, result in report.pods.items():
+        pods[name] = {
+            "podGroup": result.pod_group or None,
+            "subGroup": result.sub_group or None,
+            "error": result.error or None,
+        }
+        if result.skipped:
+            pods[name]["skipped"] = result.skipped
+    return {"podGroups": list(report.pod_groups), "pods": pods}
+
+
+def as_text(report: Report) -> str:
+    """Return the report for people: each group with its tree and its pods, then what was not grouped."""
+    lines: list[str] = []
+    for group in report.pod_groups:
+        lines += _group_lines(group)
+        namespace = dig_text(group, "metadata", "namespace")
+        name = dig_text(group, "metadata", "name")
+        for pod, result in report.pods.items():
+            if result.pod_group == name and pod.startswith(f"{namespace}/"):
+                lines.append(
+                    f"    pod {pod}" + (f"  in {result.sub_group}" if result.sub_group else "")
+                )
+    for pod, result in report.pods.items():
+        if result.error:
+            lines.append(f"{pod}: error: {result.error}")
+        elif result.skipped:
+            lines.append(f"{pod}: left alone: {result.skipped}")
+    if not report.pods:
+        lines.append("no workloads or pods found")
+    return "\n".join(lines)
+
+
+def _group_lines(group: Json) -> list[str]:
+    spec = group["spec"]
+    owner = dig_list(group, "metadata", "ownerReferences")
+    lines = [
+        f"{full_name(group)}  queue {spec['queue']}  {_minimum(spec)}  priority class {spec['priorityClassName']}"
+        + (f"  {spec['preemptibility']}" if spec.get("preemptibility") else "")
+        + (f"  owner {owner[0]['kind']}/{owner[0]['name']}" if owner else "")
+    ]
+    topology = spec.get("topologyConstraint")
+    if topology:
+        lines.append(f"    topology {_topology(topology)}")
+    for sub in spec.get("subGroups", []):
+        place = f"  below {sub['parent']}" if sub.get("parent") else ""
+        where = (
+            f"  topology {_topology(sub['topologyConstraint'])}"
+            if sub.get("topologyConstraint")
+            else ""
+        )
+        lines.append(f"    subgroup {sub['name']}  {_minimum(sub)}{place}{where}")
+    return lines
+
+
+def _minimum(spec: Json) -> str:
+    if dig(spec, "minSubGroup") is not None:
+        return f"min subgroups {spec['minSubGroup']}"
+    return f"min member {spec.get('minMember', 0)}"
+
+
+def _topology(constraint: Json) -> str:
+    parts = [constraint.get("topology", "")]
+    for word, key in (
+        ("required", "requiredTopologyLevel"),
+        ("preferred", "preferredTopologyLevel"),
+    ):
+        if constraint.get(key):
+            parts.append(f"{word} {constraint[key]}")
+    return ", ".join(parts)
