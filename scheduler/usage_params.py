@@ -1,0 +1,245 @@
+"""What the time-based term of fair share is told: the source of usage, its window, its fading.
+
+The written form is that of the shard object (`usageDBConfig`); durations are Prometheus-like
+("1w", "90m", "1h30m") or seconds. Everything is checked when it is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from croniter import croniter
+
+from scheduler.core.fairshare.usage import tumbling_start
+
+SECONDS_OF_UNIT = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+    "w": 604800.0,
+    "y": 31536000.0,
+}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h|d|w|y)")
+
+
+class UsageConfigError(ValueError):
+    """A usage configuration that cannot be used; the message names the field."""
+
+
+class WindowType(StrEnum):
+    """Which stretch of the past counts."""
+
+    SLIDING = "sliding"
+    TUMBLING = "tumbling"
+    CRON = "cron"
+
+
+class Source(StrEnum):
+    """Where samples of the past come from."""
+
+    PROMETHEUS = "prometheus"
+    HISTORY = "history"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricNames:
+    """The series asked for: what queues hold, and what the cluster has."""
+
+    allocation: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "cpu": "kai_queue_allocated_cpu_cores",
+            "memory": "kai_queue_allocated_memory_bytes",
+            "nvidia.com/gpu": "kai_queue_allocated_gpus",
+        }
+    )
+    capacity: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "cpu": 'sum(kube_node_status_capacity{resource="cpu"})',
+            "memory": 'sum(kube_node_status_capacity{resource="memory"})',
+            "nvidia.com/gpu": 'sum(kube_node_status_capacity{resource="nvidia_com_gpu"})',
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageParams:
+    """Window, fading and timing of usage.
+
+    Attributes
+    ----------
+    half_life_s : None for no fading
+    window_s : length of a sliding or tumbling window
+    tumbling_start_s : anchor of tumbling windows, seconds since the epoch
+    staleness_s : after this age data is reported as stale (it is still used), >= fetch_interval_s
+    """
+
+    half_life_s: float | None = None
+    window_s: float = 604800.0
+    window_type: WindowType = WindowType.SLIDING
+    tumbling_start_s: float | None = None
+    cron: str = ""
+    fetch_interval_s: float = 60.0
+    staleness_s: float = 300.0
+    wait_timeout_s: float = 60.0
+    query_timeout_s: float = 10.0
+    query_resolution_s: float = 60.0
+    metrics: MetricNames = field(default_factory=MetricNames)
+
+    def __post_init__(self) -> None:
+        """Refuse a window without what it needs; raise staleness to the fetch interval."""
+        if self.half_life_s is not None and self.half_life_s <= 0:
+            object.__setattr__(self, "half_life_s", None)
+        if self.window_s <= 0:
+            raise UsageConfigError(f"windowSize: expected more than 0 s, got {self.window_s:g} s")
+        if self.window_type is WindowType.TUMBLING and self.tumbling_start_s is None:
+            raise UsageConfigError("tumblingWindowStartTime: expected a time for tumbling windows")
+        if self.window_type is WindowType.CRON and not croniter.is_valid(self.cron):
+            raise UsageConfigError(f"cronString: expected a cron expression, got {self.cron!r}")
+        object.__setattr__(self, "staleness_s", max(self.staleness_s, self.fetch_interval_s))
+
+    def window_start_s(self, now_s: float) -> float:
+        """Return when the current window began (seconds since the epoch)."""
+        if self.window_type is WindowType.SLIDING:
+            return now_s - self.window_s
+        if self.window_type is WindowType.TUMBLING:
+            return tumbling_start(self.tumbling_start_s or 0.0, self.window_s, now_s)
+        now = datetime.fromtimestamp(now_s, UTC)
+        return float(croniter(self.cron, now).get_prev(float))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageConfig:
+    """Where usage comes from and how it is measured."""
+
+    source: Source
+    connection: str
+    params: UsageParams = field(default_factory=UsageParams)
+
+
+def read_usage_config(given: Mapping[str, Any], environment: Mapping[str, str]) -> UsageConfig:
+    """Read the `usageDBConfig` of a shard.
+
+    Parameters
+    ----------
+    given : clientType, connectionString or connectionStringEnvVar, usageParams
+    environment : where a connection named by variable is looked up
+
+    Raises
+    ------
+    UsageConfigError : unknown client type, no or two connections, a bad value
+    """
+    kind = given.get("clientType") or ""
+    if kind not in tuple(Source):
+        raise UsageConfigError(f"clientType: expected {', '.join(Source)}, got {kind!r}")
+    direct, variable = given.get("connectionString"), given.get("connectionStringEnvVar")
+    if bool(direct) == bool(variable):
+        raise UsageConfigError(
+            "expected exactly one of connectionString and connectionStringEnvVar, "
+            f"got {direct!r} and {variable!r}"
+        )
+    connection = direct or environment.get(str(variable), "")
+    if not connection:
+        raise UsageConfigError(f"connectionStringEnvVar: {variable} is not set")
+    return UsageConfig(
+        source=Source(kind),
+        connection=str(connection),
+        params=read_usage_params(given.get("usageParams") or {}),
+    )
+
+
+def read_usage_params(given: Mapping[str, Any]) -> UsageParams:
+    """Read `usageParams`; what is missing has its default."""
+    extra = given.get("extraParams") or {}
+    start = given.get("tumblingWindowStartTime")
+    try:
+        window_type = WindowType(given.get("windowType") or WindowType.SLIDING)
+    except ValueError as error:
+        raise UsageConfigError(
+            f"windowType: expected {', '.join(WindowType)}, got {given.get('windowType')!r}"
+        ) from error
+    half_life = given.get("halfLifePeriod")
+    return UsageParams(
+        half_life_s=None if half_life is None else parse_duration(half_life, "halfLifePeriod"),
+        window_s=parse_duration(given.get("windowSize") or "1w", "windowSize"),
+        window_type=window_type,
+        tumbling_start_s=None if start is None else _parse_time(start),
+        cron=str(given.get("cronString") or ""),
+        fetch_interval_s=parse_duration(given.get("fetchInterval") or "1m", "fetchInterval"),
+        staleness_s=parse_duration(given.get("stalenessPeriod") or "5m", "stalenessPeriod"),
+        wait_timeout_s=parse_duration(given.get("waitTimeout") or "1m", "waitTimeout"),
+        query_timeout_s=parse_duration(
+            extra.get("usageQueryTimeout") or "10s", "usageQueryTimeout"
+        ),
+        query_resolution_s=parse_duration(extra.get("queryResolution") or "1m", "queryResolution"),
+        metrics=_read_metrics(extra),
+    )
+
+
+def parse_duration(text: str | float, name: str = "duration") -> float:
+    """Read seconds from "1h30m", "1w", a number of seconds, or "0".
+
+    Raises
+    ------
+    UsageConfigError : any other text
+    """
+    if isinstance(text, (int, float)):
+        return float(text)
+    sign, rest = (-1.0, text[1:]) if text.startswith("-") else (1.0, text)
+    parts = _PART.findall(rest)
+    if parts and "".join(number + unit for number, unit in parts) == rest:
+        return sign * sum(float(number) * SECONDS_OF_UNIT[unit] for number, unit in parts)
+    try:
+        return sign * float(rest)
+    except ValueError as error:
+        raise UsageConfigError(
+            f"{name}: expected a duration such as 1h30m, got {text!r}"
+        ) from error
+
+
+def print_duration(seconds: float) -> str:
+    """Print seconds the way Go prints durations: 60 -> "1m0s", 90.5 -> "1m30.5s"."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    text = f"{rest:.9f}".rstrip("0").rstrip(".")
+    if hours:
+        return f"{hours}h{minutes}m{text}s"
+    return f"{minutes}m{text}s" if minutes else f"{text}s"
+
+
+def _parse_time(text: Any) -> float:
+    if isinstance(text, datetime):
+        moment = text
+    else:
+        try:
+            moment = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+        except ValueError as error:
+            raise UsageConfigError(
+                f"tumblingWindowStartTime: expected an RFC 3339 time, got {text!r}"
+            ) from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp()
+
+
+def _read_metrics(extra: Mapping[str, Any]) -> MetricNames:
+    plain = MetricNames()
+    names = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpu"}
+    return MetricNames(
+        allocation={
+            key: extra.get(f"{short}AllocationMetric") or plain.allocation[key]
+            for key, short in names.items()
+        },
+        capacity={
+            key: extra.get(f"{short}CapacityMetric") or plain.capacity[key]
+            for key, short in names.items()
+        },
+    )
