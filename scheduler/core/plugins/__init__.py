@@ -1,1 +1,1 @@
-"""The rules of the scheduler, one file each;  lists them."""
+"""The rules of the scheduler, one file each; `table.py` lists them."""

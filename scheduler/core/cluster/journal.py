@@ -1,0 +1,54 @@
+"""The undo journal: every cell a session overwrites, with the value it held.
+
+Undo by arithmetic would not restore floats exactly, so the journal keeps what was there and puts it
+back. One cell is `(container, key, old value)`; lists, byte arrays, memory views, dicts and whole rows
+(key: a slice) are all just containers, so every part of the state, and every plugin with a ledger of
+its own, undoes through the same five lines.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+#: Old value of a key that was not there.
+MISSING: Final = object()
+
+#: Key of a whole row.
+WHOLE: Final = slice(None)
+
+
+class Journal:
+    """Cells overwritten since the last statement was kept. Positions in it are checkpoints."""
+
+    __slots__ = ("cells",)
+
+    def __init__(self) -> None:
+        self.cells: list[tuple[Any, Any, Any]] = []
+
+    def put(self, container: Any, key: Any, value: Any) -> None:
+        """Write one cell that exists."""
+        self.cells.append((container, key, container[key]))
+        container[key] = value
+
+    def insert(self, mapping: Any, key: Any, value: Any) -> None:
+        """Write one key of a mapping that may not have it yet."""
+        self.cells.append((mapping, key, mapping.get(key, MISSING)))
+        mapping[key] = value
+
+    def remove(self, mapping: Any, key: Any) -> None:
+        """Delete one key of a mapping."""
+        self.cells.append((mapping, key, mapping.pop(key)))
+
+    def rewind(self, position: int) -> None:
+        """Put back everything written since `position`, last first."""
+        cells = self.cells
+        while len(cells) > position:
+            container, key, old = cells.pop()
+            if old is MISSING:
+                del container[key]
+            else:
+                container[key] = old
+
+    def forget(self) -> None:
+        """Drop the story: what was written stays."""
+        self.cells.clear()

@@ -1,0 +1,174 @@
+"""Pod groups as columns, their trees of subgroups, and the counters that gang rules ask.
+
+A pod group has one or more pod sets (leaves of its tree), numbered through the whole cluster. How many
+tasks of a pod set pend, hold or run is counted as statuses change, so no rule ever scans tasks to learn
+whether a gang is complete. Pod groups are in order of age (then uid, then name): an index is an age.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from scheduler.core.cluster.inputs import (
+    PodGroupInput,
+    SubGroupInput,
+    TopologyConstraint,
+)
+from scheduler.core.errors import InputError
+
+
+@dataclass(slots=True)
+class TreePodSet:
+    """A leaf of the tree of subgroups; `index` counts through all pod sets of the cluster."""
+
+    name: str
+    index: int
+    topology: TopologyConstraint | None
+
+
+@dataclass(slots=True)
+class TreeGroup:
+    """An inner node; `required` is how many members must be satisfied (None: all)."""
+
+    name: str
+    min_subgroups: int | None
+    members: list[TreeGroup | TreePodSet]
+    topology: TopologyConstraint | None
+
+    @property
+    def required(self) -> int:
+        """Return how many direct members must be satisfied."""
+        return len(self.members) if self.min_subgroups is None else self.min_subgroups
+
+    def pod_sets(self) -> list[TreePodSet]:
+        """Return all leaves below, in the order of the tree."""
+        found: list[TreePodSet] = []
+        for member in self.members:
+            if isinstance(member, TreePodSet):
+                found.append(member)
+            else:
+                found.extend(member.pod_sets())
+        return found
+
+
+@dataclass(slots=True)
+class PodSets:
+    """One entry per pod set; the counters change with every status."""
+
+    name: list[str] = field(default_factory=list)
+    group: list[int] = field(default_factory=list)
+    minimum: list[int] = field(default_factory=list)
+    #: Task indices, in task order once a session has sorted them.
+    tasks: list[list[int]] = field(default_factory=list)
+    pending: list[int] = field(default_factory=list)
+    gated: list[int] = field(default_factory=list)
+    nominated: list[int] = field(default_factory=list)
+    active_allocated: list[int] = field(default_factory=list)
+    active_used: list[int] = field(default_factory=list)
+
+    def add(self, name: str, group: int, minimum: int) -> int:
+        """Append an empty pod set; return its index."""
+        self.name.append(name)
+        self.group.append(group)
+        self.minimum.append(minimum)
+        self.tasks.append([])
+        for counter in (
+            self.pending,
+            self.gated,
+            self.nominated,
+            self.active_allocated,
+            self.active_used,
+        ):
+            counter.append(0)
+        return len(self.name) - 1
+
+
+@dataclass(slots=True)
+class PodGroups:
+    """One entry per pod group, oldest first.
+
+    Attributes
+    ----------
+    queue : index of the leaf queue, NOWHERE if it does not exist
+    pending, active_allocated : how many of its tasks are so
+    version : counts the status changes of its tasks, for caches; never restored by undo
+    last_start, last_eviction, stale_since : seconds relative to the cycle, None if unset
+    """
+
+    inputs: list[PodGroupInput] = field(default_factory=list)
+    queue: list[int] = field(default_factory=list)
+    priority: list[int] = field(default_factory=list)
+    preemptible: list[bool] = field(default_factory=list)
+    first_pod_set: list[int] = field(default_factory=list)
+    pod_set_count: list[int] = field(default_factory=list)
+    first_task: list[int] = field(default_factory=list)
+    task_count: list[int] = field(default_factory=list)
+    pending: list[int] = field(default_factory=list)
+    active_allocated: list[int] = field(default_factory=list)
+    version: list[int] = field(default_factory=list)
+    last_start: list[float | None] = field(default_factory=list)
+    last_eviction: list[float | None] = field(default_factory=list)
+    stale_since: list[float | None] = field(default_factory=list)
+    trees: dict[int, TreeGroup] = field(default_factory=dict)
+    pod_sets: PodSets = field(default_factory=PodSets)
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def name(self, group: int) -> str:
+        """Return namespace/name for messages of errors."""
+        given = self.inputs[group]
+        return f"{given.namespace}/{given.name}"
+
+    def pod_sets_of(self, group: int) -> range:
+        """Return the indices of a pod group's pod sets."""
+        first = self.first_pod_set[group]
+        return range(first, first + self.pod_set_count[group])
+
+    def tasks_of(self, group: int) -> range:
+        """Return the indices of a pod group's tasks."""
+        first = self.first_task[group]
+        return range(first, first + self.task_count[group])
+
+    def tree(self, group: int) -> TreeGroup:
+        """Return the tree of subgroups; the root carries the constraint of the whole pod group."""
+        found = self.trees.get(group)
+        if found is None:
+            by_name = {self.pod_sets.name[i]: i for i in self.pod_sets_of(group)}
+            found = self.trees[group] = _tree(self.inputs[group].root, by_name)
+        return found
+
+    def add(self, given: PodGroupInput, queue: int) -> int:
+        """Append a pod group with its pod sets and no tasks yet; return its index."""
+        index = len(self.inputs)
+        self.inputs.append(given)
+        self.queue.append(queue)
+        self.priority.append(given.priority)
+        self.preemptible.append(given.preemptible)
+        self.first_pod_set.append(len(self.pod_sets.name))
+        self._add_pod_sets(given.root, index)
+        self.pod_set_count.append(len(self.pod_sets.name) - self.first_pod_set[index])
+        self.first_task.append(0)
+        self.task_count.append(0)
+        self.pending.append(0)
+        self.active_allocated.append(0)
+        self.version.append(0)
+        self.last_start.append(given.last_start)
+        self.last_eviction.append(given.last_eviction)
+        self.stale_since.append(given.stale_since)
+        return index
+
+    def _add_pod_sets(self, subgroup: SubGroupInput, group: int) -> None:
+        for pod_set in subgroup.pod_sets:
+            self.pod_sets.add(pod_set.name, group, pod_set.min_available)
+        for inner in subgroup.groups:
+            self._add_pod_sets(inner, group)
+
+
+def _tree(given: SubGroupInput, index_of: dict[str, int]) -> TreeGroup:
+    members: list[TreeGroup | TreePodSet] = [_tree(inner, index_of) for inner in given.groups]
+    for pod_set in given.pod_sets:
+        if pod_set.name not in index_of:
+            raise InputError(f"pod set {pod_set.name!r} is not one of {sorted(index_of)}")
+        members.append(TreePodSet(pod_set.name, index_of[pod_set.name], pod_set.topology))
+    return TreeGroup(given.name, given.min_subgroups, members, given.topology)

@@ -1,0 +1,291 @@
+"""The mutable picture of the cluster during one cycle, and the only writers of it.
+
+Everything a statement does to tasks, pod sets, nodes and devices goes through the few methods here, and
+each of them writes through the journal. `validate` states the invariants that must hold between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from scheduler.core.cluster.axis import GPU_ROW, ResourceAxis
+from scheduler.core.cluster.classes import Cells, ClassTable, TaskClass
+from scheduler.core.cluster.gpus import Hold, join_group, leave_group
+from scheduler.core.cluster.inputs import ClusterInput
+from scheduler.core.cluster.journal import Journal
+from scheduler.core.cluster.nodes import Nodes
+from scheduler.core.cluster.podgroups import PodGroups
+from scheduler.core.cluster.queues import Queues
+from scheduler.core.cluster.status import (
+    ACTIVE_ALLOCATED,
+    ACTIVE_USED,
+    STATUS_COUNT,
+    TaskStatus,
+)
+from scheduler.core.cluster.tasks import Tasks
+from scheduler.core.errors import InvariantError
+
+_HOLD_OF = {
+    TaskStatus.NOMINATED: Hold.NOMINATED,
+    TaskStatus.RELEASING: Hold.RELEASING,
+}
+
+#: A rule that changes what a task is charged on a node: (task, node, cells) -> cells.
+ChargeRule = Callable[[int, int, Cells], Cells]
+
+
+def hold_of(status: int) -> Hold:
+    """Return how a task of this status holds its node."""
+    return _HOLD_OF.get(TaskStatus(status), Hold.NORMAL)
+
+
+class ClusterState:
+    """Nodes, queues, pod groups and tasks of one cycle, and the journal of what was overwritten."""
+
+    __slots__ = (
+        "_deltas",
+        "axis",
+        "charge_rules",
+        "classes",
+        "given",
+        "groups",
+        "journal",
+        "nodes",
+        "queues",
+        "tasks",
+    )
+
+    def __init__(
+        self,
+        given: ClusterInput,
+        axis: ResourceAxis,
+        nodes: Nodes,
+        queues: Queues,
+        classes: ClassTable,
+    ) -> None:
+        self.given = given
+        self.axis = axis
+        self.nodes = nodes
+        self.queues = queues
+        self.classes = classes
+        self.groups = PodGroups()
+        self.tasks = Tasks()
+        self.journal = Journal()
+        #: Plugins with resources that tasks share (devices of one claim) adjust charges here.
+        self.charge_rules: list[ChargeRule] = []
+        self._deltas = self._status_deltas()
+
+    # ------------------------------------------------------------------------------ statuses
+
+    def set_status(self, task: int, status: TaskStatus) -> None:
+        """Move a task to a status and keep the counters of its pod set and pod group."""
+        tasks = self.tasks
+        cells = self.journal.cells
+        old = tasks.status[task]
+        cells.append((tasks.status, task, old))
+        tasks.status[task] = status
+        pod_set = tasks.pod_set[task]
+        if pod_set < 0:
+            return
+        group = tasks.group[task]
+        self.groups.version[group] += 1
+        in_pod_set, in_group = self._deltas[old][status]
+        for counter, delta in in_pod_set:
+            value = counter[pod_set]
+            cells.append((counter, pod_set, value))
+            counter[pod_set] = value + delta
+        for counter, delta in in_group:
+            value = counter[group]
+            cells.append((counter, group, value))
+            counter[group] = value + delta
+
+    def _status_deltas(self) -> list[list[tuple[_Deltas, _Deltas]]]:
+        sets, groups = self.groups.pod_sets, self.groups
+        counted = [
+            (sets.pending, lambda s: s == TaskStatus.PENDING),
+            (sets.gated, lambda s: s == TaskStatus.GATED),
+            (sets.nominated, lambda s: s == TaskStatus.NOMINATED),
+            (sets.active_allocated, lambda s: ACTIVE_ALLOCATED[s]),
+            (sets.active_used, lambda s: ACTIVE_USED[s]),
+        ]
+        by_group = [
+            (groups.pending, lambda s: s == TaskStatus.PENDING),
+            (groups.active_allocated, lambda s: ACTIVE_ALLOCATED[s]),
+        ]
+
+        def changes(
+            counters: list[tuple[list[int], Callable[[int], bool]]], old: int, new: int
+        ) -> _Deltas:
+            return tuple(
+                (counter, int(counts(new)) - int(counts(old)))
+                for counter, counts in counters
+                if counts(new) != counts(old)
+            )
+
+        return [
+            [
+                (changes(counted, old, new), changes(by_group, old, new))
+                for new in range(STATUS_COUNT)
+            ]
+            for old in range(STATUS_COUNT)
+        ]
+
+    # -------------------------------------------------------------------------------- charges
+
+    def charge_cells(self, task: int, node: int) -> Cells:
+        """Return what a task takes of each resource of a node."""
+        cells = self.tasks.klass[task].charge
+        zero = self.nodes.zero_rows[node]
+        if zero:
+            for row, _ in cells:
+                if row in zero:
+                    cells = tuple(cell for cell in cells if cell[0] not in zero)
+                    break
+        if task in self.tasks.reservations:
+            cells = tuple(cell for cell in cells if cell[0] != GPU_ROW)
+        for rule in self.charge_rules:
+            cells = rule(task, node, cells)
+        return cells
+
+    def charge(self, task: int, node: int, hold: Hold) -> None:
+        """Take from a node what a task needs, in the way it holds it."""
+        nodes = self.nodes
+        log = self.journal.cells
+        idle, releasing = nodes.idle_rows, nodes.releasing_rows
+        for row, amount in self.charge_cells(task, node):
+            if hold is Hold.NOMINATED:
+                cells = releasing[row]
+                old = cells[node]
+                log.append((cells, node, old))
+                cells[node] = old - amount
+            else:
+                cells = idle[row]
+                old = cells[node]
+                log.append((cells, node, old))
+                cells[node] = old - amount
+                if hold is Hold.RELEASING:
+                    self._add(releasing[row], node, amount)
+            if row == GPU_ROW:
+                self._add(nodes.whole_gpus_used, node, amount)
+        klass = self.tasks.klass[task]
+        if klass.is_shared:
+            memory = klass.memory_on(nodes.gpu_memory[node])
+            for group_id in self.tasks.gpu_groups[task]:
+                join_group(nodes, self.journal, node, group_id, memory, hold)
+        on_node = nodes.tasks[node]
+        if task not in on_node:
+            self.journal.insert(on_node, task, None)
+        nodes.touched.append(node)
+
+    def release(self, task: int, node: int, hold: Hold) -> None:
+        """Give back what a task holds on a node; the reverse of `charge`."""
+        nodes = self.nodes
+        for row, amount in self.charge_cells(task, node):
+            if hold is Hold.NOMINATED:
+                self._add(nodes.releasing_rows[row], node, amount)
+            else:
+                self._add(nodes.idle_rows[row], node, amount)
+                if hold is Hold.RELEASING:
+                    self._add(nodes.releasing_rows[row], node, -amount)
+            if row == GPU_ROW:
+                self._add(nodes.whole_gpus_used, node, -amount)
+        klass = self.tasks.klass[task]
+        if klass.is_shared:
+            memory = klass.memory_on(nodes.gpu_memory[node])
+            for group_id in self.tasks.gpu_groups[task]:
+                leave_group(nodes, self.journal, node, group_id, memory, hold)
+        self.journal.remove(nodes.tasks[node], task)
+        nodes.touched.append(node)
+
+    def turn_to_releasing(self, task: int, node: int) -> None:
+        """Let a task that holds room normally hold it as leaving; its devices follow."""
+        self._turn(task, node, 1.0)
+        self._rejoin(task, node, Hold.NORMAL, Hold.RELEASING)
+
+    def turn_to_normal(self, task: int, node: int) -> None:
+        """Let a leaving task hold its room normally again."""
+        self._turn(task, node, -1.0)
+        self._rejoin(task, node, Hold.RELEASING, Hold.NORMAL)
+
+    def _turn(self, task: int, node: int, sign: float) -> None:
+        releasing, log = self.nodes.releasing_rows, self.journal.cells
+        for row, amount in self.charge_cells(task, node):
+            cells = releasing[row]
+            old = cells[node]
+            log.append((cells, node, old))
+            cells[node] = old + sign * amount
+        self.nodes.touched.append(node)
+
+    def _rejoin(self, task: int, node: int, old: Hold, new: Hold) -> None:
+        klass: TaskClass = self.tasks.klass[task]
+        if not klass.is_shared:
+            return
+        memory = klass.memory_on(self.nodes.gpu_memory[node])
+        for group_id in self.tasks.gpu_groups[task]:
+            leave_group(self.nodes, self.journal, node, group_id, memory, old)
+            join_group(self.nodes, self.journal, node, group_id, memory, new)
+
+    def _add(self, cells: list[float], key: int, amount: float) -> None:
+        old = cells[key]
+        self.journal.cells.append((cells, key, old))
+        cells[key] = old + amount
+
+    # ----------------------------------------------------------------------------- invariants
+
+    def validate(self) -> None:
+        """Check what must hold between the parts of the state.
+
+        Raises
+        ------
+        InvariantError : counters that differ from the statuses, a device above its memory, a task
+            that holds a node without being on it
+        """
+        self._validate_counters()
+        self._validate_devices()
+        self._validate_whereabouts()
+
+    def _validate_counters(self) -> None:
+        sets = self.groups.pod_sets
+        for index, members in enumerate(sets.tasks):
+            statuses = [self.tasks.status[task] for task in members]
+            for counter, expected in (
+                (sets.pending, sum(s == TaskStatus.PENDING for s in statuses)),
+                (sets.gated, sum(s == TaskStatus.GATED for s in statuses)),
+                (sets.nominated, sum(s == TaskStatus.NOMINATED for s in statuses)),
+                (sets.active_allocated, sum(ACTIVE_ALLOCATED[s] for s in statuses)),
+                (sets.active_used, sum(ACTIVE_USED[s] for s in statuses)),
+            ):
+                if counter[index] != expected:
+                    group = self.groups.name(sets.group[index])
+                    raise InvariantError(
+                        f"pod set {sets.name[index]!r} of {group}: a counter says "
+                        f"{counter[index]}, its tasks say {expected} ({statuses})"
+                    )
+
+    def _validate_devices(self) -> None:
+        nodes = self.nodes
+        for node, groups in enumerate(nodes.groups):
+            for group_id, group in groups.items():
+                held = group[1] - max(group[2], 0.0)
+                if held > nodes.gpu_memory[node] or min(group[0], group[1]) < 0:
+                    raise InvariantError(
+                        f"device group {group_id} on node {nodes.names[node]}: ledger {list(group)} "
+                        f"does not fit a device of {nodes.gpu_memory[node]} MiB"
+                    )
+
+    def _validate_whereabouts(self) -> None:
+        tasks, nodes = self.tasks, self.nodes
+        for task, node in enumerate(tasks.node):
+            if node >= 0 and ACTIVE_USED[tasks.status[task]] and task not in nodes.tasks[node]:
+                raise InvariantError(
+                    f"task {tasks.inputs[task].name} holds node {nodes.names[node]} "
+                    f"but is not on it"
+                )
+        over = np.flatnonzero(nodes.idle[GPU_ROW] > nodes.allocatable[GPU_ROW] + 1e-6)
+        if over.size:
+            raise InvariantError(f"node {nodes.names[over[0]]} has more idle GPUs than it has GPUs")
+
+
+_Deltas = tuple[tuple[list[int], int], ...]

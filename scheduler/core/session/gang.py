@@ -1,0 +1,317 @@
+"""Gang rules that only count: which tasks come next, which go first, what is satisfied.
+
+Both the order of pod groups and their placement need them. A `GangView` is a pod group as one question
+sees it: all of it, or (for a probe of the solver) with some tasks left out and minimums lowered, or (for
+victims) without the tasks already taken. Views never copy the state; they subtract what they hide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from scheduler.core.cluster.podgroups import TreeGroup, TreePodSet
+from scheduler.core.cluster.state import ClusterState
+from scheduler.core.cluster.status import ACTIVE_ALLOCATED, TaskStatus
+
+Member = TreeGroup | TreePodSet
+
+_NOTHING: Mapping[int, int] = {}
+_NO_TASKS: frozenset[int] = frozenset()
+
+
+class GangView:
+    """One pod group under one question.
+
+    Attributes
+    ----------
+    group : index of the pod group
+    hidden : tasks that are treated as if they did not exist
+    minimums : lowered minimum per pod set (index -> minimum); absent: as specified
+    required : lowered number of members per subgroup (name -> number); absent: as specified
+    """
+
+    __slots__ = (
+        "_chunk",
+        "_chunk_stamp",
+        "_hidden_active",
+        "group",
+        "hidden",
+        "is_ordered",
+        "minimums",
+        "required",
+        "root",
+        "state",
+    )
+
+    def __init__(
+        self,
+        state: ClusterState,
+        group: int,
+        *,
+        hidden: frozenset[int] = _NO_TASKS,
+        minimums: Mapping[int, int] = _NOTHING,
+        required: Mapping[str, int] | None = None,
+        is_ordered: bool = True,
+    ) -> None:
+        self.state = state
+        self.group = group
+        self.hidden = hidden
+        self.minimums = minimums
+        self.required = required or {}
+        self.is_ordered = is_ordered
+        self.root = state.groups.tree(group)
+        self._hidden_active = self._count_hidden() if hidden else _NOTHING
+        self._chunk: list[int] = []
+        self._chunk_stamp: tuple[int, bool] | None = None
+
+    def _count_hidden(self) -> dict[int, int]:
+        counts: dict[int, int] = {}
+        tasks = self.state.tasks
+        for task in self.hidden:
+            if ACTIVE_ALLOCATED[tasks.status[task]]:
+                pod_set = tasks.pod_set[task]
+                counts[pod_set] = counts.get(pod_set, 0) + 1
+        return counts
+
+    def without(self, gone: Iterable[int]) -> GangView:
+        """Return a view of the same pod group that hides more tasks."""
+        return GangView(
+            self.state,
+            self.group,
+            hidden=self.hidden.union(gone),
+            minimums=self.minimums,
+            required=self.required,
+            is_ordered=self.is_ordered,
+        )
+
+    # -------------------------------------------------------------------------------- counting
+
+    @property
+    def queue(self) -> int:
+        """Return the index of the leaf queue."""
+        return self.state.groups.queue[self.group]
+
+    def minimum(self, pod_set: int) -> int:
+        """Return how many tasks of a pod set must run."""
+        if self.minimums:
+            lowered = self.minimums.get(pod_set)
+            if lowered is not None:
+                return lowered
+        return self.state.groups.pod_sets.minimum[pod_set]
+
+    def active(self, pod_set: int) -> int:
+        """Return how many tasks of a pod set hold a place in the gang."""
+        count = self.state.groups.pod_sets.active_allocated[pod_set]
+        return count - self._hidden_active.get(pod_set, 0) if self._hidden_active else count
+
+    def active_tasks(self, pod_set: int) -> list[int]:
+        """Return the tasks of a pod set that hold a place in the gang, in task order."""
+        status = self.state.tasks.status
+        return [
+            task
+            for task in self.state.groups.pod_sets.tasks[pod_set]
+            if ACTIVE_ALLOCATED[status[task]] and task not in self.hidden
+        ]
+
+    def all_active_tasks(self) -> list[int]:
+        """Return all tasks that hold a place in the gang, pod set by pod set."""
+        return [
+            task
+            for pod_set in self.state.groups.pod_sets_of(self.group)
+            for task in self.active_tasks(pod_set)
+        ]
+
+    def allocatable_tasks(self, pod_set: int, *, real: bool, most: int | None = None) -> list[int]:
+        """Return tasks of a pod set that want a place, in task order.
+
+        real: pending ones; otherwise (in a simulation) also those just evicted by the statement.
+        """
+        tasks = self.state.tasks
+        status, virtual, hidden = tasks.status, tasks.is_virtual, self.hidden
+        found: list[int] = []
+        for task in self.state.groups.pod_sets.tasks[pod_set]:
+            now = status[task]
+            if (
+                now == TaskStatus.PENDING
+                or (not real and now == TaskStatus.RELEASING and virtual[task])
+            ) and task not in hidden:
+                found.append(task)
+                if most is not None and len(found) == most:
+                    break
+        return found
+
+    def required_members(self, group: TreeGroup) -> int:
+        """Return how many direct members of a subgroup must be satisfied."""
+        lowered = self.required.get(group.name) if self.required else None
+        return group.required if lowered is None else lowered
+
+    def threshold(self, member: Member) -> int:
+        """Return the minimum of a pod set, or the required members of a subgroup."""
+        if isinstance(member, TreePodSet):
+            return self.minimum(member.index)
+        return self.required_members(member)
+
+    def count(self, member: Member) -> int:
+        """Return the active tasks of a pod set, or the satisfied members of a subgroup."""
+        if isinstance(member, TreePodSet):
+            return self.active(member.index)
+        return sum(1 for inner in member.members if self.is_satisfied(inner))
+
+    def is_satisfied(self, member: Member) -> bool:
+        """Tell whether a member runs at least its minimum."""
+        return self.count(member) >= self.threshold(member)
+
+    def is_ready(self, member: Member, *, real: bool = True) -> bool:
+        """Tell whether enough tasks exist for a member to run its minimum."""
+        if isinstance(member, TreePodSet):
+            need = self.minimum(member.index) - self.active(member.index)
+            if need <= 0:
+                return True
+            if real and not self.hidden:
+                return self.state.groups.pod_sets.pending[member.index] >= need
+            return len(self.allocatable_tasks(member.index, real=real, most=need)) >= need
+        ready = sum(1 for inner in member.members if self.is_ready(inner, real=real))
+        return ready >= self.required_members(member)
+
+    def ordered_members(self, group: TreeGroup) -> list[Member]:
+        """Return the members in the order they are served."""
+        if len(group.members) == 1:
+            return group.members
+        return sorted(group.members, key=self._member_key)
+
+    def _member_key(self, member: Member) -> tuple[int, int, float, str]:
+        if not self.is_ordered:
+            return (0, 0, 0.0, member.name)
+        count, threshold = self.count(member), self.threshold(member)
+        if count < threshold:
+            return (0, 0, 0.0, member.name)
+        if threshold > 0:
+            return (1, 0, count / threshold, member.name)
+        return (1, 1, float(count), member.name)
+
+    # ---------------------------------------------------------------------------- what is next
+
+    def next_chunk(self, *, real: bool) -> list[int]:
+        """Return the tasks to place together next: the missing gang, or one elastic step.
+
+        Parameters
+        ----------
+        real : False in simulations, where tasks evicted by the statement want their place back
+
+        Returns
+        -------
+        tasks in the order they are placed; the list is shared, do not change it
+        """
+        stamp = (self.state.groups.version[self.group], real)
+        if self._chunk_stamp != stamp:
+            self._chunk = self._chunk_of(self.root, real)
+            self._chunk_stamp = stamp
+        return self._chunk
+
+    def _chunk_of(self, member: Member, real: bool) -> list[int]:
+        if isinstance(member, TreePodSet):
+            missing = self.minimum(member.index) - self.active(member.index)
+            return self.allocatable_tasks(member.index, real=real, most=max(missing, 1))
+        if len(member.members) == 1 and self.required_members(member) <= 1:
+            return self._chunk_of(member.members[0], real)
+        if self.is_satisfied(member):
+            for inner in self.ordered_members(member):
+                chunk = self._chunk_of(inner, real)
+                if chunk:
+                    return chunk
+            return []
+        return [
+            task
+            for inner in self._missing_members(member, real)
+            for task in self._chunk_of(inner, real)
+        ]
+
+    def _missing_members(self, group: TreeGroup, real: bool) -> list[Member]:
+        """Choose the members that complete a subgroup: as many as are missing, able ones first.
+
+        KAI takes the first members in order, also when fewer are missing and also one that has too
+        few pods to ever be complete.
+        """
+        missing = self.required_members(group) - self.count(group)
+        unsatisfied = [m for m in self.ordered_members(group) if not self.is_satisfied(m)]
+        able = [m for m in unsatisfied if self.is_ready(m, real=real)]
+        if len(able) >= missing:
+            return able[:missing]
+        return unsatisfied[: max(missing, 0)]
+
+    # ------------------------------------------------------------------------- what goes first
+
+    def eviction_batch(self) -> list[int]:
+        """Return the active tasks to evict next: one surplus task, a surplus subgroup, or all."""
+        return self._surplus(self.root) or self.all_active_tasks()
+
+    def _surplus(self, group: TreeGroup) -> list[int]:
+        satisfied = sum(1 for member in group.members if self.is_satisfied(member))
+        if not satisfied:
+            return []
+        backwards = list(reversed(self.ordered_members(group)))
+        for member in backwards:
+            if isinstance(member, TreePodSet):
+                if self.active(member.index) > self.minimum(member.index):
+                    return self.active_tasks(member.index)[-1:]
+            elif self.is_satisfied(member):
+                batch = self._surplus(member)
+                if batch:
+                    return batch
+        if satisfied > self.required_members(group):
+            for member in backwards:
+                batch = self._active_below(member)
+                if batch:
+                    return batch
+        return []
+
+    def _active_below(self, member: Member) -> list[int]:
+        leaves = [member] if isinstance(member, TreePodSet) else member.pod_sets()
+        return [task for leaf in leaves for task in self.active_tasks(leaf.index)]
+
+    # --------------------------------------------------------------------------- gang questions
+
+    def is_gang_satisfied(self) -> bool:
+        """Tell whether the whole tree runs its minimum, counting only places held."""
+        return self.is_satisfied(self.root)
+
+    def should_nominate(self) -> bool:
+        """Tell whether a gang is only complete with tasks that must wait for room."""
+        sets = self.state.groups.pod_sets
+        for pod_set in self.state.groups.pod_sets_of(self.group):
+            waiting = sets.nominated[pod_set]
+            if waiting and sets.active_allocated[pod_set] - waiting < self.minimum(pod_set):
+                return True
+        return False
+
+    def is_elastic(self) -> bool:
+        """Tell whether some pod set has more tasks than its minimum."""
+        sets = self.state.groups.pod_sets
+        return any(
+            sets.minimum[pod_set] < len(sets.tasks[pod_set])
+            for pod_set in self.state.groups.pod_sets_of(self.group)
+        )
+
+    def elastic_state(self) -> int:
+        """Return 0 below the minimum, 1 exactly at it, 2 above it; the order to be served in.
+
+        Only required members count, unlike in KAI, where an optional empty subgroup keeps a pod
+        group "below" for ever.
+        """
+        first = self.state.groups.first_pod_set[self.group]
+        if self.state.groups.pod_set_count[self.group] == 1:
+            active, minimum = self.active(first), self.minimum(first)
+            return 0 if active < minimum else 1 if active == minimum else 2
+        if not self.is_satisfied(self.root):
+            return 0
+        return 2 if self._has_surplus(self.root) else 1
+
+    def _has_surplus(self, group: TreeGroup) -> bool:
+        if self.count(group) > self.required_members(group):
+            return True
+        return any(
+            self._has_surplus(member)
+            if isinstance(member, TreeGroup)
+            else self.active(member.index) > self.minimum(member.index) and self.minimum(member.index) >= 0
+            for member in group.members
+        )

@@ -1,0 +1,185 @@
+"""What plugins add to a session: about ten hooks, each with one stated way of combining.
+
+Filters and scores speak arrays over all nodes, and answer for a single node too, because after a
+placement only the touched node is asked again. Each says how far its answer reaches:
+
+- CLASS: depends on the task class and the node's description only; asked once per session.
+- NODE: changes only when the node is touched (a task comes, goes or starts to leave).
+- CLUSTER: anything may change it; asked at every placement. Use it for neighbours and topology.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.core.cluster.classes import Cells, TaskClass
+from scheduler.core.cluster.inputs import NumaShare
+from scheduler.core.cluster.podgroups import TreeGroup, TreePodSet
+from scheduler.core.session.fit import CheckFailure, NodeReason
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.nodeset import NodeSet
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+class Scope(Enum):
+    """How far an answer about a node reaches."""
+
+    CLASS = "class"
+    NODE = "node"
+    CLUSTER = "cluster"
+
+
+class NodeFilter(Protocol):
+    """Which nodes may take a task; all filters must agree, the first to refuse is the reason."""
+
+    name: str
+    scope: Scope
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Tell whether tasks of this class are asked about at all."""
+        ...
+
+    def mask(self, task: int, klass: TaskClass) -> Bools:
+        """Return shape (nodes,): which nodes pass."""
+        ...
+
+    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+        """Tell whether one node passes."""
+        ...
+
+    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+        """Say why a node does not pass."""
+        ...
+
+
+class NodeScore(Protocol):
+    """How good nodes are for a task; scores of all plugins are summed, NaN drops the node."""
+
+    name: str
+    scope: Scope
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Tell whether tasks of this class are scored at all."""
+        ...
+
+    def scores(self, task: int, klass: TaskClass, nodes: NodeSet) -> Floats:
+        """Return shape (nodes of the set,)."""
+        ...
+
+    def score(self, task: int, klass: TaskClass, node: int) -> float:
+        """Return the score of one node (never asked in scope CLUSTER)."""
+        ...
+
+
+class PreCheck(Protocol):
+    """A check of a task before any node is looked at; all must pass."""
+
+    name: str
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Tell whether tasks of this class are checked."""
+        ...
+
+    def check(self, task: int, klass: TaskClass) -> CheckFailure | None:
+        """Return what is wrong, or None."""
+        ...
+
+
+class NodeSplitter(Protocol):
+    """Splits a node set into the sets to try in turn; splitters multiply in plugin order."""
+
+    def concerns(self, member: TreeGroup | TreePodSet) -> bool:
+        """Tell whether this member of a pod group has a wish about node sets."""
+        ...
+
+    def split(
+        self,
+        view: GangView,
+        member: TreeGroup | TreePodSet,
+        tasks: Sequence[int],
+        nodes: NodeSet,
+    ) -> list[NodeSet]:
+        """Return the sets to try, best first; none means it cannot be placed."""
+        ...
+
+
+class TaskListener(Protocol):
+    """Keeps a ledger of its own in step; must write through the journal."""
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Tell whether tasks of this class matter."""
+        ...
+
+    def placed(self, task: int, node: int) -> None:
+        """Follow a task that was allocated, nominated or un-evicted onto a node."""
+        ...
+
+    def left(self, task: int, node: int) -> None:
+        """Follow a task that was evicted from a node."""
+        ...
+
+
+class NumaPlanner(Protocol):
+    """The one plugin that chooses NUMA zones for a task on a node."""
+
+    def plan(self, task: int, node: int) -> tuple[NumaShare, ...]:
+        """Return what would be taken from which zone; empty if the task is not handled."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementStrategy:
+    """How the filling of nodes is scored: binpack (True) or spread."""
+
+    cpu_binpack: bool
+    gpu_binpack: bool
+
+
+#: Sort key of a shared device: (used MiB, device MiB), or None for a whole free device.
+GpuScore = Callable[[tuple[float, float] | None], float]
+
+#: A rule that changes what must be free on a node: (task, node, cells) -> cells.
+FitRule = Callable[[int, int, Cells], Cells]
+
+
+@dataclass(slots=True)
+class Hooks:
+    """Everything plugins registered, in plugin order."""
+
+    #: Keys; the first that differs decides, then age.
+    group_order: list[Callable[[GangView], Any]] = field(default_factory=list)
+    #: Keys of a task; the first that differs decides, then age, then uid.
+    task_order: list[Callable[[int], Any]] = field(default_factory=list)
+    orders_subgroups: bool = False
+    filters: list[NodeFilter] = field(default_factory=list)
+    scores: list[NodeScore] = field(default_factory=list)
+    checks: list[PreCheck] = field(default_factory=list)
+    splitters: list[NodeSplitter] = field(default_factory=list)
+    listeners: list[TaskListener] = field(default_factory=list)
+    fit_rules: list[FitRule] = field(default_factory=list)
+    #: Weights of the two scores that the placement works out itself while it tests for room.
+    availability_weight: float = 0.0
+    sharing_weight: float = 0.0
+    placement: PlacementStrategy | None = None
+    gpu_score: GpuScore | None = None
+    numa: NumaPlanner | None = None
+    #: Victims: (victim view, preemptor or reclaimer view) -> may be taken. All must agree.
+    preempt_victim_filters: list[Callable[[GangView, GangView], bool]] = field(default_factory=list)
+    reclaim_victim_filters: list[Callable[[GangView, GangView], bool]] = field(default_factory=list)
+    #: (asking view, victim tasks) -> is the simulated outcome acceptable. All must agree.
+    preempt_validators: list[Callable[[GangView, Sequence[int]], bool]] = field(
+        default_factory=list
+    )
+    reclaim_validators: list[Callable[[GangView, Sequence[int]], bool]] = field(
+        default_factory=list
+    )
+    #: Names of the scenario generators, in the order they are tried.
+    generators: list[str] = field(default_factory=list)

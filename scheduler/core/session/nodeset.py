@@ -1,0 +1,67 @@
+"""Sets of nodes a placement is confined to: all of them, or a domain, or where victims sit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class NodeSet:
+    """Node indices in ascending order, so that the first of equals is the first by name.
+
+    Attributes
+    ----------
+    indices : shape (nodes of the set,)
+    position_of : node index -> place in `indices`; None for the set of all nodes, where they are equal
+    key : equal for sets with the same nodes and scores, for caches
+    extra_scores : shape (all nodes,); added to every task placed in the set, NaN drops a node
+    """
+
+    __slots__ = ("extra_scores", "indices", "key", "position_of")
+
+    def __init__(
+        self,
+        indices: Ints,
+        position_of: dict[int, int] | None,
+        extra_scores: Floats | None = None,
+    ) -> None:
+        self.indices = indices
+        self.position_of = position_of
+        self.extra_scores = extra_scores
+        scores = None if extra_scores is None else extra_scores.tobytes()
+        self.key: tuple[bytes | None, bytes | None] = (
+            None if position_of is None else indices.tobytes(),
+            scores,
+        )
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __contains__(self, node: int) -> bool:
+        return self.position_of is None or node in self.position_of
+
+    @property
+    def is_all(self) -> bool:
+        """Tell whether these are all nodes of the cluster."""
+        return self.position_of is None
+
+    @classmethod
+    def all(cls, count: int) -> NodeSet:
+        """Return the set of all nodes."""
+        return cls(np.arange(count, dtype=np.int64), None)
+
+    @classmethod
+    def of(cls, nodes: Sequence[int], extra_scores: Floats | None = None) -> NodeSet:
+        """Return the set of some nodes, given in any order."""
+        ordered = sorted(nodes)
+        position_of = {node: place for place, node in enumerate(ordered)}
+        return cls(np.array(ordered, dtype=np.int64), position_of, extra_scores)
+
+    def with_scores(self, extra_scores: Floats) -> NodeSet:
+        """Return the same nodes with scores of a topology wish."""
+        return NodeSet(self.indices, self.position_of, extra_scores)

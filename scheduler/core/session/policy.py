@@ -1,0 +1,145 @@
+"""The one object that answers for queues: who is served next, who may take more, who holds what.
+
+With the proportion plugin these answers come from the ledger of fair shares; without it there are no
+quotas, shares or limits, and queues are served by age alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from scheduler.core.cluster.journal import WHOLE, Journal
+from scheduler.core.cluster.queues import Queues
+from scheduler.core.fairshare.capacity import (
+    CapacityRefusal,
+    refuse_over_capacity,
+    refuse_over_quota,
+)
+from scheduler.core.fairshare.queue_order import queue_key
+from scheduler.core.fairshare.shares import NOTHING, Amounts, QueueLedger
+
+
+class Comparable(Protocol):
+    """Anything with an order."""
+
+    def __lt__(self, other: Any, /) -> bool:
+        """Tell whether this comes first."""
+        ...
+
+
+class QueuePolicy:
+    """Queue questions answered without any quota: everyone may run, the oldest queue first.
+
+    Attributes
+    ----------
+    ledger : what queues hold; kept also without quotas, because people look at it
+    saturation_multiplier : of the reclaim rules
+    touched : every change of what a queue holds appends the leaf queue; readers remember how far
+        they have read
+    """
+
+    is_active = False
+
+    def __init__(self, ledger: QueueLedger, saturation_multiplier: float = 1.0) -> None:
+        self.ledger = ledger
+        self.saturation_multiplier = saturation_multiplier
+        self.touched: list[int] = []
+
+    def charge(self, journal: Journal, queue: int, amounts: Amounts, *, preemptible: bool) -> None:
+        """Add amounts to a leaf queue and its ancestors (negative amounts give back), undoably."""
+        ledger, cells = self.ledger, journal.cells
+        cpu, memory, gpu = amounts
+        for index in ledger.paths[queue]:
+            row = ledger.allocated[index]
+            cells.append((row, WHOLE, row[:]))
+            row[0] += cpu
+            row[1] += memory
+            row[2] += gpu
+        if not preemptible:
+            for index in ledger.paths[queue]:
+                row = ledger.allocated_non_preemptible[index]
+                cells.append((row, WHOLE, row[:]))
+                row[0] += cpu
+                row[1] += memory
+                row[2] += gpu
+        self.touched.append(queue)
+
+    def refuse(
+        self, queue: int, requested: Amounts, *, preemptible: bool
+    ) -> CapacityRefusal | None:
+        """Return why a queue may not take so much more, or None."""
+        del queue, requested, preemptible
+        return None
+
+    def refuse_non_preemptible(self, queue: int, requested: Amounts) -> CapacityRefusal | None:
+        """Return why a queue may not take so much more work that cannot be preempted, or None."""
+        del queue, requested
+        return None
+
+    def can_refuse(self, queue: int, *, preemptible: bool) -> bool:
+        """Tell whether `refuse` could ever refuse here; False saves asking."""
+        del queue, preemptible
+        return False
+
+    def key(self, queue: int, candidate: Amounts, victims: Amounts = NOTHING) -> Comparable:
+        """Return a queue's place among its siblings; the smaller is served first."""
+        del candidate, victims
+        return self.ledger.seniority[queue]
+
+
+class FairSharePolicy(QueuePolicy):
+    """Queue questions answered from fair shares, quotas and limits."""
+
+    is_active = True
+
+    def __init__(self, ledger: QueueLedger, saturation_multiplier: float = 1.0) -> None:
+        super().__init__(ledger, saturation_multiplier)
+        unlimited = float("inf")
+        self._has_limit = [
+            any(amount != unlimited for index in path for amount in ledger.limits[index])
+            for path in ledger.paths
+        ]
+        self._has_quota = [
+            any(amount != unlimited for index in path for amount in ledger.quotas[index])
+            for path in ledger.paths
+        ]
+
+    def refuse(
+        self, queue: int, requested: Amounts, *, preemptible: bool
+    ) -> CapacityRefusal | None:
+        """Apply the limit gate, and the quota gate to work that cannot be preempted."""
+        if not self.can_refuse(queue, preemptible=preemptible):
+            return None
+        return refuse_over_capacity(self.ledger, queue, requested, preemptible=preemptible)
+
+    def refuse_non_preemptible(self, queue: int, requested: Amounts) -> CapacityRefusal | None:
+        """Apply the quota gate alone."""
+        return refuse_over_quota(self.ledger, queue, requested)
+
+    def can_refuse(self, queue: int, *, preemptible: bool) -> bool:
+        """Tell whether any queue on the path has a limit (or a quota that binds this work)."""
+        return self._has_limit[queue] or (not preemptible and self._has_quota[queue])
+
+    def key(self, queue: int, candidate: Amounts, victims: Amounts = NOTHING) -> Comparable:
+        """Return the key of the order of queues."""
+        return queue_key(self.ledger, queue, candidate, victims)
+
+
+def empty_ledger(queues: Queues) -> QueueLedger:
+    """Return a ledger in which every queue is unlimited and holds nothing."""
+    count = len(queues)
+    unlimited = (float("inf"),) * 3
+    return QueueLedger(
+        names=queues.names,
+        display_names=[given.display_name or given.name for given in queues.inputs],
+        parents=queues.parent,
+        priorities=[given.priority for given in queues.inputs],
+        seniority=list(range(count)),
+        quotas=[unlimited] * count,
+        limits=[unlimited] * count,
+        fair_shares=[unlimited] * count,
+        requests=[NOTHING] * count,
+        allocated=[[0.0, 0.0, 0.0] for _ in range(count)],
+        allocated_non_preemptible=[[0.0, 0.0, 0.0] for _ in range(count)],
+        totals=unlimited,
+    )

@@ -1,0 +1,177 @@
+"""One cycle's mutable world: the state, what plugins added to it, and what has been decided so far.
+
+The session only wires. Order lives in `order.py`, changes in `statement.py`, gang rules in `gang.py`,
+placement one floor up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from uuid import UUID, uuid5
+
+from scheduler.core.cluster.classes import TaskClass, Triple
+from scheduler.core.cluster.state import ClusterState
+from scheduler.core.cluster.tasks import NOWHERE
+from scheduler.core.config import SchedulerConfig
+from scheduler.core.decisions import ActionReport, Decision
+from scheduler.core.fairshare.shares import NOTHING
+from scheduler.core.session.fit import FitLog, GroupFit, GroupReason
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.hooks import Hooks, TaskListener
+from scheduler.core.session.nodeset import NodeSet
+from scheduler.core.session.policy import QueuePolicy, empty_ledger
+
+#: A monotonic clock in seconds, handed in so that budgets can be tested; the core never reads one.
+Clock = Callable[[], float]
+
+
+#: For tests and replays, where names of shared devices need not be new.
+NO_SEED = UUID(int=0)
+
+
+def no_clock() -> float:
+    """Stand still: budgets never run out."""
+    return 0.0
+
+
+class Session:
+    """Everything a cycle works with.
+
+    Attributes
+    ----------
+    state, config : what is and what is asked
+    hooks : what plugins added
+    policy : the one object that answers for queues
+    fit : why things did not fit
+    decisions : all decisions of statements kept so far
+    all_nodes : the set of all nodes
+    scratch : caches of other floors (placement, topology), by the name of their owner
+    """
+
+    __slots__ = (
+        "_group_ids",
+        "_listeners",
+        "_views",
+        "all_nodes",
+        "clock",
+        "config",
+        "decisions",
+        "fit",
+        "group_seed",
+        "hooks",
+        "policy",
+        "reports",
+        "scratch",
+        "state",
+    )
+
+    def __init__(
+        self,
+        state: ClusterState,
+        config: SchedulerConfig,
+        clock: Clock = no_clock,
+        group_seed: UUID = NO_SEED,
+    ) -> None:
+        self.state = state
+        self.config = config
+        self.clock = clock
+        self.group_seed = group_seed
+        self.hooks = Hooks()
+        self.policy = QueuePolicy(empty_ledger(state.queues))
+        self.fit = FitLog()
+        self.decisions: list[Decision] = []
+        self.reports: list[ActionReport] = []
+        self.all_nodes = NodeSet.all(len(state.nodes))
+        self.scratch: dict[str, object] = {}
+        self._views: dict[int, GangView] = {}
+        self._listeners: dict[int, list[TaskListener]] = {}
+        self._group_ids = 0
+
+    def start(self) -> None:
+        """Settle what depends on all plugins: the order of tasks, refusals known from the outset."""
+        self._sort_tasks()
+        groups = self.state.groups
+        for group, queue in enumerate(groups.queue):
+            if queue == NOWHERE:
+                name = groups.inputs[group].queue
+                self.fit.add_group(group, GroupFit(GroupReason.QUEUE_DOES_NOT_EXIST, name))
+
+    def view(self, group: int) -> GangView:
+        """Return the plain view of a pod group, always the same object."""
+        found = self._views.get(group)
+        if found is None:
+            found = GangView(self.state, group, is_ordered=self.hooks.orders_subgroups)
+            self._views[group] = found
+        return found
+
+    def group_key(self, view: GangView) -> tuple[object, ...]:
+        """Return a pod group's place in its leaf queue; the smaller is served first."""
+        return (*[key(view) for key in self.hooks.group_order], view.group)
+
+    def requested_by(self, tasks: Sequence[int]) -> Triple:
+        """Return what tasks ask of their queue, for the order of queues and for reclaim."""
+        return self._sum(tasks, "requested")
+
+    def gate_amount(self, tasks: Sequence[int]) -> Triple:
+        """Return what tasks are measured as at the capacity gates before placement."""
+        return self._sum(tasks, "gate")
+
+    def held_by(self, tasks: Sequence[int]) -> Triple:
+        """Return what the queue is charged for tasks where they are."""
+        accepted = self.state.tasks.accepted
+        cpu = memory = gpu = 0.0
+        for task in tasks:
+            amounts = accepted[task]
+            cpu += amounts[0]
+            memory += amounts[1]
+            gpu += amounts[2]
+        return (cpu, memory, gpu)
+
+    def listeners_of(self, task: int) -> list[TaskListener]:
+        """Return the ledgers that follow tasks of this class."""
+        klass = self.state.tasks.klass[task]
+        found = self._listeners.get(klass.index)
+        if found is None:
+            found = [one for one in self.hooks.listeners if one.concerns(klass)]
+            self._listeners[klass.index] = found
+        return found
+
+    def new_group_id(self) -> str:
+        """Name a device that becomes shared now.
+
+        Names must differ from those of other cycles, whose binds may still be on their way, so
+        whoever runs the cycle gives it a seed of its own; equal seeds give equal names.
+        """
+        self._group_ids += 1
+        return str(uuid5(self.group_seed, str(self._group_ids)))
+
+    def _sum(self, tasks: Sequence[int], measure: str) -> Triple:
+        klass = self.state.tasks.klass
+        if len(tasks) == 1:
+            only: Triple = getattr(klass[tasks[0]], measure)
+            return only
+        if not tasks:
+            return (NOTHING[0], NOTHING[1], NOTHING[2])
+        counts: dict[TaskClass, int] = {}
+        for task in tasks:
+            one = klass[task]
+            counts[one] = counts.get(one, 0) + 1
+        cpu = memory = gpu = 0.0
+        for one, count in counts.items():
+            amounts: Triple = getattr(one, measure)
+            cpu += amounts[0] * count
+            memory += amounts[1] * count
+            gpu += amounts[2] * count
+        return (cpu, memory, gpu)
+
+    def _sort_tasks(self) -> None:
+        """Put the tasks of every pod set into task order; single tasks need none."""
+        inputs, keys = self.state.tasks.inputs, self.hooks.task_order
+
+        def key(task: int) -> tuple[object, ...]:
+            given = inputs[task]
+            return (*[one(task) for one in keys], given.created, given.uid or given.name)
+
+        for members in self.state.groups.pod_sets.tasks:
+            if len(members) > 1:
+                members.sort(key=key)

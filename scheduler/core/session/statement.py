@@ -1,0 +1,357 @@
+"""A trial of changes that is kept as a whole or leaves no trace.
+
+Each operation changes the state through the journal. `checkpoint` is a position, `rollback` puts the
+overwritten cells back bit for bit, `keep` turns what is left into decisions. Only one statement is open
+at a time: nothing else may change the state meanwhile.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from scheduler.core.cluster.gpus import Hold
+from scheduler.core.cluster.inputs import NumaShare
+from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.cluster.tasks import NOWHERE
+from scheduler.core.decisions import (
+    ActionName,
+    Bind,
+    Decision,
+    Evict,
+    EvictReason,
+    Nominate,
+    ReceivedType,
+    TaskRef,
+)
+from scheduler.core.errors import InvariantError
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.session import Session
+
+
+class OperationKind(Enum):
+    """What an operation does to its task."""
+
+    EVICT = "evict"
+    ALLOCATE = "allocate"
+    NOMINATE = "nominate"
+    UNEVICT = "un-evict"
+    CONVERT = "convert"
+
+
+class Operation:
+    """One step of a statement; `undoes` is the earlier step it takes back, if any."""
+
+    __slots__ = ("is_undone", "kind", "node", "reason", "task", "undoes")
+
+    def __init__(
+        self,
+        kind: OperationKind,
+        task: int,
+        node: int,
+        reason: EvictReason | None = None,
+        undoes: Operation | None = None,
+    ) -> None:
+        self.kind = kind
+        self.task = task
+        self.node = node
+        self.reason = reason
+        self.undoes = undoes
+        self.is_undone = False
+
+
+#: A position to return to: (operations, journal cells).
+Checkpoint = tuple[int, int]
+
+
+class Statement:
+    """Operations tried together; the one before must have been kept or discarded."""
+
+    __slots__ = ("_journal", "_operations", "_session", "_state", "action", "is_open")
+
+    def __init__(self, session: Session, action: ActionName) -> None:
+        self._session = session
+        self._state = session.state
+        self._journal = session.state.journal
+        self._operations: list[Operation] = []
+        self.action = action
+        self.is_open = True
+        if self._journal.cells:
+            raise InvariantError(
+                f"a statement of {action} begins while {len(self._journal.cells)} cells of another "
+                f"one are not settled"
+            )
+
+    # ----------------------------------------------------------------------------- operations
+
+    def evict(self, task: int, reason: EvictReason) -> None:
+        """Let a task that holds a node begin to leave it; its queue stops holding it now."""
+        tasks = self._state.tasks
+        node = tasks.node[task]
+        self._state.set_status(task, TaskStatus.RELEASING)
+        self._put_virtual(task, 1)
+        if node != NOWHERE:
+            self._state.turn_to_releasing(task, node)
+            self._charge_queue(task, -1.0)
+            for listener in self._session.listeners_of(task):
+                listener.left(task, node)
+        self._operations.append(Operation(OperationKind.EVICT, task, node, reason))
+
+    def allocate(self, task: int, node: int, gpu_groups: tuple[str, ...] = ()) -> None:
+        """Give a pending task room that is free now."""
+        self._place(task, node, gpu_groups, TaskStatus.ALLOCATED, Hold.NORMAL)
+        self._operations.append(Operation(OperationKind.ALLOCATE, task, node))
+
+    def nominate(
+        self,
+        task: int,
+        node: int,
+        gpu_groups: tuple[str, ...] = (),
+        *,
+        numa: tuple[NumaShare, ...] | None = None,
+        may_unevict: bool = True,
+    ) -> None:
+        """Give a task room that is being freed, or just not bound in this cycle.
+
+        A task that this statement evicted from the same node, and that would get the same devices
+        and zones, simply keeps running: its eviction is taken back.
+        """
+        tasks = self._state.tasks
+        if (
+            may_unevict
+            and tasks.status[task] == TaskStatus.RELEASING
+            and tasks.is_virtual[task]
+            and tasks.node[task] == node
+            and (not gpu_groups or gpu_groups == tasks.gpu_groups[task])
+            and (numa is None or numa == tasks.numa.get(task, ()))
+        ):
+            self.unevict(task)
+            return
+        if numa is not None:
+            self._journal.insert(tasks.numa, task, numa)
+        self._place(task, node, gpu_groups, TaskStatus.NOMINATED, Hold.NOMINATED)
+        self._operations.append(Operation(OperationKind.NOMINATE, task, node))
+
+    def unevict(self, task: int) -> None:
+        """Take the eviction of a task back: it keeps running where it is."""
+        state = self._state
+        evicted = self._eviction_of(task)
+        node = state.tasks.node[task]
+        state.set_status(task, TaskStatus.RUNNING)
+        self._put_virtual(task, 0)
+        state.turn_to_normal(task, node)
+        self._charge_queue(task, 1.0)
+        for listener in self._session.listeners_of(task):
+            listener.placed(task, node)
+        evicted.is_undone = True
+        self._operations.append(Operation(OperationKind.UNEVICT, task, node, None, evicted))
+
+    def convert_to_nominated(self, view: GangView) -> None:
+        """Turn everything this statement allocated for a pod group into nominations."""
+        tasks, state = self._state.tasks, self._state
+        for operation in list(self._operations):
+            if operation.kind is not OperationKind.ALLOCATE or operation.is_undone:
+                continue
+            task = operation.task
+            if tasks.group[task] != view.group:
+                continue
+            state.set_status(task, TaskStatus.NOMINATED)
+            state.release(task, operation.node, Hold.NORMAL)
+            state.charge(task, operation.node, Hold.NOMINATED)
+            operation.is_undone = True
+            undo = Operation(OperationKind.CONVERT, task, operation.node, None, operation)
+            self._operations.append(undo)
+
+    def set_numa(self, task: int, numa: tuple[NumaShare, ...]) -> None:
+        """Remember the zones chosen for a task, undoably."""
+        if numa or task in self._state.tasks.numa:
+            self._journal.insert(self._state.tasks.numa, task, numa)
+
+    # ------------------------------------------------------------------------------ settlement
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the current position."""
+        return (len(self._operations), len(self._journal.cells))
+
+    def rollback(self, checkpoint: Checkpoint) -> None:
+        """Undo everything after a checkpoint."""
+        operations, cells = checkpoint
+        tasks, groups = self._state.tasks, self._state.groups
+        touched_nodes = self._state.nodes.touched
+        touched_queues = self._session.policy.touched
+        while len(self._operations) > operations:
+            operation = self._operations.pop()
+            if operation.undoes is not None:
+                operation.undoes.is_undone = False
+            if operation.node != NOWHERE:
+                touched_nodes.append(operation.node)
+            group = tasks.group[operation.task]
+            groups.version[group] += 1
+            queue = groups.queue[group]
+            if queue != NOWHERE:
+                touched_queues.append(queue)
+        self._journal.rewind(cells)
+
+    def discard(self) -> None:
+        """Undo everything and end."""
+        self.rollback((0, 0))
+        self.is_open = False
+
+    def keep(self) -> list[Decision]:
+        """Let everything stand and end.
+
+        Returns
+        -------
+        the decisions, in the order of the operations
+        """
+        state, tasks = self._state, self._state.tasks
+        decisions: list[Decision] = []
+        evicted: set[int] = set()
+        for operation in self._operations:
+            task = operation.task
+            if operation.is_undone or operation.kind is OperationKind.UNEVICT:
+                continue
+            tasks.is_virtual[task] = 0
+            if operation.kind is OperationKind.EVICT:
+                evicted.add(task)
+                state.groups.last_eviction[tasks.group[task]] = 0.0
+                decisions.append(self._evict_decision(operation))
+            elif operation.kind is OperationKind.ALLOCATE:
+                tasks.status[task] = TaskStatus.BINDING
+                decisions.append(self._bind_decision(task, operation.node))
+            else:
+                decisions.append(self._nominate_decision(task, operation.node, task in evicted))
+        self._journal.forget()
+        self._operations.clear()
+        self.is_open = False
+        self._session.decisions.extend(decisions)
+        return decisions
+
+    def victims(self) -> list[int]:
+        """Return the tasks evicted and not un-evicted, in order."""
+        return [
+            operation.task
+            for operation in self._operations
+            if operation.kind is OperationKind.EVICT and not operation.is_undone
+        ]
+
+    @property
+    def has_operations(self) -> bool:
+        """Tell whether anything is to be kept."""
+        return bool(self._operations)
+
+    # ---------------------------------------------------------------------------------- parts
+
+    def _place(
+        self,
+        task: int,
+        node: int,
+        gpu_groups: tuple[str, ...],
+        status: TaskStatus,
+        hold: Hold,
+    ) -> None:
+        state = self._state
+        tasks, cells = state.tasks, state.journal.cells
+        left = tasks.node[task]
+        if left != NOWHERE:
+            cells.append((tasks.left_node, task, tasks.left_node[task]))
+            tasks.left_node[task] = left
+        state.set_status(task, status)
+        cells.append((tasks.is_virtual, task, tasks.is_virtual[task]))
+        tasks.is_virtual[task] = 1
+        cells.append((tasks.node, task, left))
+        tasks.node[task] = node
+        klass = tasks.klass[task]
+        if klass.is_shared:
+            cells.append((tasks.gpu_groups, task, tasks.gpu_groups[task]))
+            tasks.gpu_groups[task] = gpu_groups
+        cells.append((tasks.accepted, task, tasks.accepted[task]))
+        tasks.accepted[task] = klass.accepted_on(state.nodes.gpu_memory[node])
+        state.charge(task, node, hold)
+        self._charge_queue(task, 1.0)
+        for listener in self._session.listeners_of(task):
+            listener.placed(task, node)
+
+    def _charge_queue(self, task: int, sign: float) -> None:
+        group = self._state.tasks.group[task]
+        queue = self._state.groups.queue[group]
+        if queue == NOWHERE:
+            return
+        accepted = self._state.tasks.accepted[task]
+        if sign < 0:
+            accepted = (-accepted[0], -accepted[1], -accepted[2])
+        self._session.policy.charge(
+            self._journal, queue, accepted, preemptible=self._state.groups.preemptible[group]
+        )
+
+    def _put_virtual(self, task: int, value: int) -> None:
+        self._journal.put(self._state.tasks.is_virtual, task, value)
+
+    def _eviction_of(self, task: int) -> Operation:
+        for operation in self._operations:
+            if (
+                operation.task == task
+                and operation.kind is OperationKind.EVICT
+                and not operation.is_undone
+            ):
+                return operation
+        name = self._state.tasks.inputs[task].name
+        raise InvariantError(f"task {name} was not evicted by this statement of {self.action}")
+
+    # ------------------------------------------------------------------------------ decisions
+
+    def _ref(self, task: int) -> TaskRef:
+        given = self._state.tasks.inputs[task]
+        return TaskRef(given.namespace, given.name, given.uid)
+
+    def _bind_decision(self, task: int, node: int) -> Bind:
+        tasks, nodes = self._state.tasks, self._state.nodes
+        klass = tasks.klass[task]
+        group = self._state.groups.inputs[tasks.group[task]]
+        received, count, portion = ReceivedType.REGULAR, int(klass.gpu_amount), 1.0
+        if klass.is_shared:
+            received, count = ReceivedType.FRACTION, klass.devices
+            portion = klass.portion_on(nodes.gpu_memory[node])
+        elif klass.is_mig:
+            received = ReceivedType.MIG
+        return Bind(
+            self._ref(task),
+            group.name,
+            group.namespace,
+            nodes.names[node],
+            self.action,
+            tasks.gpu_groups[task],
+            received,
+            count,
+            portion,
+            tasks.numa.get(task, ()),
+            tasks.claim_allocations.get(task, ()),
+        )
+
+    def _evict_decision(self, operation: Operation) -> Evict:
+        tasks, nodes = self._state.tasks, self._state.nodes
+        task = operation.task
+        group = self._state.groups.inputs[tasks.group[task]]
+        if operation.reason is None:
+            raise InvariantError(f"the eviction of {tasks.inputs[task].name} has no reason")
+        moved = tasks.status[task] == TaskStatus.NOMINATED
+        return Evict(
+            self._ref(task),
+            group.name,
+            group.namespace,
+            nodes.names[operation.node] if operation.node != NOWHERE else "",
+            operation.reason,
+            nodes.names[tasks.node[task]] if moved else "",
+        )
+
+    def _nominate_decision(self, task: int, node: int, is_moved_victim: bool) -> Nominate:
+        tasks = self._state.tasks
+        group = self._state.groups.inputs[tasks.group[task]]
+        return Nominate(
+            self._ref(task),
+            group.name,
+            group.namespace,
+            self._state.nodes.names[node],
+            self.action,
+            tasks.gpu_groups[task],
+            is_moved_victim,
+        )
