@@ -203,6 +203,7 @@ class PodStatus(KubeStruct, frozen=True, kw_only=True):
     phase: str = ""
     reason: str = ""
     nominated_node_name: str = ""
+    qos_class: str = ""
     conditions: tuple[Condition, ...] = ()
     resource_claim_statuses: tuple[ResourceClaimStatus, ...] = ()
 

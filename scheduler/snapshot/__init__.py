@@ -1,0 +1,1 @@
+"""Kubernetes objects become the input of the core, and nothing else does."""

@@ -1,0 +1,52 @@
+"""What a shard's adapters are told: which objects are its own, and how cluster writes look.
+
+The core has its own configuration; these are the settings that only mean something where Kubernetes
+objects are read or written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+DEFAULT_POOL = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardParams:
+    """One shard as seen from outside of the core; defaults are KAI's."""
+
+    name: str = "default"
+    scheduler_name: str = "kai-scheduler"
+    node_pool_label_key: str = "kai.scheduler/node-pool"
+    partition_value: str = ""
+    queue_label_key: str = "kai.scheduler/queue"
+    restrict_node_scheduling: bool = False
+    cpu_worker_label_key: str = "node-role.kubernetes.io/cpu-worker"
+    gpu_worker_label_key: str = "node-role.kubernetes.io/gpu-worker"
+    mig_label_key: str = "node-role.kubernetes.io/mig-enabled"
+    reservation_app_label: str = "kai-resource-reservation"
+    stuck_in_releasing_s: float = 120.0
+    schedule_csi_storage: bool = False
+    detailed_fit_errors: bool = False
+    update_pod_eviction_condition: bool = False
+    schedule_period_s: float = 1.0
+
+    @property
+    def pool_name(self) -> str:
+        """The node pool's name in messages."""
+        return self.partition_value or DEFAULT_POOL
+
+    def owns(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether an object with these labels belongs to this shard."""
+        if not self.node_pool_label_key:
+            return True
+        if not self.partition_value:
+            return self.node_pool_label_key not in labels
+        return labels.get(self.node_pool_label_key) == self.partition_value
+
+    def pool_labels(self) -> dict[str, str]:
+        """Return the label that marks objects as this shard's; empty for the default pool."""
+        if self.node_pool_label_key and self.partition_value:
+            return {self.node_pool_label_key: self.partition_value}
+        return {}

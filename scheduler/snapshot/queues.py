@@ -1,0 +1,81 @@
+"""Queues: -1 becomes infinity, megabytes become bytes, durations become seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from kube.objects.queue import Queue, QueueResource, QueueResources
+from queues.durations import parse_duration
+from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
+
+DEFAULT_PRIORITY = 100
+MEGABYTE = 1_000_000.0
+
+#: queue -> (cpu, memory, gpu) consumed in the past as fractions of the cluster
+Usage = Mapping[str, tuple[float, float, float]]
+_NO_USAGE = (0.0, 0.0, 0.0)
+
+
+@dataclass(slots=True)
+class QueueBuilder:
+    """Makes queue inputs, remembering those whose queue did not change."""
+
+    origin: float
+    _known: dict[str, tuple[Queue, tuple[float, float, float], QueueInput]] = field(
+        default_factory=dict
+    )
+
+    def queues(self, queues: Mapping[str, Queue], usage: Usage) -> tuple[QueueInput, ...]:
+        """Return the given queues by name; orphans are the core's business."""
+        known, self._known = self._known, {}
+        made = []
+        for name in sorted(queues):
+            queue, used = queues[name], usage.get(name, _NO_USAGE)
+            entry = known.get(name)
+            if entry is None or entry[0] is not queue or entry[1] != used:
+                entry = (queue, used, queue_input(queue, self.origin, used))
+            self._known[name] = entry
+            made.append(entry[2])
+        return tuple(made)
+
+
+def queue_input(
+    queue: Queue, origin: float, used: tuple[float, float, float] = _NO_USAGE
+) -> QueueInput:
+    """Convert one queue; without `resources` nothing may run in it."""
+    spec = queue.spec
+    resources = spec.resources or QueueResources()
+    return QueueInput(
+        name=queue.metadata.name,
+        display_name=queue.display_name,
+        parent=spec.parent_queue,
+        priority=DEFAULT_PRIORITY if spec.priority is None else spec.priority,
+        created=queue.metadata.created - origin,
+        cpu=_amounts(resources.cpu, 1.0, used[0]),
+        memory=_amounts(resources.memory, MEGABYTE, used[1]),
+        gpu=_amounts(resources.gpu, 1.0, used[2]),
+        preempt_min_runtime_s=_seconds(spec.preempt_min_runtime),
+        reclaim_min_runtime_s=_seconds(spec.reclaim_min_runtime),
+    )
+
+
+def _amounts(resource: QueueResource, unit: float, used: float) -> QueueAmounts:
+    return QueueAmounts(
+        deserved=inf if resource.quota < 0 else resource.quota * unit,
+        limit=inf if resource.limit < 0 else resource.limit * unit,
+        over_quota_weight=max(0.0, resource.over_quota_weight),
+        usage=used,
+    )
+
+
+def _seconds(duration: str | None) -> float | None:
+    """Return a minimum runtime; unset, negative or unreadable means "ask the parent"."""
+    if not duration:
+        return None
+    try:
+        seconds = parse_duration(duration) / 1e9
+    except ValueError:
+        return None
+    return seconds if seconds >= 0 else None

@@ -1,0 +1,97 @@
+"""CEL selectors of device classes and claims, evaluated over the devices of the slices.
+
+The core knows no CEL; it gets the set of pairs that match. Programs are compiled once per text, and
+verdicts are remembered per slice version, because slices rarely change.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import celpy
+from celpy import celtypes
+from celpy.adapter import json_to_cel
+from celpy.celparser import CELParseError
+from celpy.evaluation import CELEvalError
+
+from kube.objects.devices import Device, ResourceSlice
+
+log = logging.getLogger(__name__)
+Match = tuple[str, str, str, str]
+
+
+def matching_devices(texts: Iterable[str], slices: Sequence[ResourceSlice]) -> frozenset[Match]:
+    """Return (selector text, driver, pool, device) of all pairs that match.
+
+    A selector that does not compile, or fails on a device, does not match it.
+    """
+    found: list[Match] = []
+    for text in texts:
+        for item in slices:
+            found.extend(
+                _matches(text, item.metadata.uid, item.metadata.resource_version, _Box(item))
+            )
+    return frozenset(found)
+
+
+class _Box:
+    """Carries a slice through the cache without taking part in its key."""
+
+    __slots__ = ("slice",)
+
+    def __init__(self, item: ResourceSlice) -> None:
+        self.slice = item
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Box)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=8192)
+def _matches(text: str, uid: str, version: str, box: _Box) -> tuple[Match, ...]:
+    program = _program(text)
+    if program is None:
+        return ()
+    spec = box.slice.spec
+    return tuple(
+        (text, spec.driver, spec.pool.name, device.name)
+        for device in spec.devices
+        if _holds(program, spec.driver, device)
+    )
+
+
+@lru_cache(maxsize=512)
+def _program(text: str) -> Any:
+    try:
+        environment = celpy.Environment()
+        return environment.program(environment.compile(text))
+    except CELParseError as error:
+        log.warning("device selector %r does not compile: %s", text, error)
+        return None
+
+
+def _holds(program: Any, driver: str, device: Device) -> bool:
+    activation = {"device": _device_value(driver, device)}
+    try:
+        return bool(program.evaluate(activation))
+    except CELEvalError:
+        return False
+
+
+def _device_value(driver: str, device: Device) -> celtypes.Value:
+    """Return the variable `device` as selectors see it: attributes by domain, then name."""
+    attributes: dict[str, dict[str, Any]] = {}
+    for name, value in device.attributes.items():
+        domain, _, short = name.rpartition("/")
+        attributes.setdefault(domain or driver, {})[short] = next(iter(value.values()), None)
+    capacity: dict[str, dict[str, Any]] = {}
+    for name, value in device.capacity.items():
+        domain, _, short = name.rpartition("/")
+        capacity.setdefault(domain or driver, {})[short] = value.get("value")
+    value = {"driver": driver, "attributes": attributes, "capacity": capacity}
+    return json_to_cel(value)

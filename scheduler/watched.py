@@ -1,0 +1,85 @@
+"""The kinds a scheduling worker follows, and which of them a cluster may lack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kube.objects.bindrequest import BindRequest
+from kube.objects.cluster import ConfigMap, PriorityClass
+from kube.objects.config import SchedulingShard
+from kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kube.objects.meta import KubeObject
+from kube.objects.node import Node
+from kube.objects.pod import Pod
+from kube.objects.podgroup import PodGroup
+from kube.objects.queue import Queue
+from kube.objects.storage import (
+    CSIDriver,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from kube.objects.topology import NodeResourceTopology, Topology
+from kube.resources import (
+    BINDREQUESTS,
+    CONFIGMAPS,
+    CSI_DRIVERS,
+    CSI_STORAGE_CAPACITIES,
+    DEVICE_CLASSES,
+    NAMESPACES,
+    NODE_RESOURCE_TOPOLOGIES,
+    NODES,
+    PODGROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    PVCS,
+    PVS,
+    QUEUES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    SHARDS,
+    STORAGE_CLASSES,
+    TOPOLOGIES,
+    Resource,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedKind:
+    """One kind to follow.
+
+    Attributes
+    ----------
+    is_optional : a cluster that does not serve the kind counts as having none of it
+    wakes : a change of this kind is worth a cycle at once
+    """
+
+    resource: Resource
+    as_type: type[KubeObject]
+    is_optional: bool = False
+    wakes: bool = False
+    field_selector: str = ""
+
+
+WATCHED = (
+    WatchedKind(PODS, Pod, wakes=True, field_selector="status.phase!=Failed"),
+    WatchedKind(NODES, Node, wakes=True),
+    WatchedKind(QUEUES, Queue, wakes=True),
+    WatchedKind(PODGROUPS, PodGroup, wakes=True),
+    WatchedKind(BINDREQUESTS, BindRequest, wakes=True),
+    WatchedKind(PRIORITY_CLASSES, PriorityClass),
+    WatchedKind(SHARDS, SchedulingShard, is_optional=True),
+    WatchedKind(TOPOLOGIES, Topology, is_optional=True, wakes=True),
+    WatchedKind(CONFIGMAPS, ConfigMap),
+    WatchedKind(NAMESPACES, KubeObject),
+    WatchedKind(PVCS, PersistentVolumeClaim),
+    WatchedKind(PVS, PersistentVolume),
+    WatchedKind(STORAGE_CLASSES, StorageClass),
+    WatchedKind(CSI_DRIVERS, CSIDriver),
+    WatchedKind(CSI_STORAGE_CAPACITIES, CSIStorageCapacity),
+    WatchedKind(RESOURCE_CLAIMS, ResourceClaim, is_optional=True, wakes=True),
+    WatchedKind(RESOURCE_SLICES, ResourceSlice, is_optional=True, wakes=True),
+    WatchedKind(DEVICE_CLASSES, DeviceClass, is_optional=True),
+    WatchedKind(NODE_RESOURCE_TOPOLOGIES, NodeResourceTopology, is_optional=True),
+)

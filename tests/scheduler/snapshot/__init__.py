@@ -1,0 +1,1 @@
+"""Kubernetes objects in, core input out."""
