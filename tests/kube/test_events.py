@@ -1,0 +1,120 @@
+"""Events are written once and counted after, at growing intervals, and never block."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kube.errors import ServerError
+from kube.events import WARNING, Note, Recorder
+from kube.resources import EVENTS, PODS, QUEUES
+from tests.fakes.gateway import FakeGateway
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def wall(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.now)
+
+
+def recorder(**extra: Any) -> tuple[FakeGateway, Clock, Recorder]:
+    gateway, clock = FakeGateway(), Clock()
+    return gateway, clock, Recorder(gateway, "binder", clock=clock, wall=clock.wall, **extra)
+
+
+def about(name: str = "p", message: str = "no room") -> Note:
+    return Note(
+        resource=PODS,
+        namespace="ns",
+        name=name,
+        uid=f"uid-{name}",
+        type=WARNING,
+        reason="Unschedulable",
+        message=message,
+    )
+
+
+def stored(gateway: FakeGateway) -> list[dict[str, Any]]:
+    return [gateway.raw(EVENTS, name, "ns") for name in gateway.names(EVENTS, "ns")]
+
+
+def test_repeated_event_is_counted_on_the_one_written() -> None:
+    gateway, clock, made = recorder()
+    for second in range(60):
+        clock.now = float(second)
+        made.record(about())
+        made.flush()
+    (event,) = stored(gateway)
+    assert event["count"] == 36  # written at 0, 5, 15, 35 s
+    assert [call[0] for call in gateway.calls] == ["create", "patch", "patch", "patch"]
+    assert event["firstTimestamp"] == "2026-01-01T00:00:00Z"
+    assert event["lastTimestamp"] == "2026-01-01T00:00:35Z"
+    assert event["source"] == {"component": "binder"}
+    assert event["involvedObject"]["uid"] == "uid-p"
+
+
+def test_other_message_is_another_event() -> None:
+    gateway, _, made = recorder()
+    made.record(about())
+    made.record(about(message="still no room"))
+    made.record(about(name="q"))
+    made.flush()
+    assert sorted(
+        (item["involvedObject"]["name"], item["message"]) for item in stored(gateway)
+    ) == [
+        ("p", "no room"),
+        ("p", "still no room"),
+        ("q", "no room"),
+    ]
+
+
+def test_expired_event_is_written_anew() -> None:
+    gateway, clock, made = recorder()
+    made.record(about())
+    made.flush()
+    gateway.delete(EVENTS, gateway.names(EVENTS)[0], namespace="ns")
+    clock.now = 10
+    made.record(about())
+    made.flush()
+    assert [item["count"] for item in stored(gateway)] == [1]
+
+
+def test_full_queue_drops_and_counts() -> None:
+    _, _, made = recorder(capacity=1)
+    made.record(about("a"))
+    made.record(about("b"))
+    assert made.dropped == 1
+
+
+def test_failed_write_does_not_stop_the_next() -> None:
+    gateway, _, made = recorder()
+    gateway.fail_next("create", "events", ServerError("down"))
+    made.record(about("a"))
+    made.record(about("b"))
+    made.flush()
+    assert [item["involvedObject"]["name"] for item in stored(gateway)] == ["b"]
+
+
+def test_cluster_scoped_objects_have_their_events_in_default() -> None:
+    gateway, _, made = recorder()
+    made.record(
+        Note(
+            resource=QUEUES, namespace="", name="q", uid="u", type="Normal", reason="R", message="m"
+        )
+    )
+    made.flush()
+    assert len(gateway.names(EVENTS, "default")) == 1
+
+
+def test_threads_write_what_is_queued_before_they_end() -> None:
+    gateway, _, made = recorder()
+    made.start(workers=2)
+    for number in range(20):
+        made.record(about(f"p{number}"))
+    made.stop()
+    assert len(stored(gateway)) == 20
