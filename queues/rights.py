@@ -112,7 +112,7 @@ def rights_of(user: AbstractBaseUser | AnonymousUser, token: ApiToken | None = N
     """Read the bindings of a logged-in user and narrow them by the token, if there is one."""
     if not isinstance(user, User):
         raise TypeError(f"rights_of: expected a logged-in user, got {type(user).__name__}")
-    bindings = user.role_bindings.order_by("role", "subtree")  # type: ignore[attr-defined]
+    bindings = user.role_bindings.order_by("role", "subtree")
     grants = [Grant(binding.role, binding.subtree) for binding in bindings]
     if user.is_superuser:
         grants.insert(0, Grant(Role.ADMIN))

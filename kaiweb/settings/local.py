@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from pathlib import Path
 
@@ -17,10 +18,8 @@ def _kept_secret(file: Path) -> str:
         scratch.write_text(secrets.token_urlsafe(48))
         scratch.chmod(0o600)
         # link() fails if another process was faster: then its key is the one that counts.
-        try:
+        with contextlib.suppress(FileExistsError):
             file.hardlink_to(scratch)
-        except FileExistsError:
-            pass
         scratch.unlink()
     return file.read_text().strip()
 

@@ -10,7 +10,7 @@ SECRET_KEY = "only for tests"
 KAIWEB_HOME = Path("/nonexistent/kaiweb-tests")
 STATIC_ROOT = None
 FRONTEND_DIST = KAIWEB_HOME / "dist"
-STATICFILES_DIRS: list[Path] = []
+STATICFILES_DIRS = []
 WHITENOISE_AUTOREFRESH = True
 DATABASES = {
     "default": {

@@ -1,0 +1,1 @@
+"""Turn watch events into rows: the only writer of mirror rows."""

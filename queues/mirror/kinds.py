@@ -1,0 +1,102 @@
+"""The table of mirrored kinds of this room, and what a change of each touches."""
+
+from __future__ import annotations
+
+from kube.objects.node import Node as NodeObject
+from kube.objects.pod import Pod as PodObject
+from kube.objects.podgroup import PodGroup as PodGroupObject
+from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
+from queues.mirror import rows
+from queues.mirror.rollup import GROUP_SUMS, NODE_SUMS, Touched
+from queues.mirror.views import PriorityClassView, QueueView
+from queues.mirror.writer import MirroredKind
+from queues.models import Node, Pod, PodGroup, PriorityClass, Queue
+
+
+def _touch_queue(old: Queue | None, new: Queue | None, touched: Touched) -> None:
+    for row in (old, new):
+        if row is not None:
+            touched.queues.add(row.name)
+            if row.parent:
+                touched.queues.add(row.parent)
+    is_moved = old is None or new is None or old.parent != new.parent
+    if is_moved:
+        touched.moved_queues.update(row.name for row in (old, new) if row is not None)
+
+
+def _touch_group(old: PodGroup | None, new: PodGroup | None, touched: Touched) -> None:
+    for row in (old, new):
+        if row is not None:
+            touched.groups.add(row.key)
+    if old is None or new is None or old.queue != new.queue:
+        touched.queues.update(row.queue for row in (old, new) if row is not None and row.queue)
+
+
+def _count_eviction(old: PodGroup, new: PodGroup) -> None:
+    """KAI notes only the time of the last eviction; each new time is one eviction more."""
+    is_new = new.last_eviction is not None and new.last_eviction != old.last_eviction
+    new.evictions = old.evictions + int(is_new) if old.uid == new.uid else 0
+
+
+def _touch_pod(old: Pod | None, new: Pod | None, touched: Touched) -> None:
+    for row in (old, new):
+        if row is not None:
+            touched.groups.update({row.group} - {""})
+            touched.nodes.update({row.node} - {""})
+
+
+def _touch_node(old: Node | None, new: Node | None, touched: Touched) -> None:
+    touched.nodes.update(row.name for row in (old, new) if row is not None)
+
+
+def _touch_priority_class(
+    old: PriorityClass | None, new: PriorityClass | None, touched: Touched
+) -> None:
+    if old is not None and new is not None and old.value == new.value:
+        return
+    names = {row.name for row in (old, new) if row is not None}
+    found = PodGroup.objects.filter(priority_class__in=names)
+    touched.groups.update(found.values_list("key", flat=True))
+
+
+KINDS: tuple[MirroredKind, ...] = (
+    MirroredKind(
+        resource=QUEUES,
+        as_type=QueueView,
+        model=Queue,
+        to_row=rows.queue_row,
+        touch=_touch_queue,
+    ),
+    MirroredKind(
+        resource=PRIORITY_CLASSES,
+        as_type=PriorityClassView,
+        model=PriorityClass,
+        to_row=rows.priority_class_row,
+        touch=_touch_priority_class,
+    ),
+    MirroredKind(
+        resource=NODES,
+        as_type=NodeObject,
+        model=Node,
+        to_row=rows.node_row,
+        touch=_touch_node,
+        derived=frozenset(NODE_SUMS),
+    ),
+    MirroredKind(
+        resource=PODGROUPS,
+        as_type=PodGroupObject,
+        model=PodGroup,
+        to_row=rows.group_row,
+        touch=_touch_group,
+        derived=frozenset(GROUP_SUMS),
+        carry=_count_eviction,
+    ),
+    MirroredKind(
+        resource=PODS,
+        as_type=PodObject,
+        model=Pod,
+        to_row=rows.pod_row,
+        touch=_touch_pod,
+        derived=frozenset({"devices"}),
+    ),
+)

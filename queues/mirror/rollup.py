@@ -1,0 +1,231 @@
+"""Keep the sums: what pods mean for their pod group and their node.
+
+After every chunk the pod groups and nodes it touched are summed up again from their pods, in the same
+transaction. Summing up anew (not adding and taking away) makes duplicates, lost events and restarts
+harmless. Rows that come out the same are not written.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from queues import devices, hierarchy, live, reasons
+from queues.models import Node, Pod, PodGroup, PriorityClass, Queue, WorkloadState
+from queues.shape import QueueShape
+
+DEFAULT_PRIORITY = 50
+SHOWN_NODES = 16
+GROUP_SUMS = (
+    "state", "priority", "pods", "pods_pending", "pods_gated", "pods_bound", "pods_succeeded",
+    "pods_failed", "gpu", "gpu_kind", "nodes", "started_at", "reason_code", "reason_text",
+    "reason_since",
+)  # fmt: skip
+NODE_SUMS = ("used_gpu", "used_cpu", "used_memory", "pods")
+FINISHED = ("Succeeded", "Failed")
+WAITING = (WorkloadState.PENDING, WorkloadState.GATED, WorkloadState.PARTIAL)
+
+BindErrors = Callable[[Collection[str]], Mapping[str, str]]
+
+
+@dataclass(slots=True)
+class Touched:
+    """What a chunk changed, by key."""
+
+    groups: set[str] = field(default_factory=set)
+    nodes: set[str] = field(default_factory=set)
+    queues: set[str] = field(default_factory=set)
+    moved_queues: set[str] = field(default_factory=set)
+
+
+def roll_up(touched: Touched, bind_errors: BindErrors) -> None:
+    """Sum up what was touched and record the changes; call it inside the chunk's transaction."""
+    tree = _Tree.load()
+    if touched.moved_queues:
+        touched.groups |= _waiting_below(tree, touched.moved_queues)
+    changed_queues = _roll_up_groups(touched.groups, tree, bind_errors)
+    _roll_up_nodes(touched.nodes)
+    queues: set[str] = set()
+    for name in changed_queues | touched.queues:
+        queues.update(tree.path(name) or [name])
+    live.record("workload", touched.groups)
+    live.record("node", touched.nodes)
+    live.record("queue", queues)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """The queue tree, names and parents only."""
+
+    shapes: Mapping[str, QueueShape]
+
+    @classmethod
+    def load(cls) -> _Tree:
+        rows = Queue.objects.values_list("name", "parent")
+        return cls({name: QueueShape(name=name, parent=parent) for name, parent in rows})
+
+    def path(self, name: str) -> list[str]:
+        return hierarchy.ancestors(self.shapes, name)
+
+
+def _waiting_below(tree: _Tree, names: set[str]) -> set[str]:
+    """Return the waiting groups whose reason may be another now that these queues came, went or moved."""
+    affected: set[str] = set()
+    for name in names:
+        affected |= hierarchy.subtree(tree.shapes, name)
+    found = PodGroup.objects.filter(queue__in=affected, state__in=WAITING)
+    return set(found.values_list("key", flat=True))
+
+
+def _roll_up_groups(keys: set[str], tree: _Tree, bind_errors: BindErrors) -> set[str]:
+    """Write the sums of the groups that changed; return the queues whose counts changed with them."""
+    if not keys:
+        return set()
+    groups = PodGroup.objects.in_bulk(keys)
+    pods: dict[str, list[Pod]] = defaultdict(list)
+    for pod in Pod.objects.filter(group__in=groups).order_by("created_at", "key"):
+        pods[pod.group].append(pod)
+    classes = list(PriorityClass.objects.all())
+    errors = bind_errors(groups.keys())
+    changed: list[PodGroup] = []
+    queues: set[str] = set()
+    for key, group in groups.items():
+        before = [getattr(group, name) for name in GROUP_SUMS]
+        counted = (group.state, group.gpu)
+        _sum_group(group, pods[key], classes, tree, errors.get(key, ""))
+        if before != [getattr(group, name) for name in GROUP_SUMS]:
+            changed.append(group)
+        if counted != (group.state, group.gpu) or not before[GROUP_SUMS.index("pods")]:
+            queues.add(group.queue)
+    PodGroup.objects.bulk_create(
+        changed, update_conflicts=True, unique_fields=["key"], update_fields=GROUP_SUMS
+    )
+    return queues
+
+
+def _sum_group(
+    group: PodGroup,
+    pods: list[Pod],
+    classes: list[PriorityClass],
+    tree: _Tree,
+    bind_error: str,
+) -> None:
+    alive = [pod for pod in pods if pod.phase not in FINISHED]
+    bound = [pod for pod in alive if pod.node]
+    waiting = [pod for pod in alive if not pod.node]
+    phases = Counter(pod.phase for pod in pods)
+    group.pods = len(alive)
+    group.pods_bound = len(bound)
+    group.pods_gated = sum(pod.is_gated for pod in waiting)
+    group.pods_pending = len(waiting) - group.pods_gated
+    group.pods_succeeded, group.pods_failed = phases["Succeeded"], phases["Failed"]
+    group.gpu = round(sum(pod.gpu for pod in alive or pods), 6)
+    group.gpu_kind = next((pod.gpu_kind for pod in pods if pod.gpu_kind != "none"), "none")
+    group.nodes = sorted({pod.node for pod in bound})[:SHOWN_NODES]
+    started = [pod.started_at for pod in pods if pod.started_at]
+    group.started_at = min(started, default=group.last_start)
+    group.priority = _priority(group.priority_class, classes)
+    group.state = _state(group, had_pods=bool(pods))
+    reason = reasons.Reason()
+    if group.state in WAITING:
+        reason = reasons.dominant(_facts(group, waiting, tree, bind_error))
+    group.reason_code, group.reason_text = reason.code, reason.text
+    group.reason_since = reason.since
+
+
+def _state(group: PodGroup, *, had_pods: bool) -> WorkloadState:
+    if group.pods_bound:
+        enough = max(1, group.min_member)
+        return WorkloadState.RUNNING if group.pods_bound >= enough else WorkloadState.PARTIAL
+    if group.pods:
+        is_gated = group.pods_gated == group.pods
+        return WorkloadState.GATED if is_gated else WorkloadState.PENDING
+    if group.pods_failed and not group.pods_succeeded:
+        return WorkloadState.FAILED
+    if had_pods or group.last_start:
+        return WorkloadState.FINISHED
+    return WorkloadState.PENDING
+
+
+def _priority(name: str, classes: Iterable[PriorityClass]) -> int:
+    named = {row.name: row.value for row in classes}
+    if name in named:
+        return named[name]
+    return next((row.value for row in classes if row.is_default), DEFAULT_PRIORITY)
+
+
+def _facts(group: PodGroup, waiting: list[Pod], tree: _Tree, bind_error: str) -> reasons.Facts:
+    telling = next((pod for pod in waiting if pod.message), None)
+    is_known = group.queue in tree.shapes
+    return reasons.Facts(
+        queue=group.queue,
+        is_queue_known=is_known,
+        queue_problem=hierarchy.problem_of(tree.shapes, group.queue) if is_known else "",
+        alive=group.pods,
+        gated=group.pods_gated,
+        min_member=group.min_member,
+        conditions=group.conditions,
+        pod_reason=telling.reason if telling else "",
+        pod_message=telling.message if telling else "",
+        pod_since=telling.reason_since if telling else None,
+        bind_error=bind_error,
+    )
+
+
+def _roll_up_nodes(names: set[str]) -> None:
+    if not names:
+        return
+    nodes = Node.objects.in_bulk(names)
+    pods: dict[str, list[Pod]] = defaultdict(list)
+    on_them = Pod.objects.filter(node__in=nodes).exclude(phase__in=FINISHED)
+    for pod in on_them.order_by("created_at", "key"):
+        pods[pod.node].append(pod)
+    changed: list[Node] = []
+    moved: list[Pod] = []
+    for name, node in nodes.items():
+        before = [getattr(node, column) for column in NODE_SUMS]
+        _sum_node(node, pods[name])
+        if before != [getattr(node, column) for column in NODE_SUMS]:
+            changed.append(node)
+        moved += _place(node, pods[name])
+    Node.objects.bulk_create(
+        changed, update_conflicts=True, unique_fields=["name"], update_fields=NODE_SUMS
+    )
+    Pod.objects.bulk_update(moved, ["devices"])
+
+
+def _sum_node(node: Node, pods: list[Pod]) -> None:
+    reserved = {pod.reserves_group for pod in pods if pod.reserves_group}
+    used = 0.0
+    for pod in pods:
+        # Parts live on the device that a reservation pod holds as a whole.
+        is_part = bool(pod.gpu_groups) and set(pod.gpu_groups) <= reserved
+        used += 0.0 if is_part else pod.gpu
+    node.used_gpu = round(used, 6)
+    node.used_cpu = sum(pod.cpu for pod in pods)
+    node.used_memory = sum(pod.memory for pod in pods)
+    node.pods = len(pods)
+
+
+def _place(node: Node, pods: list[Pod]) -> list[Pod]:
+    """Give the pods of a node their cells; return those whose cells changed."""
+    tenants = [
+        devices.Tenant(
+            key=pod.key,
+            whole=0 if pod.gpu_groups or pod.reserves_group else int(pod.gpu),
+            groups=tuple(pod.gpu_groups),
+            reserves=pod.reserves_group,
+            cells=tuple(pod.devices),
+        )
+        for pod in pods
+        if pod.gpu or pod.gpu_groups or pod.reserves_group
+    ]
+    cells = devices.assign(node.gpus, tenants)
+    moved = []
+    for pod in pods:
+        now = list(cells.get(pod.key, ()))
+        if pod.devices != now:
+            pod.devices = now
+            moved.append(pod)
+    return moved

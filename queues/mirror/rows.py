@@ -1,0 +1,280 @@
+"""Pure translation: one typed object in, one unsaved row out.
+
+A field that cannot be read (a quantity that is none, an annotation of another kind) leaves its column at
+the default: a single odd object must never stop the mirror.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from kube.objects.meta import KubeObject
+from kube.objects.node import Node as NodeObject
+from kube.objects.pod import Pod as PodObject
+from kube.objects.pod import Quantity
+from kube.objects.podgroup import PodGroup as PodGroupObject
+from kube.objects.podgroup import SchedulingCondition
+from kube.quantity import parse
+from queues.accounting import GPU, WHOLE_GPUS, PodDemand, pod_demand
+from queues.mirror.views import OptionalAmounts, PriorityClassView, QueueView
+from queues.models import UNLIMITED, Node, Pod, PodGroup, PriorityClass, Queue
+
+POOL_LABEL = "kai.scheduler/node-pool"
+GROUP_ANNOTATION = "pod-group-name"
+OWNER_ANNOTATION = "kai.scheduler/top-owner-metadata"
+LAST_START = "kai.scheduler/last-start-timestamp"
+LAST_EVICTION = "kai.scheduler/last-eviction-timestamp"
+GPU_GROUP_LABEL = "runai-gpu-group"
+RESERVATION_NAMESPACE = "kai-resource-reservation"
+ZONE_LABELS = ("topology.kubernetes.io/zone",)
+RACK_LABELS = ("topology.kubernetes.io/rack", "kai.scheduler/rack", "rack")
+EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+def version_of(item: KubeObject) -> int:
+    """Return the resourceVersion as the number it is in practice; 0 for anything else."""
+    text = item.metadata.resource_version
+    return int(text) if text.isdecimal() else 0
+
+
+def queue_row(item: QueueView) -> Queue:
+    """Translate a queue."""
+    resources, status = item.spec.resources, item.status
+    return Queue(
+        name=item.metadata.name,
+        uid=item.metadata.uid,
+        version=version_of(item),
+        created_at=item.metadata.creation_timestamp or EPOCH,
+        generation=item.metadata.generation,
+        display_name=item.spec.display_name,
+        parent=item.spec.parent_queue,
+        priority=item.spec.priority,
+        preempt_min_runtime=item.spec.preempt_min_runtime[:64],
+        reclaim_min_runtime=item.spec.reclaim_min_runtime[:64],
+        manager=item.manager[:128],
+        labels=item.metadata.labels,
+        **_bounds("gpu", resources.gpu),
+        **_bounds("cpu", resources.cpu),
+        **_bounds("memory", resources.memory),
+        **_used("allocated", status.allocated),
+        **_used("firm", status.allocated_non_preemptible),
+        **_used("requested", status.requested),
+    )
+
+
+def _bounds(resource: str, amounts: OptionalAmounts) -> dict[str, float | None]:
+    weight = amounts.over_quota_weight
+    return {
+        f"quota_{resource}": _valid(amounts.quota),
+        f"limit_{resource}": _valid(amounts.limit),
+        f"weight_{resource}": weight if weight is None or weight >= 0 else None,
+    }
+
+
+def _valid(amount: float | None) -> float | None:
+    return amount if amount is None or amount >= 0 or amount == UNLIMITED else None
+
+
+def _used(prefix: str, amounts: Mapping[str, Quantity]) -> dict[str, float]:
+    return {
+        f"{prefix}_gpu": sum(_amount(amounts.get(name)) for name in WHOLE_GPUS),
+        f"{prefix}_cpu": 1000 * _amount(amounts.get("cpu")),
+        f"{prefix}_memory": _amount(amounts.get("memory")),
+    }
+
+
+def _amount(quantity: Quantity | None) -> float:
+    if quantity is None:
+        return 0.0
+    try:
+        return float(parse(quantity))
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def group_row(item: PodGroupObject) -> PodGroup:
+    """Translate a pod group; the sums over its pods are left to the roll-up."""
+    meta, spec = item.metadata, item.spec
+    owner_kind, owner_name = _owner(item)
+    allocated = item.status.resources_status.allocated
+    return PodGroup(
+        key=item.key,
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        version=version_of(item),
+        created_at=meta.creation_timestamp or EPOCH,
+        queue=spec.queue,
+        owner_kind=owner_kind[:128],
+        owner_name=owner_name,
+        user=meta.labels.get("user", meta.annotations.get("user", "")),
+        pool=meta.labels.get(POOL_LABEL, ""),
+        priority_class=spec.priority_class_name,
+        preemptibility=spec.preemptibility,
+        min_member=_min_member(item),
+        sub_groups=[
+            {"name": sub.name, "parent": sub.parent or None, "minMember": sub.min_member}
+            for sub in spec.sub_groups
+        ],
+        conditions=[_condition(one) for one in item.status.scheduling_conditions],
+        allocated_gpu=sum(_amount(allocated.get(name)) for name in WHOLE_GPUS),
+        last_start=_moment(meta.annotations.get(LAST_START)),
+        last_eviction=_moment(meta.annotations.get(LAST_EVICTION)),
+    )
+
+
+def _min_member(item: PodGroupObject) -> int:
+    """Return how many pods a start needs: KAI's default is 1 for a flat group; leaves add up."""
+    leaves = [sub.min_member for sub in item.spec.sub_groups if sub.min_member is not None]
+    if item.spec.sub_groups:
+        return sum(leaves)
+    return 1 if item.spec.min_member is None else item.spec.min_member
+
+
+def _owner(item: PodGroupObject) -> tuple[str, str]:
+    """Return kind and name of the workload: from the grouper's annotation, else from the owner."""
+    found: dict[str, str] = {}
+    for line in item.metadata.annotations.get(OWNER_ANNOTATION, "").splitlines():
+        name, _, value = line.partition(":")
+        found[name.strip()] = value.strip().strip("\"'")
+    if found.get("kind") and found.get("name"):
+        return found["kind"], found["name"]
+    for owner in item.metadata.owner_references:
+        return owner.kind, owner.name
+    return "PodGroup", item.metadata.name
+
+
+def _condition(one: SchedulingCondition) -> dict[str, object]:
+    since = one.last_transition_time
+    return {
+        "nodePool": one.node_pool,
+        "reason": one.reason,
+        "message": one.message,
+        "transitionId": one.transition_id,
+        "since": since.astimezone(UTC).isoformat() if since else None,
+        "reasons": [
+            {"reason": why.reason, "message": why.message, "details": why.details}
+            for why in one.reasons
+        ],
+    }
+
+
+def _moment(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def pod_row(item: PodObject) -> Pod:
+    """Translate a pod; which GPU cells it fills is left to the roll-up of its node."""
+    meta, spec = item.metadata, item.spec
+    demand = _demand(item)
+    group = meta.annotations.get(GROUP_ANNOTATION, "")
+    waits = item.condition("PodScheduled")
+    is_waiting = waits is not None and waits.status == "False"
+    initialized = item.condition("Ready")
+    is_reservation = meta.namespace == RESERVATION_NAMESPACE
+    started = initialized.last_transition_time if initialized else None
+    return Pod(
+        key=item.key,
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        version=version_of(item),
+        created_at=meta.creation_timestamp or EPOCH,
+        group=f"{meta.namespace}/{group}" if group else "",
+        node=spec.node_name,
+        phase=item.status.phase or "Pending",
+        is_gated=bool(spec.scheduling_gates),
+        is_deleting=meta.deletion_timestamp is not None,
+        priority=spec.priority,
+        cpu=1000 * float(demand.amounts.get("cpu", 0)),
+        memory=float(demand.amounts.get("memory", 0)),
+        gpu=float(demand.gpus + demand.gpu_fraction * demand.gpu_devices),
+        gpu_kind=_gpu_kind(demand),
+        gpu_share=float(demand.gpu_fraction),
+        gpu_groups=[] if is_reservation else _gpu_groups(meta.labels),
+        reserves_group=meta.labels.get(GPU_GROUP_LABEL, "") if is_reservation else "",
+        reason=(waits.reason if waits and is_waiting else item.status.reason)[:128],
+        message=waits.message if waits and is_waiting else "",
+        reason_since=waits.last_transition_time if waits and is_waiting else None,
+        started_at=started if item.status.phase != "Pending" else None,
+    )
+
+
+def _demand(item: PodObject) -> PodDemand:
+    try:
+        return pod_demand(item)
+    except (ValueError, OverflowError):
+        return PodDemand(amounts={})
+
+
+def _gpu_kind(demand: PodDemand) -> str:
+    if demand.gpu_memory_mib:
+        return "memory"
+    if demand.gpu_fraction:
+        return "fraction"
+    return "whole" if demand.gpus else "none"
+
+
+def _gpu_groups(labels: Mapping[str, str]) -> list[str]:
+    """Return the GPU groups of a pod with part devices: one label, or one for each device."""
+    several = sorted(
+        value for key, value in labels.items() if key.startswith(GPU_GROUP_LABEL + "/")
+    )
+    if several:
+        return several
+    return [labels[GPU_GROUP_LABEL]] if labels.get(GPU_GROUP_LABEL) else []
+
+
+def node_row(item: NodeObject) -> Node:
+    """Translate a node; what is used of it is left to the roll-up."""
+    labels, status = item.metadata.labels, item.status
+    ready = item.condition("Ready")
+    capacity = sum(int(_amount(status.capacity.get(name))) for name in WHOLE_GPUS)
+    healthy = sum(int(_amount(status.allocatable.get(name))) for name in WHOLE_GPUS)
+    memory = labels.get("nvidia.com/gpu.memory", "")
+    return Node(
+        name=item.metadata.name,
+        uid=item.metadata.uid,
+        version=version_of(item),
+        created_at=item.metadata.creation_timestamp or EPOCH,
+        pool=labels.get(POOL_LABEL, ""),
+        model=labels.get("nvidia.com/gpu.product", "") or (GPU if capacity else ""),
+        zone=_first(labels, ZONE_LABELS),
+        rack=_first(labels, RACK_LABELS),
+        is_ready=ready is not None and ready.status == "True",
+        is_cordoned=item.spec.unschedulable,
+        gpus=max(capacity, healthy),
+        gpus_healthy=healthy,
+        gpu_memory_mib=int(memory) if memory.isdecimal() else 0,
+        cpu=1000 * _amount(status.allocatable.get("cpu")),
+        memory=_amount(status.allocatable.get("memory")),
+        taints=[
+            f"{taint.key}={taint.value}:{taint.effect}"
+            if taint.value
+            else f"{taint.key}:{taint.effect}"
+            for taint in item.spec.taints
+        ],
+    )
+
+
+def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((labels[name] for name in names if labels.get(name)), "")
+
+
+def priority_class_row(item: PriorityClassView) -> PriorityClass:
+    """Translate a priority class."""
+    return PriorityClass(
+        name=item.metadata.name,
+        uid=item.metadata.uid,
+        version=version_of(item),
+        created_at=item.metadata.creation_timestamp or EPOCH,
+        value=item.value,
+        is_default=item.global_default,
+    )
