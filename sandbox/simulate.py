@@ -1,0 +1,100 @@
+"""The process that brings a cluster to life: nodes, kubelets, workload controllers, a workload stream.
+
+    python -m sandbox.simulate --kubeconfig FILE [--nodes demo|none|500x8] [--no-stream]
+
+A simulator, not a product: it talks to any API server, the embedded one or a real kube-apiserver, and
+plays what kubelets and kube-controller-manager would do there. Ends with 0 on SIGTERM or SIGINT.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from kube.client import Target, connect
+from kube.errors import KubeError, UnauthorizedError
+from kube.gateway import Gateway
+from sandbox.kubelet import KubeletRunner
+from sandbox.nodes import Machine, ensure_nodes, profile
+
+log = logging.getLogger("sandbox.simulate")
+
+RETRY_S = 1.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run until told to stop; return the exit code."""
+    options = _parse(arguments)
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    stop = threading.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: stop.set())
+    failed: list[KubeError] = []
+
+    def give_up(error: KubeError) -> None:
+        failed.append(error)
+        stop.set()
+
+    gateway = connect(Target(kubeconfig=options.kubeconfig, user_agent="kaiweb-sandbox"))
+    if not _populate(gateway, options.nodes, stop, give_up):
+        return 1 if failed else 0
+    parts: list[Callable[[], None]] = [
+        KubeletRunner(gateway=gateway, stop=stop, on_fatal=give_up).run
+    ]
+    threads = [threading.Thread(target=part, daemon=True) for part in parts]
+    for thread in threads:
+        thread.start()
+    stop.wait()
+    for thread in threads:
+        thread.join(timeout=5)
+    for error in failed:
+        log.error("credentials were refused: %s", error)
+    return 1 if failed else 0
+
+
+def _populate(
+    gateway: Gateway,
+    machines: Sequence[Machine],
+    stop: threading.Event,
+    give_up: Callable[[KubeError], None],
+) -> bool:
+    """Put the nodes in, trying again while the API server is not there yet."""
+    while not stop.is_set():
+        try:
+            created = ensure_nodes(gateway, machines, time.time())
+        except UnauthorizedError as error:
+            give_up(error)
+            return False
+        except KubeError as error:
+            log.warning("nodes: %s; again in %.0f s", error, RETRY_S)
+            stop.wait(RETRY_S)
+        else:
+            log.info("%d nodes are there, %d of them new", len(machines), created)
+            return True
+    return False
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m sandbox.simulate", description=__doc__)
+    parser.add_argument("--kubeconfig", type=Path, required=True)
+    parser.add_argument("--nodes", type=_profile, default="demo", metavar="demo|none|NxG")
+    return parser.parse_args(arguments)
+
+
+def _profile(text: str) -> list[Machine]:
+    try:
+        return profile(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())
