@@ -1,0 +1,50 @@
+"""Allocate: give pending pod groups room, in the order of queues, without disturbing anyone.
+
+A pod group takes one chunk a turn (its missing gang, or one elastic step) and goes back into the order
+while it has pending tasks, so that growth competes with the other queues each time.
+"""
+
+from __future__ import annotations
+
+from scheduler.core.actions.base import pending_views
+from scheduler.core.decisions import ActionName, ActionReport
+from scheduler.core.placement.place import Placer
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.order import GroupOrder
+from scheduler.core.session.session import Session
+from scheduler.core.session.statement import Statement
+
+
+class AllocateAction:
+    """Binds on free room and nominates on room that is being freed."""
+
+    name = ActionName.ALLOCATE
+
+    def run(self, session: Session, placer: Placer, report: ActionReport) -> None:
+        """Serve pod groups until none is left that fits."""
+        depth = session.config.depth_of(self.name)
+        order = GroupOrder(session, pending_views(session), depth=depth)
+        pending = session.state.groups.pending
+        while (view := order.pop()) is not None:
+            report.attempted += 1
+            if allocate_chunk(session, placer, view):
+                report.succeeded += 1
+                if pending[view.group]:
+                    order.push(view)
+
+
+def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
+    """Place the next chunk of a pod group and keep it; False if it does not fit."""
+    statement = Statement(session, ActionName.ALLOCATE)
+    held_none = session.state.groups.active_allocated[view.group] == 0
+    chunk = view.next_chunk(real=True)
+    if not placer.place(statement, view, chunk, session.all_nodes, nominate_only=False):
+        statement.discard()
+        return False
+    must_wait = view.should_nominate()
+    if must_wait:
+        statement.convert_to_nominated(view)
+    statement.keep()
+    if held_none and not must_wait:
+        session.state.groups.last_start[view.group] = 0.0
+    return True

@@ -1,0 +1,38 @@
+"""What an action is, and which pod groups an action looks at."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from scheduler.core.cluster.tasks import NOWHERE
+from scheduler.core.decisions import ActionName, ActionReport
+from scheduler.core.placement.place import Placer
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.session import Session
+
+
+class Action(Protocol):
+    """One step of a cycle."""
+
+    name: ActionName
+
+    def run(self, session: Session, placer: Placer, report: ActionReport) -> None:
+        """Decide; decisions are added to the session as statements are kept."""
+        ...
+
+
+def pending_views(session: Session) -> list[GangView]:
+    """Return the pod groups that want places: ready, with a pending task, in a leaf queue."""
+    state = session.state
+    groups, queues = state.groups, state.queues
+    found = []
+    for group, pending in enumerate(groups.pending):
+        if not pending:
+            continue
+        queue = groups.queue[group]
+        if queue == NOWHERE or not queues.is_leaf(queue):
+            continue
+        view = session.view(group)
+        if view.is_ready(view.root):
+            found.append(view)
+    return found

@@ -1,0 +1,103 @@
+"""Kubernetes' ways of matching labels, taints and ports, on plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from scheduler.core.cluster.constraints import (
+    Expression,
+    HostPort,
+    LabelSelector,
+    NodeTerm,
+    Operator,
+    Taint,
+    TaskConstraints,
+    Toleration,
+)
+from scheduler.core.cluster.inputs import NodeInput
+
+ALL_ADDRESSES = "0.0.0.0"  # noqa: S104  # compared, never bound
+REPELLING = ("NoSchedule", "NoExecute")
+
+
+def matches_expression(labels: Mapping[str, str], expression: Expression) -> bool:
+    """Compare one label; an absent label matches NotIn and DoesNotExist only."""
+    value = labels.get(expression.key)
+    match expression.operator:
+        case Operator.IN | Operator.EQUAL:
+            return value is not None and value in expression.values
+        case Operator.NOT_IN:
+            return value is None or value not in expression.values
+        case Operator.EXISTS:
+            return value is not None
+        case Operator.DOES_NOT_EXIST:
+            return value is None
+        case Operator.GT | Operator.LT:
+            return _compares(value, expression)
+
+
+def _compares(value: str | None, expression: Expression) -> bool:
+    try:
+        left, right = int(value or ""), int(expression.values[0])
+    except (ValueError, IndexError):
+        return False
+    return left > right if expression.operator is Operator.GT else left < right
+
+
+def matches_selector(labels: Mapping[str, str], selector: LabelSelector) -> bool:
+    """Match a label selector; an absent one matches nothing, an empty one everything."""
+    if selector.nothing:
+        return False
+    return all(matches_expression(labels, one) for one in selector.expressions)
+
+
+def matches_node_term(node: NodeInput, term: NodeTerm) -> bool:
+    """Match one term of node affinity; a term that asks nothing matches nothing."""
+    if not term.labels and not term.fields:
+        return False
+    fields = {"metadata.name": node.name}
+    return all(matches_expression(node.labels, one) for one in term.labels) and all(
+        matches_expression(fields, one) for one in term.fields
+    )
+
+
+def matches_any_term(node: NodeInput, terms: Iterable[NodeTerm]) -> bool:
+    """Match terms joined by "or"."""
+    return any(matches_node_term(node, term) for term in terms)
+
+
+def matches_node(node: NodeInput, constraints: TaskConstraints) -> bool:
+    """Match node selector and required node affinity."""
+    for key, value in constraints.node_selector:
+        if node.labels.get(key) != value:
+            return False
+    return constraints.node_affinity is None or matches_any_term(node, constraints.node_affinity)
+
+
+def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    """Tell whether any toleration covers a taint."""
+    return any(
+        (not one.effect or one.effect == taint.effect)
+        and (not one.key or one.key == taint.key)
+        and (
+            one.operator is Operator.EXISTS
+            or (one.operator is Operator.EQUAL and bool(one.key) and one.value == taint.value)
+        )
+        for one in tolerations
+    )
+
+
+def tolerates_node(node: NodeInput, constraints: TaskConstraints) -> bool:
+    """Tell whether no taint of a node keeps a task away."""
+    return all(
+        taint.effect not in REPELLING or tolerates(constraints.tolerations, taint)
+        for taint in node.taints
+    )
+
+
+def ports_clash(left: HostPort, right: HostPort) -> bool:
+    """Tell whether two ports cannot be open on one node."""
+    if left.port != right.port or left.protocol != right.protocol:
+        return False
+    first, second = left.address or ALL_ADDRESSES, right.address or ALL_ADDRESSES
+    return first == second or ALL_ADDRESSES in (first, second)

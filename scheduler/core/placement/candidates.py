@@ -1,0 +1,292 @@
+"""The nodes of one set for one class of tasks, best first, kept up to date instead of worked out anew.
+
+The first time, room, verdicts and scores of all nodes are array operations. Afterwards only nodes that
+were touched since are asked again, one by one in plain floats, and the best is an argmax over a float
+array. Filling a node thus costs the same on ten nodes and on a thousand.
+
+The score for filling nodes up is measured against the emptiest and the fullest node of the set, so a
+change of either of the two recomputes the set; filling a cluster changes them a handful of times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW
+from scheduler.core.cluster.classes import Cells, TaskClass
+from scheduler.core.cluster.gpus import fitting_groups
+from scheduler.core.placement.room import FREE, NONE, room_on
+from scheduler.core.placement.rules import ClassRules
+from scheduler.core.session.nodeset import NodeSet
+from scheduler.core.session.session import Session
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+#: Weight of the score for filling (or emptying) nodes.
+BINPACK_TOP = 9.0
+#: Sets this small are cheaper to ask node by node.
+SMALL = 12
+
+
+def _cells(array: Floats) -> Any:
+    """View an array as cells; `Any` because a view of floats is typed as one of ints."""
+    return array.data
+
+
+class Candidates:
+    """Nodes of `nodes` for tasks like `task`, with `best` and `in_order`."""
+
+    __slots__ = (
+        "_amount_view",
+        "_amounts",
+        "_base",
+        "_base_view",
+        "_binpack",
+        "_capacity",
+        "_capacity_view",
+        "_counted",
+        "_high",
+        "_klass",
+        "_low",
+        "_nodes",
+        "_read",
+        "_row",
+        "_rules",
+        "_session",
+        "_set",
+        "_static",
+        "_static_scores",
+        "_task",
+        "_value",
+        "_value_view",
+    )
+
+    def __init__(
+        self, session: Session, klass: TaskClass, rules: ClassRules, nodes: NodeSet, task: int
+    ) -> None:
+        self._session = session
+        self._nodes = session.state.nodes
+        self._klass = klass
+        self._rules = rules
+        self._set = nodes
+        self._task = task
+        strategy = session.hooks.placement
+        self._row = CPU_ROW if klass.is_cpu_only else GPU_ROW
+        self._binpack = strategy is not None and (
+            strategy.cpu_binpack if klass.is_cpu_only else strategy.gpu_binpack
+        )
+        self._capacity = self._capacities()
+        self._capacity_view = _cells(self._capacity)
+        self._low = self._high = 0.0
+        self._build()
+
+    # --------------------------------------------------------------------------------- public
+
+    def best(self) -> int:
+        """Return the best node that may take a task of the class now, -1 if there is none."""
+        if self._read != len(self._nodes.touched):
+            self._refresh()
+        if not len(self._value):
+            return -1
+        place = int(self._value.argmax())
+        if self._value_view[place] == -inf:
+            return -1
+        return place if self._set.is_all else int(self._set.indices[place])
+
+    def in_order(self) -> Iterator[int]:
+        """Return all nodes that may take a task of the class now, best first."""
+        first = self.best()
+        if first < 0:
+            return
+        yield first
+        values = self._value.copy()
+        values[int(values.argmax())] = -inf
+        while len(values):
+            place = int(values.argmax())
+            if values[place] == -inf:
+                return
+            yield int(self._set.indices[place])
+            values[place] = -inf
+
+    def cells(self, node: int) -> Cells:
+        """Return what must be free on a node, after the rules of plugins."""
+        cells = self._klass.fits
+        for rule in self._session.hooks.fit_rules:
+            cells = rule(self._task, node, cells)
+        return cells
+
+    # ---------------------------------------------------------------------------------- build
+
+    def _capacities(self) -> Floats:
+        """Denominators of the fill score: allocatable, or the labelled device count for spread."""
+        if self._row == GPU_ROW and not self._binpack:
+            values = np.array(self._nodes.gpu_count, dtype=np.float64)
+        else:
+            values = self._nodes.allocatable[self._row]
+        return np.ascontiguousarray(self._slice(values), dtype=np.float64)
+
+    def _slice(self, values: Any) -> Any:
+        return values if self._set.is_all else values[self._set.indices]
+
+    def _build(self) -> None:
+        self._read = len(self._nodes.touched)
+        self._static: Bools = self._slice(self._rules.static_mask)
+        self._static_scores: Floats = self._slice(self._rules.static_scores)
+        if self._set.extra_scores is not None:
+            self._static_scores = self._static_scores + self._slice(self._set.extra_scores)
+            self._static = self._static & ~np.isnan(self._static_scores)
+        row = self._row
+        self._amounts: Floats = np.ascontiguousarray(
+            self._slice(self._nodes.idle[row]) + self._slice(self._nodes.releasing[row])
+        )
+        self._amount_view = _cells(self._amounts)
+        counted = self._capacity != 0
+        self._counted: Bools | None = None if counted.all() else counted
+        self._base: Floats = np.full(len(self._set), -inf)
+        self._base_view = _cells(self._base)
+        if self._needs_single_questions():
+            for place, node in enumerate(self._set.indices.tolist()):
+                self._base_view[place] = self._base_of(place, node)
+        else:
+            self._build_base()
+        self._measure_extent()
+        self._revalue()
+
+    def _needs_single_questions(self) -> bool:
+        return len(self._set) <= SMALL or bool(self._session.hooks.fit_rules)
+
+    def _build_base(self) -> None:
+        """Work out room and scores of all nodes of the set with array operations."""
+        nodes, hooks = self._nodes, self._session.hooks
+        fits = self._static.copy()
+        free = np.ones(len(self._set), dtype=np.bool_)
+        for row, amount in self._klass.fits:
+            idle = self._slice(nodes.idle[row])
+            free &= idle >= amount
+            fits &= idle + self._slice(nodes.releasing[row]) >= amount
+        base = self._static_scores + hooks.availability_weight * free
+        if self._klass.is_shared:
+            base = np.where(fits, base, -inf)
+            self._base[:] = base
+            for place in np.flatnonzero(fits).tolist():
+                self._base_view[place] = self._base_of(place, int(self._set.indices[place]))
+            return
+        for one in self._rules.node_filters + self._rules.cluster_filters:
+            if fits.any():
+                fits &= self._slice(one.mask(self._task, self._klass))
+        for score in self._rules.node_scores + self._rules.cluster_scores:
+            base = base + score.scores(self._task, self._klass, self._set)
+        fits &= ~np.isnan(base)
+        self._base[:] = np.where(fits, base, -inf)
+
+    def _base_of(self, place: int, node: int) -> float:
+        """Return the score of one node without the fill score, -inf if it cannot take a task."""
+        if not self._static[place]:
+            return -inf
+        klass, rules, task = self._klass, self._rules, self._task
+        room = room_on(self._nodes, klass, self.cells(node), node)
+        if room == NONE:
+            return -inf
+        for one in rules.node_filters:
+            if not one.passes(task, klass, node):
+                return -inf
+        for one in rules.cluster_filters:
+            if not one.passes(task, klass, node):
+                return -inf
+        hooks = self._session.hooks
+        base = float(self._static_scores[place])
+        if room == FREE:
+            base += hooks.availability_weight
+        if klass.is_shared and hooks.sharing_weight:
+            memory = klass.memory_on(self._nodes.gpu_memory[node])
+            if fitting_groups(self._nodes, node, memory):
+                base += hooks.sharing_weight
+        for score in rules.node_scores:
+            base += score.score(task, klass, node)
+        if rules.cluster_scores:
+            alone = NodeSet.of([node])
+            for score in rules.cluster_scores:
+                base += float(score.scores(task, klass, alone)[0])
+        return -inf if isnan(base) else base
+
+    # ------------------------------------------------------------------------------ fill score
+
+    def _measure_extent(self) -> None:
+        amounts = self._amounts if self._counted is None else self._amounts[self._counted]
+        self._low = float(amounts.min()) if amounts.size else 0.0
+        self._high = float(amounts.max()) if amounts.size else 0.0
+
+    def _revalue(self) -> None:
+        """Add the fill score to all nodes."""
+        self._value: Floats = self._base + self._fill_scores()
+        self._value_view = _cells(self._value)
+
+    def _fill_scores(self) -> Floats | float:
+        if self._session.hooks.placement is None:
+            return 0.0
+        with_room = self._capacity != 0
+        if not self._binpack:
+            return np.divide(
+                self._amounts, self._capacity, out=np.zeros(len(self._set)), where=with_room
+            )
+        if self._high == 0:
+            return 0.0
+        if self._low == self._high:
+            return np.where(with_room, BINPACK_TOP, 0.0)
+        spread = self._high - self._low
+        return np.where(with_room, BINPACK_TOP * (1 - (self._amounts - self._low) / spread), 0.0)
+
+    def _fill_score(self, place: int) -> float:
+        capacity = self._capacity_view[place]
+        if self._session.hooks.placement is None or capacity == 0:
+            return 0.0
+        amount = self._amount_view[place]
+        if not self._binpack:
+            return float(amount / capacity)
+        if self._high == 0:
+            return 0.0
+        if self._low == self._high:
+            return BINPACK_TOP
+        return float(BINPACK_TOP * (1 - (amount - self._low) / (self._high - self._low)))
+
+    # -------------------------------------------------------------------------------- refresh
+
+    def _refresh(self) -> None:
+        touched = self._nodes.touched
+        news = touched[self._read :]
+        if self._rules.is_volatile or len(news) > len(self._set) + SMALL:
+            self._build()
+            return
+        self._read = len(touched)
+        position_of = self._set.position_of
+        idle, releasing = self._nodes.idle_rows[self._row], self._nodes.releasing_rows[self._row]
+        amounts = self._amount_view
+        low, high = self._low, self._high
+        places = []
+        is_stale = False
+        for node in dict.fromkeys(news) if len(news) > 1 else news:
+            place = node if position_of is None else position_of.get(node, -1)
+            if place < 0:
+                continue
+            places.append(place)
+            self._base_view[place] = self._base_of(place, node)
+            old, new = amounts[place], idle[node] + releasing[node]
+            if old != new:
+                amounts[place] = new
+                if self._capacity_view[place] != 0 and (
+                    new < low or new > high or old in (low, high)
+                ):
+                    is_stale = True
+        if is_stale and self._binpack:
+            self._measure_extent()
+            if self._low != low or self._high != high:
+                self._revalue()
+                return
+        for place in places:
+            self._value_view[place] = self._base_view[place] + self._fill_score(place)

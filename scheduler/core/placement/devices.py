@@ -1,0 +1,68 @@
+"""Which devices of a node a task that shares GPUs gets: join a group, or open a whole device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler.core.cluster.axis import GPU_ROW, PODS_ROW
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.gpus import fitting_groups, has_idle_room
+from scheduler.core.cluster.nodes import USED
+from scheduler.core.session.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceChoice:
+    """The groups a task joins; `must_wait` if any of them is still being freed."""
+
+    groups: tuple[str, ...]
+    must_wait: bool
+
+
+def choose_devices(
+    session: Session, klass: TaskClass, node: int, *, fits_free: bool, nominate_only: bool
+) -> DeviceChoice | None:
+    """Choose distinct devices of a node for a task that shares them.
+
+    Parameters
+    ----------
+    fits_free : the task fits into what is free on the node now
+    nominate_only : nothing may be taken at once
+
+    Returns
+    -------
+    the groups (new names for devices that become shared), None if there are too few, or too few
+    pod slots for the reservation pods of newly shared devices
+
+    Notes
+    -----
+    KAI asks two free pod slots of every such task; we ask the second one only for a device that
+    becomes shared by this task, since only that one gets a reservation pod.
+    """
+    nodes = session.state.nodes
+    memory = klass.memory_on(nodes.gpu_memory[node])
+    joinable = sorted(fitting_groups(nodes, node, memory))
+    whole = int(nodes.idle_rows[GPU_ROW][node]) + int(nodes.releasing_rows[GPU_ROW][node])
+    ranked: list[str | None] = [*joinable, *([None] * min(max(whole, 0), klass.devices))]
+    score = session.hooks.gpu_score
+    if score is not None:
+        size = float(nodes.gpu_memory[node])
+        ranked.sort(
+            key=lambda one: -score(
+                None if one is None else (nodes.groups[node][one][USED], size)
+            )
+        )
+    chosen = ranked[: klass.devices]
+    opened = chosen.count(None)
+    slots = nodes.idle_rows[PODS_ROW][node] + nodes.releasing_rows[PODS_ROW][node]
+    if len(chosen) < klass.devices or (opened and slots < 1 + opened):
+        return None
+    must_wait = nominate_only or not fits_free
+    groups = []
+    for one in chosen:
+        if one is None:
+            groups.append(session.new_group_id())
+        else:
+            groups.append(one)
+            must_wait = must_wait or not has_idle_room(nodes, node, one, memory)
+    return DeviceChoice(tuple(groups), must_wait)

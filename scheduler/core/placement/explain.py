@@ -1,0 +1,139 @@
+"""Count, over the nodes of a set, why none of them took a task.
+
+A full cluster turns away the same class of tasks again and again, so the count is kept until a node is
+touched. Resources a node lacks are counted from what is free, since that is what people see.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.gpus import fitting_groups
+from scheduler.core.cluster.inputs import GPU
+from scheduler.core.placement.room import NONE, room_on
+from scheduler.core.placement.rules import ClassRules
+from scheduler.core.session.fit import NodeReason, NodeReasonKind
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.nodeset import NodeSet
+from scheduler.core.session.session import Session
+
+_CACHE = "placement.explain"
+Key = tuple[int, object, int, int]
+
+
+def count_rejections(
+    session: Session,
+    klass: TaskClass,
+    rules: ClassRules,
+    nodes: NodeSet,
+    task: int,
+    view: GangView,
+) -> Counter[NodeReason]:
+    """Return how many nodes of a set give each reason for not taking a task."""
+    cache = session.scratch.setdefault(_CACHE, {})
+    assert isinstance(cache, dict)
+    queue = view.queue if klass.is_shared else -1
+    key: Key = (klass.index, nodes.key, len(session.state.nodes.touched), queue)
+    found = cache.get(key)
+    if found is None or rules.is_volatile:
+        if len(cache) > 64:
+            cache.clear()
+        found = cache[key] = _count(session, klass, rules, nodes, task, view)
+    assert isinstance(found, Counter)
+    return found
+
+
+def _count(
+    session: Session,
+    klass: TaskClass,
+    rules: ClassRules,
+    nodes: NodeSet,
+    task: int,
+    view: GangView,
+) -> Counter[NodeReason]:
+    counts: Counter[NodeReason] = Counter()
+    if klass.is_shared or session.hooks.fit_rules:
+        with_room = [
+            node
+            for node in nodes.indices.tolist()
+            if not _count_lacking(session, klass, task, node, counts)
+        ]
+    else:
+        with_room = _count_lacking_everywhere(session, klass, nodes, counts)
+    for node in with_room:
+        for reason in _other_reasons(session, klass, rules, task, node, view):
+            counts[reason] += 1
+    return counts
+
+
+def _count_lacking_everywhere(
+    session: Session, klass: TaskClass, nodes: NodeSet, counts: Counter[NodeReason]
+) -> list[int]:
+    state = session.state
+    idle = state.nodes.idle[:, nodes.indices]
+    both = idle + state.nodes.releasing[:, nodes.indices]
+    rows = [row for row, _ in klass.fits]
+    need = np.array([amount for _, amount in klass.fits])[:, None]
+    lacks = (both[rows] < need).any(axis=0)
+    short = idle[rows] < need
+    for place, row in enumerate(rows):
+        count = int(np.count_nonzero(short[place] & lacks))
+        if count:
+            counts[_insufficient(state.axis.names[row])] += count
+    return [int(node) for node in nodes.indices[~lacks]]
+
+
+def _count_lacking(
+    session: Session, klass: TaskClass, task: int, node: int, counts: Counter[NodeReason]
+) -> bool:
+    nodes = session.state.nodes
+    cells = klass.fits
+    for rule in session.hooks.fit_rules:
+        cells = rule(task, node, cells)
+    if room_on(nodes, klass, cells, node) != NONE:
+        return False
+    for row, amount in cells:
+        if nodes.idle_rows[row][node] < amount:
+            counts[_insufficient(session.state.axis.names[row])] += 1
+    if klass.is_shared:
+        memory = klass.memory_on(nodes.gpu_memory[node])
+        free = nodes.idle_rows[GPU_ROW][node] // 1
+        if memory > nodes.gpu_memory[node]:
+            counts[NodeReason(NodeReasonKind.INSUFFICIENT_GPU_MEMORY)] += 1
+        elif free + len(fitting_groups(nodes, node, memory)) < klass.devices:
+            counts[_insufficient(GPU)] += 1
+    return True
+
+
+def _insufficient(resource: str) -> NodeReason:
+    return NodeReason(NodeReasonKind.INSUFFICIENT, resource)
+
+
+def _other_reasons(
+    session: Session,
+    klass: TaskClass,
+    rules: ClassRules,
+    task: int,
+    node: int,
+    view: GangView,
+) -> tuple[NodeReason, ...]:
+    """Return the reasons of the first filter that refuses a node which has room."""
+    if klass.is_shared:
+        refusal = session.policy.refuse(
+            view.queue,
+            klass.gate_on(session.state.nodes.gpu_memory[node]),
+            preemptible=session.state.groups.preemptible[view.group],
+        )
+        if refusal is not None:
+            kind = NodeReasonKind.OVER_CAPACITY
+            return (NodeReason(kind, refusal.reason.value, "", refusal),)
+    for one in rules.filters:
+        if not one.passes(task, klass, node):
+            return one.reasons(task, klass, node)
+    if klass.is_shared:
+        return (NodeReason(NodeReasonKind.POD_SLOTS),)
+    return ()

@@ -1,0 +1,264 @@
+"""Where the tasks of one pod group go: all of the chunk, or none of it.
+
+The chunk passes the capacity gates of its queue, then the tree of subgroups is walked. Each member may
+be confined to node sets (topology), tried in turn and given up as a whole; inside a set tasks are placed
+one after the other on the best node, without going back to an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.podgroups import TreeGroup, TreePodSet
+from scheduler.core.cluster.tasks import NOWHERE
+from scheduler.core.fairshare.capacity import CapacityReason, CapacityRefusal
+from scheduler.core.placement.candidates import Candidates
+from scheduler.core.placement.devices import choose_devices
+from scheduler.core.placement.explain import count_rejections
+from scheduler.core.placement.room import FREE, room_on
+from scheduler.core.placement.rules import ClassRules
+from scheduler.core.session.fit import (
+    GangShortfall,
+    GroupFit,
+    GroupReason,
+)
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.nodeset import NodeSet
+from scheduler.core.session.session import Session
+from scheduler.core.session.statement import Statement
+
+Member = TreeGroup | TreePodSet
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What one call of `place` carries down the tree."""
+
+    statement: Statement
+    view: GangView
+    tasks_of: dict[int, list[int]]
+    nominate_only: bool
+    placed: int = 0
+
+
+class Placer:
+    """Places chunks; keeps what it knows about classes of tasks for the rest of the session."""
+
+    __slots__ = ("_candidates", "_rules", "_session")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._rules: dict[int, ClassRules] = {}
+        self._candidates: dict[tuple[int, object], Candidates] = {}
+
+    # --------------------------------------------------------------------------------- public
+
+    def place(
+        self,
+        statement: Statement,
+        view: GangView,
+        tasks: Sequence[int],
+        nodes: NodeSet,
+        *,
+        nominate_only: bool,
+    ) -> bool:
+        """Place all of some tasks of a pod group, or leave the statement as it was.
+
+        Parameters
+        ----------
+        statement : open; receives the placements
+        view : the pod group as the caller sees it
+        tasks : its next chunk
+        nodes : where to look
+        nominate_only : True in simulations: nothing is bound, reasons of nodes are not recorded
+
+        Returns
+        -------
+        whether every task found a node
+        """
+        if not tasks:
+            return False
+        refusal = self._refuse_chunk(view, tasks)
+        if refusal is not None:
+            if not nominate_only:
+                self._session.fit.add_group(view.group, GroupFit(_REASON_OF[refusal.reason], refusal))
+            return False
+        pod_set_of = self._session.state.tasks.pod_set
+        tasks_of: dict[int, list[int]] = {}
+        for task in tasks:
+            tasks_of.setdefault(pod_set_of[task], []).append(task)
+        attempt = _Attempt(statement, view, tasks_of, nominate_only)
+        start = statement.checkpoint()
+        if self._place_member(attempt, view.root, nodes):
+            return True
+        statement.rollback(start)
+        return False
+
+    def failed_check(self, task: int, *, victim_invariant: bool) -> bool:
+        """Run the checks that need no node; record what failed.
+
+        victim_invariant : only those that no eviction can cure
+        """
+        klass = self._session.state.tasks.klass[task]
+        failed = False
+        for check in self.rules(klass, task).checks:
+            failure = check.check(task, klass)
+            if failure is not None and (failure.is_victim_invariant or not victim_invariant):
+                self._session.fit.add_check(task, failure)
+                failed = True
+        return failed
+
+    def rules(self, klass: TaskClass, task: int) -> ClassRules:
+        """Return what plugins say about a class; `task` is any of its members."""
+        found = self._rules.get(klass.index)
+        if found is None:
+            found = self._rules[klass.index] = ClassRules(self._session, klass, task)
+        return found
+
+    # ------------------------------------------------------------------------------ recursion
+
+    def _refuse_chunk(self, view: GangView, tasks: Sequence[int]) -> CapacityRefusal | None:
+        session = self._session
+        preemptible = session.state.groups.preemptible[view.group]
+        if view.queue == NOWHERE or not session.policy.can_refuse(
+            view.queue, preemptible=preemptible
+        ):
+            return None
+        return session.policy.refuse(
+            view.queue, session.gate_amount(tasks), preemptible=preemptible
+        )
+
+    def _place_member(self, attempt: _Attempt, member: Member, nodes: NodeSet) -> bool:
+        leaves = [member] if isinstance(member, TreePodSet) else member.pod_sets()
+        tasks = list(chain.from_iterable(attempt.tasks_of.get(leaf.index, ()) for leaf in leaves))
+        if not tasks:
+            return True
+        for node_set in self._split(attempt.view, member, tasks, nodes):
+            checkpoint, placed = attempt.statement.checkpoint(), attempt.placed
+            if self._place_inside(attempt, member, tasks, node_set):
+                return True
+            attempt.statement.rollback(checkpoint)
+            attempt.placed = placed
+        return False
+
+    def _place_inside(
+        self, attempt: _Attempt, member: Member, tasks: Sequence[int], nodes: NodeSet
+    ) -> bool:
+        if isinstance(member, TreeGroup):
+            return all(
+                self._place_member(attempt, inner, nodes)
+                for inner in attempt.view.ordered_members(member)
+            )
+        for number, task in enumerate(tasks):
+            if not self._place_task(attempt, task, nodes):
+                self._note_shortfall(attempt, member, task, number)
+                return False
+            attempt.placed += 1
+        return True
+
+    def _split(
+        self, view: GangView, member: Member, tasks: Sequence[int], nodes: NodeSet
+    ) -> list[NodeSet]:
+        sets = [nodes]
+        for splitter in self._session.hooks.splitters:
+            if splitter.concerns(member):
+                sets = [
+                    part
+                    for one in sets
+                    for part in splitter.split(view, member, tasks, one)
+                ]
+        return sets
+
+    # -------------------------------------------------------------------------------- one task
+
+    def _place_task(self, attempt: _Attempt, task: int, nodes: NodeSet) -> bool:
+        session = self._session
+        klass = session.state.tasks.klass[task]
+        rules = self.rules(klass, task)
+        if rules.checks and self.failed_check(task, victim_invariant=False):
+            return False
+        candidates = self._candidates_of(klass, rules, nodes, task)
+        for node in candidates.in_order():
+            if klass.is_shared and self._refuse_on(attempt.view, klass, node):
+                continue
+            if self._put(attempt, task, klass, node, candidates):
+                return True
+        if not attempt.nominate_only:
+            counts = count_rejections(session, klass, rules, nodes, task, attempt.view)
+            session.fit.add_counts(task, counts)
+        return False
+
+    def _candidates_of(
+        self, klass: TaskClass, rules: ClassRules, nodes: NodeSet, task: int
+    ) -> Candidates:
+        if rules.is_volatile:
+            return Candidates(self._session, klass, rules, nodes, task)
+        key = (klass.index, nodes.key)
+        found = self._candidates.get(key)
+        if found is None:
+            found = self._candidates[key] = Candidates(self._session, klass, rules, nodes, task)
+        return found
+
+    def _refuse_on(self, view: GangView, klass: TaskClass, node: int) -> bool:
+        """Apply the capacity gates with what the task would weigh on this node.
+
+        Only shared devices weigh differently from node to node; for everything else the gate before
+        placement has the same answer.
+        """
+        session = self._session
+        preemptible = session.state.groups.preemptible[view.group]
+        amount = klass.gate_on(session.state.nodes.gpu_memory[node])
+        return session.policy.refuse(view.queue, amount, preemptible=preemptible) is not None
+
+    def _put(
+        self, attempt: _Attempt, task: int, klass: TaskClass, node: int, candidates: Candidates
+    ) -> bool:
+        session, statement = self._session, attempt.statement
+        fits_free = room_on(session.state.nodes, klass, candidates.cells(node), node) == FREE
+        groups: tuple[str, ...] = ()
+        must_wait = attempt.nominate_only or not fits_free
+        if klass.is_shared:
+            choice = choose_devices(
+                session, klass, node, fits_free=fits_free, nominate_only=attempt.nominate_only
+            )
+            if choice is None:
+                return False
+            groups, must_wait = choice.groups, choice.must_wait
+        numa = None
+        if session.hooks.numa is not None:
+            numa = session.hooks.numa.plan(task, node)
+        if must_wait:
+            statement.nominate(task, node, groups, numa=numa)
+        else:
+            if numa is not None:
+                statement.set_numa(task, numa)
+            statement.allocate(task, node, groups)
+        return True
+
+    def _note_shortfall(
+        self, attempt: _Attempt, member: TreePodSet, task: int, placed_here: int
+    ) -> None:
+        if attempt.nominate_only:
+            return
+        view = attempt.view
+        groups = self._session.state.groups
+        is_gang = any(view.minimum(index) > 1 for index in groups.pod_sets_of(view.group))
+        minimum = view.minimum(member.index)
+        if not is_gang or view.active(member.index) >= minimum:
+            evidence = GangShortfall(task)
+        elif groups.pod_set_count[view.group] == 1:
+            evidence = GangShortfall(task, placed_here, minimum)
+        else:
+            evidence = GangShortfall(task, attempt.placed, minimum, member.name)
+        self._session.fit.add_group(
+            view.group, GroupFit(GroupReason.POD_SCHEDULING_ERRORS, evidence)
+        )
+
+
+_REASON_OF = {
+    CapacityReason.OVER_LIMIT: GroupReason.OVER_LIMIT,
+    CapacityReason.NON_PREEMPTIBLE_OVER_QUOTA: GroupReason.NON_PREEMPTIBLE_OVER_QUOTA,
+}

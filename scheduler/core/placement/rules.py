@@ -1,0 +1,60 @@
+"""What plugins say about one class of tasks, sorted by how long each answer stays true.
+
+Worked out once per class and session: which filters and scores concern it at all, and the sum of those
+that depend on nothing but the class and the node's description.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.session.hooks import NodeFilter, NodeScore, PreCheck, Scope
+from scheduler.core.session.session import Session
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+class ClassRules:
+    """The filters, scores and checks that concern one class.
+
+    Attributes
+    ----------
+    static_mask, static_scores : shape (all nodes,); answers of scope CLASS together
+    node_filters, node_scores : answers that change when a node is touched
+    cluster_filters, cluster_scores : answers that anything may change
+    is_volatile : nothing about this class may be kept between two placements
+    """
+
+    __slots__ = (
+        "checks",
+        "cluster_filters",
+        "cluster_scores",
+        "filters",
+        "is_volatile",
+        "node_filters",
+        "node_scores",
+        "static_mask",
+        "static_scores",
+    )
+
+    def __init__(self, session: Session, klass: TaskClass, task: int) -> None:
+        hooks = session.hooks
+        self.filters: list[NodeFilter] = [f for f in hooks.filters if f.concerns(klass)]
+        scores: list[NodeScore] = [s for s in hooks.scores if s.concerns(klass)]
+        self.checks: list[PreCheck] = [c for c in hooks.checks if c.concerns(klass)]
+        self.node_filters = [f for f in self.filters if f.scope is Scope.NODE]
+        self.cluster_filters = [f for f in self.filters if f.scope is Scope.CLUSTER]
+        self.node_scores = [s for s in scores if s.scope is Scope.NODE]
+        self.cluster_scores = [s for s in scores if s.scope is Scope.CLUSTER]
+        self.is_volatile = bool(self.cluster_filters or self.cluster_scores or hooks.fit_rules)
+        self.static_mask: Bools = np.ones(len(session.state.nodes), dtype=np.bool_)
+        for one in self.filters:
+            if one.scope is Scope.CLASS:
+                self.static_mask &= one.mask(task, klass)
+        self.static_scores: Floats = np.zeros(len(session.state.nodes))
+        for score in scores:
+            if score.scope is Scope.CLASS:
+                self.static_scores += score.scores(task, klass, session.all_nodes)

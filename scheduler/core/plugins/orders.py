@@ -1,0 +1,88 @@
+"""Who goes first among pod groups, among subgroups, and among the tasks of one pod set."""
+
+from __future__ import annotations
+
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.session import Session
+
+ROLE_LABEL = "training.kubeflow.org/job-role"
+RAY_LABEL = "ray.io/node-type"
+PRIORITY_LABEL = "kai.scheduler/task-priority"
+
+
+class PriorityPlugin:
+    """Pod groups of higher priority first."""
+
+    def open(self, session: Session) -> None:
+        """Register the key."""
+        priority = session.state.groups.priority
+
+        def key(view: GangView) -> int:
+            return -priority[view.group]
+
+        session.hooks.group_order.append(key)
+
+
+class ElasticPlugin:
+    """Pod groups below their minimum first, those above it last."""
+
+    def open(self, session: Session) -> None:
+        """Register the key."""
+        session.hooks.group_order.append(GangView.elastic_state)
+
+
+class SubgroupOrderPlugin:
+    """Subgroups below their minimum first, then the least over it."""
+
+    def open(self, session: Session) -> None:
+        """Switch the order on; gang views know it."""
+        session.hooks.orders_subgroups = True
+
+
+class KubeflowPlugin:
+    """The master or launcher of a training job first."""
+
+    def open(self, session: Session) -> None:
+        """Register the key."""
+        inputs = session.state.tasks.inputs
+
+        def key(task: int) -> bool:
+            return inputs[task].labels.get(ROLE_LABEL) not in ("master", "launcher")
+
+        session.hooks.task_order.append(key)
+
+
+class RayPlugin:
+    """The head of a Ray cluster first."""
+
+    def open(self, session: Session) -> None:
+        """Register the key."""
+        inputs = session.state.tasks.inputs
+
+        def key(task: int) -> bool:
+            return inputs[task].labels.get(RAY_LABEL) != "head"
+
+        session.hooks.task_order.append(key)
+
+
+class TaskOrderPlugin:
+    """Tasks labelled with a priority first, the larger the earlier."""
+
+    def open(self, session: Session) -> None:
+        """Register the key."""
+        inputs = session.state.tasks.inputs
+
+        def key(task: int) -> tuple[int, int]:
+            return task_priority_key(inputs[task].labels.get(PRIORITY_LABEL))
+
+        session.hooks.task_order.append(key)
+
+
+def task_priority_key(label: str | None) -> tuple[int, int]:
+    """Return the sort key of a task-priority label: numbers, then unreadable ones, then none."""
+    if label is None:
+        return (2, 0)
+    try:
+        return (0, -int(label))
+    except ValueError:
+        return (1, 0)

@@ -1,0 +1,105 @@
+"""Filters that look at the tasks on a node: host ports, and old-style MIG beside the new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.matching import ports_clash
+from scheduler.core.cluster.state import ClusterState
+from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.session.fit import NodeReason, NodeReasonKind
+from scheduler.core.session.hooks import Scope
+
+Bools = NDArray[np.bool_]
+
+
+def staying_tasks(state: ClusterState, node: int) -> Iterator[int]:
+    """Yield the tasks on a node except those evicted in this cycle.
+
+    A pod that was leaving already when the cycle began is still there for rules about neighbours:
+    nobody knows when it will be gone.
+    """
+    tasks = state.tasks
+    for task in state.nodes.tasks[node]:
+        if tasks.node[task] == node and (
+            tasks.status[task] != TaskStatus.RELEASING
+            or tasks.inputs[task].status == TaskStatus.RELEASING
+        ):
+            yield task
+
+
+class HostPorts:
+    """Two tasks with one host port cannot share a node."""
+
+    name = "PodFitsHostPorts"
+    scope = Scope.NODE
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Ask only tasks with host ports."""
+        return bool(klass.constraints.host_ports)
+
+    def mask(self, task: int, klass: TaskClass) -> Bools:
+        """Return which nodes have the ports free."""
+        nodes = range(len(self._state.nodes))
+        return np.array([self.passes(task, klass, node) for node in nodes], dtype=np.bool_)
+
+    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+        """Tell whether one node has the ports free."""
+        return not any(
+            ports_clash(wanted, taken)
+            for other in staying_tasks(self._state, node)
+            if other != task
+            for taken in self._state.tasks.klass[other].constraints.host_ports
+            for wanted in klass.constraints.host_ports
+        )
+
+    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+        """Say that ports are taken."""
+        del task, klass, node
+        return (NodeReason(NodeReasonKind.PORTS),)
+
+
+class LegacyMigNeighbours:
+    """No MIG task beside a task that uses MIG in the old, unaccounted way."""
+
+    name = "LegacyMig"
+    scope = Scope.NODE
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._has_legacy = any(one.is_legacy_mig for one in state.classes.classes)
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Ask only MIG tasks, and only if there are legacy ones at all."""
+        return klass.is_mig and self._has_legacy
+
+    def mask(self, task: int, klass: TaskClass) -> Bools:
+        """Return which nodes hold no legacy MIG task."""
+        nodes = range(len(self._state.nodes))
+        return np.array([self.passes(task, klass, node) for node in nodes], dtype=np.bool_)
+
+    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+        """Tell whether one node holds no legacy MIG task."""
+        del task, klass
+        return not self._legacy_on(node)
+
+    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+        """Name the legacy tasks."""
+        del task, klass
+        names = ", ".join(self._legacy_on(node))
+        return (NodeReason(NodeReasonKind.MIG_BESIDE_LEGACY_MIG, names),)
+
+    def _legacy_on(self, node: int) -> list[str]:
+        tasks = self._state.tasks
+        return sorted(
+            f"{tasks.inputs[task].namespace}/{tasks.inputs[task].name}"
+            for task in self._state.nodes.tasks[node]
+            if tasks.klass[task].is_legacy_mig
+        )

@@ -1,0 +1,41 @@
+"""The predicates plugin: registers the parts in the order in which a node is asked."""
+
+from __future__ import annotations
+
+from scheduler.core.plugins.predicates.checks import ConfigMapCheck, LargestNodeCheck
+from scheduler.core.plugins.predicates.node_filters import HostPorts, LegacyMigNeighbours
+from scheduler.core.plugins.predicates.static_filters import (
+    StaticFilter,
+    affinity_verdict,
+    condition_verdict,
+    gpu_memory_verdict,
+    resource_type_verdict,
+    taint_verdict,
+    wants_node_by_label,
+    worker_verdict,
+)
+from scheduler.core.plugins.predicates.volumes import VolumeCheck
+from scheduler.core.session.session import Session
+
+
+class PredicatesPlugin:
+    """Node filters and checks that Kubernetes' own scheduler has too, and those about GPU kinds."""
+
+    def open(self, session: Session) -> None:
+        """Register filters and checks."""
+        state, hooks = session.state, session.hooks
+        nodes = state.nodes
+        hooks.checks += [VolumeCheck(state), LargestNodeCheck(state), ConfigMapCheck(state)]
+        hooks.filters += [
+            StaticFilter("ResourceType", nodes, resource_type_verdict),
+            LegacyMigNeighbours(state),
+            StaticFilter(
+                "GpuMemory", nodes, gpu_memory_verdict, lambda klass: klass.share_memory_mib > 0
+            ),
+            StaticFilter("NodeCondition", nodes, condition_verdict),
+            HostPorts(state),
+            StaticFilter("TaintToleration", nodes, taint_verdict),
+            StaticFilter("NodeAffinity", nodes, affinity_verdict, wants_node_by_label),
+        ]
+        if session.config.restrict_node_scheduling:
+            hooks.filters.append(StaticFilter("WorkerNode", nodes, worker_verdict))

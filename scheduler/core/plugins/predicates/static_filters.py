@@ -1,0 +1,129 @@
+"""Filters that depend on the node's description only: conditions, labels, taints, kinds of GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.inputs import NodeInput
+from scheduler.core.cluster.matching import matches_node, tolerates_node
+from scheduler.core.cluster.nodes import Nodes
+from scheduler.core.session.fit import NodeReason, NodeReasonKind
+from scheduler.core.session.hooks import Scope
+
+Bools = NDArray[np.bool_]
+
+#: What is wrong with a node for a class of tasks; None if nothing.
+Verdict = Callable[[TaskClass, NodeInput], NodeReason | None]
+
+
+class StaticFilter:
+    """A filter made of one verdict about a node's description."""
+
+    scope = Scope.CLASS
+
+    def __init__(
+        self,
+        name: str,
+        nodes: Nodes,
+        verdict: Verdict,
+        concerns: Callable[[TaskClass], bool] = lambda _: True,
+    ) -> None:
+        self.name = name
+        self._nodes = nodes
+        self._verdict = verdict
+        self._concerns = concerns
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Tell whether tasks of this class are asked about at all."""
+        return self._concerns(klass)
+
+    def mask(self, task: int, klass: TaskClass) -> Bools:
+        """Return shape (nodes,): which nodes pass."""
+        del task
+        return np.fromiter(
+            (self._verdict(klass, node) is None for node in self._nodes.inputs),
+            dtype=np.bool_,
+            count=len(self._nodes),
+        )
+
+    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+        """Tell whether one node passes."""
+        del task
+        return self._verdict(klass, self._nodes.inputs[node]) is None
+
+    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+        """Say why a node does not pass."""
+        del task
+        reason = self._verdict(klass, self._nodes.inputs[node])
+        return () if reason is None else (reason,)
+
+
+def resource_type_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
+    """Keep kinds of GPU request off nodes that cannot serve them."""
+    if klass.is_legacy_mig:
+        return NodeReason(NodeReasonKind.LEGACY_MIG, node=node.name)
+    if klass.is_cpu_only:
+        return None
+    if klass.is_shared and node.dra_gpus > 0:
+        return NodeReason(NodeReasonKind.FRACTION_ON_DRA_NODE)
+    if klass.is_mig and not node.mig_enabled:
+        return NodeReason(NodeReasonKind.MIG_ON_PLAIN_NODE)
+    if node.mig_enabled and node.mig_strategy == "single" and (klass.is_mig or klass.is_shared):
+        return NodeReason(NodeReasonKind.NOT_WHOLE_ON_SINGLE)
+    if node.mig_enabled and node.mig_strategy == "mixed" and not klass.is_mig:
+        return NodeReason(NodeReasonKind.NOT_MIG_ON_MIXED)
+    return None
+
+
+def gpu_memory_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
+    """Refuse requests for GPU memory where the size of devices is not known."""
+    del klass
+    if node.gpu_memory_known:
+        return None
+    return NodeReason(NodeReasonKind.GPU_MEMORY_UNKNOWN, node=node.name)
+
+
+def condition_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
+    """Refuse nodes that are cordoned, not ready, or under pressure."""
+    del klass
+    if node.unschedulable:
+        return NodeReason(NodeReasonKind.UNSCHEDULABLE)
+    if not node.ready:
+        return NodeReason(NodeReasonKind.NOT_READY)
+    if node.pressures:
+        return NodeReason(NodeReasonKind.CONDITION, node.pressures[0])
+    return None
+
+
+def taint_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
+    """Refuse nodes with a taint the task does not tolerate."""
+    if tolerates_node(node, klass.constraints):
+        return None
+    return NodeReason(NodeReasonKind.TAINT)
+
+
+def affinity_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
+    """Refuse nodes outside the node selector or the required node affinity."""
+    if matches_node(node, klass.constraints):
+        return None
+    return NodeReason(NodeReasonKind.NODE_AFFINITY)
+
+
+def worker_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
+    """Keep tasks with GPUs on GPU workers and the others on CPU workers."""
+    if klass.is_cpu_only:
+        if node.is_cpu_worker:
+            return None
+        return NodeReason(NodeReasonKind.NOT_CPU_WORKER, node=node.name)
+    if node.is_gpu_worker:
+        return None
+    return NodeReason(NodeReasonKind.NOT_GPU_WORKER, node=node.name)
+
+
+def wants_node_by_label(klass: TaskClass) -> bool:
+    """Tell whether a class has a node selector or required node affinity."""
+    return bool(klass.constraints.node_selector) or klass.constraints.node_affinity is not None

@@ -1,0 +1,173 @@
+"""Fair share: what queues own, ask for and hold, and the policy that answers from it.
+
+At the opening of a session the cluster is divided among the queues; during it only what queues hold
+moves. The rules themselves are pure functions in `scheduler.core.fairshare`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
+from scheduler.core.cluster.classes import Triple
+from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
+from scheduler.core.cluster.state import ClusterState
+from scheduler.core.cluster.status import ACTIVE_USED, QUEUE_ALLOCATED, TaskStatus
+from scheduler.core.cluster.tasks import NOWHERE
+from scheduler.core.config import ProportionArguments
+from scheduler.core.fairshare.division import Demand, divide_tree
+from scheduler.core.fairshare.shares import Amounts, QueueLedger, rows_of
+from scheduler.core.session.policy import FairSharePolicy
+from scheduler.core.session.session import Session
+
+Floats = NDArray[np.float64]
+
+
+class ProportionPlugin:
+    """Divides the cluster and makes fair share the policy of the session."""
+
+    def __init__(self, arguments: ProportionArguments) -> None:
+        self._arguments = arguments
+
+    def open(self, session: Session) -> None:
+        """Divide, charge queues with what runs, and install the policy."""
+        state = session.state
+        holdings = _Holdings(state)
+        ledger = open_ledger(
+            state,
+            cluster_total(state, restrict=session.config.restrict_node_scheduling),
+            holdings,
+            self._arguments.k_value,
+        )
+        session.policy = FairSharePolicy(ledger, self._arguments.saturation_multiplier)
+
+
+class _Holdings:
+    """Per queue, leaf to root: what it holds, holds without preemption, and asks for."""
+
+    def __init__(self, state: ClusterState) -> None:
+        count = len(state.queues)
+        self.allocated = np.zeros((3, count))
+        self.non_preemptible = np.zeros((3, count))
+        self.request = np.zeros((3, count))
+        held, asked = _count_tasks(state)
+        for (queue, amounts, preemptible), number in held.items():
+            total = np.array(amounts) * number
+            self.allocated[:, queue] += total
+            self.request[:, queue] += total
+            if not preemptible:
+                self.non_preemptible[:, queue] += total
+        for (queue, amounts), number in asked.items():
+            self.request[:, queue] += np.array(amounts) * number
+        for queue in _children_first(state.queues.parent):
+            above = state.queues.parent[queue]
+            if above >= 0:
+                for rows in (self.allocated, self.non_preemptible, self.request):
+                    rows[:, above] += rows[:, queue]
+
+
+def _count_tasks(
+    state: ClusterState,
+) -> tuple[dict[tuple[int, Triple, bool], int], dict[tuple[int, Triple], int]]:
+    """Count alike tasks per queue: a cluster has many tasks and few kinds."""
+    held: dict[tuple[int, Triple, bool], int] = {}
+    asked: dict[tuple[int, Triple], int] = {}
+    tasks, groups = state.tasks, state.groups
+    for task, status in enumerate(tasks.status):
+        group = tasks.group[task]
+        if group == NOWHERE or groups.queue[group] == NOWHERE:
+            continue
+        queue = groups.queue[group]
+        if QUEUE_ALLOCATED[status]:
+            key = (queue, tasks.accepted[task], groups.preemptible[group])
+            held[key] = held.get(key, 0) + 1
+        elif status == TaskStatus.PENDING:
+            wish = (queue, tasks.klass[task].requested)
+            asked[wish] = asked.get(wish, 0) + 1
+    return held, asked
+
+
+def _children_first(parent: list[int]) -> list[int]:
+    """Order queues so that every queue comes before its parent."""
+
+    def depth(queue: int) -> int:
+        steps = 0
+        while parent[queue] >= 0:
+            queue, steps = parent[queue], steps + 1
+        return steps
+
+    return sorted(range(len(parent)), key=depth, reverse=True)
+
+
+def open_ledger(
+    state: ClusterState, total: Amounts, holdings: _Holdings, k_value: float
+) -> QueueLedger:
+    """Divide the cluster among the queues of a state and return their ledger."""
+    queues = state.queues
+    demand = Demand(
+        quota=_column(queues.inputs, "deserved"),
+        limit=_column(queues.inputs, "limit"),
+        weight=_column(queues.inputs, "over_quota_weight"),
+        usage=_column(queues.inputs, "usage"),
+        request=holdings.request,
+        priority=np.array([given.priority for given in queues.inputs], dtype=np.int64),
+        seniority=np.arange(len(queues), dtype=np.int64),
+    )
+    shares = divide_tree(
+        np.array(total, dtype=np.float64),
+        np.array(queues.parent, dtype=np.int64),
+        demand,
+        k_value,
+    )
+    return QueueLedger(
+        names=queues.names,
+        display_names=[given.display_name or given.name for given in queues.inputs],
+        parents=queues.parent,
+        priorities=[given.priority for given in queues.inputs],
+        seniority=list(range(len(queues))),
+        quotas=rows_of(demand.quota),
+        limits=rows_of(demand.limit),
+        fair_shares=rows_of(shares),
+        requests=rows_of(holdings.request),
+        allocated=[list(row) for row in rows_of(holdings.allocated)],
+        allocated_non_preemptible=[list(row) for row in rows_of(holdings.non_preemptible)],
+        totals=total,
+    )
+
+
+def _column(inputs: list[QueueInput], field: str) -> Floats:
+    def row(resource: str) -> list[float]:
+        return [getattr(_amounts(given, resource), field) for given in inputs]
+
+    return np.array([row("cpu"), row("memory"), row("gpu")], dtype=np.float64).reshape(3, -1)
+
+
+def _amounts(given: QueueInput, resource: str) -> QueueAmounts:
+    found: QueueAmounts = getattr(given, resource)
+    return found
+
+
+def cluster_total(state: ClusterState, *, restrict: bool) -> Triple:
+    """Return what the queues share: healthy nodes, less what other schedulers placed on them.
+
+    restrict : GPUs of nodes that are not GPU workers do not count
+    """
+    nodes, axis = state.nodes, state.axis
+    healthy = [
+        index
+        for index, given in enumerate(nodes.inputs)
+        if not given.unschedulable and given.ready and not given.pressures
+    ]
+    sums = nodes.allocatable[:, healthy].sum(axis=1)
+    for_gpus = [i for i in healthy if nodes.inputs[i].is_gpu_worker] if restrict else healthy
+    gpu_sums = nodes.allocatable[:, for_gpus].sum(axis=1)
+    gpus = float(gpu_sums[GPU_ROW]) + sum(gpu_sums[row] * units for row, units in axis.mig_rows)
+    total = [float(sums[CPU_ROW]), float(sums[MEMORY_ROW]), float(gpus)]
+    counted = set(healthy)
+    for task in sorted(state.tasks.foreign):
+        node = state.tasks.node[task]
+        if node in counted and ACTIVE_USED[state.tasks.status[task]]:
+            for resource, amount in enumerate(state.tasks.klass[task].requested):
+                total[resource] -= amount
+    return (total[0], total[1], total[2])

@@ -1,0 +1,102 @@
+"""The small scores: kind of node, nominated node; and the weights of room and shared devices."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.session.hooks import Scope
+from scheduler.core.session.nodeset import NodeSet
+from scheduler.core.session.session import Session
+
+Floats = NDArray[np.float64]
+
+RESOURCE_TYPE_SCORE = 10.0
+AVAILABILITY_SCORE = 1_000.0
+SHARING_SCORE = 10_000.0
+NOMINATED_SCORE = 10_000_000.0
+
+
+class ResourceTypePlugin:
+    """Tasks without GPU prefer nodes without GPU."""
+
+    name = "resourcetype"
+    scope = Scope.CLASS
+
+    def open(self, session: Session) -> None:
+        """Register the score."""
+        nodes = session.state.nodes
+        self._is_plain = np.array(
+            [
+                nodes.allocatable[GPU_ROW, index] <= 0
+                and given.dra_gpus <= 0
+                and not given.mig_enabled
+                for index, given in enumerate(nodes.inputs)
+            ],
+            dtype=np.bool_,
+        )
+        session.hooks.scores.append(self)
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Score only tasks without GPU."""
+        return klass.is_cpu_only
+
+    def scores(self, task: int, klass: TaskClass, nodes: NodeSet) -> Floats:
+        """Return the score of each node of a set."""
+        del task, klass
+        plain: Floats = np.where(self._is_plain[nodes.indices], RESOURCE_TYPE_SCORE, 0.0)
+        return plain
+
+    def score(self, task: int, klass: TaskClass, node: int) -> float:
+        """Return the score of one node."""
+        del task, klass
+        return RESOURCE_TYPE_SCORE if self._is_plain[node] else 0.0
+
+
+class NominatedNodePlugin:
+    """A node someone nominated for the task goes before all others."""
+
+    name = "nominatednode"
+    scope = Scope.CLASS
+
+    def open(self, session: Session) -> None:
+        """Register the score."""
+        self._index_of = session.state.nodes.index_of
+        session.hooks.scores.append(self)
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Score only tasks with a nominated node."""
+        return klass.nominated_node in self._index_of
+
+    def scores(self, task: int, klass: TaskClass, nodes: NodeSet) -> Floats:
+        """Return the score of each node of a set."""
+        del task
+        target = self._index_of[klass.nominated_node]
+        found: Floats = np.where(nodes.indices == target, NOMINATED_SCORE, 0.0)
+        return found
+
+    def score(self, task: int, klass: TaskClass, node: int) -> float:
+        """Return the score of one node."""
+        del task
+        return NOMINATED_SCORE if node == self._index_of[klass.nominated_node] else 0.0
+
+
+class NodeAvailabilityPlugin:
+    """Nodes where a task fits without waiting go first."""
+
+    def open(self, session: Session) -> None:
+        """Set the weight; the placement tests for free room anyway."""
+        session.hooks.availability_weight = AVAILABILITY_SCORE
+
+
+class GpuSharingOrderPlugin:
+    """A task that shares a device prefers nodes with a device to join.
+
+    KAI gives the score to tasks without GPU as well, since their need of nothing fits any device.
+    """
+
+    def open(self, session: Session) -> None:
+        """Set the weight; the placement looks for devices to join anyway."""
+        session.hooks.sharing_weight = SHARING_SCORE
