@@ -11,7 +11,7 @@ export default defineConfig(({ command }) => ({
     outDir: "dist",
     emptyOutDir: true,
     manifest: "manifest.json",
-    target: "es2023",
+    target: "es2024",
     sourcemap: false,
     cssMinify: true,
   },

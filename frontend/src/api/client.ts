@@ -67,8 +67,7 @@ async function call<T>(method: string, path: string, options: CallOptions = {}):
   const init: RequestInit = { method, headers, credentials: "same-origin" };
   if (options.signal) init.signal = options.signal;
   if (options.body !== undefined) {
-    headers["Content-Type"] =
-      method === "PATCH" ? "application/merge-patch+json" : "application/json";
+    headers["Content-Type"] = "application/json";
     init.body = JSON.stringify(options.body);
   }
   let response: Response;

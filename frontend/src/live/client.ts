@@ -69,9 +69,15 @@ export class LiveClient {
     return () => this.#listeners.delete(listener);
   }
 
+  /** The subscription of a topic without holding on to it: what a first render may show. */
+  look(name: string, params: Record<string, string> = {}): Subscription {
+    const key = topicKey(name, params);
+    return (this.#topics.get(key) ?? this.#add(key, name, params)).subscription;
+  }
+
   /** Rows of one topic, shared by all who ask for the same topic and parameters. */
   topic(name: string, params: Record<string, string> = {}): Topic {
-    const key = `${name}?${new URLSearchParams(params)}`;
+    const key = topicKey(name, params);
     const shared = this.#topics.get(key) ?? this.#add(key, name, params);
     shared.users += 1;
     shared.cancelLinger();
@@ -113,12 +119,16 @@ export class LiveClient {
     this.#topics.set(key, shared);
     this.#byId.set(id, shared);
     if (this.#ready) this.#link.send(subscription.open(this.#clock.now()));
+    this.#linger(key, shared);
     return shared;
   }
 
   #leave(key: string, shared: Shared): void {
     shared.users -= 1;
-    if (shared.users > 0) return;
+    if (shared.users === 0) this.#linger(key, shared);
+  }
+
+  #linger(key: string, shared: Shared): void {
     shared.cancelLinger = this.#clock.after(LINGER_MS, () => {
       this.#topics.delete(key);
       this.#byId.delete(shared.subscription.id);
@@ -178,4 +188,8 @@ export class LiveClient {
   #notify(): void {
     for (const listener of this.#listeners) listener();
   }
+}
+
+function topicKey(name: string, params: Record<string, string>): string {
+  return `${name}?${new URLSearchParams(params)}`;
 }

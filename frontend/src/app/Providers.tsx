@@ -1,0 +1,40 @@
+import { MantineProvider } from "@mantine/core";
+import { Notifications } from "@mantine/notifications";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { type ReactNode, useEffect, useState } from "react";
+import { ApiProblem } from "../api/problem.ts";
+import type { LiveClient } from "../live/client.ts";
+import { LiveProvider } from "../live/react.tsx";
+import { usePreferences } from "../ui/preferences.ts";
+import { theme } from "./theme.ts";
+
+export function Providers({ live, children }: { live: LiveClient; children: ReactNode }) {
+  const [queries] = useState(makeQueryClient);
+  const density = usePreferences((state) => state.density);
+  useEffect(() => {
+    document.documentElement.dataset.density = density;
+  }, [density]);
+  return (
+    <MantineProvider theme={theme} defaultColorScheme="auto">
+      <Notifications position="bottom-right" limit={4} />
+      <QueryClientProvider client={queries}>
+        <LiveProvider client={live}>{children}</LiveProvider>
+      </QueryClientProvider>
+    </MantineProvider>
+  );
+}
+
+function makeQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: 10_000,
+        // Asking again helps against a lost line, not against an answer we did not like.
+        retry: (failures, error) =>
+          failures < 2 &&
+          error instanceof ApiProblem &&
+          (error.status === 0 || error.status >= 500),
+      },
+    },
+  });
+}

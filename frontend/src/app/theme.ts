@@ -1,0 +1,31 @@
+import { createTheme, type MantineColorsTuple } from "@mantine/core";
+
+// One calm accent. Shade 7 on white and white on shade 7 both reach 5.9:1.
+const ink: MantineColorsTuple = [
+  "#e6f6f7",
+  "#cdeaec",
+  "#9ed5d9",
+  "#6cbfc5",
+  "#44adb4",
+  "#2aa1a9",
+  "#168089",
+  "#0b6670",
+  "#08545d",
+  "#04424a",
+];
+
+export const theme = createTheme({
+  primaryColor: "ink",
+  colors: { ink },
+  primaryShade: { light: 7, dark: 6 },
+  autoContrast: true,
+  luminanceThreshold: 0.24,
+  fontFamily: '"Inter Variable", system-ui, -apple-system, "Segoe UI", sans-serif',
+  fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, monospace',
+  defaultRadius: "sm",
+  cursorType: "pointer",
+  focusRing: "auto",
+  respectReducedMotion: true,
+  fontSizes: { xs: "11.5px", sm: "13px", md: "14px", lg: "16px", xl: "19px" },
+  headings: { fontWeight: "620" },
+});

@@ -1,0 +1,54 @@
+import { useEffect, useState } from "react";
+import { useNavigate } from "react-router";
+import { useClient } from "../live/react.tsx";
+import { usePreferences } from "../ui/preferences.ts";
+
+const GO: Readonly<Record<string, string>> = {
+  o: "/",
+  q: "/queues",
+  w: "/workloads",
+  n: "/nodes",
+  s: "/scheduler",
+};
+const CHORD_MS = 1_200;
+
+/** Single keys for people who live here; off while typing, and off for good by preference. */
+export function useShortcuts(): { opened: boolean; open: () => void; close: () => void } {
+  const navigate = useNavigate();
+  const client = useClient();
+  const enabled = usePreferences((state) => state.shortcuts);
+  const [opened, setOpened] = useState(false);
+  useEffect(() => {
+    if (!enabled) return;
+    let wentAt = 0;
+    const onKey = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      const target = GO[event.key];
+      if (target !== undefined && event.timeStamp - wentAt < CHORD_MS) {
+        navigate(target);
+        wentAt = 0;
+        event.stopPropagation();
+      } else if (event.key === "g") wentAt = event.timeStamp;
+      else if (event.key === "p") client.setPaused(!client.status.paused);
+      else if (event.key === "?") setOpened(true);
+      else if (event.key === "/") {
+        const search = document.querySelector<HTMLInputElement>("[data-page-search]");
+        if (search !== null) {
+          event.preventDefault();
+          search.focus();
+        }
+      }
+    };
+    // In the capture phase: the tree's type-ahead must not swallow the second key of a chord.
+    window.addEventListener("keydown", onKey, true);
+    return () => window.removeEventListener("keydown", onKey, true);
+  }, [client, enabled, navigate]);
+  return { opened, open: () => setOpened(true), close: () => setOpened(false) };
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
+}

@@ -1,0 +1,108 @@
+import { scaleLinear } from "d3-scale";
+import type { Session } from "../model/rows.ts";
+import { clockTime, milliseconds } from "../model/units.ts";
+import styles from "./Chart.module.css";
+import { Chart } from "./Chart.tsx";
+
+const WIDTH = 600;
+const HEIGHT = 120;
+const LEFT = 46;
+const FOOT = 18;
+const HUE_OF_ACTION: Readonly<Record<string, string>> = {
+  allocate: "var(--hue-0)",
+  consolidation: "var(--hue-2)",
+  reclaim: "var(--hue-6)",
+  preempt: "var(--hue-3)",
+  stalegangeviction: "var(--hue-7)",
+};
+
+/** How long the latest scheduling sessions took, stacked by action, oldest on the left. */
+export function SessionBars({ sessions }: { sessions: readonly Session[] }) {
+  const top = Math.max(1, ...sessions.map((session) => session.durationMs));
+  const y = scaleLinear([0, top], [HEIGHT - FOOT, 6]).nice(3);
+  const step = (WIDTH - LEFT) / Math.max(sessions.length, 1);
+  const first = sessions[0];
+  const last = sessions.at(-1);
+  const rows = sessions.map((session) => [
+    session.id,
+    clockTime(session.startedAt),
+    Number(session.durationMs.toFixed(2)),
+    session.bound,
+    session.evicted,
+  ]);
+  const slowest = milliseconds(top);
+  return (
+    <Chart
+      summary={`Duration of the last ${sessions.length} sessions; the slowest took ${slowest}`}
+      columns={["Session", "Time", "Milliseconds", "Bound", "Evicted"]}
+      rows={rows}
+      file="sessions.csv"
+    >
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        width="100%"
+        role="img"
+        aria-label={`Slowest session ${slowest}`}
+      >
+        {y.ticks(3).map((tick) => (
+          <g key={tick}>
+            <line className={styles.grid} x1={LEFT} x2={WIDTH} y1={y(tick)} y2={y(tick)} />
+            <text className={styles.axis} x={LEFT - 6} y={y(tick) + 4} textAnchor="end">
+              {milliseconds(tick)}
+            </text>
+          </g>
+        ))}
+        {sessions.map((session, index) => (
+          <SessionBar
+            key={session.id}
+            session={session}
+            x={LEFT + index * step}
+            width={step}
+            y={y}
+          />
+        ))}
+        {first !== undefined && last !== undefined && (
+          <>
+            <text className={styles.axis} x={LEFT} y={HEIGHT - 3}>
+              {clockTime(first.startedAt)}
+            </text>
+            <text className={styles.axis} x={WIDTH} y={HEIGHT - 3} textAnchor="end">
+              {clockTime(last.startedAt)}
+            </text>
+          </>
+        )}
+      </svg>
+    </Chart>
+  );
+}
+
+type BarProps = { session: Session; x: number; width: number; y: (ms: number) => number };
+
+function SessionBar({ session, x, width, y }: BarProps) {
+  const gap = Math.min(1.5, width * 0.25);
+  const known = session.actions.reduce((sum, action) => sum + action.ms, 0);
+  const rest = Math.max(0, session.durationMs - known);
+  let from = 0;
+  const parts = [...session.actions, { name: "snapshot and commit", ms: rest }].map(
+    ({ name, ms }) => {
+      const part = { name, low: from, high: from + ms };
+      from += ms;
+      return part;
+    },
+  );
+  return (
+    <g>
+      <title>{`Session ${session.id}: ${milliseconds(session.durationMs)}, ${session.bound} bound`}</title>
+      {parts.map(({ name, low, high }) => (
+        <rect
+          key={name}
+          x={x}
+          width={Math.max(0.5, width - gap)}
+          y={y(high)}
+          height={Math.max(0, y(low) - y(high))}
+          fill={HUE_OF_ACTION[name] ?? "var(--line-strong)"}
+        />
+      ))}
+    </g>
+  );
+}

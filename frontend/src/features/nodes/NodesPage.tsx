@@ -1,0 +1,3 @@
+export function NodesPage() {
+  return null;
+}

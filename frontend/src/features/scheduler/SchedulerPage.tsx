@@ -1,0 +1,3 @@
+export function SchedulerPage() {
+  return null;
+}

@@ -1,0 +1,24 @@
+/** What a person prefers, remembered in this browser. */
+import { create } from "zustand";
+import { persist } from "zustand/middleware";
+
+type Preferences = {
+  readonly density: "comfortable" | "compact";
+  readonly shortcuts: boolean;
+  readonly navFolded: boolean;
+  set(change: Partial<Pick<Preferences, "density" | "shortcuts" | "navFolded">>): void;
+};
+
+export const usePreferences = create<Preferences>()(
+  persist(
+    (set) => ({
+      density: "comfortable",
+      shortcuts: true,
+      navFolded: false,
+      set: (change) => set(change),
+    }),
+    { name: "kaiweb-preferences" },
+  ),
+);
+
+export const ROW_HEIGHT = { comfortable: 40, compact: 32 } as const;
