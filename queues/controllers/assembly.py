@@ -1,0 +1,301 @@
+"""One process of controllers on one shared store: who watches what, who starts when, what ends the process.
+
+Watches start first and fill the store; a controller starts when the store is complete and, with leader
+election, once its own lease is held (the leases are KAI's, one per controller, so an old deployment and this
+one never both act). A lost lease or refused credentials end the process: its supervisor starts it afresh.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+
+from kube.errors import KubeError
+from kube.events import WARNING, note
+from kube.events import Recorder as EventRecorder
+from kube.gateway import Gateway
+from kube.lease import Elector, candidate_identity
+from kube.objects.cluster import PriorityClass
+from kube.objects.devices import ResourceClaim
+from kube.objects.meta import KubeObject
+from kube.objects.node import Node
+from kube.objects.pod import Pod
+from kube.objects.podgroup import PodGroup
+from kube.objects.queue import Queue
+from kube.resources import (
+    NAMESPACES,
+    NODES,
+    PODGROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    QUEUES,
+    RESOURCE_CLAIMS,
+    Resource,
+)
+from kube.store import Store
+from kube.watch import Reflector
+from queues.controllers import drift, podgroup_status, queue_status, scale_adjuster
+from queues.controllers.metrics import QueueMetrics
+from queues.controllers.podgroup_status import PodGroupController
+from queues.controllers.queue_status import QueueController
+from queues.controllers.scale_adjuster import AdjusterSettings, ScaleAdjuster
+from queues.grouping import controller as pod_grouper
+from queues.grouping.base import Settings
+from queues.grouping.cluster import (
+    KARTAS,
+    ClusterLookups,
+    Karta,
+    OwnerCache,
+    index_for_grouping,
+)
+from queues.grouping.controller import PodGrouper
+from queues.grouping.kinds import KindDirectory
+from queues.workqueue import WorkQueue, start_workers
+
+log = logging.getLogger(__name__)
+
+DRIFT_INTERVAL_S = 60.0
+STATUS_WORKERS = 4
+SYNC_WARNING_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    settings: Settings = field(default_factory=Settings)
+    namespace: str = "kai-scheduler"
+    pod_selector: str = ""
+    namespace_labels: Mapping[str, str] = field(default_factory=dict)
+    defaults_config_map: tuple[str, str] = ("", "")
+    concurrency: int = pod_grouper.CONCURRENCY
+    has_leader_election: bool = False
+    groups_pods: bool = True
+    keeps_status: bool = True
+    adjuster: AdjusterSettings | None = None
+    metrics_address: tuple[str, int] | None = None
+    metrics_namespace: str = "kai"
+    metric_labels: Mapping[str, str] = field(default_factory=dict)
+    metric_defaults: Mapping[str, str] = field(default_factory=dict)
+
+
+class PodWarnings:
+    """Writes the pod grouper's warnings as events on pods."""
+
+    def __init__(self, recorder: EventRecorder) -> None:
+        self._recorder = recorder
+
+    def warn(self, about: KubeObject, reason: str, message: str) -> None:
+        self._recorder.record(note(PODS, about, WARNING, reason, message))
+
+
+class Controllers:
+    """All controllers of one process.
+
+    Parameters
+    ----------
+    gateway : shared by watches and writers
+    """
+
+    def __init__(self, gateway: Gateway, options: Options) -> None:
+        self.gateway = gateway
+        self.options = options
+        self.store = Store()
+        self.stop = threading.Event()
+        self.failure: str = ""
+        self.registry = CollectorRegistry()
+        self._identity = candidate_identity()
+        self._recorder = EventRecorder(gateway, pod_grouper.SOURCE)
+        self._queues: list[WorkQueue] = []
+        index_for_grouping(self.store)
+        podgroup_status.index_pods_by_group(self.store)
+        queue_status.index_groups_by_queue(self.store)
+
+    def run(self) -> int:
+        """Run until `stop` is set; return the exit code."""
+        self.start()
+        self.stop.wait()
+        for queue in self._queues:
+            queue.close()
+        self._recorder.stop()
+        if self.failure:
+            log.error("controllers end: %s", self.failure)
+        return 1 if self.failure else 0
+
+    def start(self) -> None:
+        """Start watches, metrics and controllers in threads of their own."""
+        self._watch_all()
+        self._recorder.start()
+        self._serve_metrics()
+        if self.options.groups_pods:
+            self._lead(pod_grouper.LEASE, self._start_grouper)
+        if self.options.keeps_status:
+            groups = PodGroupController(self.gateway, self.store)
+            queues = QueueController(self.gateway, self.store)
+            self._lead(podgroup_status.LEASE, lambda: self._start_groups(groups, queues))
+            self._lead(queue_status.LEASE, lambda: self._start_queues(queues))
+        if self.options.adjuster is not None:
+            adjuster = self._adjuster(self.options.adjuster)
+            self._lead(scale_adjuster.LEASE, lambda: self._thread("scale", adjuster.run, self.stop))
+
+    def _watch_all(self) -> None:
+        selector = f"spec.schedulerName={self.options.settings.scheduler_name}"
+        self._watch(PODS, Pod, field_selector=selector, label_selector=self.options.pod_selector)
+        self._watch(PODGROUPS, PodGroup)
+        self._watch(PRIORITY_CLASSES, PriorityClass)
+        if self.options.groups_pods:
+            if self.options.namespace_labels:
+                self._watch(NAMESPACES, KubeObject)
+            if self.options.settings.karta_fallback:
+                self._watch(KARTAS, Karta, is_optional=True)
+        if self.options.keeps_status:
+            self._watch(QUEUES, Queue)
+            self._watch(NODES, Node)
+            self._watch(RESOURCE_CLAIMS, ResourceClaim, is_optional=True)
+
+    def _watch(
+        self,
+        resource: Resource,
+        as_type: type[KubeObject],
+        *,
+        field_selector: str = "",
+        label_selector: str = "",
+        is_optional: bool = False,
+    ) -> None:
+        self.store.kind(resource)
+        reflector = Reflector(
+            self.gateway,
+            resource,
+            as_type,
+            self.store,
+            field_selector=field_selector,
+            label_selector=label_selector,
+            is_optional=is_optional,
+        )
+        self._follow(reflector)
+
+    def _follow(self, reflector: Reflector[KubeObject]) -> None:
+        def run() -> None:
+            reflector.run(self.stop, on_fatal=self._fail)
+
+        self._thread(f"watch-{reflector.resource.plural}", run)
+
+    def _start_grouper(self) -> None:
+        owners = OwnerCache(self.gateway, KindDirectory(self.gateway))
+        grouper = PodGrouper(
+            self.gateway,
+            self.store,
+            ClusterLookups(self.store, owners, self.options.defaults_config_map),
+            PodWarnings(self._recorder),
+            settings=self.options.settings,
+            namespace_labels=self.options.namespace_labels,
+        )
+        grouper.follow()
+        self._work("pod-grouper", grouper.queue, grouper.work, self.options.concurrency)
+
+    def _start_groups(self, groups: PodGroupController, queues: QueueController) -> None:
+        groups.follow()
+        self._work("podgroup-status", groups.queue, groups.work, STATUS_WORKERS)
+        found = Counter(
+            "status_drift", "Statuses that differed from a fresh count", ["kind"],
+            namespace=self.options.metrics_namespace, registry=self.registry,
+        )  # fmt: skip
+
+        def check() -> None:
+            while not self.stop.wait(DRIFT_INTERVAL_S):
+                drifts = _standing_drift(self.store, groups, self.stop)
+                for item in drifts:
+                    log.warning("drift of %s %s: %s", item.kind, item.key, item.message)
+                    found.labels(item.kind).inc()
+                drift.correct(drifts, groups, queues)
+
+        self._thread("drift", check)
+
+    def _start_queues(self, queues: QueueController) -> None:
+        queues.follow()
+        self._thread("queue-status", queues.run, self.stop)
+
+    def _adjuster(self, settings: AdjusterSettings) -> ScaleAdjuster:
+        stand_ins = Store([PODS])
+        self._follow(Reflector(self.gateway, PODS, Pod, stand_ins, namespace=settings.namespace))
+        return ScaleAdjuster(self.gateway, self.store, stand_ins, settings)
+
+    def _work(self, name: str, queue: WorkQueue, work: Callable[[str], None], count: int) -> None:
+        self._queues.append(queue)
+        depth = Gauge(
+            f"{name.replace('-', '_')}_queue_depth", "Keys waiting or worked on",
+            namespace=self.options.metrics_namespace, registry=self.registry,
+        )  # fmt: skip
+        depth.set_function(lambda: len(queue))
+        start_workers(queue, work, count, name)
+
+    def _lead(self, lease: str, begin: Callable[[], None]) -> None:
+        """Call `begin` when the store is complete and the lease is held (if leases are used)."""
+
+        def wait_and_begin() -> None:
+            if not self._is_synced():
+                return
+            if self.options.has_leader_election and not self._elected(lease):
+                return
+            log.info("controller of lease %s starts", lease)
+            begin()
+
+        self._thread(f"lead-{lease}", wait_and_begin)
+
+    def _is_synced(self) -> bool:
+        while not self.store.wait_until_synced(SYNC_WARNING_S):
+            if self.stop.is_set():
+                return False
+            log.warning("still waiting for the first lists of the cluster")
+        return not self.stop.is_set()
+
+    def _elected(self, lease: str) -> bool:
+        elector = Elector(self.gateway, self.options.namespace, lease, self._identity)
+
+        def keep() -> None:
+            elector.run(self.stop, on_lost=lambda: self._end(f"lease {lease} was lost"))
+
+        self._thread(f"lease-{lease}", keep)
+        while not elector.is_leader:
+            if self.stop.wait(0.2):
+                return False
+        return True
+
+    def _serve_metrics(self) -> None:
+        if self.options.keeps_status:
+            self.registry.register(
+                QueueMetrics(
+                    self.store,
+                    self.options.metrics_namespace,
+                    self.options.metric_labels,
+                    self.options.metric_defaults,
+                )
+            )
+        if self.options.metrics_address:
+            host, port = self.options.metrics_address
+            start_http_server(port, host, registry=self.registry)
+
+    def _fail(self, error: KubeError) -> None:
+        self._end(str(error))
+
+    def _end(self, reason: str) -> None:
+        self.failure = self.failure or reason
+        self.stop.set()
+
+    def _thread(self, name: str, run: Callable[..., object], *args: object) -> None:
+        threading.Thread(target=run, args=args, name=name, daemon=True).start()
+
+
+def _standing_drift(
+    store: Store, groups: PodGroupController, stop: threading.Event
+) -> list[drift.Drift]:
+    """Return what is wrong twice in a row: a change that is on its way is no drift."""
+    first = {(item.kind, item.key) for item in drift.find_drift(store, groups)}
+    if not first or stop.wait(5.0):
+        return []
+    second = drift.find_drift(store, groups)
+    return [item for item in second if (item.kind, item.key) in first]

@@ -1,0 +1,209 @@
+"""What a pod group asks for and holds, counted from its pods and written to `status.resourcesStatus`.
+
+The count is `queues.accounting`, the same the scheduler uses. Writes happen only when an amount differs by
+value, and the patch removes what is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kube.errors import KubeError, NotFoundError
+from kube.gateway import EventType, Gateway
+from kube.objects.cluster import PriorityClass
+from kube.objects.devices import ResourceClaim
+from kube.objects.meta import KubeObject, convert
+from kube.objects.node import Node
+from kube.objects.pod import Pod
+from kube.objects.podgroup import PodGroup, ResourcesStatus
+from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS, Resource
+from kube.store import Store
+from queues import accounting
+from queues.accounting import AccountingError, Amounts
+from queues.grouping.keys import POD_GROUP
+from queues.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
+
+BY_GROUP = "pod-group"
+LEASE = "o1x22tjj.kai.scheduler"
+DEFAULT_PRIORITY = 50
+NON_PREEMPTIBLE_FROM = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holdings:
+    """Sums over the pods of a group, or over a queue's subtree."""
+
+    requested: Amounts
+    allocated: Amounts
+    non_preemptible: Amounts
+
+    def as_status(self) -> dict[str, dict[str, str]]:
+        return {
+            "requested": accounting.format_list(self.requested),
+            "allocated": accounting.format_list(self.allocated),
+            "allocatedNonPreemptible": accounting.format_list(self.non_preemptible),
+        }
+
+
+def pod_group_key(pod: Pod) -> str:
+    """Return the key of the group a pod names, or "" if it names none."""
+    name = pod.metadata.annotations.get(POD_GROUP)
+    return f"{pod.metadata.namespace}/{name}" if name else ""
+
+
+def counts_as_requested(pod: Pod) -> bool:
+    return pod.status.phase in ("Pending", "Running", "")
+
+
+def counts_as_allocated(pod: Pod) -> bool:
+    """A pod holds what it asked for from the moment it is bound until it ends, also while it is deleted."""
+    if pod.status.phase == "Running":
+        return True
+    condition = pod.condition("PodScheduled")
+    return counts_as_requested(pod) and condition is not None and condition.status == "True"
+
+
+def is_preemptible(group: PodGroup, classes: Mapping[str, PriorityClass]) -> bool:
+    """Return the group's own word, else whether its priority is below 100."""
+    if group.spec.preemptibility:
+        return group.spec.preemptibility == "preemptible"
+    return priority_of(group, classes) < NON_PREEMPTIBLE_FROM
+
+
+def priority_of(group: PodGroup, classes: Mapping[str, PriorityClass]) -> int:
+    named = classes.get(group.spec.priority_class_name)
+    if named is not None:
+        return named.value
+    default = next((item for item in classes.values() if item.global_default), None)
+    return default.value if default is not None else DEFAULT_PRIORITY
+
+
+def count_pods(pods: Iterable[Pod], store: Store, *, is_group_preemptible: bool) -> Holdings:
+    """Return what the pods of one group ask for and hold.
+
+    Raises
+    ------
+    AccountingError, ValueError : a pod or its node says something that cannot be counted
+    """
+    requested: Amounts = {}
+    allocated: Amounts = {}
+    for pod in pods:
+        if not counts_as_requested(pod):
+            continue
+        demand = accounting.pod_demand(pod, _claims(pod, store))
+        accounting.add_amounts(requested, accounting.requested_resources(demand))
+        if counts_as_allocated(pod):
+            memory = _gpu_memory(pod, store) if demand.gpu_memory_mib else None
+            accounting.add_amounts(allocated, accounting.allocated_resources(pod, demand, memory))
+    kept = {} if is_group_preemptible else dict(allocated)
+    return Holdings(requested=requested, allocated=allocated, non_preemptible=kept)
+
+
+def status_patch(stored: ResourcesStatus, wanted: Holdings) -> dict[str, Any] | None:
+    """Return the merge patch of the three lists, or None when every amount is the same by value."""
+    patch: dict[str, Any] = {}
+    fields = {
+        "requested": (stored.requested, wanted.requested),
+        "allocated": (stored.allocated, wanted.allocated),
+        "allocatedNonPreemptible": (stored.allocated_non_preemptible, wanted.non_preemptible),
+    }
+    for name, (old, new) in fields.items():
+        lists = list_patch(old, new)
+        if lists:
+            patch[name] = lists
+    return patch or None
+
+
+def list_patch(old: Mapping[str, Any], new: Amounts) -> dict[str, str | None]:
+    """Return what to merge into a ResourceList so that it says `new`; empty when it already does."""
+    before = accounting.parse_list(old)
+    changed: dict[str, str | None] = {name: None for name in before if name not in new}
+    text = accounting.format_list(new)
+    changed.update({name: text[name] for name in new if before.get(name) != new[name]})
+    return changed
+
+
+@dataclass(slots=True)
+class PodGroupController:
+    """Keeps `status.resourcesStatus` of every pod group."""
+
+    gateway: Gateway
+    store: Store
+    queue: WorkQueue = field(default_factory=WorkQueue)
+
+    def follow(self) -> None:
+        self.store.subscribe(self._heard)
+        self.recheck()
+
+    def recheck(self) -> None:
+        """Count every group again."""
+        for key in self.store.view().of(PODGROUPS, PodGroup):
+            self.queue.add(key)
+
+    def work(self, key: str) -> None:
+        """Count one group and write what differs."""
+        group: PodGroup | None = self.store.get(PODGROUPS, key)
+        if group is None:
+            self.queue.forget(key)
+            return
+        try:
+            self._write(group, self.count(group))
+        except NotFoundError:
+            self.queue.forget(key)
+        except (KubeError, AccountingError, ValueError) as error:
+            log.warning("status of pod group %s: %s", key, error)
+            self.queue.retry(key)
+        else:
+            self.queue.forget(key)
+
+    def count(self, group: PodGroup) -> Holdings:
+        pods: list[Pod] = self.store.by_index(PODS, BY_GROUP, group.key)
+        classes = self.store.view().of(PRIORITY_CLASSES, PriorityClass)
+        return count_pods(pods, self.store, is_group_preemptible=is_preemptible(group, classes))
+
+    def _write(self, group: PodGroup, wanted: Holdings) -> None:
+        patch = status_patch(group.status.resources_status, wanted)
+        if patch is None:
+            return
+        answer = self.gateway.patch(
+            PODGROUPS,
+            group.metadata.name,
+            {"status": {"resourcesStatus": patch}},
+            namespace=group.metadata.namespace,
+            sub="status",
+        )
+        self.store.assume(PODGROUPS, convert(answer, PodGroup))
+
+    def _heard(self, resource: Resource, event: EventType, value: KubeObject) -> None:
+        if resource == PODGROUPS and event is not EventType.DELETED:
+            self.queue.add(value.key)
+        elif resource == PODS and isinstance(value, Pod):
+            key = pod_group_key(value)
+            if key:
+                self.queue.add(key)
+        elif resource == PRIORITY_CLASSES:
+            self.recheck()
+
+
+def index_pods_by_group(store: Store) -> None:
+    store.add_index(PODS, BY_GROUP, lambda pod: [pod_group_key(pod)])
+
+
+def _claims(pod: Pod, store: Store) -> list[ResourceClaim]:
+    if not pod.spec.resource_claims:
+        return []
+    found = (
+        store.get(RESOURCE_CLAIMS, f"{pod.metadata.namespace}/{name}")
+        for name in accounting.claim_names(pod)
+    )
+    return [claim for claim in found if claim is not None]
+
+
+def _gpu_memory(pod: Pod, store: Store) -> int | None:
+    node: Node | None = store.get(NODES, pod.spec.node_name)
+    return None if node is None else accounting.node_gpu_memory(node)

@@ -1,0 +1,299 @@
+"""What queues hold: their own pod groups plus everything below, up to the roots, with two honest conditions.
+
+A pass takes all queues that something changed in, adds their ancestors and computes from the leaves up with
+fresh numbers, so one change travels to the root in one pass and not level by level. `Orphan` says that the
+scheduler ignores the queue because its line of parents does not reach a root, `OverQuota` that it holds more
+than it deserves; KAI declares both and sets neither.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kube.errors import KubeError, NotFoundError
+from kube.gateway import EventType, Gateway
+from kube.objects.meta import Condition, KubeObject, as_body, convert
+from kube.objects.podgroup import PodGroup
+from kube.objects.queue import Queue, QueueResource
+from kube.resources import PODGROUPS, QUEUES, Resource
+from kube.store import Store
+from queues import accounting
+from queues.accounting import Amounts
+from queues.controllers.podgroup_status import Holdings, list_patch
+from queues.hierarchy import problem_of
+from queues.shape import QueueShape, read_queue
+
+log = logging.getLogger(__name__)
+
+BY_QUEUE = "queue"
+LEASE = "ov3xj497.kai.scheduler"
+ORPHAN = "Orphan"
+OVER_QUOTA = "OverQuota"
+MEGABYTE = 10**6
+UNITS = {"gpu": "GPUs", "cpu": "millicores", "memory": "MB"}
+
+
+def empty_holdings() -> Holdings:
+    return Holdings(requested={}, allocated={}, non_preemptible={})
+
+
+def add_holdings(total: Holdings, more: Holdings) -> None:
+    accounting.add_amounts(total.requested, more.requested)
+    accounting.add_amounts(total.allocated, more.allocated)
+    accounting.add_amounts(total.non_preemptible, more.non_preemptible)
+
+
+def stated_holdings(group: PodGroup) -> Holdings:
+    """Return what a pod group's status says."""
+    status = group.status.resources_status
+    return Holdings(
+        requested=accounting.parse_list(status.requested),
+        allocated=accounting.parse_list(status.allocated),
+        non_preemptible=accounting.parse_list(status.allocated_non_preemptible),
+    )
+
+
+def children_by_parent(queues: Iterable[Queue]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for queue in queues:
+        if queue.spec.parent_queue:
+            found.setdefault(queue.spec.parent_queue, []).append(queue.metadata.name)
+    return {parent: sorted(names) for parent, names in found.items()}
+
+
+def leaves_first(names: Iterable[str], queues: Mapping[str, Queue]) -> list[str]:
+    """Return the queues and all their ancestors, deepest first; a cycle of parents ends its line."""
+    depth: dict[str, int] = {}
+    for name in names:
+        line: list[str] = []
+        current = name
+        while current in queues and current not in line:
+            line.append(current)
+            current = queues[current].spec.parent_queue
+        for height, member in enumerate(reversed(line)):
+            depth[member] = max(depth.get(member, 0), height)
+    return sorted(depth, key=lambda member: (-depth[member], member))
+
+
+def conditions_of(
+    queue: Queue, tree: Mapping[str, QueueShape], allocated: Amounts
+) -> dict[str, tuple[str, str, str]]:
+    """Return type -> (status, reason, message)."""
+    problem = problem_of(tree, queue.metadata.name)
+    over = _over_quota(queue, allocated)
+    return {
+        ORPHAN: ("True", "NotConnectedToRoot", problem)
+        if problem
+        else ("False", "ConnectedToRoot", ""),
+        OVER_QUOTA: ("True", "AllocatedAboveQuota", over)
+        if over
+        else ("False", "AllocatedWithinQuota", ""),
+    }
+
+
+def status_patch(
+    queue: Queue,
+    wanted: Holdings,
+    children: list[str],
+    conditions: Mapping[str, tuple[str, str, str]],
+    now: datetime,
+) -> dict[str, Any] | None:
+    """Return the merge patch of the status, or None when it already says all this."""
+    status = queue.status
+    patch: dict[str, Any] = {}
+    lists = {
+        "allocated": (status.allocated, wanted.allocated),
+        "allocatedNonPreemptible": (status.allocated_non_preemptible, wanted.non_preemptible),
+        "requested": (status.requested, wanted.requested),
+    }
+    for name, (old, new) in lists.items():
+        changed = list_patch(old, new)
+        if changed:
+            patch[name] = changed
+    if list(status.child_queues) != children:
+        patch["childQueues"] = children or None
+    written = _conditions(status.conditions, conditions, now)
+    if written is not None:
+        patch["conditions"] = written
+    return patch or None
+
+
+@dataclass(slots=True)
+class QueueController:
+    """Keeps the status of every queue; one thread, one pass at a time."""
+
+    gateway: Gateway
+    store: Store
+    pause_s: float = 0.2
+    _dirty: set[str] = field(default_factory=set)
+    _totals: dict[str, Holdings] = field(default_factory=dict)
+    _seen_in: dict[str, str] = field(default_factory=dict)
+    _parents: dict[str, str] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _wake: threading.Event = field(default_factory=threading.Event)
+
+    def follow(self) -> None:
+        self.store.subscribe(self._heard)
+        self.recheck()
+
+    def recheck(self) -> None:
+        """Take every queue into the next pass."""
+        self._mark(self.store.view().of(QUEUES, Queue))
+
+    def run(self, stop: threading.Event) -> None:
+        """Make a pass shortly after each change until `stop` is set."""
+        while not stop.is_set():
+            if self._wake.wait(timeout=1.0):
+                self._wake.clear()
+                self.pass_once(datetime.now(UTC))
+            stop.wait(self.pause_s)
+
+    def pass_once(self, now: datetime) -> int:
+        """Bring the queues that changed, and all above them, up to date; return how many were written."""
+        with self._lock:
+            dirty, self._dirty = self._dirty, set()
+        queues = self.store.view().of(QUEUES, Queue)
+        children = children_by_parent(queues.values())
+        tree = {name: read_queue(as_body(queue))[0] for name, queue in queues.items()}
+        written = 0
+        for name in leaves_first(dirty, queues):
+            try:
+                written += self._bring_up_to_date(queues[name], children.get(name, []), tree, now)
+            except NotFoundError:
+                self._totals.pop(name, None)
+            except KubeError as error:
+                log.warning("status of queue %s: %s", name, error)
+                self._mark([name])
+        for name in [known for known in self._totals if known not in queues]:
+            del self._totals[name]
+        return written
+
+    def holdings(self, name: str, children: Iterable[str]) -> Holdings:
+        """Return the queue's own pod groups plus the totals of its children."""
+        total = empty_holdings()
+        for group in self.store.by_index(PODGROUPS, BY_QUEUE, name):
+            add_holdings(total, stated_holdings(group))
+        for child in children:
+            if child != name:
+                add_holdings(total, self._totals_of(child))
+        return total
+
+    def _bring_up_to_date(
+        self, queue: Queue, children: list[str], tree: Mapping[str, QueueShape], now: datetime
+    ) -> int:
+        name = queue.metadata.name
+        total = self._totals[name] = self.holdings(name, children)
+        conditions = conditions_of(queue, tree, total.allocated)
+        patch = status_patch(queue, total, children, conditions, now)
+        if patch is None:
+            return 0
+        answer = self.gateway.patch(QUEUES, name, {"status": patch}, sub="status")
+        self.store.assume(QUEUES, convert(answer, Queue))
+        return 1
+
+    def _totals_of(self, name: str) -> Holdings:
+        known = self._totals.get(name)
+        if known is not None:
+            return known
+        queue: Queue | None = self.store.get(QUEUES, name)
+        if queue is None:
+            return empty_holdings()
+        status = queue.status
+        return Holdings(
+            requested=accounting.parse_list(status.requested),
+            allocated=accounting.parse_list(status.allocated),
+            non_preemptible=accounting.parse_list(status.allocated_non_preemptible),
+        )
+
+    def _heard(self, resource: Resource, event: EventType, value: KubeObject) -> None:
+        if resource == PODGROUPS and isinstance(value, PodGroup):
+            self._mark(self._queues_of(value, event))
+        elif resource == QUEUES and isinstance(value, Queue):
+            self._mark([value.metadata.name, value.spec.parent_queue])
+            # A queue that comes, goes or moves may connect or cut off everything below it.
+            if event is not EventType.MODIFIED or self._has_moved(value):
+                self.recheck()
+
+    def _queues_of(self, group: PodGroup, event: EventType) -> list[str]:
+        """Return the group's queue, and the one it was last seen in."""
+        with self._lock:
+            before = self._seen_in.pop(group.key, "")
+            if event is not EventType.DELETED:
+                self._seen_in[group.key] = group.spec.queue
+        return [group.spec.queue, before]
+
+    def _has_moved(self, queue: Queue) -> bool:
+        with self._lock:
+            before = self._parents.get(queue.metadata.name)
+            self._parents[queue.metadata.name] = queue.spec.parent_queue
+        return before != queue.spec.parent_queue
+
+    def _mark(self, names: Iterable[str]) -> None:
+        with self._lock:
+            self._dirty.update(name for name in names if name)
+        self._wake.set()
+
+
+def index_groups_by_queue(store: Store) -> None:
+    store.add_index(PODGROUPS, BY_QUEUE, lambda group: [group.spec.queue])
+
+
+def _over_quota(queue: Queue, allocated: Amounts) -> str:
+    """Return which resources are held above quota, "" if none is; a quota of -1 cannot be exceeded."""
+    resources = queue.spec.resources
+    if resources is None:
+        return ""
+    held = {
+        "gpu": sum(amount for name, amount in allocated.items() if name.endswith("/gpu")),
+        "cpu": allocated.get("cpu", 0) * 1000,
+        "memory": allocated.get("memory", 0) / MEGABYTE,
+    }
+    stated: dict[str, QueueResource] = {
+        "gpu": resources.gpu,
+        "cpu": resources.cpu,
+        "memory": resources.memory,
+    }
+    return "; ".join(
+        f"{name}: {float(held[name]):g} {UNITS[name]} allocated, quota is {resource.quota:g}"
+        for name, resource in stated.items()
+        if resource.quota >= 0 and held[name] > resource.quota
+    )
+
+
+def _conditions(
+    stored: Iterable[Condition], wanted: Mapping[str, tuple[str, str, str]], now: datetime
+) -> list[dict[str, str]] | None:
+    """Return the whole list with ours brought up to date, or None when nothing differs."""
+    time = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    by_type = {condition.type: condition for condition in stored}
+    same = all(
+        kind in by_type
+        and (by_type[kind].status, by_type[kind].reason, by_type[kind].message) == said
+        for kind, said in wanted.items()
+    )
+    if same:
+        return None
+    others = [as_body(c) for c in stored if c.type not in wanted]
+    ours = [_condition(by_type.get(kind), kind, said, time) for kind, said in wanted.items()]
+    return others + ours
+
+
+def _condition(
+    before: Condition | None, kind: str, said: tuple[str, str, str], time: str
+) -> dict[str, str]:
+    status, reason, message = said
+    since = time
+    if before is not None and before.status == status and before.last_transition_time:
+        since = before.last_transition_time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since,
+    }

@@ -1,0 +1,152 @@
+"""The pod grouper: keeps every pod of our scheduler in its pod group.
+
+Pod events put the pod's key into a work queue; workers decide with `reconcile.decide` and write what differs.
+Pods of one workload arrive together, so creation of a group is serialised by its name and the answer is put
+into the store at once: one create per group, no conflict, one patch per pod.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
+from kube.gateway import EventType, Gateway
+from kube.objects.meta import KubeObject, as_body, convert
+from kube.objects.pod import Pod
+from kube.objects.podgroup import PodGroup
+from kube.resources import NAMESPACES, PODGROUPS, PODS, Resource
+from kube.store import Store
+from queues.grouping.base import Json, Settings, dig_text, uid_of
+from queues.grouping.cluster import ClusterLookups
+from queues.grouping.errors import GroupingError
+from queues.grouping.owners import references_of
+from queues.grouping.reconcile import decide
+from queues.grouping.write import pod_group_patch, pod_patch
+from queues.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
+
+REASON = "PodGrouperWarning"
+SOURCE = "pod-grouper"
+LEASE = "54dff599.kai.scheduler"
+CONCURRENCY = 16
+
+
+class Recorder(Protocol):
+    """Who writes events about objects."""
+
+    def warn(self, about: KubeObject, reason: str, message: str) -> None: ...
+
+
+@dataclass(slots=True)
+class PodGrouper:
+    """One pod grouper on a store that somebody feeds.
+
+    Attributes
+    ----------
+    namespace_labels : pods of other namespaces are left alone; empty = all namespaces
+    """
+
+    gateway: Gateway
+    store: Store
+    lookups: ClusterLookups
+    recorder: Recorder
+    settings: Settings = field(default_factory=Settings)
+    namespace_labels: Mapping[str, str] = field(default_factory=dict)
+    queue: WorkQueue = field(default_factory=WorkQueue)
+    _writing: list[threading.Lock] = field(
+        default_factory=lambda: [threading.Lock() for _ in range(64)]
+    )
+
+    def follow(self) -> None:
+        """Take every pod of the store and every later pod event into the queue."""
+        self.store.subscribe(self._heard)
+        for key in self.store.view().of(PODS, Pod):
+            self.queue.add(key)
+
+    def work(self, key: str) -> None:
+        """Bring one pod into its group, or say on the pod why that cannot be."""
+        pod: Pod | None = self.store.get(PODS, key)
+        if pod is None or not self._is_selected(pod):
+            self.queue.forget(key)
+            return
+        body = as_body(pod)
+        try:
+            self._group(key, body)
+        except NotFoundError:
+            self.queue.forget(key)  # deleted while we looked at it
+        except ConflictError:
+            self.queue.retry(key)
+        except (GroupingError, KubeError) as error:
+            self.lookups.owners.forget(references_of(body))
+            self.recorder.warn(pod, REASON, str(error))
+            delay_s = self.queue.retry(key)
+            log.info("pod %s is not grouped: %s; again in %.0f s", key, error, delay_s)
+        else:
+            self.queue.forget(key)
+
+    def _heard(self, resource: Resource, event: EventType, value: KubeObject) -> None:
+        if resource == PODS:
+            if event is EventType.DELETED:
+                self.queue.forget(value.key)
+            else:
+                self.queue.add(value.key)
+
+    def _is_selected(self, pod: Pod) -> bool:
+        if not self.namespace_labels:
+            return True
+        namespace: KubeObject | None = self.store.get(NAMESPACES, pod.metadata.namespace)
+        if namespace is None:
+            return False
+        return self.namespace_labels.items() <= namespace.metadata.labels.items()
+
+    def _group(self, key: str, pod: Json) -> None:
+        decision = decide(pod, self.lookups, self.settings)
+        if decision.body is None:
+            return
+        namespace, _, name = key.partition("/")
+        self._write_group(namespace, decision.body)
+        patch = pod_patch(pod, decision.pod_group, decision.sub_group)
+        if patch is None:
+            return
+        # The uid makes the server refuse the patch for a namesake that took this pod's place.
+        patch["metadata"]["uid"] = uid_of(pod)
+        answer = self.gateway.patch(PODS, name, patch, namespace=namespace)
+        self.store.assume(PODS, convert(answer, Pod))
+
+    def _write_group(self, namespace: str, desired: Json) -> None:
+        name = dig_text(desired, "metadata", "name")
+        key = f"{namespace}/{name}"
+        stored: PodGroup | None = self.store.get(PODGROUPS, key)
+        if stored is not None and self._patch_of(stored, desired) is None:
+            return
+        with self._writing[hash(key) % len(self._writing)]:
+            stored = self.store.get(PODGROUPS, key)
+            if stored is None:
+                stored = self._create(namespace, name, desired)
+            patch = self._patch_of(stored, desired)
+            if patch is not None:
+                answer = self.gateway.patch(PODGROUPS, name, patch, namespace=namespace)
+                self.store.assume(PODGROUPS, convert(answer, PodGroup))
+
+    def _create(self, namespace: str, name: str, desired: Json) -> PodGroup:
+        try:
+            answer = self.gateway.create(PODGROUPS, desired, namespace=namespace)
+        except AlreadyExistsError:
+            return self.gateway.get(PODGROUPS, name, as_type=PodGroup, namespace=namespace)
+        made = convert(answer, PodGroup)
+        self.store.assume(PODGROUPS, made)
+        return made
+
+    def _patch_of(self, stored: PodGroup, desired: Json) -> Json | None:
+        return pod_group_patch(as_body(stored), desired, self.settings)
+
+
+def parse_selector(text: str) -> dict[str, str]:
+    """Return the pairs of `k=v,k2=v2`; blanks are trimmed and malformed pairs dropped."""
+    pairs = (part.split("=", 1) for part in text.split(",") if "=" in part)
+    return {key.strip(): value.strip() for key, value in pairs if key.strip()}

@@ -1,0 +1,143 @@
+"""A queue of keys for controllers: each key once, never at two workers at a time, failures later and later.
+
+A key added while it is being worked on is handed out again afterwards, so no change is missed and a burst of
+changes to one object costs one pass. Time comes from a clock that tests replace.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+log = logging.getLogger(__name__)
+Clock = Callable[[], float]
+
+
+@dataclass(slots=True)
+class WorkQueue:
+    """Keys waiting for work; `first_s` doubling up to `most_s` between tries of a failing key."""
+
+    first_s: float = 1.0
+    most_s: float = 60.0
+    clock: Clock = time.monotonic
+    _ready: deque[str] = field(default_factory=deque)
+    _waiting: set[str] = field(default_factory=set)
+    _working: set[str] = field(default_factory=set)
+    _again: set[str] = field(default_factory=set)
+    _later: list[tuple[float, str]] = field(default_factory=list)
+    _due: dict[str, float] = field(default_factory=dict)
+    _failures: dict[str, int] = field(default_factory=dict)
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _is_closed: bool = False
+
+    def __len__(self) -> int:
+        with self._changed:
+            return len(self._ready) + len(self._working) + len(self._due)
+
+    def add(self, key: str) -> None:
+        """Ask for work on a key, now."""
+        with self._changed:
+            self._add(key)
+
+    def add_after(self, key: str, delay_s: float) -> None:
+        """Ask for work on a key later; an earlier date already set stands."""
+        with self._changed:
+            due = self.clock() + delay_s
+            if due < self._due.get(key, float("inf")):
+                self._due[key] = due
+                heapq.heappush(self._later, (due, key))
+                self._changed.notify()
+
+    def retry(self, key: str) -> float:
+        """Ask again after a pause that grows with each failure in a row; return the pause."""
+        with self._changed:
+            failures = self._failures.get(key, 0)
+            self._failures[key] = failures + 1
+        delay_s = min(self.most_s, self.first_s * 2.0 ** min(failures, 32))
+        self.add_after(key, delay_s)
+        return delay_s
+
+    def forget(self, key: str) -> None:
+        """Clear the count of failures: the key is fine, or gone."""
+        with self._changed:
+            self._failures.pop(key, None)
+
+    def get(self, timeout_s: float | None = None) -> str | None:
+        """Return the next key, which is then this caller's until `done`; None on timeout or when closed."""
+        with self._changed:
+            deadline = None if timeout_s is None else self.clock() + timeout_s
+            while True:
+                self._move_due()
+                if self._ready and not self._is_closed:
+                    key = self._ready.popleft()
+                    self._waiting.discard(key)
+                    self._working.add(key)
+                    return key
+                if self._is_closed or (deadline is not None and self.clock() >= deadline):
+                    return None
+                self._changed.wait(self._pause(deadline))
+
+    def done(self, key: str) -> None:
+        """Give a key back; it is ready again at once if it was asked for meanwhile."""
+        with self._changed:
+            self._working.discard(key)
+            if key in self._again:
+                self._again.discard(key)
+                self._add(key)
+
+    def close(self) -> None:
+        """Let every waiting worker go."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def _add(self, key: str) -> None:
+        if key in self._working:
+            self._again.add(key)
+        elif key not in self._waiting:
+            self._waiting.add(key)
+            self._ready.append(key)
+            self._changed.notify()
+
+    def _move_due(self) -> None:
+        now = self.clock()
+        while self._later and self._later[0][0] <= now:
+            due, key = heapq.heappop(self._later)
+            if self._due.get(key) == due:
+                del self._due[key]
+                self._add(key)
+
+    def _pause(self, deadline: float | None) -> float | None:
+        dates = [date for date in (self._later[0][0] if self._later else None, deadline) if date]
+        return max(0.001, min(dates) - self.clock()) if dates else None
+
+
+def start_workers(
+    queue: WorkQueue, work: Callable[[str], None], count: int, name: str
+) -> list[threading.Thread]:
+    """Start `count` threads that work on keys until the queue is closed.
+
+    `work` handles its own expected errors; an unexpected one is logged and the key tried again later.
+    """
+
+    def loop() -> None:
+        while (key := queue.get()) is not None:
+            try:
+                work(key)
+            except Exception:
+                log.exception("%s: %s failed unexpectedly", name, key)
+                queue.retry(key)
+            finally:
+                queue.done(key)
+
+    threads = [
+        threading.Thread(target=loop, name=f"{name}-{index}", daemon=True) for index in range(count)
+    ]
+    for thread in threads:
+        thread.start()
+    return threads
