@@ -57,6 +57,12 @@ def run_action(session: Session, placer: Placer, name: ActionName) -> ActionRepo
     return report
 
 
+def run_actions(session: Session) -> None:
+    """Run the configured actions to the end; the session shows what came of it."""
+    for _ in stream_cycle(session):
+        pass
+
+
 def stream_cycle(session: Session) -> Iterator[Decision]:
     """Run the configured actions, yielding decisions after each action."""
     placer = Placer(session)
@@ -88,5 +94,5 @@ def run_cycle(
     the session at its end with all decisions, in the order they were made
     """
     session = open_session(given, config, clock=clock, group_seed=group_seed)
-    decisions = list(stream_cycle(session))
-    return CycleResult(session, decisions, session.reports)
+    run_actions(session)
+    return CycleResult(session, session.decisions, session.reports)
