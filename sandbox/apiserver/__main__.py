@@ -1,0 +1,51 @@
+"""`python -m sandbox.apiserver --home DIR --port N`: the API server as a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+from pathlib import Path
+
+import uvloop
+
+from sandbox.apiserver.server import HOST, Server, Settings, tune_collector
+
+log = logging.getLogger("sandbox.apiserver")
+
+
+def run(home: Path, port: int = 0, *, persistent: bool = True) -> None:
+    """Serve until SIGTERM or SIGINT; the kubeconfig is `<home>/kubeconfig`."""
+    uvloop.run(_serve(Settings(home=home, port=port, persistent=persistent)))
+
+
+async def _serve(settings: Settings) -> None:
+    server = Server(settings)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, server.stop)
+    tune_collector()
+    await server.serve(
+        lambda port: log.info(
+            "sandbox API at https://%s:%d, kubeconfig %s", HOST, port, server.kubeconfig
+        )
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="sandbox.apiserver", description=__doc__)
+    parser.add_argument(
+        "--home", type=Path, required=True, help="keeps objects, keys and kubeconfig"
+    )
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free port")
+    parser.add_argument("--in-memory", action="store_true", help="forget everything at the end")
+    arguments = parser.parse_args()
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    run(arguments.home, arguments.port, persistent=not arguments.in_memory)
+
+
+if __name__ == "__main__":
+    main()

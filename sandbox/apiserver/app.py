@@ -1,0 +1,205 @@
+"""The ASGI application: from a path to who may do what to which resource, and the handler for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from sandbox.apiserver import errors
+from sandbox.apiserver.authn import AUTHENTICATED, User
+from sandbox.apiserver.handlers import discovery, mutations, reads, reviews, subresources
+from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.handlers.watching import WatchReply
+from sandbox.apiserver.rbac import Action
+from sandbox.apiserver.request import (
+    Address,
+    Receive,
+    Reply,
+    Request,
+    Scope,
+    Send,
+    Target,
+    error_reply,
+    parse_path,
+)
+from sandbox.apiserver.resources import Resource
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[Context, Request, Target], Awaitable[Reply]]
+
+_REVIEW_GROUPS = ("authorization.k8s.io", "authentication.k8s.io")
+_STREAMING = frozenset({"exec", "attach", "log", "portforward", "proxy"})
+_VERBS = {
+    "GET": "get",
+    "HEAD": "get",
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+_COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+_OPEN_PATHS = ("/healthz", "/livez", "/readyz", "/version")
+_OBJECT: dict[str, Handler] = {
+    "GET": reads.get_object,
+    "PUT": mutations.replace_object,
+    "PATCH": mutations.patch_object,
+    "DELETE": mutations.delete_object,
+}
+_COLLECTION: dict[str, Handler] = {
+    "GET": reads.list_objects,
+    "POST": mutations.create_object,
+    "DELETE": mutations.delete_collection,
+}
+_SUB: dict[tuple[str, str], Handler] = {
+    ("binding", "POST"): subresources.bind_pod,
+    ("eviction", "POST"): subresources.evict_pod,
+    ("token", "POST"): subresources.create_token,
+    ("finalize", "PUT"): subresources.finalize_namespace,
+    ("scale", "GET"): subresources.get_scale,
+    ("scale", "PUT"): subresources.write_scale,
+    ("scale", "PATCH"): subresources.write_scale,
+}
+
+
+class Application:
+    """Routes, authenticates and authorises requests, and turns errors into `Status` replies."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        try:
+            reply = await self._answer(request)
+        except errors.ApiError as error:
+            reply = error_reply(error)
+        except Exception:
+            # The one place that catches all: a defect must not take down the other clients.
+            log.exception("%s %s failed", request.method, request.path)
+            reply = error_reply(
+                errors.internal(f"{request.method} {request.path}: see the server's log")
+            )
+        if isinstance(reply, WatchReply):
+            await reply.send(send, receive)
+        else:
+            await reply.send(send)
+
+    async def _answer(self, request: Request) -> Reply | WatchReply:
+        path = request.path
+        if path.startswith(_OPEN_PATHS):
+            if path == "/version":
+                return await discovery.version(self.context, request)
+            return await discovery.health(self.context, request)
+        request.user = self.context.authenticator.authenticate(request.header(b"authorization"))
+        self._impersonate(request)
+        address = parse_path(path)
+        if address is None:
+            return await self._answer_path(request)
+        target = self._target(address)
+        self._authorize(request, target)
+        if request.method == "GET" and request.flag("watch"):
+            return self._watch(request, target)
+        return await self._handler(request, target)(self.context, request, target)
+
+    async def _answer_path(self, request: Request) -> Reply:
+        path = request.path
+        self.context.authorizer.require(
+            request.user, Action(verb=_VERBS.get(request.method, "get"), path=path)
+        )
+        if path.startswith(("/api", "/apis")):
+            return await discovery.discover(self.context, request)
+        if path.rstrip("/") == "/openapi/v3":
+            return await discovery.openapi_index(self.context, request)
+        if path.startswith("/openapi/v3/"):
+            return await discovery.openapi_document(self.context, request)
+        if path == "/openapi/v2":
+            return await discovery.openapi_v2(self.context, request)
+        raise errors.no_such_path()
+
+    def _target(self, address: Address) -> Target:
+        resource = self.context.registry.find(address.group, address.version, address.plural)
+        if resource is None:
+            raise errors.no_such_path()
+        if address.sub and address.sub.partition("/")[0] not in resource.subresources:
+            raise errors.no_such_path()
+        if resource.namespaced and address.name and not address.namespace:
+            raise errors.no_such_path()
+        return Target(
+            resource=resource,
+            namespace=address.namespace if resource.namespaced else "",
+            name=address.name,
+            sub=address.sub,
+        )
+
+    def _watch(self, request: Request, target: Target) -> WatchReply:
+        if target.name:  # the old way to watch one object: its name becomes a selector
+            request.params["fieldSelector"] = f"metadata.name={target.name}"
+        if "watch" not in target.resource.verbs:
+            raise errors.method_not_allowed()
+        return WatchReply(self.context, request, target)
+
+    def _handler(self, request: Request, target: Target) -> Handler:
+        method = "GET" if request.method == "HEAD" else request.method
+        resource = target.resource
+        if resource.group in _REVIEW_GROUPS:
+            if method != "POST" or target.name:
+                raise errors.method_not_allowed()
+            return reviews.review
+        if resource.plural == "bindings" and not resource.group and method == "POST":
+            return subresources.bind_by_collection
+        if target.sub:
+            return self._sub_handler(method, target)
+        table = _OBJECT if target.name else _COLLECTION
+        if method not in table or not _serves(resource, method, target):
+            raise errors.method_not_allowed()
+        return table[method]
+
+    def _sub_handler(self, method: str, target: Target) -> Handler:
+        sub = target.sub.partition("/")[0]
+        if sub in _STREAMING:
+            return subresources.refuse_streaming
+        if (sub, method) in _SUB:
+            return _SUB[sub, method]
+        whole = sub in ("status", "ephemeralcontainers", "resize", "approval")
+        if whole and method in ("GET", "PUT", "PATCH"):
+            return _OBJECT[method]
+        raise errors.method_not_allowed()
+
+    def _authorize(self, request: Request, target: Target) -> None:
+        if "system:masters" in request.user.groups:
+            return
+        verbs = _VERBS if target.name else _COLLECTION_VERBS
+        verb = verbs.get(request.method, "get")
+        if request.method == "GET" and request.flag("watch"):
+            verb = "watch"
+        action = Action(
+            verb=verb,
+            group=target.resource.group,
+            resource=target.resource.plural,
+            namespace=target.namespace,
+            name=target.name,
+            sub=target.sub.partition("/")[0],
+        )
+        self.context.authorizer.require(request.user, action)
+
+    def _impersonate(self, request: Request) -> None:
+        """Act as another user (`kubectl --as`), if the caller may."""
+        name = request.header(b"impersonate-user")
+        if not name:
+            return
+        authorizer = self.context.authorizer
+        authorizer.require(request.user, Action(verb="impersonate", resource="users", name=name))
+        groups = request.headers(b"impersonate-group")
+        for group in groups:
+            authorizer.require(
+                request.user, Action(verb="impersonate", resource="groups", name=group)
+            )
+        request.user = User(name, frozenset({*groups, AUTHENTICATED}))
+
+
+def _serves(resource: Resource, method: str, target: Target) -> bool:
+    verbs = _VERBS if target.name else _COLLECTION_VERBS
+    return verbs[method] in resource.verbs

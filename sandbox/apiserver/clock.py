@@ -1,0 +1,25 @@
+"""The time as the API writes it. One place, so that tests can stop it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+
+
+def now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+def stamp(at: dt.datetime | None = None) -> str:
+    """RFC 3339 in whole seconds, as metadata timestamps are."""
+    if at is None:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def seconds(count: float) -> dt.timedelta:
+    return dt.timedelta(seconds=count)

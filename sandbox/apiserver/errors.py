@@ -1,0 +1,192 @@
+"""Failures as the Kubernetes API words them: a `Status` object with code, reason, message and causes.
+
+Clients branch on `reason` and people read `message`, so both follow the real server literally; the
+contract tests compare them with a real kube-apiserver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+Obj = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One field that a request got wrong."""
+
+    field: str
+    reason: str
+    message: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.field}: {self.message}" if self.field else self.message
+
+
+def required(field: str, detail: str = "") -> Cause:
+    return Cause(field, "FieldValueRequired", "Required value" + (f": {detail}" if detail else ""))
+
+
+def invalid_value(field: str, value: object, detail: str) -> Cause:
+    return Cause(field, "FieldValueInvalid", f"Invalid value: {quoted(value)}: {detail}")
+
+
+def wrong_type(field: str, value: object, detail: str) -> Cause:
+    return Cause(field, "FieldValueTypeInvalid", f"Invalid value: {quoted(value)}: {detail}")
+
+
+def unsupported(field: str, value: object, allowed: Sequence[object]) -> Cause:
+    listing = ", ".join(quoted(item) for item in allowed)
+    message = f"Unsupported value: {quoted(value)}: supported values: {listing}"
+    return Cause(field, "FieldValueNotSupported", message)
+
+
+def field_forbidden(field: str, detail: str) -> Cause:
+    return Cause(field, "FieldValueForbidden", f"Forbidden: {detail}")
+
+
+def duplicate(field: str, value: object) -> Cause:
+    return Cause(field, "FieldValueDuplicate", f"Duplicate value: {quoted(value)}")
+
+
+def quoted(value: object) -> str:
+    """Show a value the way field errors do: strings in quotes, the rest as JSON."""
+    if isinstance(value, (dict, list)):
+        return orjson.dumps(value).decode()
+    return orjson.dumps(value, default=str).decode()
+
+
+class ApiError(Exception):
+    """A refused request; `status` is the body that the client receives."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: Obj | None = None,
+        headers: Sequence[tuple[bytes, bytes]] = (),
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.details = details
+        self.headers = tuple(headers)
+
+    @property
+    def status(self) -> Obj:
+        body: Obj = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": str(self),
+            "reason": self.reason,
+        }
+        if self.details:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+
+def _qualified(plural: str, group: str) -> str:
+    return f"{plural}.{group}" if group else plural
+
+
+def _details(name: str, group: str, plural: str) -> Obj:
+    details: Obj = {"name": name} if name else {}
+    if group:
+        details["group"] = group
+    details["kind"] = plural
+    return details
+
+
+def not_found(group: str, plural: str, name: str) -> ApiError:
+    message = f'{_qualified(plural, group)} "{name}" not found'
+    return ApiError(404, "NotFound", message, details=_details(name, group, plural))
+
+
+def no_such_path() -> ApiError:
+    message = "the server could not find the requested resource"
+    return ApiError(404, "NotFound", message, details={})
+
+
+def already_exists(group: str, plural: str, name: str) -> ApiError:
+    message = f'{_qualified(plural, group)} "{name}" already exists'
+    return ApiError(409, "AlreadyExists", message, details=_details(name, group, plural))
+
+
+def conflict(group: str, plural: str, name: str, why: str) -> ApiError:
+    message = f'Operation cannot be fulfilled on {_qualified(plural, group)} "{name}": {why}'
+    return ApiError(409, "Conflict", message, details=_details(name, group, plural))
+
+
+def stale(group: str, plural: str, name: str) -> ApiError:
+    return conflict(
+        group,
+        plural,
+        name,
+        "the object has been modified; please apply your changes to the latest version and try again",
+    )
+
+
+def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> ApiError:
+    sentences = list(dict.fromkeys(cause.sentence for cause in causes))
+    text = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
+    details = _details(name, group, kind)
+    details["causes"] = [
+        {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
+    ]
+    message = f'{_qualified(kind, group)} "{name}" is invalid: {text}'
+    return ApiError(422, "Invalid", message, details=details)
+
+
+def bad_request(message: str) -> ApiError:
+    return ApiError(400, "BadRequest", message)
+
+
+def forbidden(group: str, plural: str, name: str, why: str) -> ApiError:
+    shown = f' "{name}"' if name else ""
+    message = f"{_qualified(plural, group)}{shown} is forbidden: {why}"
+    return ApiError(403, "Forbidden", message, details=_details(name, group, plural))
+
+
+def expired(message: str) -> ApiError:
+    return ApiError(410, "Expired", message)
+
+
+def method_not_allowed() -> ApiError:
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", message, details={})
+
+
+def unsupported_media(got: str, accepted: Sequence[str]) -> ApiError:
+    message = (
+        f"the body of the request was in an unknown format - accepted media types include: "
+        f"{', '.join(accepted)} (got {got})"
+    )
+    return ApiError(415, "UnsupportedMediaType", message)
+
+
+def not_acceptable(accepted: Sequence[str]) -> ApiError:
+    message = f"only the following media types are accepted: {', '.join(accepted)}"
+    return ApiError(406, "NotAcceptable", message)
+
+
+def too_many(message: str, causes: Sequence[Obj] = (), retry_after_s: int = 0) -> ApiError:
+    details: Obj = {"causes": list(causes)} if causes else {}
+    headers: list[tuple[bytes, bytes]] = []
+    if retry_after_s:
+        details["retryAfterSeconds"] = retry_after_s
+        headers.append((b"retry-after", str(retry_after_s).encode()))
+    return ApiError(429, "TooManyRequests", message, details=details, headers=headers)
+
+
+def internal(message: str) -> ApiError:
+    return ApiError(500, "InternalError", f"Internal error occurred: {message}")

@@ -1,0 +1,1 @@
+"""What the server answers, one file per family of requests."""

@@ -1,0 +1,31 @@
+"""The parts of one running server, handed to every handler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sandbox.apiserver.authn import Authenticator
+from sandbox.apiserver.deletion import Deleter
+from sandbox.apiserver.openapi import OpenApi
+from sandbox.apiserver.rbac import Authorizer
+from sandbox.apiserver.resources import Registry
+from sandbox.apiserver.store import Store
+from sandbox.apiserver.tables import Tables
+from sandbox.apiserver.writes import Writer
+from sandbox.apiserver.handlers.paging import Snapshots
+
+
+@dataclass(slots=True, kw_only=True)
+class Context:
+    """Everything a handler may need; built once by `server.assemble`."""
+
+    store: Store
+    registry: Registry
+    authenticator: Authenticator
+    authorizer: Authorizer
+    writer: Writer
+    deleter: Deleter
+    openapi: OpenApi
+    tables: Tables
+    snapshots: Snapshots = field(default_factory=Snapshots)
+    bookmark_interval_s: float = 60.0

@@ -1,0 +1,195 @@
+"""Discovery: which groups, versions and resources there are, in the old and the aggregated form."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from sandbox.apiserver import errors
+from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.request import Reply, Request, json_reply
+from sandbox.apiserver.resources import Resource
+
+Obj = dict[str, Any]
+
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+async def discover(context: Context, request: Request) -> Reply:
+    """Answer `/api`, `/apis` and what lies below them, down to one group version."""
+    parts = request.path.strip("/").split("/")
+    if parts == ["api"]:
+        return _aggregated(context, core=True) if _wants_aggregated(request) else _core_versions()
+    if parts == ["apis"]:
+        return _aggregated(context, core=False) if _wants_aggregated(request) else _groups(context)
+    if parts[0] == "apis" and len(parts) == 2:
+        return _group(context, parts[1])
+    group, version = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
+    return _resource_list(context, group, version)
+
+
+async def version(context: Context, request: Request) -> Reply:
+    return json_reply(context.registry.bundle.version)
+
+
+async def health(context: Context, request: Request) -> Reply:
+    return Reply(b"ok", media=b"text/plain; charset=utf-8")
+
+
+async def openapi_index(context: Context, request: Request) -> Reply:
+    return Reply(context.openapi.index())
+
+
+async def openapi_document(context: Context, request: Request) -> Reply:
+    return Reply(context.openapi.document(request.path.removeprefix("/openapi/v3/")))
+
+
+async def openapi_v2(context: Context, request: Request) -> Reply:
+    return Reply(context.openapi.v2())
+
+
+def _wants_aggregated(request: Request) -> bool:
+    accept = request.header(b"accept").replace(" ", "")
+    return any(
+        "as=APIGroupDiscoveryList" in choice and "v=v2" in choice.split(";")
+        for choice in accept.split(",")
+    )
+
+
+def _core_versions() -> Reply:
+    addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}]
+    body = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
+    return json_reply(body)
+
+
+def _by_group(context: Context) -> dict[str, dict[str, list[Resource]]]:
+    groups: dict[str, dict[str, list[Resource]]] = defaultdict(dict)
+    for resource in context.registry.all():
+        groups[resource.group].setdefault(resource.version, []).append(resource)
+    for group in context.registry.bundle.groups:  # groups that serve reviews alone have no list
+        name, _, version_name = group.rpartition("/")
+        groups[name].setdefault(version_name, [])
+    return groups
+
+
+def _group_entry(group: str, versions: dict[str, list[Resource]]) -> Obj:
+    listed = [{"groupVersion": f"{group}/{name}", "version": name} for name in _ranked(versions)]
+    return {"name": group, "versions": listed, "preferredVersion": listed[0]}
+
+
+def _groups(context: Context) -> Reply:
+    groups = [_group_entry(g, versions) for g, versions in _by_group(context).items() if g]
+    return json_reply({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+
+
+def _group(context: Context, group: str) -> Reply:
+    versions = _by_group(context).get(group) if group else None
+    if not versions:
+        raise errors.no_such_path()
+    return json_reply({"kind": "APIGroup", "apiVersion": "v1", **_group_entry(group, versions)})
+
+
+def _resource_list(context: Context, group: str, version_name: str) -> Reply:
+    resources = _by_group(context).get(group, {}).get(version_name)
+    if resources is None:
+        raise errors.no_such_path()
+    entries = [entry for resource in resources for entry in _legacy_entries(resource)]
+    body = {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": f"{group}/{version_name}" if group else version_name,
+        "resources": entries,
+    }
+    return json_reply(body)
+
+
+def _legacy_entries(resource: Resource) -> list[Obj]:
+    entry: Obj = {
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    subresources = [
+        {
+            "name": f"{resource.plural}/{name}",
+            "singularName": "",
+            "namespaced": resource.namespaced,
+            **{key: sub[key] for key in ("group", "version", "kind", "verbs") if key in sub},
+        }
+        for name, sub in resource.subresources.items()
+    ]
+    return [entry, *subresources]
+
+
+def _aggregated(context: Context, *, core: bool) -> Reply:
+    items = []
+    for group, versions in _by_group(context).items():
+        if (group == "") != core:
+            continue
+        listed = [
+            {
+                "version": name,
+                "freshness": "Current",
+                "resources": [_aggregated_entry(resource) for resource in versions[name]],
+            }
+            for name in _ranked(versions)
+        ]
+        items.append({"metadata": {"name": group, "creationTimestamp": None}, "versions": listed})
+    body = {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": items,
+    }
+    reply = json_reply(body)
+    reply.media = _AGGREGATED.encode()
+    return reply
+
+
+def _aggregated_entry(resource: Resource) -> Obj:
+    entry: Obj = {
+        "resource": resource.plural,
+        "responseKind": _kind(resource.group, resource.version, resource.kind),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    if resource.subresources:
+        entry["subresources"] = [
+            {
+                "subresource": name,
+                "responseKind": _kind(
+                    sub.get("group", resource.group),
+                    sub.get("version", resource.version),
+                    sub["kind"],
+                ),
+                "verbs": sub["verbs"],
+            }
+            for name, sub in resource.subresources.items()
+        ]
+    return entry
+
+
+def _kind(group: str, version_name: str, kind: str) -> Obj:
+    return {"group": group, "version": version_name, "kind": kind}
+
+
+def _ranked(versions: dict[str, list[Resource]]) -> list[str]:
+    """Order versions as Kubernetes does: stable before beta before alpha, higher numbers first."""
+
+    def rank(name: str) -> tuple[int, list[int]]:
+        stage = 0 if "alpha" in name else 1 if "beta" in name else 2
+        digits = [int(text) for text in "".join(c if c.isdigit() else " " for c in name).split()]
+        return stage, digits
+
+    return sorted(versions, key=rank, reverse=True)

@@ -1,0 +1,219 @@
+"""POST, PUT, PATCH and DELETE on collections and objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from sandbox.apiserver import conversion, errors
+from sandbox.apiserver.entry import Entry, Obj
+from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.handlers.reads import find, select
+from sandbox.apiserver.handlers.views import render_list, render_object, view_of
+from sandbox.apiserver.patch.apply import apply_config
+from sandbox.apiserver.patch.merge import apply_merge
+from sandbox.apiserver.patch.operations import apply_operations
+from sandbox.apiserver.patch.strategic import apply_strategic
+from sandbox.apiserver.protobuf import decode_object, is_protobuf
+from sandbox.apiserver.request import Reply, Request, Target, parse_body, warning_headers
+from sandbox.apiserver.resources import Resource
+from sandbox.apiserver.writes import WriteOptions
+
+APPLY = "application/apply-patch+yaml"
+PATCH_TYPES = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    APPLY,
+)
+_BODY_TYPES = ("application/json", "application/yaml")
+_CONFLICT_TRIES = 5
+
+
+async def read_object(request: Request) -> Any:
+    """Read and decode a body that holds one object."""
+    data = await request.read()
+    media = request.content_type
+    if is_protobuf(media, data):
+        return decode_object(data)
+    if media and media not in (
+        *_BODY_TYPES,
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "*/*",
+    ):
+        raise errors.unsupported_media(media, _BODY_TYPES)
+    return parse_body(data, media)
+
+
+async def create_object(context: Context, request: Request, target: Target) -> Reply:
+    view = view_of(request)
+    options = WriteOptions.of(request)
+    obj = await read_object(request)
+    entry = await context.writer.create(target, obj, options)
+    body = render_object(context, view, target.resource, entry)
+    return Reply(body, 201, headers=warning_headers(options.warnings))
+
+
+async def replace_object(context: Context, request: Request, target: Target) -> Reply:
+    view = view_of(request)
+    options = WriteOptions.of(request)
+    obj = await read_object(request)
+    entry = await context.writer.update(target, find(context, target), obj, options)
+    body = render_object(context, view, target.resource, entry)
+    return Reply(body, headers=warning_headers(options.warnings))
+
+
+async def patch_object(context: Context, request: Request, target: Target) -> Reply:
+    view = view_of(request)
+    options = WriteOptions.of(request)
+    data = await request.read()
+    media = request.content_type
+    if media not in PATCH_TYPES:
+        raise errors.unsupported_media(media, PATCH_TYPES)
+    if media == "application/strategic-merge-patch+json" and target.resource.custom is not None:
+        raise errors.unsupported_media(media, [kind for kind in PATCH_TYPES if kind != media])
+    patch = parse_body(data, media)
+    if media == APPLY:
+        entry, created = await _apply(context, request, target, patch, options)
+    else:
+        entry, created = await _patch(context, target, media, patch, options), False
+    body = render_object(context, view, target.resource, entry)
+    return Reply(body, 201 if created else 200, headers=warning_headers(options.warnings))
+
+
+async def _patch(
+    context: Context, target: Target, media: str, patch: Any, options: WriteOptions
+) -> Entry:
+    """Patch and store; a write in between starts it again, unless the patch names a version."""
+    for attempt in range(_CONFLICT_TRIES):
+        entry = find(context, target)
+        live = conversion.load_as(target.resource, entry)
+        obj = patched(live, media, patch, target.resource)
+        try:
+            return await context.writer.update(target, entry, obj, options)
+        except errors.ApiError as error:
+            raced = context.store.get(target.resource.storage, *entry.key) is not entry
+            if error.code != 409 or not raced or attempt + 1 == _CONFLICT_TRIES:
+                raise
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def patched(live: Obj, media: str, patch: Any, resource: Resource) -> Obj:
+    """Return the object after a patch of one of the three non-apply types."""
+    if media == "application/json-patch+json":
+        return apply_operations(live, patch)
+    if not isinstance(patch, dict):
+        raise errors.bad_request("error decoding patch: expected an object")
+    if media == "application/merge-patch+json":
+        merged: Obj = apply_merge(live, patch)
+        return merged
+    return apply_strategic(live, patch, resource.shape)
+
+
+async def _apply(
+    context: Context, request: Request, target: Target, config: Any, options: WriteOptions
+) -> tuple[Entry, bool]:
+    resource = target.resource
+    manager = request.params.get("fieldManager", "")
+    if not manager:
+        cause = errors.required("fieldManager", "is required for apply patch")
+        raise errors.invalid("meta.k8s.io", "PatchOptions", "", [cause])
+    if not isinstance(config, dict):
+        raise errors.bad_request("error decoding YAML: an apply patch must be an object")
+    if config.get("apiVersion") != resource.api_version or config.get("kind") != resource.kind:
+        raise errors.bad_request(
+            f"apply patch must have apiVersion {resource.api_version} and kind {resource.kind}"
+        )
+    stated = (config.get("metadata") or {}).get("name", target.name)
+    if stated != target.name:
+        raise errors.bad_request(
+            f"the name of the object ({stated}) does not match the name on the URL ({target.name})"
+        )
+    context.writer.decode(resource, config, options)
+    options.applied = True
+    force = request.flag("force")
+    entry = context.store.get(resource.storage, target.namespace, target.name)
+    live = conversion.load_as(resource, entry) if entry is not None else None
+    if entry is None and target.sub:
+        raise errors.not_found(resource.group, resource.plural, target.name)
+    obj = apply_config(
+        live,
+        config,
+        resource,
+        context.registry.meta_shape,
+        manager=manager,
+        force=force,
+        sub=target.sub,
+    )
+    if entry is None:
+        obj["metadata"].setdefault("name", target.name)
+        if obj["metadata"].get("uid"):
+            why = (
+                "uid mismatch: the provided object specified uid, and no existing object was found"
+            )
+            raise errors.conflict(resource.group, resource.plural, target.name, why)
+        return await context.writer.create(target, obj, options), True
+    return await context.writer.update(target, entry, obj, options), False
+
+
+async def delete_object(context: Context, request: Request, target: Target) -> Reply:
+    view = view_of(request)
+    options = await delete_options(request)
+    entry = find(context, target)
+    outcome, finished = await context.deleter.delete(target, entry, options, request.user)
+    if finished and target.resource.storage != "pods":
+        return Reply(_success(target, entry))
+    return Reply(render_object(context, view, target.resource, outcome))
+
+
+async def delete_collection(context: Context, request: Request, target: Target) -> Reply:
+    view = view_of(request)
+    options = await delete_options(request)
+    entries = select(context, request, target)
+    for entry in entries:
+        one = Target(resource=target.resource, namespace=entry.namespace, name=entry.name)
+        if context.store.get(target.resource.storage, *entry.key) is entry:
+            await context.deleter.delete(one, entry, options, request.user)
+    meta = {"resourceVersion": str(context.store.version)}
+    return Reply(render_list(context, view, target.resource, entries, meta))
+
+
+async def delete_options(request: Request) -> Obj:
+    """Read DeleteOptions from the body and the query; the query fills what the body leaves out."""
+    data = await request.read()
+    options: Obj = {}
+    if data.strip():
+        media = request.content_type
+        body = decode_object(data) if is_protobuf(media, data) else parse_body(data, media)
+        options = body if isinstance(body, dict) else {}
+    if "gracePeriodSeconds" in request.params:
+        options.setdefault("gracePeriodSeconds", request.number("gracePeriodSeconds", 0))
+    if "propagationPolicy" in request.params:
+        options.setdefault("propagationPolicy", request.params["propagationPolicy"])
+    if request.flag("orphanDependents"):
+        options.setdefault("propagationPolicy", "Orphan")
+    if request.dry_run or "All" in (options.get("dryRun") or ()):
+        options["dryRun"] = ["All"]
+    return options
+
+
+def _success(target: Target, entry: Entry) -> bytes:
+    details: Obj = {
+        "name": entry.name,
+        "group": target.resource.group,
+        "kind": target.resource.plural,
+    }
+    if not target.resource.group:
+        del details["group"]
+    details["uid"] = entry.uid
+    return orjson.dumps(
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        }
+    )

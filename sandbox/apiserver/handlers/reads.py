@@ -1,0 +1,100 @@
+"""GET: one object, or a list with selectors and pages."""
+
+from __future__ import annotations
+
+from sandbox.apiserver import errors, selectors
+from sandbox.apiserver.entry import Entry, Obj
+from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.handlers.paging import Page
+from sandbox.apiserver.handlers.views import render_list, render_object, view_of
+from sandbox.apiserver.request import Reply, Request, Target
+from sandbox.apiserver.selectors import Predicate
+
+
+def find(context: Context, target: Target) -> Entry:
+    """Return the stored object that a target names, or raise its 404."""
+    resource = target.resource
+    entry = context.store.get(resource.storage, target.namespace, target.name)
+    if entry is None:
+        raise errors.not_found(resource.group, resource.plural, target.name)
+    return entry
+
+
+async def get_object(context: Context, request: Request, target: Target) -> Reply:
+    view = view_of(request)
+    return Reply(render_object(context, view, target.resource, find(context, target)))
+
+
+async def list_objects(context: Context, request: Request, target: Target) -> Reply:
+    view = view_of(request)
+    page = _page(context, request, target)
+    meta: Obj = {"resourceVersion": str(page.version)}
+    if page.token:
+        meta["continue"] = page.token
+        if not request.params.get("labelSelector") and not request.params.get("fieldSelector"):
+            meta["remainingItemCount"] = page.remaining
+    return Reply(render_list(context, view, target.resource, page.entries, meta))
+
+
+def selection(request: Request, target: Target) -> tuple[Predicate | None, Predicate | None]:
+    """Compile the two selectors of a request."""
+    known = {"metadata.name", "metadata.namespace", *target.resource.selectable}
+    labels = selectors.label_selector(request.params.get("labelSelector", ""))
+    fields = selectors.field_selector(request.params.get("fieldSelector", ""), known)
+    return labels, fields
+
+
+def select(context: Context, request: Request, target: Target) -> list[Entry]:
+    """Return the entries that a request selects, in order."""
+    labels, fields = selection(request, target)
+    collection = context.store.collection(target.resource.storage)
+    name = selectors.required_field(request.params.get("fieldSelector", ""), "metadata.name")
+    if name and (target.namespace or not target.resource.namespaced):
+        only = collection.entries.get((target.namespace, name))
+        entries = [only] if only else []
+    else:
+        entries = collection.listing(target.namespace)
+    if labels is not None:
+        entries = [entry for entry in entries if labels(entry.labels)]
+    if fields is not None:
+        entries = [entry for entry in entries if fields(entry.fields)]
+    return entries
+
+
+def _page(context: Context, request: Request, target: Target) -> Page:
+    limit = request.number("limit", 0)
+    params = request.params
+    words = (request.path, params.get("labelSelector", ""), params.get("fieldSelector", ""))
+    scope = "\n".join(words)
+    if token := params.get("continue"):
+        if params.get("resourceVersion") not in (None, "", "0"):
+            raise errors.bad_request(
+                "specifying resource version is not allowed when using continue"
+            )
+        return context.snapshots.following(token, scope, limit)
+    check_version(context, request)
+    entries = select(context, request, target)
+    return context.snapshots.first(entries, context.store.version, scope, limit)
+
+
+def check_version(context: Context, request: Request) -> int:
+    """Read `resourceVersion`; one from the future or exact ones from the past cannot be served."""
+    text = request.params.get("resourceVersion", "")
+    if not text:
+        return 0
+    if not text.isdigit():
+        detail = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        cause = errors.invalid_value("resourceVersion", text, detail)
+        raise errors.invalid("meta.k8s.io", "ListOptions", "", [cause])
+    version = int(text)
+    if version > context.store.version:
+        message = f"Too large resource version: {version}, current: {context.store.version}"
+        details = {
+            "causes": [
+                {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+            ]
+        }
+        raise errors.ApiError(504, "Timeout", message, details={**details, "retryAfterSeconds": 1})
+    if request.params.get("resourceVersionMatch") == "Exact" and version != context.store.version:
+        raise errors.expired(f"The resourceVersion for the provided list is too old: {version}")
+    return version

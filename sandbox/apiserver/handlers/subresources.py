@@ -1,0 +1,270 @@
+"""Subresources that are more than a part of the object: binding, eviction, scale, token, finalize."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from sandbox.apiserver import clock, errors, jsonpath
+from sandbox.apiserver.admission import AdmissionCall
+from sandbox.apiserver.entry import Entry, Obj
+from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.handlers.mutations import (
+    delete_options,
+    patched,
+    read_object,
+)
+from sandbox.apiserver.handlers.reads import find
+from sandbox.apiserver.namespaces import finalize
+from sandbox.apiserver.request import Reply, Request, Target, json_reply, parse_body
+from sandbox.apiserver.resources import Resource
+from sandbox.apiserver.selectors import object_selector
+from sandbox.apiserver.writes import WriteOptions
+
+_SUCCESS = orjson.dumps(
+    {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+)
+_BUDGETS = "poddisruptionbudgets.policy"
+_TOKEN_LIFETIME_S = 3600
+
+
+async def bind_pod(context: Context, request: Request, target: Target) -> Reply:
+    """Assign a pod to a node; it can happen once in a pod's life."""
+    options = WriteOptions.of(request)
+    binding = await read_object(request)
+    node = (binding.get("target") or {}).get("name", "")
+    if not node:
+        cause = errors.required("target.name")
+        raise errors.invalid("", "Binding", target.name, [cause])
+    kind = binding["target"].get("kind") or "Node"
+    if kind not in ("Node", "Minion"):
+        cause = errors.unsupported("target.kind", kind, ("Node", "<empty>"))
+        raise errors.invalid("", "Binding", target.name, [cause])
+    call = AdmissionCall("CREATE", target, request.user, options.dry_run, options.warnings)
+    await context.writer.admit(call, binding)
+    entry = find(context, target)
+    pod = entry.load()
+    _check_bindable(target, entry, pod, binding)
+    pod["spec"]["nodeName"] = node
+    meta = pod["metadata"]
+    annotations = (binding.get("metadata") or {}).get("annotations")
+    if annotations:
+        meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
+    _set_condition(pod, {"type": "PodScheduled", "status": "True"})
+    if not options.dry_run:
+        context.store.update(entry, pod)
+    return Reply(_SUCCESS, 201)
+
+
+async def bind_by_collection(context: Context, request: Request, target: Target) -> Reply:
+    """`POST .../bindings`, the older address of the same act: the body names the pod."""
+    binding = parse_body(await request.read(), request.content_type)
+    pods = context.registry.find("", "v1", "pods")
+    assert pods is not None, "pods are built in"
+    name = (binding.get("metadata") or {}).get("name", "")
+    request.receive = _replay(request.body)
+    pod_target = Target(resource=pods, namespace=target.namespace, name=name, sub="binding")
+    return await bind_pod(context, request, pod_target)
+
+
+def _replay(body: bytes) -> Any:
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body}
+
+    return receive
+
+
+def _check_bindable(target: Target, entry: Entry, pod: Obj, binding: Obj) -> None:
+    def refused(why: str) -> errors.ApiError:
+        return errors.conflict("", "pods/binding", entry.name, why)
+
+    stated = (binding.get("metadata") or {}).get("uid")
+    if stated and stated != entry.uid:
+        raise refused(
+            f"Precondition failed: UID in precondition: {stated}, UID in object meta: {entry.uid}"
+        )
+    if entry.terminating:
+        raise refused(f"pod {entry.name} is being deleted, cannot be assigned to a host")
+    current = pod["spec"].get("nodeName")
+    if current:
+        raise refused(f'pod {entry.name} is already assigned to node "{current}"')
+    gates = pod["spec"].get("schedulingGates")
+    if gates:
+        raise refused(f"pod {entry.name} has non-empty .spec.schedulingGates")
+
+
+def _set_condition(pod: Obj, condition: Obj) -> None:
+    status = pod.setdefault("status", {})
+    others = [c for c in status.get("conditions") or () if c["type"] != condition["type"]]
+    made = {**condition, "lastProbeTime": None, "lastTransitionTime": clock.stamp()}
+    status["conditions"] = [*others, made]
+
+
+async def evict_pod(context: Context, request: Request, target: Target) -> Reply:
+    """Delete a pod unless a disruption budget forbids it."""
+    body = await read_object(request)
+    options: Obj = body.get("deleteOptions") or {}
+    if request.dry_run:
+        options["dryRun"] = ["All"]
+    entry = find(context, target)
+    pod = entry.load()
+    if not entry.terminating and pod.get("status", {}).get("phase") == "Running":
+        _check_budgets(context, entry)
+    pod_target = Target(resource=target.resource, namespace=target.namespace, name=target.name)
+    call = AdmissionCall("CREATE", target, request.user, bool(options.get("dryRun")), [])
+    await context.writer.admit(call, body)
+    await context.deleter.delete(pod_target, find(context, target), options, request.user)
+    return Reply(_SUCCESS, 201)
+
+
+def _check_budgets(context: Context, entry: Entry) -> None:
+    for budget_entry in context.store.collection(_BUDGETS).listing(entry.namespace):
+        budget = budget_entry.load()
+        selects = object_selector(budget["spec"].get("selector"))
+        if selects is None or not selects(entry.labels):
+            continue
+        pods = [
+            pod.load()
+            for pod in context.store.collection("pods").listing(entry.namespace)
+            if selects(pod.labels) and not pod.terminating
+        ]
+        healthy = sum(_is_ready(pod) for pod in pods)
+        needed = _needed(budget["spec"], len(pods))
+        if healthy - 1 < needed:
+            message = (
+                f"The disruption budget {budget_entry.name} needs {needed} healthy pods and has "
+                f"{healthy} currently"
+            )
+            cause = {"reason": "DisruptionBudget", "message": message}
+            text = "Cannot evict pod as it would violate the pod's disruption budget."
+            raise errors.too_many(text, [cause])
+
+
+def _is_ready(pod: Obj) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def _needed(spec: Obj, count: int) -> int:
+    """Return how many pods must stay healthy; percentages round up."""
+    if "maxUnavailable" in spec:
+        return count - _share(spec["maxUnavailable"], count)
+    return _share(spec.get("minAvailable", 1), count)
+
+
+def _share(value: int | str, count: int) -> int:
+    if isinstance(value, str) and value.endswith("%"):
+        return -(-int(value[:-1]) * count // 100)
+    return int(value)
+
+
+async def create_token(context: Context, request: Request, target: Target) -> Reply:
+    """Issue a token for a ServiceAccount (`kubectl create token`)."""
+    body = await read_object(request)
+    entry = find(context, target)
+    spec = body.setdefault("spec", {})
+    lifetime_s = int(spec.setdefault("expirationSeconds", _TOKEN_LIFETIME_S))
+    expires_at = time.time() + lifetime_s
+    token = context.authenticator.issue(entry.namespace, entry.name, entry.uid, expires_at)
+    body.update(apiVersion="authentication.k8s.io/v1", kind="TokenRequest")
+    body["metadata"] = {
+        "name": entry.name,
+        "namespace": entry.namespace,
+        "creationTimestamp": clock.stamp(),
+    }
+    until = clock.now() + clock.seconds(lifetime_s)
+    body["status"] = {"token": token, "expirationTimestamp": clock.stamp(until)}
+    return json_reply(body, 201)
+
+
+async def finalize_namespace(context: Context, request: Request, target: Target) -> Reply:
+    """`PUT /namespaces/<name>/finalize`: the namespace's finalizers become those of the body."""
+    body = await read_object(request)
+    entry = find(context, target)
+    if entry.terminating and not (body.get("spec") or {}).get("finalizers"):
+        finalize(context.store, entry)
+        return json_reply(body)
+    namespace = entry.load()
+    namespace["spec"] = body.get("spec") or {}
+    return Reply(context.store.update(entry, namespace).raw)
+
+
+async def get_scale(context: Context, request: Request, target: Target) -> Reply:
+    entry = find(context, target)
+    return json_reply(_scale_of(target.resource, entry.load()))
+
+
+async def write_scale(context: Context, request: Request, target: Target) -> Reply:
+    """PUT or PATCH of /scale: only the number of replicas can change."""
+    options = WriteOptions.of(request)
+    entry = find(context, target)
+    obj = entry.load()
+    scale = _scale_of(target.resource, obj)
+    data = await request.read()
+    body = parse_body(data, request.content_type)
+    if request.method == "PATCH":
+        body = patched(scale, request.content_type, body, target.resource)
+    replicas = (body.get("spec") or {}).get("replicas", 0)
+    if not isinstance(replicas, int) or replicas < 0:
+        detail = "must be greater than or equal to 0"
+        cause = errors.invalid_value("spec.replicas", replicas, detail)
+        raise errors.invalid("autoscaling", "Scale", target.name, [cause])
+    stated = (body.get("metadata") or {}).get("resourceVersion")
+    if stated and stated != str(entry.version):
+        raise errors.stale(target.resource.group, target.resource.plural, target.name)
+    _set_path(obj, _scale_paths(target.resource)["specReplicasPath"], replicas)
+    whole = Target(resource=target.resource, namespace=target.namespace, name=target.name)
+    obj["metadata"]["resourceVersion"] = str(entry.version)
+    updated = await context.writer.update(whole, entry, obj, options)
+    return json_reply(_scale_of(target.resource, updated.load()))
+
+
+def _scale_of(resource: Resource, obj: Obj) -> Obj:
+    paths = _scale_paths(resource)
+    meta = obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    scale: Obj = {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: meta[key] for key in kept if key in meta},
+        "spec": {"replicas": _first(jsonpath.lookup(obj, paths["specReplicasPath"]), 0)},
+        "status": {"replicas": _first(jsonpath.lookup(obj, paths["statusReplicasPath"]), 0)},
+    }
+    selector = _first(jsonpath.lookup(obj, paths.get("labelSelectorPath", ".spec.selector")), None)
+    if isinstance(selector, str):
+        scale["status"]["selector"] = selector
+    elif isinstance(selector, dict):
+        labels = selector.get("matchLabels") or {}
+        scale["status"]["selector"] = ",".join(f"{k}={v}" for k, v in sorted(labels.items()))
+    return scale
+
+
+def _scale_paths(resource: Resource) -> dict[str, str]:
+    built_in = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    return {**built_in, **resource.subresources["scale"].get("paths", {})}
+
+
+def _first(values: Iterable[Any], default: Any) -> Any:
+    return next(iter(values), default)
+
+
+def _set_path(obj: Obj, path: str, value: Any) -> None:
+    *parents, last = path.strip(".").split(".")
+    for name in parents:
+        obj = obj.setdefault(name, {})
+    obj[last] = value
+
+
+async def refuse_streaming(context: Context, request: Request, target: Target) -> Reply:
+    """exec, attach, logs and port-forward need a container, and the sandbox runs none."""
+    find(context, target)
+    await delete_options(request) if request.method == "POST" else None
+    message = (
+        f"pods/{target.sub} is not available: this is the kaiweb sandbox, which simulates pods and "
+        "runs no containers"
+    )
+    details = {"name": target.name, "kind": "pods"}
+    raise errors.ApiError(501, "NotImplemented", message, details=details)

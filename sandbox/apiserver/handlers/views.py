@@ -1,0 +1,90 @@
+"""In which form a client wants objects: whole, as table rows, or metadata only.
+
+The Accept header of kubectl asks for Tables, that of metadata informers for PartialObjectMetadata. A
+client that takes nothing but protobuf is told 406; those that list JSON as a second choice get it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import orjson
+
+from sandbox.apiserver import conversion, errors
+from sandbox.apiserver.entry import Entry, Obj
+from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.request import Request
+from sandbox.apiserver.resources import Resource
+
+_MEDIA = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+
+
+class Form(StrEnum):
+    WHOLE = "whole"
+    TABLE = "table"
+    METADATA = "metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The form asked for and, for tables, whether rows carry whole objects or their metadata."""
+
+    form: Form
+    include_object: str = "Metadata"
+
+
+def view_of(request: Request) -> View:
+    """Choose the first acceptable form of the Accept header."""
+    accept = request.header(b"accept")
+    if not accept or "as=" not in accept:
+        if accept and not any(word in accept for word in ("json", "*", "text/")):
+            raise errors.not_acceptable(_MEDIA)
+        return View(Form.WHOLE)
+    for choice in accept.split(","):
+        media, *parameters = (part.strip() for part in choice.split(";"))
+        wanted = dict(p.partition("=")[::2] for p in parameters)
+        if media not in ("application/json", "*/*", "application/*"):
+            continue
+        match wanted.get("as", ""):
+            case "":
+                return View(Form.WHOLE)
+            case "Table" if wanted.get("v") == "v1":
+                return View(Form.TABLE, request.params.get("includeObject") or "Metadata")
+            case "PartialObjectMetadata" | "PartialObjectMetadataList":
+                return View(Form.METADATA)
+    raise errors.not_acceptable(_MEDIA)
+
+
+def render_object(context: Context, view: View, resource: Resource, entry: Entry) -> bytes:
+    if view.form is Form.TABLE:
+        table = context.tables.table(resource, [entry], view.include_object, with_columns=True)
+        table["metadata"] = {"resourceVersion": str(entry.version)}
+        return orjson.dumps(table)
+    if view.form is Form.METADATA:
+        return orjson.dumps(metadata_only(resource, entry))
+    return conversion.raw_as(resource, entry)
+
+
+def render_list(
+    context: Context, view: View, resource: Resource, entries: list[Entry], meta: Obj
+) -> bytes:
+    if view.form is Form.TABLE:
+        table = context.tables.table(resource, entries, view.include_object, with_columns=True)
+        return orjson.dumps({**table, "metadata": meta})
+    if view.form is Form.METADATA:
+        kind, api_version = "PartialObjectMetadataList", "meta.k8s.io/v1"
+        items = [orjson.dumps(metadata_only(resource, entry)) for entry in entries]
+    else:
+        kind, api_version = resource.list_kind, resource.api_version
+        items = [conversion.raw_as(resource, entry) for entry in entries]
+    head = orjson.dumps({"kind": kind, "apiVersion": api_version, "metadata": meta})
+    return b'%s,"items":[%s]}' % (head[:-1], b",".join(items))
+
+
+def metadata_only(resource: Resource, entry: Entry) -> Obj:
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": entry.load()["metadata"],
+    }

@@ -1,0 +1,239 @@
+"""OpenAPI documents, put together from the data file and the stored CRDs.
+
+kubectl validates, explains and applies by the v3 documents; it looks for a path with a PATCH that
+takes `fieldValidation` before it trusts the server with validation. Paths are not stored: each
+follows from the resource it serves. The v2 document is the same set of schemas under the old names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from sandbox.apiserver import errors
+from sandbox.apiserver.resources import Registry, Resource
+from sandbox.apiserver.shapes import REF_PREFIX
+
+Obj = dict[str, Any]
+
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1"
+_ACTIONS = {"get": "get", "put": "put", "patch": "patch", "delete": "delete"}
+_WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
+_PATCH_MEDIA = (
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+)
+
+
+class OpenApi:
+    """Builds documents on demand and keeps them until the set of kinds changes."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._generation = -1
+        self._documents: dict[str, bytes] = {}
+
+    def index(self) -> bytes:
+        """Return `/openapi/v3`: one path per group version, with a hash for caching."""
+        paths = {}
+        for group_version in self._group_versions():
+            key = _path_of(group_version)
+            digest = hashlib.sha256(self.document(key)).hexdigest()[:32].upper()
+            paths[key] = {"serverRelativeURL": f"/openapi/v3/{key}?hash={digest}"}
+        return orjson.dumps({"paths": paths})
+
+    def document(self, key: str) -> bytes:
+        """Return the document of `api/v1` or `apis/<group>/<version>`."""
+        self._refresh()
+        if key not in self._documents:
+            resources = [r for r in self._registry.all() if _path_of(r.api_version) == key]
+            if not resources:
+                raise errors.no_such_path()
+            self._documents[key] = orjson.dumps(self._build(resources))
+        return self._documents[key]
+
+    def v2(self) -> bytes:
+        """Return `/openapi/v2` as JSON."""
+        self._refresh()
+        if "v2" not in self._documents:
+            document = self._build(self._registry.all())
+            text = orjson.dumps(
+                {
+                    "swagger": "2.0",
+                    "info": document["info"],
+                    "paths": {},
+                    "definitions": document["components"]["schemas"],
+                }
+            )
+            self._documents["v2"] = text.replace(REF_PREFIX.encode(), b"#/definitions/")
+        return self._documents["v2"]
+
+    def _refresh(self) -> None:
+        if self._generation != self._registry.generation:
+            self._generation = self._registry.generation
+            self._documents.clear()
+
+    def _group_versions(self) -> list[str]:
+        return sorted({resource.api_version for resource in self._registry.all()})
+
+    def _build(self, resources: list[Resource]) -> Obj:
+        schemas: dict[str, Any] = {}
+        paths: dict[str, Any] = {}
+        for resource in resources:
+            if resource.custom is not None:
+                schemas.update(_custom_schemas(resource))
+                self._include([f"{_META}.ObjectMeta", f"{_META}.ListMeta"], schemas)
+            paths.update(self._paths(resource))
+        kinds = {resource.api_version for resource in resources}
+        names = [
+            name
+            for name, schema in self._registry.bundle.schemas.items()
+            if any(
+                _api_version(gvk) in kinds
+                for gvk in schema.get("x-kubernetes-group-version-kind", ())
+            )
+        ]
+        self._include([*names, f"{_META}.DeleteOptions", f"{_META}.Status"], schemas)
+        version = self._registry.bundle.version.get("gitVersion", "")
+        return {
+            "openapi": "3.0.0",
+            "info": {"title": "Kubernetes", "version": version},
+            "paths": paths,
+            "components": {"schemas": schemas},
+        }
+
+    def _include(self, names: Iterable[str], schemas: dict[str, Any]) -> None:
+        """Add schemas and all that they refer to."""
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name in schemas or name not in self._registry.bundle.schemas:
+                continue
+            schema = self._registry.bundle.schemas[name]
+            schemas[name] = schema
+            waiting += _references(schema)
+
+    def _paths(self, resource: Resource) -> dict[str, Any]:
+        base = f"/{_path_of(resource.api_version)}"
+        scoped = f"{base}/namespaces/{{namespace}}" if resource.namespaced else base
+        collection = f"{scoped}/{resource.plural}"
+        gvk = _gvk(resource.group, resource.version, resource.kind)
+        name = _schema_ref(self._registry, resource)
+        paths: dict[str, Any] = {}
+        operations: Obj = {}
+        if "create" in resource.verbs:
+            operations["post"] = _operation("post", gvk, name, body=True)
+        if "list" in resource.verbs:
+            operations["get"] = _operation("list", gvk, name)
+        paths[collection] = operations
+        verbs = {"get": "get", "update": "put", "patch": "patch", "delete": "delete"}
+        single = {
+            method: _operation(_ACTIONS[method], gvk, name, body=method in ("put", "patch"))
+            for verb, method in verbs.items()
+            if verb in resource.verbs
+        }
+        if single:
+            paths[f"{collection}/{{name}}"] = single
+        for sub, entry in resource.subresources.items():
+            kind = _gvk(
+                entry.get("group", resource.group),
+                entry.get("version", resource.version),
+                entry["kind"],
+            )
+            verbs_of_sub = {
+                verb: method for verb, method in verbs.items() if verb in entry["verbs"]
+            }
+            paths[f"{collection}/{{name}}/{sub}"] = {
+                method: _operation(_ACTIONS[method], kind, name, body=method in ("put", "patch"))
+                for method in verbs_of_sub.values()
+            }
+        return paths
+
+
+def _path_of(group_version: str) -> str:
+    return f"apis/{group_version}" if "/" in group_version else f"api/{group_version}"
+
+
+def _api_version(gvk: Obj) -> str:
+    return f"{gvk['group']}/{gvk['version']}" if gvk["group"] else str(gvk["version"])
+
+
+def _gvk(group: str, version: str, kind: str) -> Obj:
+    return {"group": group, "version": version, "kind": kind}
+
+
+def _schema_ref(registry: Registry, resource: Resource) -> str:
+    if resource.custom is not None:
+        return _custom_name(resource, resource.kind)
+    return registry.schema_name(resource.group, resource.version, resource.kind) or ""
+
+
+def _operation(action: str, gvk: Obj, schema: str, *, body: bool = False) -> Obj:
+    content = {"schema": {"$ref": REF_PREFIX + schema}} if schema else {}
+    operation: Obj = {
+        "responses": {"200": {"description": "OK", "content": {"application/json": content}}},
+        "x-kubernetes-action": action,
+        "x-kubernetes-group-version-kind": gvk,
+    }
+    if body:
+        parameters = [*_WRITE_PARAMETERS, *(("force",) if action == "patch" else ())]
+        operation["parameters"] = [
+            {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
+            for name in parameters
+        ]
+        media = _PATCH_MEDIA if action == "patch" else ("application/json",)
+        operation["requestBody"] = {"required": True, "content": dict.fromkeys(media, content)}
+    return operation
+
+
+def _references(node: Any) -> list[str]:
+    if isinstance(node, list):
+        return [name for item in node for name in _references(item)]
+    if not isinstance(node, dict):
+        return []
+    found = [name for value in node.values() for name in _references(value)]
+    if isinstance(node.get("$ref"), str):
+        found.append(node["$ref"].removeprefix(REF_PREFIX))
+    return found
+
+
+def _custom_name(resource: Resource, kind: str) -> str:
+    return ".".join([*reversed(resource.group.split(".")), resource.version, kind])
+
+
+def _custom_schemas(resource: Resource) -> dict[str, Any]:
+    """Return the schemas of a custom kind and its list, with metadata filled in."""
+    body = dict(resource.shape.schema)
+    body["type"] = "object"
+    properties = {**body.get("properties", {})}
+    properties["apiVersion"] = properties["kind"] = {"type": "string"}
+    properties["metadata"] = {"allOf": [{"$ref": f"{REF_PREFIX}{_META}.ObjectMeta"}]}
+    body["properties"] = properties
+    body["x-kubernetes-group-version-kind"] = [
+        _gvk(resource.group, resource.version, resource.kind)
+    ]
+    listing = {
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"allOf": [{"$ref": f"{REF_PREFIX}{_META}.ListMeta"}]},
+            "items": {
+                "type": "array",
+                "items": {"$ref": REF_PREFIX + _custom_name(resource, resource.kind)},
+            },
+        },
+        "x-kubernetes-group-version-kind": [
+            _gvk(resource.group, resource.version, resource.list_kind)
+        ],
+    }
+    return {
+        _custom_name(resource, resource.kind): body,
+        _custom_name(resource, resource.list_kind): listing,
+    }

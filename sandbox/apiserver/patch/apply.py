@@ -1,0 +1,202 @@
+"""Server-side apply: a manager states what it wants, and the server merges it and keeps the accounts.
+
+Values are merged by schema (objects by field, keyed lists by key, sets by union, everything else as a
+whole). Fields that this manager applied before and now leaves out are removed unless someone else
+owns them too. Changing a field of another manager is a conflict, unless forced.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import orjson
+
+from sandbox.apiserver import clock, errors
+from sandbox.apiserver.patch.fieldset import (
+    FieldSet,
+    Path,
+    is_associative,
+    remove_at,
+    segment_of,
+)
+from sandbox.apiserver.patch.ownership import (
+    BEFORE_FIRST_APPLY,
+    ObjectShape,
+    Owner,
+    Share,
+    Shares,
+    read_shares,
+    write_shares,
+)
+from sandbox.apiserver.resources import Resource
+from sandbox.apiserver.shapes import Shape
+
+Obj = dict[str, Any]
+
+
+def apply_config(
+    live: Obj | None,
+    config: Obj,
+    resource: Resource,
+    meta_shape: Shape,
+    *,
+    manager: str,
+    force: bool,
+    sub: str = "",
+) -> Obj:
+    """Return the object after `manager` applied `config`; `live` is None for a new object.
+
+    Raises
+    ------
+    ApiError : 409 with one cause per field that another manager owns with a different value
+    """
+    if config.get("metadata", {}).get("managedFields"):
+        raise errors.bad_request("metadata.managedFields must be nil")
+    config = copy.deepcopy(config)
+    config.setdefault("metadata", {})
+    shape = ObjectShape(resource, meta_shape)
+    mine = Owner(manager, "Apply", sub)
+    without_status = "status" in resource.subresources and not sub
+    wanted = shape.fields(config, without_status=without_status)
+    if live is None:
+        shares = {mine: Share(wanted, resource.api_version, clock.stamp())}
+        write_shares(config, shares)
+        return config
+    shares = _shares_of(live, shape, resource)
+    merged = _merge_objects(live, config, shape)
+    _remove_left_out(merged, shares, mine, wanted, shape)
+    changed, removed = shape.changes(live, merged)
+    _settle_conflicts(shares, mine, changed, force)
+    for owner, share in shares.items():
+        if owner != mine:
+            share.fields -= removed
+    former = shares.get(mine)
+    unchanged = former is not None and former.fields == wanted and not changed and not removed
+    time = former.time if unchanged and former is not None else clock.stamp()
+    shares[mine] = Share(wanted, resource.api_version, time)
+    write_shares(merged, shares)
+    return merged
+
+
+def _shares_of(live: Obj, shape: ObjectShape, resource: Resource) -> Shares:
+    if live["metadata"].get("managedFields"):
+        return read_shares(live)
+    owner = Owner(BEFORE_FIRST_APPLY, "Update")
+    fields = shape.fields(live, without_status="status" in resource.subresources)
+    return {owner: Share(fields, resource.api_version, clock.stamp())}
+
+
+def _merge_objects(live: Obj, config: Obj, shape: ObjectShape) -> Obj:
+    body = {key: value for key, value in config.items() if key != "metadata"}
+    merged: Obj = merge_values(copy.deepcopy(live), body, shape.body)
+    merged["metadata"] = merge_values(merged["metadata"], config["metadata"], shape.meta)
+    return merged
+
+
+def merge_values(live: Any, config: Any, shape: Shape | None) -> Any:
+    """Merge `config` over `live`; `live` is consumed."""
+    if isinstance(live, dict) and isinstance(config, dict):
+        if shape is not None and shape.atomic_map:
+            return config
+        for key, item in config.items():
+            child = shape.child(key) if shape is not None else None
+            live[key] = merge_values(live[key], item, child) if key in live else item
+        return live
+    if isinstance(live, list) and isinstance(config, list) and is_associative(shape):
+        assert shape is not None
+        return _merge_lists(live, config, shape)
+    return config
+
+
+def _merge_lists(live: list[Any], config: list[Any], shape: Shape) -> list[Any]:
+    mine = {segment_of(item, shape): item for item in config}
+    if len(mine) != len(config):
+        raise errors.bad_request(
+            "failed to create typed patch object: duplicate entries for key in a list"
+        )
+    result = []
+    for item in live:
+        segment = segment_of(item, shape)
+        wanted = mine.pop(segment, None)
+        result.append(item if wanted is None else merge_values(item, wanted, shape.items))
+    return result + list(mine.values())
+
+
+def _remove_left_out(
+    merged: Obj, shares: Shares, mine: Owner, wanted: FieldSet, shape: ObjectShape
+) -> None:
+    former = shares.get(mine)
+    if former is None:
+        return
+    held_by_others = {
+        path for owner, share in shares.items() if owner != mine for path in share.fields
+    }
+    for path in sorted(former.fields - wanted, key=len, reverse=True):
+        if path in held_by_others or _is_prefix_of_any(path, held_by_others | wanted):
+            continue
+        if path[0] == "f:metadata":
+            remove_at(merged["metadata"], path[1:], shape.meta)
+        else:
+            remove_at(merged, path, shape.body)
+
+
+def _is_prefix_of_any(path: Path, fields: FieldSet) -> bool:
+    depth = len(path)
+    return any(len(other) > depth and other[:depth] == path for other in fields)
+
+
+def _settle_conflicts(shares: Shares, mine: Owner, changed: FieldSet, force: bool) -> None:
+    conflicts = [
+        (owner, share.api_version, sorted(share.fields & changed))
+        for owner, share in shares.items()
+        if owner != mine and share.fields & changed
+    ]
+    if conflicts and not force:
+        raise _conflict(conflicts)
+    for owner, share in shares.items():
+        if owner != mine:
+            share.fields -= changed
+
+
+def _conflict(conflicts: list[tuple[Owner, str, list[Path]]]) -> errors.ApiError:
+    causes = []
+    for owner, api_version, paths in conflicts:
+        using = f" using {api_version}" if owner.operation != "Apply" else ""
+        sub = f' with subresource "{owner.subresource}"' if owner.subresource else ""
+        for path in paths:
+            message = f'conflict with "{owner.manager}"{sub}{using}'
+            causes.append(
+                {"reason": "FieldManagerConflict", "message": message, "field": shown_path(path)}
+            )
+    count = len(causes)
+    noun = "conflict" if count == 1 else "conflicts"
+    if count == 1:
+        text = f"Apply failed with 1 {noun}: {causes[0]['message']}: {causes[0]['field']}"
+    else:
+        grouped: dict[str, list[str]] = {}
+        for cause in causes:
+            grouped.setdefault(cause["message"].replace("conflict", "conflicts", 1), []).append(
+                cause["field"]
+            )
+        listing = "\n".join(
+            f"{message}:\n" + "\n".join(f"- {field}" for field in fields)
+            for message, fields in grouped.items()
+        )
+        text = f"Apply failed with {count} {noun}: {listing}"
+    return errors.ApiError(409, "Conflict", text, details={"causes": causes})
+
+
+def shown_path(path: Path) -> str:
+    """Write a path the way people read it: `.spec.containers[name="a"].image`."""
+    text = ""
+    for segment in path:
+        kind, _, rest = segment.partition(":")
+        if kind == "f":
+            text += f".{rest}"
+        elif kind == "k":
+            keys = orjson.loads(rest).items()
+            text += "[" + ",".join(f"{key}={errors.quoted(value)}" for key, value in keys) + "]"
+        else:
+            text += f"[={rest}]"
+    return text

@@ -1,0 +1,155 @@
+"""Which fields an object sets, as the paths of `FieldsV1`.
+
+A path is a tuple of the segments that managedFields uses: `f:<name>` for a field, `k:{...}` for an
+item of a keyed list, `v:<json>` for an item of a set. Sets of such tuples make union, difference and
+conflict ordinary set operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import orjson
+
+from sandbox.apiserver.shapes import UNSET, Shape
+
+Path = tuple[str, ...]
+FieldSet = set[Path]
+Obj = dict[str, Any]
+
+_SELF = "."
+
+
+def fields_of(value: Any, shape: Shape | None) -> FieldSet:
+    """Return the paths that `value` sets; atomic values count as one path."""
+    found: FieldSet = set()
+    _collect(value, shape, (), found)
+    return found
+
+
+def _collect(value: Any, shape: Shape | None, path: Path, found: FieldSet) -> None:
+    if isinstance(value, dict) and not (shape is not None and shape.atomic_map):
+        for key, item in value.items():
+            child = shape.child(key) if shape is not None else None
+            here = (*path, f"f:{key}")
+            _collect(item, child, here, found)
+            is_declared = shape is not None and key in shape.properties
+            if item is None or item == {} or not is_declared:
+                found.add(here)
+    elif isinstance(value, list) and is_associative(shape):
+        assert shape is not None
+        for item in value:
+            here = (*path, segment_of(item, shape))
+            _collect(item, shape.items, here, found)
+            found.add(here)
+    else:
+        found.add(path)
+
+
+def is_associative(shape: Shape | None) -> bool:
+    return shape is not None and shape.list_type in ("map", "set")
+
+
+def segment_of(item: Any, shape: Shape) -> str:
+    """Name a list item: by its keys (with their defaults) or by its value."""
+    if shape.list_type == "set" or not isinstance(item, dict):
+        return "v:" + orjson.dumps(item, option=orjson.OPT_SORT_KEYS).decode()
+    keys = {}
+    for key in sorted(shape.list_keys):
+        if key in item:
+            keys[key] = item[key]
+        else:
+            default = _key_default(shape, key)
+            if default is not UNSET:
+                keys[key] = default
+    return "k:" + orjson.dumps(keys).decode()
+
+
+def _key_default(shape: Shape, key: str) -> Any:
+    child = shape.items.properties.get(key) if shape.items is not None else None
+    return child.default if child is not None else UNSET
+
+
+def to_fields_v1(fields: Iterable[Path]) -> Obj:
+    """Write a set of paths as the nested object of managedFields."""
+    root: Obj = {}
+    ordered = sorted(fields)
+    prefixes = {path[:depth] for path in ordered for depth in range(1, len(path))}
+    for path in ordered:
+        node = root
+        for segment in path:
+            node = node.setdefault(segment, {})
+        if path in prefixes:
+            node[_SELF] = {}
+    return root
+
+
+def from_fields_v1(fields: Obj) -> FieldSet:
+    """Read the nested object of managedFields."""
+    return set(_leaves(fields, ()))
+
+
+def _leaves(node: Obj, path: Path) -> Iterator[Path]:
+    if not node and path:
+        yield path
+    for segment, below in node.items():
+        if segment == _SELF:
+            yield path
+        else:
+            yield from _leaves(below, (*path, segment))
+
+
+def value_at(value: Any, path: Path, shape: Shape | None) -> Any:
+    """Return what a path leads to, UNSET where it leads nowhere."""
+    for segment in path:
+        value, shape = _step(value, segment, shape)
+        if value is UNSET:
+            return UNSET
+    return value
+
+
+def _step(value: Any, segment: str, shape: Shape | None) -> tuple[Any, Shape | None]:
+    kind, _, name = segment.partition(":")
+    if kind == "f":
+        if not isinstance(value, dict) or name not in value:
+            return UNSET, None
+        return value[name], shape.child(name) if shape is not None else None
+    if isinstance(value, list) and shape is not None:
+        for item in value:
+            if segment_of(item, shape) == segment:
+                return item, shape.items
+    return UNSET, None
+
+
+def remove_at(value: Any, path: Path, shape: Shape | None) -> None:
+    """Remove what a path leads to, and containers that are empty afterwards stay."""
+    for segment in path[:-1]:
+        value, shape = _step(value, segment, shape)
+        if value is UNSET:
+            return
+    kind, _, name = path[-1].partition(":")
+    if kind == "f" and isinstance(value, dict):
+        value.pop(name, None)
+    elif isinstance(value, list) and shape is not None:
+        value[:] = [item for item in value if segment_of(item, shape) != path[-1]]
+
+
+def changed_fields(old: Any, new: Any, shape: Shape | None) -> tuple[FieldSet, FieldSet]:
+    """Compare two objects: paths added or modified in `new`, and paths gone from it."""
+    before, after = fields_of(old, shape), fields_of(new, shape)
+    removed = before - after
+    changed = after - before
+    for path in before & after:
+        left, right = value_at(old, path, shape), value_at(new, path, shape)
+        if left is not right and left != right and not _is_container(right, path, after):
+            changed.add(path)
+    return changed, removed
+
+
+def _is_container(value: Any, path: Path, fields: FieldSet) -> bool:
+    """Whether a path only says that a container exists, its content having paths of its own."""
+    if not isinstance(value, (dict, list)) or not value:
+        return False
+    depth = len(path)
+    return any(len(other) > depth and other[:depth] == path for other in fields)

@@ -1,0 +1,43 @@
+"""JSON patch (RFC 6902): a list of operations, applied in order, all or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonpatch
+
+from sandbox.apiserver import errors
+from sandbox.apiserver.errors import Cause
+
+Obj = dict[str, Any]
+
+
+def apply_operations(obj: Obj, operations: Any) -> Obj:
+    """Return the patched object; `obj` stays as it was.
+
+    Raises
+    ------
+    ApiError : 400 for a malformed patch, 422 when a `test` fails or a path does not exist
+    """
+    if not isinstance(operations, list):
+        raise errors.bad_request(
+            "error decoding patch: json: cannot unmarshal object into a list of operations"
+        )
+    try:
+        patched: Obj = jsonpatch.JsonPatch(operations).apply(obj)
+    except jsonpatch.InvalidJsonPatch as error:
+        raise errors.bad_request(f"error decoding patch: {error}") from error
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
+        raise _refused(str(error)) from error
+    if not isinstance(patched, dict):
+        raise _refused("the patch leaves no object")
+    return patched
+
+
+def _refused(text: str) -> errors.ApiError:
+    message = f"the server rejected our request due to an error in our request: {text}"
+    causes = [Cause("patch", "FieldValueInvalid", text)]
+    details = {
+        "causes": [{"reason": c.reason, "message": c.message, "field": c.field} for c in causes]
+    }
+    return errors.ApiError(422, "Invalid", message, details=details)

@@ -1,0 +1,115 @@
+"""Strategic merge patch: a merge patch that knows which lists are sets or maps.
+
+The schema names a list's merge key and strategy. Directives: `$patch: delete|replace`,
+`$deleteFromPrimitiveList/<field>`, `$setElementOrder/<field>`, `$retainKeys`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sandbox.apiserver import errors
+from sandbox.apiserver.shapes import Shape
+
+Obj = dict[str, Any]
+
+_DIRECTIVE = "$patch"
+_RETAIN = "$retainKeys"
+_DELETE_ITEMS = "$deleteFromPrimitiveList/"
+_ORDER = "$setElementOrder/"
+
+
+def apply_strategic(value: Obj, patch: Obj, shape: Shape | None) -> Obj:
+    """Return the patched object; neither argument is changed, parts may be shared."""
+    if patch.get(_DIRECTIVE) == "replace":
+        return {key: item for key, item in patch.items() if key != _DIRECTIVE}
+    if patch.get(_DIRECTIVE) == "delete":
+        return {}
+    result = dict(value)
+    if _RETAIN in patch:
+        result = {key: item for key, item in result.items() if key in patch[_RETAIN]}
+    for key, item in patch.items():
+        if key in (_DIRECTIVE, _RETAIN) or key.startswith((_DELETE_ITEMS, _ORDER)):
+            continue
+        if item is None:
+            result.pop(key, None)
+        else:
+            result[key] = _merged(result.get(key), item, shape.child(key) if shape else None)
+    for key, items in patch.items():
+        if key.startswith(_DELETE_ITEMS):
+            field = key.removeprefix(_DELETE_ITEMS)
+            result[field] = [item for item in result.get(field) or () if item not in items]
+    for key, order in patch.items():
+        if key.startswith(_ORDER):
+            field = key.removeprefix(_ORDER)
+            if field in result:
+                result[field] = _ordered(
+                    result[field], order, shape.child(field) if shape else None
+                )
+    return result
+
+
+def _merged(value: Any, patch: Any, shape: Shape | None) -> Any:
+    if isinstance(patch, dict):
+        return apply_strategic(value if isinstance(value, dict) else {}, patch, shape)
+    if isinstance(patch, list) and shape is not None and "merge" in shape.patch_strategy:
+        current = value if isinstance(value, list) else []
+        if shape.merge_key:
+            return _merge_by_key(current, patch, shape)
+        return current + [item for item in patch if item not in current]
+    if isinstance(patch, list):
+        return [_without_directives(item) for item in patch]
+    return patch
+
+
+def _merge_by_key(current: list[Obj], patch: list[Obj], shape: Shape) -> list[Obj]:
+    key = shape.merge_key
+    if any(item.get(_DIRECTIVE) == "replace" and len(item) == 1 for item in patch):
+        return [item for item in patch if _DIRECTIVE not in item]
+    result = list(current)
+    for item in patch:
+        if key not in item:
+            raise errors.bad_request(f"map: {item} does not contain declared merge key: {key}")
+        index = next((i for i, old in enumerate(result) if old.get(key) == item[key]), None)
+        directive = item.get(_DIRECTIVE)
+        if directive == "delete":
+            result = [old for old in result if old.get(key) != item[key]]
+        elif index is None:
+            result.append(_without_directives(item))
+        elif directive == "replace":
+            result[index] = _without_directives(item)
+        else:
+            result[index] = apply_strategic(result[index], item, shape.items)
+    return result
+
+
+def _ordered(items: list[Any], order: list[Any], shape: Shape | None) -> list[Any]:
+    """Bring items into the stated order; those it does not name keep their place after their kind."""
+    key = shape.merge_key if shape else ""
+
+    def identity(item: Any) -> Any:
+        return item.get(key) if key and isinstance(item, dict) else item
+
+    wanted = [identity(item) for item in order]
+    named = sorted(
+        (i for i in items if identity(i) in wanted), key=lambda i: wanted.index(identity(i))
+    )
+    result: list[Any] = []
+    for item in items:
+        if identity(item) in wanted:
+            result.append(named.pop(0))
+        else:
+            result.append(item)
+    return result
+
+
+def _without_directives(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _without_directives(item)
+            for key, item in value.items()
+            if not key.startswith("$") and item is not None
+        }
+    if isinstance(value, list):
+        return [_without_directives(item) for item in value]
+    return value

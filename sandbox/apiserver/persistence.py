@@ -1,0 +1,114 @@
+"""Objects on disk: a SQLite file that follows the store a few tens of milliseconds behind.
+
+Writes never wait for the disk. The journal keeps the newest state of each changed key; a thread
+takes what has gathered every 50 ms and writes it in one transaction, so a burst of changes to one
+object costs one row. A kill loses at most that last batch; `VERSION_GAP` then keeps versions that
+were handed out but not saved from being handed out again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+from sandbox.apiserver.entry import Entry, Key
+
+BATCH_INTERVAL_S = 0.05
+VERSION_GAP = 10_000
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS objects (
+  storage TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+  version INTEGER NOT NULL, raw BLOB NOT NULL,
+  PRIMARY KEY (storage, namespace, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS counter (version INTEGER NOT NULL, clean INTEGER NOT NULL);
+"""
+
+Row = tuple[str, str, str, int, bytes]
+
+
+class Persistence:
+    """The file and the thread that writes it; `record` is the store's journal."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._pending: dict[tuple[str, Key], Entry | None] = {}
+        self._latest = 0
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sandbox-journal", daemon=True)
+
+    def load(self) -> tuple[int, list[Row]]:
+        """Return the version to go on from and all saved objects; marks the file as in use."""
+        connection = self._connect()
+        try:
+            connection.executescript(_SCHEMA)
+            counter = connection.execute("SELECT version, clean FROM counter").fetchone()
+            rows = connection.execute("SELECT * FROM objects").fetchall()
+            version, clean = counter or (1, 1)
+            version = max([version, *(row[3] for row in rows)])
+            if not clean:
+                version += VERSION_GAP
+            self._latest = version
+            self._save_counter(connection, clean=False)
+            connection.commit()
+        finally:
+            connection.close()
+        return version, rows
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def record(self, storage: str, key: Key, entry: Entry | None) -> None:
+        with self._lock:
+            self._pending[storage, key] = entry
+
+    def stop(self, version: int) -> None:
+        """Write what is left and note that the file is complete up to `version`."""
+        self._stopping.set()
+        self._thread.join()
+        self._latest = version
+        connection = self._connect()
+        try:
+            self._write(connection)
+            self._save_counter(connection, clean=True)
+            connection.commit()
+        finally:
+            connection.close()
+
+    def _run(self) -> None:
+        connection = self._connect()
+        try:
+            while not self._stopping.wait(BATCH_INTERVAL_S):
+                self._write(connection)
+        finally:
+            connection.close()
+
+    def _write(self, connection: sqlite3.Connection) -> None:
+        with self._lock:
+            batch, self._pending = self._pending, {}
+        if not batch:
+            return
+        puts = [
+            (storage, *key, entry.version, entry.raw)
+            for (storage, key), entry in batch.items()
+            if entry is not None
+        ]
+        drops = [(storage, *key) for (storage, key), entry in batch.items() if entry is None]
+        with connection:
+            connection.executemany("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)", puts)
+            connection.executemany(
+                "DELETE FROM objects WHERE storage = ? AND namespace = ? AND name = ?", drops
+            )
+
+    def _save_counter(self, connection: sqlite3.Connection, *, clean: bool) -> None:
+        connection.execute("DELETE FROM counter")
+        connection.execute("INSERT INTO counter VALUES (?, ?)", (self._latest, int(clean)))
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return connection

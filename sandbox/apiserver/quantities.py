@@ -1,0 +1,68 @@
+"""Quantities in the canonical form in which the real server stores them: `1000m` becomes `1`.
+
+Clients compare quantities as text after a write, so the form matters; the arithmetic is exact.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_CEILING, Decimal
+from functools import lru_cache
+
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_FORM = re.compile(
+    r"^(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d+)$"
+)
+
+
+class QuantityError(ValueError):
+    """Text that is no quantity."""
+
+
+@lru_cache(maxsize=8192)
+def value_of(text: str) -> Decimal:
+    """Return the exact amount that a quantity stands for.
+
+    Raises
+    ------
+    QuantityError : the text does not follow the grammar of quantities
+    """
+    return _parse(text)[0]
+
+
+@lru_cache(maxsize=8192)
+def canonical(text: str) -> str:
+    """Return the form with the largest suffix that needs no fraction."""
+    amount, family = _parse(text)
+    if amount == 0:
+        return "0"
+    if family == "binary" and abs(amount) >= 1024 and amount == amount.to_integral_value():
+        whole = int(amount)
+        for suffix, shift in reversed(_BINARY.items()):
+            if whole % (1 << shift) == 0:
+                return f"{whole >> shift}{suffix}"
+        return str(whole)
+    amount = amount.quantize(Decimal("1e-9"), rounding=ROUND_CEILING)
+    for suffix, exponent in reversed(_DECIMAL.items()):
+        scaled = amount.scaleb(-exponent)
+        if scaled == scaled.to_integral_value():
+            if family == "exponent" and exponent:
+                return f"{int(scaled)}e{exponent}"
+            return f"{int(scaled)}{suffix}"
+    raise QuantityError(f"quantity {text!r} is finer than a billionth")
+
+
+def _parse(text: str) -> tuple[Decimal, str]:
+    found = _FORM.match(text)
+    if not found:
+        raise QuantityError(
+            "quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        )
+    number, suffix = Decimal(found["number"]), found["suffix"]
+    if suffix in _BINARY:
+        return number * (1 << _BINARY[suffix]), "binary"
+    if suffix in _DECIMAL:
+        return number.scaleb(_DECIMAL[suffix]), "decimal"
+    return number.scaleb(int(suffix[1:])), "exponent"

@@ -1,0 +1,188 @@
+"""One running API server: put together, load what was saved, listen, and stop without losing writes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import uvicorn
+
+from sandbox.apiserver import clock
+from sandbox.apiserver.admission import Admission
+from sandbox.apiserver.app import Application
+from sandbox.apiserver.authn import ADMIN, Authenticator
+from sandbox.apiserver.bootstrap import ensure_defaults
+from sandbox.apiserver.bundle import bundle
+from sandbox.apiserver.crds import CRDS, CustomKinds
+from sandbox.apiserver.deletion import Deleter
+from sandbox.apiserver.entry import Entry
+from sandbox.apiserver.gc import GarbageCollector
+from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.namespaces import NamespaceController
+from sandbox.apiserver.openapi import OpenApi
+from sandbox.apiserver.persistence import Persistence, Row
+from sandbox.apiserver.pki import Pki, write_kubeconfig
+from sandbox.apiserver.rbac import Authorizer
+from sandbox.apiserver.resources import Registry
+from sandbox.apiserver.rules import Rules
+from sandbox.apiserver.store import Store
+from sandbox.apiserver.tables import Tables
+from sandbox.apiserver.webhooks import Webhooks
+from sandbox.apiserver.writes import Writer
+
+log = logging.getLogger(__name__)
+
+HOST = "127.0.0.1"
+_COMPACTION_INTERVAL_S = 10.0
+_KEEP_ALIVE_S = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Where the server keeps its state and how it listens; port 0 takes a free one."""
+
+    home: Path
+    port: int = 0
+    persistent: bool = True
+    bookmark_interval_s: float = 60.0
+
+
+class Server:
+    """The parts of the server and their life."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        home = settings.home
+        home.mkdir(parents=True, exist_ok=True)
+        self.pki = Pki(home)
+        self.pki.ensure(clock.now())
+        self._journal = Persistence(home / "objects.sqlite3") if settings.persistent else None
+        version, rows = self._journal.load() if self._journal else (1, [])
+        self.store = Store(version)
+        self._assemble(Authenticator(home))
+        self._restore(rows)
+        if self._journal:
+            self.store.journal = self._journal.record
+        ensure_defaults(self.store, self.registry)
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.settings.home / "kubeconfig"
+
+    async def serve(self, on_ready: Callable[[int], None] | None = None) -> None:
+        """Listen until cancelled or told to stop; `on_ready` hears the port."""
+        listener = socket.create_server((HOST, self.settings.port), backlog=512)
+        port = listener.getsockname()[1]
+        write_kubeconfig(
+            self.kubeconfig,
+            server=f"https://{HOST}:{port}",
+            ca_file=self.pki.ca_file,
+            token=self.context.authenticator.admin_token(),
+            user=ADMIN,
+        )
+        config = uvicorn.Config(
+            Application(self.context),
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            ssl_certfile=self.pki.cert_file,
+            ssl_keyfile=self.pki.key_file,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=1,
+            backlog=512,
+        )
+        self._uvicorn = _Quiet(config, lambda: on_ready(port) if on_ready else None)
+        if self._journal:
+            self._journal.start()
+        workers = [
+            asyncio.create_task(self._collector.run(), name="garbage-collector"),
+            asyncio.create_task(self._namespaces.run(), name="namespaces"),
+            asyncio.create_task(self._compact(), name="compaction"),
+        ]
+        try:
+            await self._uvicorn.serve(sockets=[listener])
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            await self._webhooks.close()
+            if self._journal:
+                self._journal.stop(self.store.version)
+
+    def stop(self) -> None:
+        """Ask `serve` to return; may be called from a signal handler or another thread."""
+        self._uvicorn.should_exit = True
+
+    def _assemble(self, authenticator: Authenticator) -> None:
+        store, rules = self.store, Rules()
+        self.registry = Registry(bundle())
+        kinds = CustomKinds(store, self.registry, rules)
+        self._webhooks = Webhooks(store, rules)
+        admission = Admission(store, self._webhooks)
+        writer = Writer(store, self.registry, admission, rules)
+        writer.checks[CRDS] = kinds.check
+        deleter = Deleter(store, admission)
+        self._collector = GarbageCollector(store, self.registry, deleter)
+        self._namespaces = NamespaceController(store, self.registry, deleter)
+        self.context = Context(
+            store=store,
+            registry=self.registry,
+            authenticator=authenticator,
+            authorizer=Authorizer(store),
+            writer=writer,
+            deleter=deleter,
+            openapi=OpenApi(self.registry),
+            tables=Tables(self.registry),
+            bookmark_interval_s=self.settings.bookmark_interval_s,
+        )
+
+    def _restore(self, rows: list[Row]) -> None:
+        """Put saved objects back, CRDs first, since they say what the others are."""
+        unknown = 0
+        for storage, _, _, version, raw in sorted(rows, key=lambda row: row[0] != CRDS):
+            resource = self.registry.stored(storage)
+            if resource is None:
+                unknown += 1
+                continue
+            self.store.load(Entry(resource, orjson.loads(raw), version))
+        if unknown:
+            log.warning("%d saved objects belong to kinds that no longer exist", unknown)
+
+    async def _compact(self) -> None:
+        while True:
+            await asyncio.sleep(_COMPACTION_INTERVAL_S)
+            for _, collection in self.store.items():
+                collection.log.compact(time.monotonic())
+
+
+class _Quiet(uvicorn.Server):
+    """A uvicorn server that says when it listens and leaves signals to the process."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_ready()
+
+    @contextlib.contextmanager
+    def capture_signals(self):  # type: ignore[no-untyped-def]
+        yield
+
+
+def tune_collector() -> None:
+    """Let Python's collector run seldom: objects are bytes, so there is little for it to find."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)

@@ -1,0 +1,315 @@
+"""The road of every write: decode, default, admit, check, store.
+
+Create and update take a plain object in the served version and end in one `Store` call. Between
+reading the old state and writing the new one nothing awaits unless a webhook is called; after that
+the old state is compared again, so a concurrent write shows up as 409 and is never lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sandbox.apiserver import clock, conversion, errors, metadata, schema
+from sandbox.apiserver.admission import Admission, AdmissionCall
+from sandbox.apiserver.authn import User
+from sandbox.apiserver.entry import Entry, Obj
+from sandbox.apiserver.errors import Cause
+from sandbox.apiserver.kinds.base import Strategy
+from sandbox.apiserver.kinds.table import strategy_of
+from sandbox.apiserver.patch.ownership import record_update
+from sandbox.apiserver.request import Request, Target
+from sandbox.apiserver.resources import Registry, Resource
+from sandbox.apiserver.rules import Rules
+from sandbox.apiserver.store import Store
+
+_GENERATE_TRIES = 8
+
+
+@dataclass(slots=True, kw_only=True)
+class WriteOptions:
+    """How one write is to be done, and the warnings it gathers."""
+
+    user: User
+    manager: str
+    dry_run: bool = False
+    validation: str = "Warn"
+    applied: bool = False
+    operation: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, request: Request) -> WriteOptions:
+        validation = request.params.get("fieldValidation") or "Warn"
+        if validation not in ("Strict", "Warn", "Ignore"):
+            cause = errors.unsupported(
+                "fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]
+            )
+            raise errors.invalid("meta.k8s.io", "CreateOptions", "", [cause])
+        return cls(
+            user=request.user,
+            manager=request.manager,
+            dry_run=request.dry_run,
+            validation=validation,
+        )
+
+
+class Writer:
+    """Creates and updates objects of every kind."""
+
+    def __init__(
+        self, store: Store, registry: Registry, admission: Admission, rules: Rules
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._admission = admission
+        self._rules = rules
+        self.checks: dict[str, Callable[[Obj, Obj | None], list[Cause]]] = {}
+
+    async def create(self, target: Target, obj: Obj, options: WriteOptions) -> Entry:
+        """Store a new object; 409 when its name is taken."""
+        resource = target.resource
+        self.decode(resource, obj, options)
+        meta = metadata.begin(target, obj)
+        if not options.applied:
+            meta.pop("managedFields", None)
+        self._admission.gate_namespace(target, meta.get("name", ""))
+        strategy = strategy_of(resource.storage)
+        strategy.defaults(obj)
+        call = AdmissionCall("CREATE", target, options.user, options.dry_run, options.warnings)
+        obj = await self._admission.mutate(call, obj, None)
+        self._prepare_new(resource, strategy, obj)
+        self._check(target, strategy, obj, None)
+        await self._admission.validate(call, obj, None)
+        stored = self._stored(resource)
+        if stored is not resource:
+            conversion.to_storage(resource, stored, obj)
+        self._settle_name(target, meta, obj)
+        if options.dry_run:
+            return Entry(stored, obj, self._store.version)
+        return self._store.create(stored, obj)
+
+    async def update(self, target: Target, entry: Entry, obj: Obj, options: WriteOptions) -> Entry:
+        """Replace an object, or the part of it that `target.sub` names; no change writes nothing."""
+        resource = target.resource
+        self.decode(resource, obj, options)
+        old = conversion.load_as(resource, entry)
+        self._check_version(target, entry, obj)
+        metadata.carry_over(old, obj, target)
+        strategy = strategy_of(resource.storage)
+        obj = self._merge_part(target, strategy, old, obj)
+        if not target.sub:
+            strategy.defaults(obj)
+        call = AdmissionCall("UPDATE", target, options.user, options.dry_run, options.warnings)
+        obj = await self._admission.mutate(call, obj, old)
+        if resource.custom is not None:
+            schema.fill_defaults(obj, resource.shape)
+        obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        if not options.applied:
+            record_update(
+                old, obj, resource, target.sub, options.manager, self._registry.meta_shape
+            )
+        if _same(old, obj):
+            return entry
+        self._count_generation(resource, strategy, old, obj)
+        self._check(target, strategy, obj, old)
+        await self._admission.validate(call, obj, old)
+        if self._store.get(resource.storage, entry.namespace, entry.name) is not entry:
+            raise errors.stale(resource.group, resource.plural, entry.name)
+        return self._commit(target, entry, obj, options)
+
+    async def admit(self, call: AdmissionCall, body: Obj) -> None:
+        """Show webhooks an act that stores no object of its own, such as a binding."""
+        await self._admission.validate(call, body, None)
+
+    def decode(self, resource: Resource, obj: Obj, options: WriteOptions) -> None:
+        """Check kind and version, drop unknown fields and report them as the caller asked."""
+        _check_kind(resource, obj)
+        if resource.custom is not None:
+            unknown = self._decode_custom(resource, obj)
+        else:
+            findings = schema.sift(obj, resource.shape) or []
+            wrong = [
+                f"{path.lstrip('.')}: {what}" for path, what in findings if what != schema.UNKNOWN
+            ]
+            if wrong:
+                raise errors.bad_request(
+                    f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+                    f"{resource.kind}: json: {wrong[0]}"
+                )
+            unknown = [path.lstrip(".") for path, _ in findings]
+        if not unknown or options.validation == "Ignore":
+            return
+        listed = [f'unknown field "{path}"' for path in unknown]
+        if options.validation == "Strict":
+            raise errors.bad_request(
+                f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+                f"{resource.kind}: strict decoding error: {', '.join(listed)}"
+            )
+        options.warnings += listed
+
+    def _decode_custom(self, resource: Resource, obj: Obj) -> list[str]:
+        head = {key: obj.pop(key) for key in ("apiVersion", "kind", "metadata") if key in obj}
+        unknown = schema.prune(obj, resource.shape)
+        body = dict(obj)
+        obj.clear()
+        obj.update(head)
+        obj.update(body)
+        findings = schema.sift(obj.get("metadata") or {}, self._registry.meta_shape) or []
+        wrong = [f"metadata{path}: {what}" for path, what in findings if what != schema.UNKNOWN]
+        if wrong:
+            raise errors.bad_request(f"{resource.kind} cannot be decoded: {wrong[0]}")
+        unknown += [f".metadata{path}" for path, _ in findings]
+        return [path.lstrip(".") for path in unknown]
+
+    def _prepare_new(self, resource: Resource, strategy: Strategy, obj: Obj) -> None:
+        if resource.custom is not None:
+            schema.fill_defaults(obj, resource.shape)
+            if "status" in resource.subresources:
+                obj.pop("status", None)
+            obj["metadata"]["generation"] = 1
+            return
+        if strategy.status is not None:
+            obj["status"] = dict(strategy.status)
+        strategy.prepare(obj)
+        if strategy.has_generation:
+            obj["metadata"]["generation"] = 1
+
+    def _check(self, target: Target, strategy: Strategy, obj: Obj, old: Obj | None) -> None:
+        resource = target.resource
+        causes = metadata.validate(obj, strategy.name_rule)
+        if old is not None:
+            causes += metadata.validate_update(old, obj)
+        if resource.custom is not None:
+            body = {
+                key: value
+                for key, value in obj.items()
+                if key not in ("apiVersion", "kind", "metadata")
+            }
+            causes += schema.validate(body, resource.shape, "")
+            if not causes:
+                causes += self._rules.check(obj, old, resource.shape)
+        elif not causes and not target.sub:
+            causes += strategy.validate(obj)
+            if old is not None:
+                causes += strategy.validate_update(old, obj)
+        check = self.checks.get(resource.storage)
+        if check is not None and not causes:
+            causes += check(obj, old)
+        if causes:
+            name = obj["metadata"].get("name", "")
+            raise errors.invalid(resource.group, resource.kind, name, causes)
+
+    def _settle_name(self, target: Target, meta: Obj, obj: Obj) -> None:
+        resource = target.resource
+        for _ in range(_GENERATE_TRIES):
+            name = obj["metadata"]["name"]
+            if self._store.get(resource.storage, target.namespace, name) is None:
+                return
+            if not meta.get("generateName"):
+                raise errors.already_exists(resource.group, resource.plural, name)
+            obj["metadata"]["name"] = metadata.generated_name(meta["generateName"])
+        raise errors.already_exists(resource.group, resource.plural, obj["metadata"]["name"])
+
+    def _check_version(self, target: Target, entry: Entry, obj: Obj) -> None:
+        resource = target.resource
+        stated = (obj.get("metadata") or {}).get("resourceVersion")
+        if stated and stated != str(entry.version):
+            raise errors.stale(resource.group, resource.plural, entry.name)
+
+    def _merge_part(self, target: Target, strategy: Strategy, old: Obj, obj: Obj) -> Obj:
+        """Combine old and new: /status changes only the status, the object itself all but it."""
+        resource = target.resource
+        if target.sub == "status":
+            merged = {**old, "status": obj.get("status", {})}
+            meta = dict(old["metadata"])
+            if strategy.meta_by_status:
+                for key in ("labels", "annotations"):
+                    _take(obj["metadata"], meta, key)
+            _take(obj["metadata"], meta, "managedFields")
+            merged["metadata"] = meta
+            if "status" not in obj:
+                merged.pop("status")
+            return merged
+        if not target.sub and "status" in resource.subresources:
+            _take(old, obj, "status")
+        return obj
+
+    def _count_generation(self, resource: Resource, strategy: Strategy, old: Obj, obj: Obj) -> None:
+        if resource.custom is None and not strategy.has_generation:
+            return
+        ignored = {"metadata", "apiVersion", "kind"}
+        if resource.custom is None or "status" in resource.subresources:
+            ignored.add("status")
+        fields = (old.keys() | obj.keys()) - ignored
+        if any(old.get(key) != obj.get(key) for key in fields):
+            obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+    def _commit(self, target: Target, entry: Entry, obj: Obj, options: WriteOptions) -> Entry:
+        resource = target.resource
+        stored = self._stored(resource)
+        if stored is not resource:
+            conversion.to_storage(resource, stored, obj)
+        if options.dry_run:
+            return Entry(stored, obj, entry.version)
+        meta = obj["metadata"]
+        finished = "deletionTimestamp" in meta and not meta.get("finalizers")
+        pending_grace = meta.get("deletionGracePeriodSeconds", 0) > 0
+        pending_content = resource.storage == "namespaces" and obj["spec"].get("finalizers")
+        if finished and not pending_grace and not pending_content:
+            return self._store.remove(entry, obj)
+        return self._store.update(entry, obj)
+
+    def _stored(self, resource: Resource) -> Resource:
+        if resource.version == resource.storage_version and resource.qualified == resource.storage:
+            return resource
+        return self._registry.stored(resource.storage) or resource
+
+
+def touch_deletion(obj: Obj, grace_s: int) -> None:
+    """Mark an object as being deleted in `grace_s` seconds."""
+    meta = obj["metadata"]
+    at = clock.now()
+    meta["deletionTimestamp"] = clock.stamp(at + clock.seconds(grace_s))
+    meta["deletionGracePeriodSeconds"] = grace_s
+    if meta.get("generation"):
+        meta["generation"] += 1
+
+
+def _check_kind(resource: Resource, obj: Obj) -> None:
+    if not isinstance(obj, dict):
+        raise errors.bad_request(f"expected a {resource.kind} object, got {errors.quoted(obj)}")
+    kind = obj.get("kind") or resource.kind
+    version = obj.get("apiVersion") or resource.api_version
+    if version != resource.api_version:
+        raise errors.bad_request(
+            f"the API version in the data ({version}) does not match the expected API version "
+            f"({resource.api_version})"
+        )
+    if kind != resource.kind:
+        raise errors.bad_request(
+            f"the object provided is unrecognized (must be of type {resource.kind}): got {kind}"
+        )
+    obj["apiVersion"], obj["kind"] = version, kind
+
+
+def _take(source: Obj, target: Obj, key: str) -> None:
+    if key in source:
+        target[key] = source[key]
+    else:
+        target.pop(key, None)
+
+
+def _same(old: Obj, new: Obj) -> bool:
+    """Whether nothing but the time of a managed-fields entry differs."""
+    if old == new:
+        return True
+    before, after = old["metadata"].get("managedFields"), new["metadata"].get("managedFields")
+    if not before or not after or _untimed(before) != _untimed(after):
+        return False
+    bare = [{**o, "metadata": {**o["metadata"], "managedFields": None}} for o in (old, new)]
+    return bare[0] == bare[1]
+
+
+def _untimed(entries: list[Obj]) -> list[Obj]:
+    return [{key: value for key, value in entry.items() if key != "time"} for entry in entries]
