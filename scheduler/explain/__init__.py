@@ -1,0 +1,1 @@
+"""From the evidence of a cycle to the words people read."""

@@ -1,0 +1,230 @@
+"""The literal messages: one function per kind of evidence, no state, no cluster.
+
+Tools and people match these texts, so they are KAI's to the letter, odd spacing included.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from queues.accounting import MIG_PREFIX
+from scheduler.core.decisions import ActionName, Evict, QueueSide, TaskRef
+from scheduler.core.fairshare.capacity import human_amount
+from scheduler.core.session.fit import (
+    CheckFailure,
+    GangShortfall,
+    NodeReason,
+    NodeReasonKind,
+    TaskFit,
+)
+
+NO_NODES = "no nodes with enough resources were found"
+UNABLE_TO_SCHEDULE_GROUP = "Unable to schedule podgroup"
+UNABLE_TO_SCHEDULE_POD = "Unable to schedule pod"
+
+_RESOURCE_WORDS = {"gpu": "GPUs", "cpu": "CPU cores", "memory": "memory"}
+_PLAIN = {
+    NodeReasonKind.INSUFFICIENT_GPU_MEMORY: "node(s) didn't have enough resources: GPU memory",
+    NodeReasonKind.FRACTION_ON_DRA_NODE: (
+        "fractional/shared GPU pods are not yet supported on DRA-only nodes"
+    ),
+    NodeReasonKind.MIG_ON_PLAIN_NODE: "MIG job cannot be scheduled on non-MIG node",
+    NodeReasonKind.NOT_WHOLE_ON_SINGLE: (
+        "only whole gpu jobs can run on a node with MigStrategy='single'"
+    ),
+    NodeReasonKind.NOT_MIG_ON_MIXED: ("non MIG jobs cant run on a node with MigStrategy='mixed'"),
+    NodeReasonKind.POD_SLOTS: "node(s) pod number exceeded",
+    NodeReasonKind.UNSCHEDULABLE: "node is unschedulable",
+    NodeReasonKind.NOT_READY: "node has NotReady condition",
+    NodeReasonKind.PORTS: "node(s) didn't have free ports for the requested pod ports",
+    NodeReasonKind.TAINT: "node(s) had untolerated taint(s)",
+    NodeReasonKind.NODE_AFFINITY: "node(s) didn't match Pod's node affinity/selector",
+    NodeReasonKind.POD_AFFINITY: "node(s) didn't match pod affinity rules",
+    NodeReasonKind.POD_ANTI_AFFINITY: "node(s) didn't match pod anti-affinity rules",
+    NodeReasonKind.EXISTING_ANTI_AFFINITY: (
+        "node(s) didn't satisfy existing pods anti-affinity rules"
+    ),
+    NodeReasonKind.NUMA: (
+        "node cannot NUMA-align the pod's resources under its Topology Manager policy"
+    ),
+}
+
+
+def node_reason(reason: NodeReason, task: TaskRef, capacity_text: str = "") -> str:
+    """Return the short text of one node's refusal.
+
+    Parameters
+    ----------
+    capacity_text : the message of the queue's refusal, when that is the reason
+    """
+    plain = _PLAIN.get(reason.kind)
+    if plain is not None:
+        return plain
+    pod = f"<{task.namespace}/{task.name}>"
+    match reason.kind:
+        case NodeReasonKind.INSUFFICIENT:
+            return _insufficient(reason.subject)
+        case NodeReasonKind.OVER_CAPACITY:
+            return (
+                f"node does not have enough capacity. Reason: {reason.subject}, "
+                f"Details: {capacity_text}"
+            )
+        case NodeReasonKind.LEGACY_MIG:
+            return f"Legacy MIG jobs cannot be scheduled on node {reason.subject or reason.node}"
+        case NodeReasonKind.MIG_BESIDE_LEGACY_MIG:
+            return f"MIG job cannot be scheduled on node with legacy MIG jobs: {reason.subject}"
+        case NodeReasonKind.GPU_MEMORY_UNKNOWN:
+            return (
+                "node is not a gpu node or the gpu memory count on the node was not synced yet, "
+                f"task: {pod}, node: <{reason.node}>"
+            )
+        case NodeReasonKind.CONDITION:
+            return f"node has {reason.subject} condition"
+        case NodeReasonKind.NOT_GPU_WORKER:
+            return f"gpu task: {pod} can't run on non gpu nodes, node: <{reason.node}>"
+        case NodeReasonKind.NOT_CPU_WORKER:
+            return f"cpu task: {pod} can't run on non cpu nodes, node: <{reason.node}>"
+        case _:
+            return reason.subject or reason.kind.value
+
+
+def task_message(
+    task: TaskRef,
+    checks: Sequence[CheckFailure],
+    counts: Mapping[str, int],
+) -> str:
+    """Return the message of one pod: failed checks, then nodes counted by reason."""
+    base = checks_message(task, checks) if checks else NO_NODES
+    if not counts:
+        return base
+    entries = sorted(f"{count} {text}" for text, count in counts.items())
+    return f"{base}: {_joined(entries)}"
+
+
+def checks_message(task: TaskRef, checks: Iterable[CheckFailure]) -> str:
+    """Return the message of checks that need no node."""
+    lines = [f"Scheduling conditions were not met for pod {task.namespace}/{task.name}:\n"]
+    for check in checks:
+        more = f" Reasons: {', '.join(check.reasons)}" if check.reasons else ""
+        lines.append(f"{check.check}: {check.text}.{more}\n")
+    return "".join(lines)
+
+
+def counted_reasons(fit: TaskFit, task: TaskRef, capacity_text: str = "") -> dict[str, int]:
+    """Return the refusals of nodes by their text."""
+    counts: Counter[str] = Counter()
+    for reason, count in fit.reasons().items():
+        counts[node_reason(reason, task, capacity_text)] += count
+    return dict(counts)
+
+
+def shortfall_message(shortfall: GangShortfall, task: TaskRef, because: str) -> str:
+    """Return why a gang stopped short."""
+    if shortfall.minimum == 0:
+        return f"Resources were not found for pod {task.namespace}/{task.name} due to: {because}"
+    if not shortfall.subgroup:
+        return (
+            f"Resources were found for {shortfall.placed} pods while {shortfall.minimum} are "
+            f"required for gang scheduling. Additional pods cannot be scheduled due to: {because}"
+        )
+    return (
+        f"Resources were found for {shortfall.placed} pods from all sub-groups while sub-group "
+        f"{shortfall.subgroup} requires {shortfall.minimum} pods for gang scheduling. "
+        f"Additional pods cannot be scheduled in this sub-group due to: {because}"
+    )
+
+
+def group_message(reasons: Sequence[tuple[str, str]]) -> str:
+    """Return the message of a pod group from its (reason, message) pairs."""
+    head = reasons[0][0] if len(reasons) == 1 else UNABLE_TO_SCHEDULE_GROUP
+    messages = Counter(message for _, message in reasons if message)
+    if not messages:
+        return head
+    entries = sorted(
+        f"{count} {message}" if count > 1 else message for message, count in messages.items()
+    )
+    return f"{head}: {_joined(entries)}"
+
+
+def not_ready_message(unready: Iterable[tuple[str, int, int, int]]) -> str:
+    """Return why a pod group cannot be tried yet.
+
+    Parameters
+    ----------
+    unready : (subgroup or "", minimum, alive, gated) of each pod set that lacks pods
+    """
+    parts = ["Job is not ready for scheduling."]
+    for subgroup, minimum, alive, gated in unready:
+        if subgroup:
+            parts.append(
+                f" Waiting for {minimum} pods for SubGroup {subgroup}, currently {alive} exist, "
+                f"{gated} are gated."
+            )
+        else:
+            parts.append(f" Waiting for {minimum} pods, currently {alive} exist, {gated} are gated")
+    return "".join(parts)
+
+
+def stale_message(active: int, minimum: int, lacking: Iterable[tuple[str, int, int]]) -> str:
+    """Return what is wrong with a stale gang; `lacking` are (subgroup, minimum, active)."""
+    text = f"Job is stale. {active} pods are active, minMember is {minimum}"
+    for subgroup, least, running in lacking:
+        text += f", subGroup {subgroup} minMember is {least} and {running} pods are active"
+    return text
+
+
+def evict_message(decision: Evict) -> str:
+    """Return the message of a victim's event."""
+    pod = f"{decision.task.namespace}/{decision.task.name}"
+    reason = decision.reason
+    evictor = f"{reason.evictor_namespace}/{reason.evictor}"
+    match reason.action:
+        case ActionName.PREEMPT:
+            return f"Pod {pod} was preempted by higher priority workload {evictor}"
+        case ActionName.RECLAIM:
+            text = f"Pod {pod} was preempted by workload {evictor}."
+            if reason.victim_side is None or reason.evictor_side is None:
+                return text
+            return f"{text}\n{_side(reason.victim_side)}\n{_side(reason.evictor_side)}"
+        case ActionName.CONSOLIDATION:
+            return (
+                f"Pod {pod} was preempted and rescheduled due to bin packing "
+                "(resource consolidation) procedure"
+            )
+        case _:
+            return _stale_eviction(pod, reason.stale_subgroup, reason.stale_minimum)
+
+
+def amounts(triple: tuple[float, float, float]) -> str:
+    """Return (cpu, memory, gpu) as people read them."""
+    return (
+        f"GPU: {human_amount(triple[2], 2)}, CPU: {human_amount(triple[0], 0)} (cores), "
+        f"memory: {human_amount(triple[1], 1)} (GB)"
+    )
+
+
+def _stale_eviction(pod: str, subgroup: str, minimum: int) -> str:
+    where = f" in sub-group {subgroup}" if subgroup else ""
+    return (
+        f"Workload doesn't meet the minimum required number of pods ({minimum}){where}, "
+        f"evicting remaining pod: {pod}"
+    )
+
+
+def _side(side: QueueSide) -> str:
+    return (
+        f"{side.name} uses <{amounts(side.allocated)}> with a quota of <{amounts(side.deserved)}>, "
+        f"fair-share of <{amounts(side.fair_share)}> and queue priority of <{side.priority}>."
+    )
+
+
+def _insufficient(resource: str) -> str:
+    if resource.startswith(MIG_PREFIX):
+        return f"node(s) didn't have enough of mig profile: {resource}"
+    word = _RESOURCE_WORDS.get(resource, resource)
+    return f"node(s) didn't have enough resources: {word}"
+
+
+def _joined(entries: Iterable[str]) -> str:
+    return ". \n".join(entries) + "."

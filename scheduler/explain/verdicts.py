@@ -1,0 +1,255 @@
+"""What a cycle says about each pod group that still waits, and about stale ones.
+
+Reads the session after its last action. Pods of one class that failed alike share one text, so a
+cluster full of equal pending pods costs one message, not thousands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from queues.durations import SECOND, format_duration
+from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP
+from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.decisions import TaskRef
+from scheduler.core.fairshare.capacity import (
+    CapacityRefusal,
+    capacity_message,
+)
+from scheduler.core.session.fit import (
+    DelayRefusal,
+    GangShortfall,
+    GroupFit,
+    NodeReasonKind,
+    TaskFit,
+    TopologyRefusal,
+)
+from scheduler.core.session.session import Session
+from scheduler.explain import texts
+from scheduler.explain.details import queue_details
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason of a pod group, as its condition shows it."""
+
+    reason: str
+    message: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PodVerdict:
+    """Why one pod is not scheduled."""
+
+    task: TaskRef
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupVerdict:
+    """What is to be said about one pod group after a cycle.
+
+    Attributes
+    ----------
+    is_waiting : some of its pods are pending or gated
+    not_ready : why it was not tried, empty if it was
+    message, reasons, pods : why it waits; empty unless it was tried
+    has_active : some of its pods hold a place; then the group itself gets no condition
+    is_settling : some pod is on its way to a node; then old conditions are left in place
+    stale : the text of a stale gang, empty if it is none
+    outcasts : pods that name a subgroup the group does not have
+    """
+
+    namespace: str
+    name: str
+    is_waiting: bool
+    not_ready: str = ""
+    message: str = ""
+    reasons: tuple[Reason, ...] = ()
+    pods: tuple[PodVerdict, ...] = ()
+    has_active: bool = False
+    is_settling: bool = False
+    stale: str = ""
+    outcasts: tuple[PodVerdict, ...] = ()
+
+    @property
+    def is_unschedulable(self) -> bool:
+        return self.is_waiting and not self.not_ready
+
+
+_SETTLING = (TaskStatus.ALLOCATED, TaskStatus.NOMINATED, TaskStatus.BINDING)
+
+
+def verdicts(session: Session, now: float) -> list[GroupVerdict]:
+    """Return the verdicts of a finished session, oldest pod group first.
+
+    Parameters
+    ----------
+    now : Unix time of the cycle, for the times in messages
+    """
+    writer = _Writer(session, now)
+    return [writer.verdict(group) for group in range(len(session.state.groups))]
+
+
+class _Writer:
+    def __init__(self, session: Session, now: float) -> None:
+        self.session = session
+        self.now = now
+        self._texts: dict[tuple[object, ...], str] = {}
+
+    def verdict(self, group: int) -> GroupVerdict:
+        state = self.session.state
+        groups, sets = state.groups, state.groups.pod_sets
+        given = groups.inputs[group]
+        gated = sum(sets.gated[index] for index in groups.pod_sets_of(group))
+        is_waiting = bool(groups.pending[group] or gated)
+        has_active = groups.active_allocated[group] > 0
+        stale = self._stale(group)
+        outcasts = tuple(
+            PodVerdict(
+                TaskRef(task.namespace, task.name, task.uid),
+                f'Pod references subgroup "{task.subgroup}", which does not exist in '
+                f"PodGroup {given.namespace}/{given.name}",
+            )
+            for task in given.invalid_subgroup_tasks
+            if task.status in (TaskStatus.PENDING, TaskStatus.GATED)
+        )
+        if not is_waiting:
+            settling = has_active and any(
+                state.tasks.status[task] in _SETTLING for task in groups.tasks_of(group)
+            )
+            return GroupVerdict(
+                namespace=given.namespace,
+                name=given.name,
+                is_waiting=False,
+                has_active=has_active,
+                is_settling=settling,
+                stale=stale,
+                outcasts=outcasts,
+            )
+        view = self.session.view(group)
+        if not view.is_ready(view.root):
+            return GroupVerdict(
+                namespace=given.namespace,
+                name=given.name,
+                is_waiting=True,
+                not_ready=texts.not_ready_message(self._unready(group)),
+                has_active=has_active,
+                stale=stale,
+                outcasts=outcasts,
+            )
+        reasons = tuple(self._reason(fit, group) for fit in self.session.fit.groups.get(group, ()))
+        message = texts.group_message([(item.reason, item.message) for item in reasons])
+        return GroupVerdict(
+            namespace=given.namespace,
+            name=given.name,
+            is_waiting=True,
+            message=message,
+            reasons=reasons,
+            pods=self._pods(group, message if reasons else texts.UNABLE_TO_SCHEDULE_POD),
+            has_active=has_active,
+            stale=stale,
+            outcasts=outcasts,
+        )
+
+    def _pods(self, group: int, fallback: str) -> tuple[PodVerdict, ...]:
+        tasks = self.session.state.tasks
+        return tuple(
+            PodVerdict(self._ref(task), self._task_text(task) or fallback)
+            for task in self.session.state.groups.tasks_of(group)
+            if tasks.status[task] == TaskStatus.PENDING
+        )
+
+    def _task_text(self, task: int) -> str:
+        """Return a task's own message, or nothing; equal evidence of unnamed tasks is worded once."""
+        fit = self.session.fit.tasks.get(task)
+        if fit is None:
+            return ""
+        ref = self._ref(task)
+        if fit.checks or _names_a_task(fit):
+            return self._worded(fit, ref)
+        key = tuple(id(counts) for counts in fit.counts)
+        text = self._texts.get(key)
+        if text is None:
+            text = self._texts[key] = self._worded(fit, ref)
+        return text
+
+    def _worded(self, fit: TaskFit, ref: TaskRef) -> str:
+        refusals = [reason.refusal for counts in fit.counts for reason in counts if reason.refusal]
+        capacity = self._capacity_text(refusals[0]) if refusals else ""
+        return texts.task_message(ref, fit.checks, texts.counted_reasons(fit, ref, capacity))
+
+    def _reason(self, fit: GroupFit, group: int) -> Reason:
+        evidence = fit.evidence
+        if isinstance(evidence, CapacityRefusal):
+            given = self.session.state.groups.inputs[group]
+            details = queue_details(self.session, evidence, is_preemptible=given.preemptible)
+            return Reason(fit.reason.value, self._capacity_text(evidence), details)
+        if isinstance(evidence, GangShortfall):
+            because = self._task_text(evidence.task) or texts.UNABLE_TO_SCHEDULE_POD
+            ref = self._ref(evidence.task)
+            return Reason(fit.reason.value, texts.shortfall_message(evidence, ref, because))
+        if isinstance(evidence, DelayRefusal):
+            return Reason(fit.reason.value, self._delay_text(evidence))
+        if isinstance(evidence, TopologyRefusal):
+            return Reason(fit.reason.value, evidence.text)
+        return Reason(fit.reason.value, f"Queue '{evidence}' does not exist")
+
+    def _capacity_text(self, refusal: CapacityRefusal) -> str:
+        queue = self.session.state.queues.inputs[refusal.queue]
+        return capacity_message(refusal, queue.display_name or queue.name)
+
+    def _delay_text(self, refusal: DelayRefusal) -> str:
+        until = datetime.fromtimestamp(round(self.now + refusal.until), UTC)
+        delay = format_duration(round(refusal.delay_s * SECOND))
+        return (
+            f"Workload is within its preemption delay window ({delay}) and may not trigger "
+            f"evictions before {until:%Y-%m-%dT%H:%M:%SZ}"
+        )
+
+    def _unready(self, group: int) -> list[tuple[str, int, int, int]]:
+        sets = self.session.state.groups.pod_sets
+        lacking = []
+        for index in self.session.state.groups.pod_sets_of(group):
+            gated = sets.gated[index]
+            alive = sets.pending[index] + gated + sets.active_allocated[index]
+            if alive - gated < sets.minimum[index]:
+                name = sets.name[index]
+                shown = "" if name == DEFAULT_SUBGROUP else name
+                lacking.append((shown, sets.minimum[index], alive, gated))
+        return lacking
+
+    def _stale(self, group: int) -> str:
+        groups, sets = self.session.state.groups, self.session.state.groups.pod_sets
+        if groups.stale_since[group] is None:
+            return ""
+        indices = groups.pod_sets_of(group)
+        lacking = [
+            (sets.name[index], sets.minimum[index], sets.active_used[index])
+            for index in indices
+            if sets.active_used[index] < sets.minimum[index]
+            and sets.name[index] != DEFAULT_SUBGROUP
+        ]
+        active = sum(sets.active_used[index] for index in indices)
+        minimum = sum(sets.minimum[index] for index in indices)
+        return texts.stale_message(active, minimum, lacking)
+
+    def _ref(self, task: int) -> TaskRef:
+        given = self.session.state.tasks.inputs[task]
+        return TaskRef(given.namespace, given.name, given.uid)
+
+
+_NAMING = (
+    NodeReasonKind.GPU_MEMORY_UNKNOWN,
+    NodeReasonKind.NOT_GPU_WORKER,
+    NodeReasonKind.NOT_CPU_WORKER,
+)
+
+
+def _names_a_task(fit: TaskFit) -> bool:
+    """Texts that name the pod cannot be shared."""
+    return any(reason.kind in _NAMING for counts in fit.counts for reason in counts)

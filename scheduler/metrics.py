@@ -1,0 +1,127 @@
+"""KAI's scheduler metrics under their own names, in one registry of this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from kube.objects.podgroup import PodGroup
+from scheduler.core.decisions import ActionReport
+
+_MILLISECONDS = tuple(5.0 * 2**power for power in range(10))
+_SEARCH_SECONDS = tuple(0.001 * 2**power for power in range(16))
+_QUEUE_LABELS = ("queue_name", "queue_metadata_name", "queue_display_name")
+
+
+class SchedulerMetrics:
+    """All series of a scheduling process.
+
+    Parameters
+    ----------
+    namespace : prefix of every name, `kai` in KAI
+    """
+
+    def __init__(self, namespace: str = "kai") -> None:
+        self.registry = CollectorRegistry()
+        self._namespace = namespace
+        self.e2e = self._gauge("e2e_scheduling_latency_milliseconds", "Last cycle")
+        self.open_session = self._gauge("open_session_latency_milliseconds", "Last opening")
+        self.close_session = self._gauge("close_session_latency_milliseconds", "Last closing")
+        self.plugin = self._gauge(
+            "plugin_scheduling_latency_milliseconds", "Plugin time", ("plugin", "OnSession")
+        )
+        self.action = self._gauge(
+            "action_scheduling_latency_milliseconds", "Action time", ("action",)
+        )
+        self.task = self._histogram(
+            "task_scheduling_latency_milliseconds", "Pod creation to bind request", _MILLISECONDS
+        )
+        self.bind = self._histogram(
+            "task_bind_latency_milliseconds", "Creation of the bind request", _MILLISECONDS
+        )
+        self.scheduled = self._counter(
+            "podgroups_scheduled_by_action", "Pod groups that got room", ("action",)
+        )
+        self.acted_on = self._counter(
+            "podgroups_acted_on_by_action", "Pod groups tried by evicting actions", ("action",)
+        )
+        self.simulations = self._counter(
+            "scenarios_simulation_by_action", "Scenarios simulated", ("action",)
+        )
+        self.filtered = self._counter(
+            "scenarios_filtered_by_action", "Scenarios filtered", ("action",)
+        )
+        self.preemptions = self._counter("total_preemption_attempts", "Successful preemptions", ())
+        self.shares = {
+            "cpu": self._gauge("queue_fair_share_cpu_cores", "Fair share", _QUEUE_LABELS),
+            "memory": self._gauge("queue_fair_share_memory_gb", "Fair share", _QUEUE_LABELS),
+            "gpu": self._gauge("queue_fair_share_gpu", "Fair share", _QUEUE_LABELS),
+        }
+        self.usage = {
+            name: self._gauge(f"queue_{name}_usage", "Past usage", _QUEUE_LABELS)
+            for name in ("cpu", "memory", "gpu")
+        }
+        self.usage_query = self._histogram(
+            "usage_query_latency_milliseconds", "Usage query", _MILLISECONDS
+        )
+        self.evicted = self._counter(
+            "pod_group_evicted_pods_total",
+            "Evicted pods",
+            ("podgroup", "namespace", "uid", "nodepool", "action"),
+        )
+        self.search_duration = Histogram(
+            "scenario_search_duration_seconds",
+            "Scenario search",
+            ("action", "generator", "result"),
+            namespace=namespace,
+            registry=self.registry,
+            buckets=_SEARCH_SECONDS,
+        )
+
+    def observe_bind(self, seconds: float, pod_created: float) -> None:
+        """Count one created bind request; `pod_created` is a Unix time."""
+        self.bind.observe(seconds * 1000)
+        self.task.observe(max(0.0, time.time() - pod_created) * 1000)
+
+    def count_eviction(self, group: PodGroup, pool: str, action: str) -> None:
+        meta = group.metadata
+        self.evicted.labels(meta.name, meta.namespace, meta.uid, pool, action).inc()
+
+    def observe_actions(self, reports: Iterable[ActionReport]) -> None:
+        """Take over what the actions of one cycle report."""
+        for report in reports:
+            name = report.action.value
+            self.action.labels(name).set(report.seconds * 1000)
+            self.scheduled.labels(name).inc(report.succeeded)
+            if name != "allocate":
+                self.acted_on.labels(name).inc(report.attempted)
+            if name == "preempt":
+                self.preemptions.inc(report.succeeded)
+            self.simulations.labels(name).inc(report.counters.get("simulated", 0))
+            self.filtered.labels(name).inc(report.counters.get("filtered", 0))
+
+    def set_shares(self, rows: Iterable[tuple[str, str, tuple[float, float, float]]]) -> None:
+        """Set the fair share of every queue: (name, display name, (cpu, memory, gpu))."""
+        units = (("cpu", 0, 1000.0), ("memory", 1, 1e9), ("gpu", 2, 1.0))
+        for gauge in self.shares.values():
+            gauge.clear()
+        for name, display, share in rows:
+            for resource, index, unit in units:
+                value = -1.0 if share[index] == float("inf") else share[index] / unit
+                self.shares[resource].labels(display or name, name, display).set(value)
+
+    def _gauge(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Gauge:
+        return Gauge(name, text, labels, namespace=self._namespace, registry=self.registry)
+
+    def _counter(self, name: str, text: str, labels: tuple[str, ...]) -> Counter:
+        return Counter(name, text, labels, namespace=self._namespace, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(
+            name, text, namespace=self._namespace, registry=self.registry, buckets=buckets
+        )
+
+
+METRICS = SchedulerMetrics()

@@ -1,0 +1,265 @@
+"""Verdicts become events and conditions, and only the changes are written.
+
+Every cycle says the same about a pod that waits; writing it every second would drown the cluster. Events
+are counted by the recorder. Conditions are compared with what the object carries and with what this
+worker wrote last, because the watch may not have brought that back yet.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kube.errors import ConflictError, KubeError, NotFoundError
+from kube.events import NORMAL, WARNING, Recorder, note
+from kube.gateway import Gateway, PatchType
+from kube.objects.meta import as_body
+from kube.objects.pod import Pod
+from kube.objects.podgroup import PodGroup
+from kube.resources import PODGROUPS, PODS
+from scheduler.core.decisions import GroupMarks
+from scheduler.explain.verdicts import GroupVerdict, PodVerdict, Reason
+from scheduler.snapshot.build import Snapshot
+from scheduler.snapshot.params import DEFAULT_POOL, ShardParams
+from scheduler.snapshot.podgroups import (
+    LAST_EVICTION,
+    LAST_START,
+    STALE_SINCE,
+    UNSCHEDULABLE_ON_POOL,
+    latest_condition,
+    transition_number,
+)
+
+log = logging.getLogger(__name__)
+REMEMBERED = 50_000
+BACK_OFF_AT_ONCE = 1
+
+
+@dataclass(slots=True)
+class StatusWriter:
+    """Writes what a cycle says about pods and pod groups; lives as long as its worker."""
+
+    gateway: Gateway
+    recorder: Recorder
+    params: ShardParams
+    pool: ThreadPoolExecutor
+    wall: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _said: OrderedDict[tuple[str, str], object] = field(default_factory=OrderedDict)
+
+    def write(
+        self,
+        snapshot: Snapshot,
+        verdicts: Iterable[GroupVerdict],
+        marks: Iterable[GroupMarks],
+    ) -> int:
+        """Write everything that changed; return how many pods are told that they must wait."""
+        writes: list[Callable[[], object]] = []
+        for mark in marks:
+            writes.extend(self._mark(snapshot, mark))
+        waiting = 0
+        for verdict in verdicts:
+            group = snapshot.groups.get(f"{verdict.namespace}/{verdict.name}")
+            if group is not None:
+                waiting += len(verdict.pods)
+                writes.extend(self._say(snapshot, group, verdict))
+        for future in [self.pool.submit(self._attempt, work) for work in writes]:
+            future.result()
+        return waiting
+
+    # ------------------------------------------------------------------------------- pod groups
+
+    def _say(
+        self, snapshot: Snapshot, group: PodGroup, verdict: GroupVerdict
+    ) -> list[Callable[[], object]]:
+        writes: list[Callable[[], object]] = []
+        if verdict.stale:
+            self.recorder.record(note(PODGROUPS, group, NORMAL, "StaleJob", verdict.stale))
+        for outcast in verdict.outcasts:
+            writes.extend(self._tell_pod(snapshot, outcast, outcast.message, must_mark=True))
+        if not verdict.is_waiting:
+            if not verdict.is_settling and group.status.scheduling_conditions:
+                writes.extend(self._clear(group))
+            return writes
+        if verdict.not_ready:
+            self.recorder.record(note(PODGROUPS, group, NORMAL, "NotReady", verdict.not_ready))
+            return writes
+        prefix = self._prefix(group)
+        must_mark = group.spec.mark_unschedulable is not False
+        for pod in verdict.pods:
+            text = prefix + pod.message
+            writes.extend(self._tell_pod(snapshot, pod, text, must_mark=must_mark))
+        message = prefix + verdict.message
+        self.recorder.record(note(PODGROUPS, group, NORMAL, "Unschedulable", message))
+        if not verdict.has_active:
+            writes.extend(self._condition(group, message, verdict.reasons))
+        return writes
+
+    def _condition(
+        self, group: PodGroup, message: str, reasons: tuple[Reason, ...]
+    ) -> list[Callable[[], object]]:
+        """Replace this pool's condition, unless the latest one says the same already."""
+        pool = self._pool_of(group)
+        conditions = group.status.scheduling_conditions
+        latest = latest_condition(group)
+        says_so = latest is not None and (
+            latest.type,
+            latest.node_pool,
+            latest.reason,
+            latest.message,
+            latest.status,
+        ) == (UNSCHEDULABLE_ON_POOL, pool, "Unschedulable", message, "True")
+        is_last = bool(conditions) and conditions[-1].node_pool == pool
+        if (says_so and is_last) or not self._is_news(group, "condition", message):
+            return []
+        number = max(0, transition_number(latest)) if latest is not None else 0
+        fresh = {
+            "type": UNSCHEDULABLE_ON_POOL,
+            "nodePool": pool,
+            "reason": "Unschedulable",
+            "message": message,
+            "status": "True",
+            "transitionID": str(number + 1),
+            "lastTransitionTime": _text(self.wall()),
+            "reasons": [_reason_body(item) for item in reasons],
+        }
+        kept = [as_body(item) for item in conditions if item.node_pool != pool]
+        return [self._patch_group(group, {"schedulingConditions": [*kept, fresh]})]
+
+    def _clear(self, group: PodGroup) -> list[Callable[[], object]]:
+        if not self._is_news(group, "condition", ""):
+            return []
+        return [self._patch_group(group, {"schedulingConditions": None})]
+
+    def _patch_group(self, group: PodGroup, status: Mapping[str, Any]) -> Callable[[], object]:
+        meta = group.metadata
+        return lambda: self.gateway.patch(
+            PODGROUPS, meta.name, {"status": status}, namespace=meta.namespace, sub="status"
+        )
+
+    def _mark(self, snapshot: Snapshot, mark: GroupMarks) -> list[Callable[[], object]]:
+        """Write the timestamps that a later cycle, maybe of another process, must know."""
+        group = snapshot.groups.get(f"{mark.namespace}/{mark.pod_group}")
+        if group is None:
+            return []
+        wanted = {
+            LAST_START: _moment(mark.last_start, snapshot.now),
+            LAST_EVICTION: _moment(mark.last_eviction, snapshot.now),
+            STALE_SINCE: _moment(mark.stale_since, snapshot.now),
+        }
+        carried = group.metadata.annotations
+        changed = {
+            key: value for key, value in wanted.items() if not _is_same(carried.get(key), value)
+        }
+        if not changed or not self._is_news(group, "marks", tuple(sorted(wanted.items()))):
+            return []
+        meta = group.metadata
+        body = {"metadata": {"annotations": changed}}
+        return [lambda: self.gateway.patch(PODGROUPS, meta.name, body, namespace=meta.namespace)]
+
+    # ------------------------------------------------------------------------------------- pods
+
+    def _tell_pod(
+        self, snapshot: Snapshot, verdict: PodVerdict, text: str, *, must_mark: bool
+    ) -> list[Callable[[], object]]:
+        ref = verdict.task
+        pod = snapshot.pods.get(f"{ref.namespace}/{ref.name}")
+        if pod is None or pod.metadata.uid != ref.uid:
+            return []
+        self.recorder.record(note(PODS, pod, WARNING, "Unschedulable", text))
+        if not must_mark or _carries(pod, text) or not self._is_news(pod, "condition", text):
+            return []
+        old = pod.condition("PodScheduled")
+        is_transition = old is None or old.status != "False" or old.last_transition_time is None
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": text,
+        }
+        if is_transition:
+            condition["lastTransitionTime"] = _text(self.wall())
+        body = {"status": {"conditions": [condition]}}
+        return [
+            lambda: self.gateway.patch(
+                PODS,
+                ref.name,
+                body,
+                namespace=ref.namespace,
+                sub="status",
+                patch_type=PatchType.STRATEGIC,
+            )
+        ]
+
+    # ---------------------------------------------------------------------------------- helpers
+
+    def _attempt(self, work: Callable[[], object]) -> None:
+        """A status that could not be written is written again when it changes or is missed."""
+        try:
+            work()
+        except (NotFoundError, ConflictError):
+            return
+        except KubeError as error:
+            log.warning("status not written: %s", error)
+            self._said.clear()
+
+    def _is_news(self, target: Pod | PodGroup, topic: str, value: object) -> bool:
+        """Tell whether this differs from what was written last for this version of the object."""
+        key = (target.metadata.uid, topic)
+        said = (target.metadata.resource_version, value)
+        if self._said.get(key) == said:
+            return False
+        self._said[key] = said
+        self._said.move_to_end(key)
+        if len(self._said) > REMEMBERED:
+            self._said.popitem(last=False)
+        return True
+
+    def _pool_of(self, group: PodGroup) -> str:
+        return group.metadata.labels.get(self.params.node_pool_label_key, "") or DEFAULT_POOL
+
+    def _prefix(self, group: PodGroup) -> str:
+        if group.spec.scheduling_backoff == BACK_OFF_AT_ONCE:
+            return f"Node-Pool '{self._pool_of(group)}': "
+        return ""
+
+
+def _carries(pod: Pod, text: str) -> bool:
+    old = pod.condition("PodScheduled")
+    return old is not None and (old.status, old.reason, old.message) == (
+        "False",
+        "Unschedulable",
+        text,
+    )
+
+
+def _reason_body(item: Reason) -> dict[str, Any]:
+    body: dict[str, Any] = {"reason": item.reason, "message": item.message}
+    if item.details:
+        body["details"] = dict(item.details)
+    return body
+
+
+def _moment(relative: float | None, now: float) -> str | None:
+    if relative is None:
+        return None
+    return _text(datetime.fromtimestamp(round(now + relative), UTC))
+
+
+def _is_same(carried: str | None, wanted: str | None) -> bool:
+    """Compare moments, not texts: other writers may use fractions or an offset."""
+    if not carried or not wanted:
+        return (carried or None) == wanted
+    try:
+        difference = datetime.fromisoformat(carried) - datetime.fromisoformat(wanted)
+    except (ValueError, TypeError):
+        return False
+    return abs(difference.total_seconds()) < 1.5
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
