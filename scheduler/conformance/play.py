@@ -13,10 +13,9 @@ from typing import Any
 from scheduler.conformance.judge import NodeOutcome, Outcome, TaskOutcome
 from scheduler.conformance.settings import read_config
 from scheduler.conformance.world import STATE_OF_STATUS, TaskPlace, World
-from scheduler.core.actions.table import action_table
 from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.status import TaskStatus
-from scheduler.core.cycle import open_session
+from scheduler.core.cycle import open_session, run_actions
 from scheduler.core.decisions import Bind, Decision, Evict
 from scheduler.core.session.session import Session
 
@@ -90,8 +89,7 @@ def _play_rounds(document: Document) -> ScenarioRun:
 def _run_session(document: Document, world: World) -> Session:
     config = read_config(document)
     session = open_session(world.snapshot(), config)
-    for action in action_table(config):
-        action.run(session)
+    run_actions(session)
     return session
 
 
