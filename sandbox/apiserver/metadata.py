@@ -57,7 +57,7 @@ def begin(target: Target, obj: Obj) -> Obj:
         meta.pop(field, None)
     meta["uid"] = str(uuid.UUID(int=random.getrandbits(128), version=4))
     meta["creationTimestamp"] = clock.stamp()
-    return meta  # type: ignore[no-any-return]
+    return meta
 
 
 def place(target: Target, meta: Obj) -> None:

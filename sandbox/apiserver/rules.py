@@ -126,8 +126,7 @@ class Rules:
         for rule in shape.rules:
             text = rule["rule"]
             if old is _MISSING and _OLD_SELF.search(text):
-                if not rule.get("optionalOldSelf"):
-                    continue
+                continue
             try:
                 passed = bool(self.evaluate(text, variables))
                 message = "" if passed else self._message(rule, variables)

@@ -46,8 +46,8 @@ class Shape:
         "list_type",
         "merge_key",
         "nullable",
-        "pattern",
         "patch_strategy",
+        "pattern",
         "preserve",
         "required",
         "rules",
@@ -59,8 +59,8 @@ class Shape:
         self.schema = schema
         self._resolve = resolve
         self._properties: dict[str, Shape] | None = None
-        self._extra: Shape | None | object = UNSET
-        self._items: Shape | None | object = UNSET
+        self._extra: Shape | object | None = UNSET
+        self._items: Shape | object | None = UNSET
         self.kind: str = _kind(schema)
         self.accepts: tuple[type, ...] | None = _ACCEPTS.get(self.kind)
         self.format: str = schema.get("format", "")

@@ -149,7 +149,7 @@ class Writer:
         options.warnings += listed
 
     def _decode_custom(self, resource: Resource, obj: Obj) -> list[str]:
-        head = {key: obj.pop(key) for key in ("apiVersion", "kind", "metadata") if key in obj}
+        head: Obj = {key: obj.pop(key) for key in ("apiVersion", "kind", "metadata") if key in obj}
         unknown = schema.prune(obj, resource.shape)
         body = dict(obj)
         obj.clear()

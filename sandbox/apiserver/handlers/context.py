@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 from sandbox.apiserver.authn import Authenticator
 from sandbox.apiserver.deletion import Deleter
+from sandbox.apiserver.handlers.paging import Snapshots
 from sandbox.apiserver.openapi import OpenApi
 from sandbox.apiserver.rbac import Authorizer
 from sandbox.apiserver.resources import Registry
 from sandbox.apiserver.store import Store
 from sandbox.apiserver.tables import Tables
 from sandbox.apiserver.writes import Writer
-from sandbox.apiserver.handlers.paging import Snapshots
 
 
 @dataclass(slots=True, kw_only=True)
