@@ -1,0 +1,440 @@
+"""Clusters made to measure one thing each, with an outcome that is known beforehand.
+
+A workload is a plain document (nodes, queues, jobs with their tasks, actions), so that it can be written
+to a file, read from one, and given to another scheduler. Jobs and queues are listed oldest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from scheduler.core.config import DEFAULT_ACTIONS
+
+Document = dict[str, Any]
+
+GPUS_PER_NODE = 8
+UNLIMITED = -1
+PENDING, RUNNING = "Pending", "Running"
+RACK = "example.com/rack"
+WHOLE_CYCLE = [str(action) for action in DEFAULT_ACTIONS]
+
+
+class Cluster:
+    """Collects the parts of one workload."""
+
+    def __init__(self, name: str, actions: Iterable[str], **params: Any) -> None:
+        self.name = name
+        self.actions = list(actions)
+        self.params = params
+        self.nodes: list[Document] = []
+        self.queues: list[Document] = []
+        self.jobs: list[Document] = []
+        self.topologies: list[Document] = []
+        self.extra_plugins: list[str] = []
+
+    def node(
+        self, name: str, *, gpus: int = GPUS_PER_NODE, cpus: int = 20_000, **labels: str
+    ) -> None:
+        """Add a node; memory is plentiful, and CPU too unless said otherwise."""
+        self.nodes.append(
+            {"name": name, "gpus": gpus, "cpus": cpus, "memory_bytes": 20_000_000_000}
+            | {"labels": {key.replace("__", "/").replace("_", "."): v for key, v in labels.items()}}
+        )
+
+    def plain_nodes(self, count: int, **options: Any) -> None:
+        """Add nodes that differ in name only."""
+        for number in range(count):
+            self.node(f"node-{number}", **options)
+
+    def queue(self, name: str, parent: str = "", **options: Any) -> None:
+        """Add a queue; what is not said is unlimited."""
+        gpu = {
+            "quota": options.get("gpus", UNLIMITED),
+            "limit": UNLIMITED,
+            "over_quota_weight": options.get("weight", 1),
+        }
+        free = {"quota": UNLIMITED, "limit": UNLIMITED, "over_quota_weight": 1}
+        self.queues.append(
+            {
+                "name": name,
+                "parent": parent,
+                "priority": options.get("priority"),
+                "gpu": gpu,
+                "cpu": free | {"quota": options.get("cpus", UNLIMITED)},
+                "memory": dict(free),
+                "reclaim_min_runtime_s": options.get("reclaim_min_runtime_s"),
+            }
+        )
+
+    def two_departments(self, gpus: float) -> None:
+        """Add two departments with half of the GPUs each, and four queues with a quarter each."""
+        for department in ("dept-a", "dept-b"):
+            self.queue(department, gpus=gpus / 2, weight=gpus / 2)
+        for number in range(4):
+            self.queue(f"queue-{number}", "dept-a" if number < 2 else "dept-b", gpus=gpus / 4)
+
+    def job(
+        self,
+        name: str,
+        queue: str,
+        gpus: float,
+        *,
+        running_on: Iterable[str] = (),
+        pending: int = 0,
+        cpus: float = 1,
+        memory_bytes: int = 1_000_000_000,
+        topology: Document | None = None,
+        task: Document | None = None,
+    ) -> None:
+        """Add a gang: one running task on each named node, and so many pending ones."""
+        tasks = [{"state": RUNNING, "node": node} for node in running_on]
+        tasks += [{"state": PENDING, "node": ""} | (task or {}) for _ in range(pending)]
+        job: Document = {
+            "name": name,
+            "namespace": "bench",
+            "queue": queue,
+            "priority": 50,
+            "gpus_per_task": gpus,
+            "cpus_per_task": cpus,
+            "memory_bytes_per_task": memory_bytes,
+            "min_member": len(tasks),
+            "tasks": tasks,
+        }
+        if topology is not None:
+            job["topology_constraint"] = topology
+        self.jobs.append(job)
+
+    def fill_with_running(self, queue: str, count: int, nodes: int, prefix: str) -> None:
+        """Deal one-GPU jobs that run already to the nodes in turn."""
+        for number in range(count):
+            self.job(f"{prefix}-{number}", queue, 1, running_on=[f"node-{number % nodes}"])
+
+    def document(self) -> Document:
+        """Return the workload."""
+        states = [task["state"] for job in self.jobs for task in job["tasks"]]
+        found = {
+            "name": self.name,
+            "params": self.params,
+            "summary": {
+                "nodes": len(self.nodes),
+                "gpus": sum(node["gpus"] for node in self.nodes),
+                "queues": len(self.queues),
+                "jobs": len(self.jobs),
+                "running_tasks": states.count(RUNNING),
+                "pending_tasks": states.count(PENDING),
+            },
+            "actions": self.actions,
+            "nodes": self.nodes,
+            "queues": self.queues,
+            "topologies": self.topologies,
+            "jobs": self.jobs,
+        }
+        return found | ({"extra_plugins": self.extra_plugins} if self.extra_plugins else {})
+
+
+# ------------------------------------------------------------------------------- the small ones
+
+
+def small_allocate(nodes: int = 100, jobs: int = 500) -> Document:
+    """Empty nodes, fewer one-GPU jobs than GPUs, dealt to four queues in turn."""
+    cluster = Cluster("small_allocate", ["allocate"], nodes=nodes, jobs=jobs)
+    cluster.plain_nodes(nodes)
+    cluster.two_departments(nodes * GPUS_PER_NODE)
+    for number in range(jobs):
+        cluster.job(f"job-{number}", f"queue-{number % 4}", 1, pending=1)
+    return cluster.document()
+
+
+def small_running(nodes: int = 50, jobs: int = 200) -> Document:
+    """Everything runs, nothing is pending: an idle pass of reclaim."""
+    cluster = Cluster("small_running", ["reclaim"], nodes=nodes, jobs=jobs)
+    cluster.plain_nodes(nodes)
+    cluster.two_departments(nodes * GPUS_PER_NODE)
+    for number in range(jobs):
+        cluster.job(
+            f"job-{number}", f"queue-{number % 4}", 1, running_on=[f"node-{number % nodes}"]
+        )
+    return cluster.document()
+
+
+def small_mixed(nodes: int = 100, jobs: int = 500, actions: str = "cycle") -> Document:
+    """Every other job runs, the rest are pending and fit; the whole cycle, or actions a+b."""
+    names = WHOLE_CYCLE if actions == "cycle" else actions.split("+")
+    cluster = Cluster("small_mixed", names, nodes=nodes, jobs=jobs)
+    cluster.plain_nodes(nodes)
+    cluster.two_departments(nodes * GPUS_PER_NODE)
+    for number in range(jobs):
+        queue = f"queue-{number % 4}"
+        if number % 2:
+            cluster.job(f"job-{number}", queue, 1, pending=1)
+        else:
+            cluster.job(f"job-{number}", queue, 1, running_on=[f"node-{number % nodes}"])
+    return cluster.document()
+
+
+def small_many_queues(nodes: int = 50, jobs: int = 200, queues: int = 20) -> Document:
+    """As small_allocate with more queues, about four in a department."""
+    cluster = Cluster("small_many_queues", ["allocate"], nodes=nodes, jobs=jobs, queues=queues)
+    cluster.plain_nodes(nodes)
+    gpus = nodes * GPUS_PER_NODE
+    departments = max(1, (queues + 3) // 4)
+    for number in range(departments):
+        cluster.queue(f"dept-{number}", gpus=gpus / departments, weight=gpus / departments)
+    for number in range(queues):
+        cluster.queue(f"queue-{number}", f"dept-{number % departments}", gpus=gpus / queues)
+    for number in range(jobs):
+        cluster.job(f"job-{number}", f"queue-{number % queues}", 1, pending=1)
+    return cluster.document()
+
+
+def small_gangs(nodes: int = 50, jobs: int = 100, tasks: int = 4) -> Document:
+    """Small gangs of one-GPU pods that fill the nodes exactly."""
+    cluster = Cluster("small_gangs", ["allocate"], nodes=nodes, jobs=jobs, tasks=tasks)
+    cluster.plain_nodes(nodes)
+    cluster.two_departments(nodes * GPUS_PER_NODE)
+    for number in range(jobs):
+        cluster.job(f"job-{number}", f"queue-{number % 4}", 1, pending=tasks)
+    return cluster.document()
+
+
+# -------------------------------------------------------------------------------------- allocate
+
+
+def fill(nodes: int = 500) -> Document:
+    """Empty nodes filled to the last GPU by one-pod one-GPU jobs of four queues."""
+    cluster = Cluster("fill", ["allocate"], nodes=nodes)
+    cluster.plain_nodes(nodes)
+    cluster.two_departments(nodes * GPUS_PER_NODE)
+    for number in range(nodes * GPUS_PER_NODE):
+        cluster.job(f"job-{number}", f"queue-{number % 4}", 1, pending=1)
+    return cluster.document()
+
+
+def fill_fractions(nodes: int = 100, fraction: float = 0.5) -> Document:
+    """Empty nodes filled by pods that ask for a part of one GPU."""
+    cluster = Cluster("fill_fractions", ["allocate"], nodes=nodes, fraction=fraction)
+    cluster.plain_nodes(nodes)
+    cluster.two_departments(nodes * GPUS_PER_NODE)
+    for number in range(nodes * int(GPUS_PER_NODE / fraction)):
+        queue = f"queue-{number % 4}"
+        cluster.job(f"job-{number}", queue, fraction, pending=1, memory_bytes=250_000_000)
+    return cluster.document()
+
+
+def full_cluster_pending(nodes: int = 500, pending: int = 400) -> Document:
+    """A full cluster and a backlog that cannot run: looking and finding nothing."""
+    cluster = Cluster("full_cluster_pending", ["allocate"], nodes=nodes, pending=pending)
+    cluster.plain_nodes(nodes)
+    gpus = nodes * GPUS_PER_NODE
+    cluster.queue("default")
+    cluster.queue("queue-0", "default", gpus=gpus)
+    cluster.fill_with_running("queue-0", gpus, nodes, "running")
+    for number in range(pending):
+        cluster.job(f"pending-{number}", "queue-0", 1, pending=1)
+    return cluster.document()
+
+
+def gang_fill(nodes: int = 500, pods: int = 64, gpus: int = 8, jobs: int = 7) -> Document:
+    """Gangs whose pods take a whole node each; one gang too many must leave no trace."""
+    cluster = Cluster("gang_fill", ["allocate"], nodes=nodes, pods=pods, gpus=gpus, jobs=jobs)
+    cluster.plain_nodes(nodes)
+    cluster.two_departments(nodes * GPUS_PER_NODE)
+    for number in range(jobs):
+        cluster.job(f"gang-{number}", f"queue-{number % 4}", gpus, pending=pods)
+    return cluster.document()
+
+
+def gang_topology(
+    level: str = "none", kind: str = "preferred", pods: int = 512, gpus: int = 2
+) -> Document:
+    """One large gang on 4 zones of 8 blocks of 8 racks of 2 nodes, with a topology wish or none."""
+    cluster = Cluster("gang_topology", ["allocate"], level=level, kind=kind, pods=pods)
+    keys = {"zone": "example.com/zone", "block": "example.com/block", "rack": RACK}
+    for zone in range(4):
+        for block in range(8):
+            for rack in range(8):
+                for place in range(2):
+                    cluster.node(f"node-{zone}-{block}-{rack}-{place}")
+                    cluster.nodes[-1]["labels"] = {
+                        keys["zone"]: f"z{zone}",
+                        keys["block"]: f"z{zone}b{block}",
+                        keys["rack"]: f"z{zone}b{block}r{rack}",
+                    }
+    cluster.two_departments(len(cluster.nodes) * GPUS_PER_NODE)
+    cluster.topologies.append({"name": "tree", "levels": list(keys.values())})
+    wish = None
+    if level != "none":
+        wish = {"topology": "tree", "required_level": "", "preferred_level": ""}
+        wish["required_level" if kind == "required" else "preferred_level"] = keys[level]
+    cluster.job("gang", "queue-0", gpus, pending=pods, topology=wish)
+    return cluster.document()
+
+
+# ------------------------------------------------------------------------------------- evictions
+
+
+def reclaim_large_job(nodes: int = 500) -> Document:
+    """Full of one-GPU jobs without a right to run; one gang wants half of the nodes whole."""
+    cluster = Cluster("reclaim_large_job", ["reclaim"], nodes=nodes)
+    cluster.plain_nodes(nodes)
+    gpus = nodes * GPUS_PER_NODE
+    cluster.queue("default")
+    cluster.queue("queue-0", "default", gpus=0, weight=0)
+    cluster.queue("queue-1", "default", gpus=gpus, weight=0)
+    cluster.fill_with_running("queue-0", gpus, nodes, "running")
+    cluster.job("very-large-job", "queue-1", GPUS_PER_NODE, pending=nodes // 2)
+    return cluster.document()
+
+
+def reclaim_many_single(nodes: int = 100, min_runtime_s: float | None = None) -> Document:
+    """The same full cluster; as many one-GPU jobs ask for everything: the whole cycle."""
+    cluster = Cluster("reclaim_many_single", WHOLE_CYCLE, nodes=nodes)
+    cluster.plain_nodes(nodes)
+    gpus = nodes * GPUS_PER_NODE
+    cluster.queue("default")
+    cluster.queue("running", "default", gpus=0, weight=0, reclaim_min_runtime_s=min_runtime_s)
+    cluster.queue("pending", "default", gpus=gpus, weight=0)
+    cluster.fill_with_running("running", gpus, nodes, "running")
+    for number in range(gpus):
+        cluster.job(f"pending-{number}", "pending", 1, pending=1)
+    return cluster.document()
+
+
+def reclaim_half(nodes: int = 100) -> Document:
+    """One queue runs everywhere, the other asks for its half with one-GPU jobs."""
+    cluster = Cluster("reclaim_half", ["reclaim"], nodes=nodes)
+    cluster.plain_nodes(nodes)
+    half = nodes * GPUS_PER_NODE // 2
+    cluster.queue("default")
+    cluster.queue("queue-a", "default", gpus=half)
+    cluster.queue("queue-b", "default", gpus=half)
+    cluster.fill_with_running("queue-a", nodes * GPUS_PER_NODE, nodes, "a")
+    for number in range(half):
+        cluster.job(f"b-{number}", "queue-b", 1, pending=1)
+    return cluster.document()
+
+
+def reclaim_unschedulable(nodes: int = 100, mode: str = "proportion") -> Document:
+    """A full cluster and a gang of ten whole nodes that must not be served.
+
+    proportion: the running queue's quota is one GPU too high for the tenth node; antiaffinity: ten
+    pods, nine racks; topology: all in one rack, which is too small.
+    """
+    pods = 10
+    cluster = Cluster("reclaim_unschedulable", ["reclaim"], nodes=nodes, mode=mode)
+    racks = {"antiaffinity": pods - 1, "topology": pods + 2}.get(mode, 0)
+    for number in range(nodes):
+        cluster.node(f"node-{number}")
+        if racks:
+            cluster.nodes[-1]["labels"] = {RACK: f"rack-{number % racks}"}
+    gpus = nodes * GPUS_PER_NODE
+    wanted = pods * GPUS_PER_NODE
+    cluster.queue("default")
+    spare = 1 if mode == "proportion" else 0
+    cluster.queue("queue-0", "default", gpus=gpus - wanted + spare, weight=0)
+    cluster.queue("queue-1", "default", gpus=wanted, weight=0)
+    cluster.fill_with_running("queue-0", gpus, nodes, "running")
+    apart = {
+        "anti_affinity_labels": {"example.com/job": "distributed"},
+        "anti_affinity_topology_key": RACK,
+    }
+    if mode == "antiaffinity":
+        cluster.extra_plugins.append("podaffinity")
+    wish = {"topology": "racks", "required_level": RACK, "preferred_level": ""}
+    if mode == "topology":
+        cluster.topologies.append({"name": "racks", "levels": [RACK]})
+    cluster.job(
+        "unschedulable",
+        "queue-1",
+        GPUS_PER_NODE,
+        pending=pods,
+        topology=wish if mode == "topology" else None,
+        task=apart if mode == "antiaffinity" else None,
+    )
+    return cluster.document()
+
+
+def reclaim_missing_pvc(nodes: int = 1500, running: int = 7370, pending: int = 3) -> Document:
+    """Nodes without GPU; pending pods name a volume claim that does not exist."""
+    cluster = Cluster("reclaim_missing_pvc", ["reclaim"], nodes=nodes)
+    cluster.plain_nodes(nodes, gpus=0, cpus=80)
+    cluster.queue("default")
+    cluster.queue("test-cpu", "default", gpus=0, weight=0, cpus=500, priority=100)
+    cluster.queue("reclaim-cpu", "default", gpus=0, weight=0, priority=210)
+    for number in range(running):
+        cpus = 0.5 + 0.25 * (number % 19)
+        node = f"node-{number % nodes}"
+        cluster.job(f"cpu-{number}", "test-cpu", 0, running_on=[node], cpus=cpus)
+    missing = {"missing_pvcs": ["no-such-claim"]}
+    for number in range(pending):
+        cluster.job(
+            f"missing-pvc-{number}", "reclaim-cpu", 0, pending=1, cpus=0.5, task=missing
+        )
+    return cluster.document()
+
+
+def consolidate_nodes(nodes: int = 50) -> Document:
+    """Every node half full; jobs want whole nodes, so pods must be moved together."""
+    cluster = Cluster("consolidate_nodes", ["consolidation"], nodes=nodes)
+    cluster.plain_nodes(nodes)
+    cluster.queue("default")
+    for number in range(2):
+        cluster.queue(f"queue-{number}", "default", gpus=nodes * 4)
+    for number in range(nodes * 4):
+        cluster.job(
+            f"small-{number}", f"queue-{number % 2}", 1, running_on=[f"node-{number % nodes}"]
+        )
+    for number in range(nodes // 4):
+        cluster.job(f"whole-{number}", f"queue-{number % 2}", GPUS_PER_NODE, pending=1)
+    return cluster.document()
+
+
+def consolidate_gangs(nodes: int = 50) -> Document:
+    """Five GPUs free on each node; gangs of ten pods with six GPUs each."""
+    cluster = Cluster("consolidate_gangs", ["consolidation"], nodes=nodes)
+    cluster.plain_nodes(nodes)
+    cluster.queue("default")
+    cluster.queue("queue-0", "default", gpus=0)
+    cluster.queue("queue-1", "default", gpus=nodes * GPUS_PER_NODE)
+    cluster.fill_with_running("queue-0", nodes * 3, nodes, "small")
+    for number in range((5 * 10 * (nodes // 10)) // (6 * 10)):
+        cluster.job(f"gang-{number}", "queue-1", 6, pending=10)
+    return cluster.document()
+
+
+def steady(nodes: int = 500, per_node: int = 8) -> Document:
+    """Nothing to do: the cost of opening a session and of an idle cycle."""
+    cluster = Cluster("steady", WHOLE_CYCLE, nodes=nodes, per_node=per_node)
+    cluster.plain_nodes(nodes)
+    cluster.two_departments(nodes * GPUS_PER_NODE)
+    for number in range(nodes * per_node):
+        cluster.job(
+            f"job-{number}", f"queue-{number % 4}", 1, running_on=[f"node-{number % nodes}"]
+        )
+    return cluster.document()
+
+
+WORKLOADS: dict[str, Callable[..., Document]] = {
+    one.__name__: one
+    for one in (
+        small_allocate,
+        small_running,
+        small_mixed,
+        small_many_queues,
+        small_gangs,
+        reclaim_large_job,
+        reclaim_many_single,
+        reclaim_unschedulable,
+        reclaim_missing_pvc,
+        fill,
+        fill_fractions,
+        full_cluster_pending,
+        gang_fill,
+        gang_topology,
+        reclaim_half,
+        consolidate_nodes,
+        consolidate_gangs,
+        steady,
+    )
+}

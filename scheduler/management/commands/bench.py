@@ -1,0 +1,82 @@
+"""`kaiweb bench WORKLOAD [name=value ...] [--json]`: time the core on a made-up cluster."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from scheduler.bench.measure import Measurement, measure
+from scheduler.bench.workloads import WORKLOADS
+
+
+class Command(BaseCommand):
+    """Run a workload and print how long opening the session and each action took."""
+
+    help = "Time the scheduling core: session opening and each action apart, best of several runs."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take a workload (or a JSON file, or 'list') and its sizes."""
+        parser.add_argument("workload", help="a name, a JSON file of the same form, or 'list'")
+        parser.add_argument("sizes", nargs="*", help="parameters as name=value, e.g. nodes=500")
+        parser.add_argument("--runs", type=int, default=3, help="best of so many (default 3)")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run it."""
+        name = options["workload"]
+        if name == "list":
+            for known, builder in sorted(WORKLOADS.items()):
+                self.stdout.write(f"{known}{inspect.signature(builder)}".split(" ->")[0])
+            return
+        found = measure(_document(name, options["sizes"]), max(1, options["runs"]))
+        if options["json"]:
+            self.stdout.write(json.dumps(found.as_dict()))
+        else:
+            self.stdout.write(_text(found))
+
+
+def _document(name: str, sizes: list[str]) -> dict[str, Any]:
+    if name in WORKLOADS:
+        try:
+            return WORKLOADS[name](**dict(_parameter(size) for size in sizes))
+        except TypeError as error:
+            signature = str(inspect.signature(WORKLOADS[name])).split(" ->")[0]
+            raise CommandError(f"{name}: {error}; parameters are {signature}") from error
+    path = Path(name)
+    if not path.is_file():
+        raise CommandError(f"no workload {name!r} and no such file; see 'bench list'")
+    try:
+        document = json.loads(path.read_text())
+    except json.JSONDecodeError as error:
+        raise CommandError(f"{name} is not JSON: {error}") from error
+    if not isinstance(document, dict) or "jobs" not in document or "actions" not in document:
+        raise CommandError(f"{name} is not a workload: expected an object with jobs and actions")
+    return document
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise CommandError(f"expected name=value, got {text!r}")
+    for kind in (int, float):
+        try:
+            return key, kind(value)
+        except ValueError:
+            continue
+    return key, None if value == "none" else value
+
+
+def _text(found: Measurement) -> str:
+    summary = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in found.summary.items())
+    lines = [
+        f"{found.name}: {summary}",
+        f"  best of {found.runs}; opening the session {found.open_s * 1000:.1f} ms",
+    ]
+    lines += [f"  {name:<20} {seconds * 1000:10.2f} ms" for name, seconds in found.actions_s.items()]
+    outcome = {key: value for key, value in found.as_dict()["outcome"].items() if value}
+    lines.append(f"  outcome: {outcome or 'nothing to do'}")
+    return "\n".join(lines)
