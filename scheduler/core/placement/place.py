@@ -136,7 +136,7 @@ class Placer:
         tasks = list(chain.from_iterable(attempt.tasks_of.get(leaf.index, ()) for leaf in leaves))
         if not tasks:
             return True
-        for node_set in self._split(attempt.view, member, tasks, nodes):
+        for node_set in self._split(attempt, member, tasks, nodes):
             checkpoint, placed = attempt.statement.checkpoint(), attempt.placed
             if self._place_inside(attempt, member, tasks, node_set):
                 return True
@@ -160,15 +160,16 @@ class Placer:
         return True
 
     def _split(
-        self, view: GangView, member: Member, tasks: Sequence[int], nodes: NodeSet
+        self, attempt: _Attempt, member: Member, tasks: Sequence[int], nodes: NodeSet
     ) -> list[NodeSet]:
         sets = [nodes]
+        record = not attempt.nominate_only
         for splitter in self._session.hooks.splitters:
             if splitter.concerns(member):
                 sets = [
                     part
                     for one in sets
-                    for part in splitter.split(view, member, tasks, one)
+                    for part in splitter.split(attempt.view, member, tasks, one, record=record)
                 ]
         return sets
 

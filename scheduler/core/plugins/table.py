@@ -27,6 +27,7 @@ from scheduler.core.plugins.scores import (
     NominatedNodePlugin,
     ResourceTypePlugin,
 )
+from scheduler.core.plugins.topology.plugin import TopologyPlugin
 from scheduler.core.session.plugin import Plugin
 
 #: name -> how to make the plugin from its checked arguments
@@ -46,6 +47,7 @@ PLUGINS: dict[str, Callable[[Any], Plugin]] = {
     "taskorder": lambda _: TaskOrderPlugin(),
     "nominatednode": lambda _: NominatedNodePlugin(),
     "nodeplacement": NodePlacementPlugin,
+    "topology": lambda _: TopologyPlugin(),
 }
 
 

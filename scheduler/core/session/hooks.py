@@ -106,8 +106,13 @@ class NodeSplitter(Protocol):
         member: TreeGroup | TreePodSet,
         tasks: Sequence[int],
         nodes: NodeSet,
+        *,
+        record: bool,
     ) -> list[NodeSet]:
-        """Return the sets to try, best first; none means it cannot be placed."""
+        """Return the sets to try, best first; none means it cannot be placed.
+
+        record : note in the fit log why there is none
+        """
         ...
 
 

@@ -1,0 +1,294 @@
+"""Split the nodes of a placement into topology domains and prefer the freest part of the chosen one.
+
+Packing and spreading pull in opposite ways on purpose: among domains the tightest that suffices goes
+first (large holes stay large), inside it the freest preferred-level domain scores highest (the pods of one
+gang end up together).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
+from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP, ClusterInput, TopologyConstraint
+from scheduler.core.cluster.podgroups import TreeGroup, TreePodSet
+from scheduler.core.cluster.state import ClusterState
+from scheduler.core.plugins.topology.accounting import Need, capacity_of_nodes, tightness
+from scheduler.core.plugins.topology.tree import ROOT, Domain, DomainTree, searched_levels
+from scheduler.core.session.fit import GroupFit, GroupReason, TopologyRefusal
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.nodeset import NodeSet
+from scheduler.core.session.session import Session
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Member = TreeGroup | TreePodSet
+
+SCORE = 100_000.0
+IMPLICIT_EXTENDED = "deviceclass.resource.kubernetes.io/"
+
+
+class TopologyPlugin:
+    """Registers the splitter of node sets."""
+
+    name = "topology"
+
+    def open(self, session: Session) -> None:
+        """Note the topologies; their trees are built when a pod group first names them."""
+        self._session = session
+        self._state: ClusterState = session.state
+        self._topologies = {one.name: one for one in session.state.given.topologies}
+        self._trees: dict[str, DomainTree] = {}
+        self._device_backed = _device_backed_rows(session.state)
+        session.hooks.splitters.append(self)
+
+    def concerns(self, member: Member) -> bool:
+        """Tell whether this member has a topology wish."""
+        return member.topology is not None and member.topology.topology != ""
+
+    def split(
+        self,
+        view: GangView,
+        member: Member,
+        tasks: Sequence[int],
+        nodes: NodeSet,
+        *,
+        record: bool,
+    ) -> list[NodeSet]:
+        """Return the domains to try, best first.
+
+        record : note in the fit log why there is none
+        """
+        wish = member.topology
+        assert wish is not None  # `concerns` said so
+        refusals = _Refusals(self._session, view, member, wish) if record else None
+        tree = self._tree(wish.topology)
+        if tree is None:
+            if refusals:
+                refusals.add(f"Requested topology {wish.topology} does not exist")
+            return []
+        levels, problem = searched_levels(tree.levels, wish.required_level, wish.preferred_level)
+        if not levels:
+            if refusals:
+                refusals.unsatisfied(f": {problem}")
+            return []
+        valid = nodes.indices[tree.in_tree[nodes.indices]]
+        search = _Search(self._state, tree, levels, wish, Need(self._state, tasks, self._device_backed))
+        if not len(valid) or not search.common_domain_fits(valid):
+            if refusals:
+                refusals.unsatisfied(": not enough resources in the cluster to allocate the job")
+            return []
+        found = search.candidates(self._pinned(tree, view, member, wish))
+        if not found and refusals:
+            search.explain(refusals)
+        scores = search.scores() if wish.preferred_level else nodes.extra_scores
+        valid_mask = np.zeros(len(self._state.nodes), dtype=np.bool_)
+        valid_mask[valid] = True
+        return [
+            NodeSet.of(np.flatnonzero(tree.members(domain) & valid_mask).tolist(), scores)
+            for domain in found
+        ]
+
+    def _tree(self, name: str) -> DomainTree | None:
+        tree = self._trees.get(name)
+        if tree is None and name in self._topologies:
+            tree = DomainTree(self._topologies[name], self._state.nodes.inputs)
+            self._trees[name] = tree
+        return tree
+
+    def _pinned(
+        self, tree: DomainTree, view: GangView, member: Member, wish: TopologyConstraint
+    ) -> set[int] | None:
+        """Return the required-level domains where the member runs already; None if it is free."""
+        if not wish.required_level:
+            return None
+        leaves = [member] if isinstance(member, TreePodSet) else member.pod_sets()
+        domain_of = tree.domain_of[tree.levels.index(wish.required_level)]
+        homes = {
+            int(domain_of[self._state.tasks.node[task]])
+            for leaf in leaves
+            for task in view.active_tasks(leaf.index)
+            if self._state.tasks.node[task] >= 0
+        }
+        return homes or None
+
+
+class _Search:
+    """One question to the tree: the domains of some levels, for some tasks."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        tree: DomainTree,
+        levels: list[int],
+        wish: TopologyConstraint,
+        need: Need,
+    ) -> None:
+        self._state = state
+        self._tree = tree
+        self._levels = levels
+        self._need = need
+        self._required = tree.levels.index(wish.required_level) if wish.required_level else ROOT
+        self._common = Domain(ROOT, 0)
+        self._capacity = capacity_of_nodes(state.nodes, need) if need.is_uniform else None
+        self._tightness: dict[int, Floats] = {}
+
+    def common_domain_fits(self, valid: Ints) -> bool:
+        """Find the smallest domain that holds all valid nodes and test its room."""
+        self._common = self._tree.common_domain(valid, self._levels[0])
+        return bool(self._fits(self._common.level)[self._common.index])
+
+    def candidates(self, pinned: set[int] | None) -> list[Domain]:
+        """Return the fitting domains: deepest level first, inside a level tightest branch first."""
+        found: list[Domain] = []
+        for level in self._levels:
+            if level < self._common.level:
+                break
+            fits = self._fits(level) & self._tree.inside(self._common, level)
+            if pinned is not None:
+                fits &= self._descends_from(pinned, level)
+            order = self._order(level)
+            found += [Domain(level, int(index)) for index in order if fits[index]]
+        return found
+
+    def scores(self) -> Floats:
+        """Return shape (nodes,): the freest preferred-level domain highest, NaN outside."""
+        level = self._levels[0]
+        tree = self._tree
+        inside = tree.inside(self._common, level)
+        order = [index for index in self._order(level).tolist() if inside[index]]
+        of_domain = np.full(tree.count(level), np.nan)
+        for rank, index in enumerate(order):
+            of_domain[index] = float(10 * (rank + 1) // len(order)) * SCORE
+        domains = tree.domain_of[level]
+        return np.where(domains >= 0, of_domain[domains], np.nan)
+
+    def explain(self, refusals: _Refusals) -> None:
+        """Note why no domain of the coarsest level searched has room."""
+        level = max(self._levels[-1], self._common.level)
+        place = self._tree.id_of(self._common)
+        where = "the cluster" if self._common.level == ROOT else place
+        inside = np.flatnonzero(self._tree.inside(self._common, level)).tolist()
+        room = None if self._capacity is None else self._sums(self._capacity, level)
+        for index in inside:
+            name = self._tree.id_of(Domain(level, index))
+            if room is not None:
+                refusals.too_small(name, int(room[index]), self._need.count)
+            else:
+                refusals.lacking(name, self._lacking_rows(level, index), self._state)
+        refusals.unsatisfied(f": not enough resources in {where} to allocate the job")
+
+    def _fits(self, level: int) -> Bools:
+        if self._capacity is not None:
+            fits: Bools = self._sums(self._capacity, level) >= self._need.count
+        else:
+            fits = self._ratios(level) <= 1
+        return fits
+
+    def _ratios(self, level: int) -> Floats:
+        found = self._tightness.get(level)
+        if found is None:
+            found = self._tightness[level] = tightness(
+                self._state.nodes, self._need, lambda values: self._sums(values, level)
+            )
+        return found
+
+    def _sums(self, values: Floats, level: int) -> Floats:
+        return self._tree.sums(values, level)
+
+    def _lacking_rows(self, level: int, index: int) -> list[int]:
+        nodes = self._state.nodes
+        return [
+            row
+            for row in self._need.summed_rows()
+            if self._sums(nodes.idle[row] + nodes.releasing[row], level)[index]
+            < self._need.total[row]
+        ]
+
+    def _order(self, level: int) -> Ints:
+        """Return the domains of a level as they stand in the sorted tree, left to right."""
+        if level == ROOT:
+            return np.zeros(1, dtype=np.int64)
+        rank_above = np.zeros(1, dtype=np.int64)
+        order = rank_above
+        for upper in range(level + 1):
+            keys = (
+                self._tree.id_rank[upper],
+                -self._ratios(upper),
+                rank_above[self._tree.parent[upper]],
+            )
+            order = np.lexsort(keys)
+            rank_above = np.empty(len(order), dtype=np.int64)
+            rank_above[order] = np.arange(len(order))
+        return order
+
+    def _descends_from(self, pinned: set[int], level: int) -> Bools:
+        """Return shape (domains of the level,): which lie in a required-level domain of `pinned`."""
+        allowed = np.isin(np.arange(self._tree.count(self._required)), sorted(pinned))
+        for lower in range(self._required + 1, level + 1):
+            allowed = allowed[self._tree.parent[lower]]
+        return allowed
+
+
+class _Refusals:
+    """Words the refusals of one wish; KAI's sentences."""
+
+    def __init__(
+        self, session: Session, view: GangView, member: Member, wish: TopologyConstraint
+    ) -> None:
+        self._fit = session.fit
+        self._group = view.group
+        given = session.state.groups.inputs[view.group]
+        self._owner = f"{given.namespace}/{given.name}"
+        named = member.name not in ("", DEFAULT_SUBGROUP)
+        self._subgroup = member.name if named else ""
+        self._wish = wish
+
+    def add(self, text: str, reason: GroupReason = GroupReason.POD_SCHEDULING_ERRORS) -> None:
+        refusal = TopologyRefusal(text=text, subgroup=self._subgroup)
+        self._fit.add_group(self._group, GroupFit(reason, refusal))
+
+    def unsatisfied(self, because: str) -> None:
+        level = self._wish.required_level or self._wish.preferred_level
+        subgroup = f", subgroup {self._subgroup}" if self._subgroup else ""
+        self.add(
+            f"topology {self._wish.topology}, requirement {level} couldn't be satisfied for job "
+            f"<{self._owner}>{subgroup}{because}"
+        )
+
+    def too_small(self, domain: str, possible: int, wanted: int) -> None:
+        self.add(
+            f"node-group {domain} can allocate only {possible} of {wanted} required pods",
+            GroupReason.NOT_ENOUGH_RESOURCES,
+        )
+
+    def lacking(self, domain: str, rows: list[int], state: ClusterState) -> None:
+        words = {CPU_ROW: "CPU cores", MEMORY_ROW: "memory", GPU_ROW: "GPUs"}
+        for row in rows:
+            name = state.axis.names[row]
+            mig = f"enough of mig profile: {name}"
+            plain = f"enough resources: {words.get(row, name)}"
+            what = mig if name.startswith("nvidia.com/mig-") else plain
+            refusal = TopologyRefusal(
+                text=f"node-group(s) didn't have {what}", domain=domain, subgroup=self._subgroup
+            )
+            self._fit.add_group(self._group, GroupFit(GroupReason.NOT_ENOUGH_RESOURCES, refusal))
+
+
+def _device_backed_rows(state: ClusterState) -> frozenset[int]:
+    """Return the rows of extended resources that a device class provides."""
+    return frozenset(
+        state.axis.row_of[name]
+        for name in extended_resources(state.given)
+        if name in state.axis.row_of and state.axis.row_of[name] != GPU_ROW
+    )
+
+
+def extended_resources(cluster: ClusterInput) -> set[str]:
+    """Return the names of resources that device classes provide, explicitly or by their own name."""
+    names = {f"{IMPLICIT_EXTENDED}{one.name}" for one in cluster.devices.classes}
+    return names | {one.extended_resource for one in cluster.devices.classes if one.extended_resource}

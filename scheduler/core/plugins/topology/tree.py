@@ -1,0 +1,153 @@
+"""The tree of one topology as arrays: which domain of which level each node belongs to.
+
+Level -1 is the root with its single domain 0. A node that lacks the label of any level is outside the
+tree: its domain is -1 on every level, and no constrained pod group can use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.core.cluster.inputs import NodeInput, TopologyInput
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+ROOT = -1
+OUTSIDE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """One domain: its level (ROOT for the root) and its index on that level."""
+
+    level: int
+    index: int
+
+
+class DomainTree:
+    """Domains of one topology.
+
+    Attributes
+    ----------
+    levels : node label keys, coarsest first
+    domain_of : per level, shape (nodes,): index of the node's domain, OUTSIDE if it has none
+    parent : per level, shape (domains,): index of the domain one level up
+    ids : per level, the ids of the domains (values of all levels down to its own, joined by a dot)
+    in_tree : shape (nodes,)
+    """
+
+    __slots__ = ("domain_of", "id_rank", "ids", "in_tree", "levels", "parent")
+
+    def __init__(self, topology: TopologyInput, nodes: Sequence[NodeInput]) -> None:
+        self.levels = topology.levels
+        self.in_tree: Bools = np.array(
+            [all(level in node.labels for level in self.levels) for node in nodes], dtype=np.bool_
+        )
+        self.domain_of: list[Ints] = []
+        self.parent: list[Ints] = []
+        self.ids: list[list[str]] = []
+        self.id_rank: list[Ints] = []
+        above: list[int] = [0 if inside else OUTSIDE for inside in self.in_tree.tolist()]
+        prefixes = [""]
+        for level in self.levels:
+            above, prefixes = self._add_level(level, nodes, above, prefixes)
+
+    def _add_level(
+        self, level: str, nodes: Sequence[NodeInput], above: list[int], prefixes: list[str]
+    ) -> tuple[list[int], list[str]]:
+        index_of: dict[tuple[int, str], int] = {}
+        mine = [OUTSIDE] * len(nodes)
+        for number, node in enumerate(nodes):
+            if above[number] != OUTSIDE:
+                key = (above[number], node.labels[level])
+                mine[number] = index_of.setdefault(key, len(index_of))
+        ids = [f"{prefixes[parent]}{value}" for parent, value in index_of]
+        ranks = np.empty(len(ids), dtype=np.int64)
+        ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+        self.domain_of.append(np.array(mine, dtype=np.int64))
+        self.parent.append(np.array([parent for parent, _ in index_of], dtype=np.int64))
+        self.ids.append(ids)
+        self.id_rank.append(ranks)
+        return mine, [f"{one}." for one in ids]
+
+    def id_of(self, domain: Domain) -> str:
+        """Return the id of a domain as it appears in messages."""
+        return "root" if domain.level == ROOT else self.ids[domain.level][domain.index]
+
+    def count(self, level: int) -> int:
+        """Return how many domains a level has."""
+        return 1 if level == ROOT else len(self.ids[level])
+
+    def members(self, domain: Domain) -> Bools:
+        """Return shape (nodes,): which nodes are in a domain."""
+        if domain.level == ROOT:
+            return self.in_tree
+        found: Bools = self.domain_of[domain.level] == domain.index
+        return found
+
+    def common_domain(self, nodes: Ints, deepest: int) -> Domain:
+        """Return the smallest domain, down to level `deepest`, that holds all of some tree nodes."""
+        common = Domain(ROOT, 0)
+        for level in range(deepest + 1):
+            domains = self.domain_of[level][nodes]
+            first = int(domains[0])
+            if (domains != first).any():
+                break
+            common = Domain(level, first)
+        return common
+
+    def inside(self, common: Domain, level: int) -> Bools:
+        """Return shape (domains of the level,): which lie in `common`; none above it."""
+        if level < common.level:
+            return np.zeros(self.count(level), dtype=np.bool_)
+        if level == common.level:
+            found = np.zeros(self.count(level), dtype=np.bool_)
+            found[common.index] = True
+            return found
+        if level == 0:
+            return np.ones(self.count(0), dtype=np.bool_)
+        upper: Bools = self.inside(common, level - 1)[self.parent[level]]
+        return upper
+
+    def sums(self, values: Floats, level: int) -> Floats:
+        """Add up one value of every tree node over the domains of a level."""
+        if level == ROOT:
+            return np.array([values[self.in_tree].sum()])
+        domains = self.domain_of[level][self.in_tree]
+        added: Floats = np.bincount(
+            domains, weights=values[self.in_tree], minlength=self.count(level)
+        )
+        return added
+
+
+def searched_levels(
+    levels: Sequence[str], required: str, preferred: str
+) -> tuple[list[int], str]:
+    """Return the levels to look for domains on, most specific first, and what is wrong with the wish.
+
+    Returns
+    -------
+    indices of levels (ROOT for the whole cluster); or an empty list and a sentence that names the
+    unknown level, or says that no level is asked for
+
+    Notes
+    -----
+    KAI gives up on a wrong level with a log line only; we return the sentence, so that the pod group
+    can say it.
+    """
+    for wanted in (required, preferred):
+        if wanted and wanted not in levels:
+            return [], f"level {wanted} is not one of the levels {', '.join(levels)}"
+    if not required and not preferred:
+        return [], "neither a required nor a preferred level is given"
+    deepest = levels.index(preferred or required)
+    highest = levels.index(required) if required else ROOT
+    if highest > deepest:
+        return [], f"the preferred level {preferred} is above the required level {required}"
+    return list(range(deepest, highest - 1, -1)), ""
