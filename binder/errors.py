@@ -1,0 +1,15 @@
+"""What can go wrong while a bind request is carried out."""
+
+from __future__ import annotations
+
+
+class BindError(Exception):
+    """An attempt failed; the text becomes the request's reason."""
+
+
+class InvalidRequestError(BindError):
+    """The request itself makes no sense; it is deleted instead of failed."""
+
+
+class ConfigError(Exception):
+    """Arguments of the binder's plugins that cannot be used; refused at start."""

@@ -1,0 +1,73 @@
+"""How the binder is set up; defaults are KAI's. Wrong values are refused when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from binder.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservationParams:
+    """How the pods look that hold a GPU for others to share."""
+
+    namespace: str = "kai-resource-reservation"
+    service_account: str = "kai-resource-reservation"
+    app_label: str = "kai-resource-reservation"
+    image: str = "registry/local/kai-scheduler/resource-reservation"
+    timeout_s: float = 40.0
+    runtime_class: str = ""
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    pod_security: Mapping[str, Any] = field(default_factory=dict)
+    container_security: Mapping[str, Any] = field(default_factory=dict)
+    scaling_namespace: str = "kai-scale-adjust"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepConfig:
+    """One preparation step: whether it runs, when (higher first), and its arguments."""
+
+    name: str
+    priority: int
+    is_enabled: bool = True
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+    def seconds(self, name: str) -> float:
+        """Return an argument that is a number of seconds."""
+        text = self._argument(name)
+        try:
+            return float(text)
+        except ValueError:
+            raise ConfigError(f'invalid argument "{name}"="{text}": expected a number') from None
+
+    def flag(self, name: str) -> bool:
+        """Return an argument that is true or false."""
+        text = self._argument(name)
+        if text.lower() not in ("true", "false"):
+            raise ConfigError(f'invalid argument "{name}"="{text}": expected true or false')
+        return text.lower() == "true"
+
+    def _argument(self, name: str) -> str:
+        if name not in self.arguments:
+            raise ConfigError(f'missing argument "{name}"')
+        return self.arguments[name]
+
+
+DEFAULT_STEPS = (
+    StepConfig(name="volumebinding", priority=300, arguments={"bindTimeoutSeconds": "120"}),
+    StepConfig(name="dynamicresources", priority=200, arguments={"bindTimeoutSeconds": "120"}),
+    StepConfig(name="gpusharing", priority=100, arguments={"cdiEnabled": "false"}),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinderParams:
+    """Everything the binder is told."""
+
+    concurrency: int = 16
+    base_delay_s: float = 1.0
+    max_delay_s: float = 60.0
+    reservation: ReservationParams = ReservationParams()
+    steps: tuple[StepConfig, ...] = DEFAULT_STEPS

@@ -1,0 +1,43 @@
+"""The one binder of this process, started by its Celery worker or by `kaiweb run_binder`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+
+from binder.params import BinderParams
+from binder.worker import BinderWorker
+from kube.errors import KubeError
+from queues.cluster import gateway
+
+log = logging.getLogger(__name__)
+
+UNAUTHORIZED_EXIT = 3
+_lock = threading.Lock()
+_worker: BinderWorker | None = None
+
+
+def binder(params: BinderParams | None = None) -> BinderWorker:
+    """Return the running binder, starting it at first use."""
+    global _worker
+    with _lock:
+        if _worker is None:
+            _worker = BinderWorker(gateway(), params or BinderParams(), end_process)
+            _worker.start()
+        return _worker
+
+
+def stop_binder() -> None:
+    """Stop the binder if it runs."""
+    global _worker
+    with _lock:
+        if _worker is not None:
+            _worker.stop()
+            _worker = None
+
+
+def end_process(error: KubeError) -> None:
+    """End the whole process: without credentials nothing it does can work."""
+    log.critical("the cluster refuses our credentials: %s", error)
+    os._exit(UNAUTHORIZED_EXIT)

@@ -1,0 +1,279 @@
+"""Carry out one bind request: prepare, bind, or roll back; then say how it went.
+
+Binding a plain pod is one request to the API server: the pod's annotation travels with the binding, and
+the pod itself need not be read, because the request names its uid and the server refuses a second
+binding. What is told afterwards (status, condition, event) never stands in the way of the next bind.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from binder.errors import BindError, InvalidRequestError
+from binder.params import BinderParams
+from binder.reconcile import Step, next_step, pod_uid
+from binder.reservations import Reservations
+from binder.steps.base import BindJob, PrepareStep
+from binder.steps.table import make_steps
+from kube.errors import ConflictError, KubeError, NotFoundError, UnauthorizedError
+from kube.events import NORMAL, WARNING, Recorder, note
+from kube.gateway import Gateway, PatchType
+from kube.objects.bindrequest import BindRequest
+from kube.objects.meta import as_body, convert
+from kube.objects.node import Node
+from kube.objects.pod import Pod
+from kube.resources import BINDREQUESTS, NODES, PODS
+from kube.store import Store
+
+log = logging.getLogger(__name__)
+
+RECEIVED_TYPE = "received-resource-type"
+NUMA_PREDICTED = "kai.scheduler/numa-placement-predicted"
+OUTDATED = "made by a scheduling worker that no longer owns the shard"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How an attempt ended; `error` is empty after success."""
+
+    request: BindRequest
+    pod: Pod | None
+    node: str
+    error: str = ""
+    must_delete: bool = False
+
+
+@dataclass(slots=True)
+class BindService:
+    """Attempts bind requests and reports on them; stateless between requests."""
+
+    gateway: Gateway
+    store: Store
+    recorder: Recorder
+    params: BinderParams
+    reservations: Reservations
+    wall: Callable[[], datetime] = lambda: datetime.now(UTC)
+    steps: tuple[tuple[str, PrepareStep], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the preparation steps; a bad configuration is refused here."""
+        self.steps = make_steps(self.gateway, self.params.steps)
+
+    def attempt(self, request: BindRequest, *, is_outdated: bool = False) -> Outcome | None:
+        """Do what the request needs; None if that is nothing."""
+        meta, spec = request.metadata, request.spec
+        pod: Pod | None = self.store.get(PODS, f"{meta.namespace}/{spec.pod_name}")
+        step = next_step(request, pod, is_fenced_off=is_outdated)
+        if step is Step.NOTHING:
+            return None
+        if step is Step.MARK_BOUND and pod is not None:
+            return Outcome(request=request, pod=pod, node=pod.spec.node_name)
+        if step is Step.REFUSE:
+            return Outcome(request=request, pod=pod, node=spec.selected_node, error=OUTDATED)
+        try:
+            return self._bind(request, pod)
+        except InvalidRequestError as error:
+            return Outcome(
+                request=request,
+                pod=pod,
+                node=spec.selected_node,
+                error=str(error),
+                must_delete=True,
+            )
+        except UnauthorizedError:
+            raise
+        except (BindError, KubeError) as error:
+            return Outcome(request=request, pod=pod, node=spec.selected_node, error=str(error))
+
+    def report(self, outcome: Outcome) -> None:
+        """Write the request's status, the pod's condition and the event."""
+        request, pod = outcome.request, outcome.pod
+        if outcome.must_delete:
+            self._delete(request)
+        else:
+            self._write_status(outcome)
+        is_bound = not outcome.error
+        name = f"{request.metadata.namespace}/{request.spec.pod_name}"
+        text = (
+            f"Pod bound successfully to node {outcome.node}"
+            if is_bound
+            else f"Failed to bind pod {name} to node {outcome.node}: {outcome.error}"
+        )
+        self._write_condition(request, is_bound=is_bound, text=text)
+        if pod is not None:
+            kind, reason = (NORMAL, "Bound") if is_bound else (WARNING, "BindingError")
+            self.recorder.record(note(PODS, pod, kind, reason, text))
+
+    # --------------------------------------------------------------------------------- attempting
+
+    def _bind(self, request: BindRequest, known: Pod | None) -> Outcome:
+        pod = known if known is not None else self._read_pod(request)
+        node = request.spec.selected_node
+        if pod.spec.node_name:
+            return Outcome(request=request, pod=pod, node=pod.spec.node_name)
+        self._require_node(node)
+        job = BindJob(request=request, pod=pod, node=node)
+        started: list[PrepareStep] = []
+        try:
+            self._prepare(job, started)
+            self._post_binding(job)
+        except (BindError, KubeError) as error:
+            bound_to = self._bound_meanwhile(job, error)
+            if bound_to:
+                return Outcome(request=request, pod=pod, node=bound_to)
+            self._roll_back(job, started)
+            raise
+        return Outcome(request=request, pod=pod, node=node)
+
+    def _prepare(self, job: BindJob, started: list[PrepareStep]) -> None:
+        try:
+            self.reservations.sync_node(job.node)
+        except KubeError as error:
+            raise BindError(
+                f"failed to sync reservation for pod <{job.pod_key}> on node <{job.node}>: {error}"
+            ) from error
+        if job.is_fraction:
+            job.devices = tuple(self._reserve(job, group) for group in self._groups(job))
+        for name, step in self.steps:
+            if step.concerns(job):
+                started.append(step)
+                try:
+                    step.prepare(job)
+                except (BindError, KubeError) as error:
+                    raise BindError(f"plugin {name} failed in PreBind: {error}") from error
+
+    def _groups(self, job: BindJob) -> tuple[str, ...]:
+        groups = job.request.spec.selected_gpu_groups
+        if not groups:
+            raise InvalidRequestError(
+                "no SelectedGPUGroups for fractional pod: invalid binding request"
+            )
+        return groups
+
+    def _reserve(self, job: BindJob, group: str) -> str:
+        try:
+            return self.reservations.reserve(job.pod, job.node, group)
+        except (BindError, KubeError) as error:
+            raise BindError(
+                f"failed to reserve GPUs for pod <{job.pod_key}> in gpu group <{group}>: {error}"
+            ) from error
+
+    def _post_binding(self, job: BindJob) -> None:
+        spec, meta = job.request.spec, job.pod.metadata
+        annotations = {**job.annotations, RECEIVED_TYPE: spec.received_resource_type}
+        if spec.predicted_numa_zones:
+            zones = [as_body(zone) for zone in spec.predicted_numa_zones]
+            annotations[NUMA_PREDICTED] = json.dumps(zones, separators=(",", ":"))
+        uid = pod_uid(job.request, job.pod)
+        try:
+            self.gateway.bind(
+                meta.namespace, meta.name, pod_uid=uid, node=job.node, annotations=annotations
+            )
+        except UnauthorizedError:
+            raise
+        except KubeError as error:
+            raise BindError(
+                f"failed to bind pod <{job.pod_key}> to node <{job.node}>: {error}"
+            ) from error
+
+    def _bound_meanwhile(self, job: BindJob, error: Exception) -> str:
+        """After a refused binding, look whether the pod has a node already: then all is well."""
+        if not isinstance(error.__cause__, ConflictError):
+            return ""
+        try:
+            meta = job.pod.metadata
+            pod = self.gateway.get(PODS, meta.name, as_type=Pod, namespace=meta.namespace)
+        except KubeError:
+            return ""
+        return pod.spec.node_name if pod.metadata.uid == job.pod.metadata.uid else ""
+
+    def _roll_back(self, job: BindJob, started: list[PrepareStep]) -> None:
+        """Undo in the same order; what cannot be undone is logged, the next sync will find it."""
+        for step in started:
+            try:
+                step.roll_back(job)
+            except (BindError, KubeError) as error:
+                log.warning("rollback for pod %s: %s", job.pod_key, error)
+        if not job.is_fraction:
+            return
+        try:
+            self.reservations.release(job.pod)
+            self.reservations.sync_node(job.node)
+        except KubeError as error:
+            log.warning("reservations of node %s: %s", job.node, error)
+
+    def _read_pod(self, request: BindRequest) -> Pod:
+        namespace, name = request.metadata.namespace, request.spec.pod_name
+        try:
+            return self.gateway.get(PODS, name, as_type=Pod, namespace=namespace)
+        except NotFoundError as error:
+            raise BindError(f"pod <{namespace}/{name}> was not found: {error}") from error
+
+    def _require_node(self, node: str) -> None:
+        if self.store.get(NODES, node) is None:
+            try:
+                self.gateway.get(NODES, node, as_type=Node)
+            except NotFoundError as error:
+                raise BindError(f"node <{node}> was not found: {error}") from error
+
+    # ----------------------------------------------------------------------------------- reporting
+
+    def _write_status(self, outcome: Outcome) -> None:
+        """Patch whenever phase, reason or attempts change."""
+        request = outcome.request
+        old = request.status
+        if outcome.error:
+            attempts = old.failed_attempts + 1
+            status: dict[str, Any] = {
+                "phase": "Failed",
+                "reason": outcome.error,
+                "failedAttempts": attempts,
+            }
+        else:
+            status = {"phase": "Succeeded"}
+            if old.reason:
+                status["reason"] = None
+        meta = request.metadata
+        try:
+            answer = self.gateway.patch(
+                BINDREQUESTS,
+                meta.name,
+                {"status": status},
+                namespace=meta.namespace,
+                sub="status",
+            )
+        except NotFoundError:
+            return
+        self.store.assume(BINDREQUESTS, convert(answer, BindRequest))
+
+    def _write_condition(self, request: BindRequest, *, is_bound: bool, text: str) -> None:
+        condition = {
+            "type": "PodBound",
+            "status": "True" if is_bound else "False",
+            "reason": "Bound" if is_bound else "BindingError",
+            "message": text,
+            "lastTransitionTime": self.wall().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        try:
+            self.gateway.patch(
+                PODS,
+                request.spec.pod_name,
+                {"status": {"conditions": [condition]}},
+                namespace=request.metadata.namespace,
+                sub="status",
+                patch_type=PatchType.STRATEGIC,
+            )
+        except (NotFoundError, ConflictError):
+            return
+
+    def _delete(self, request: BindRequest) -> None:
+        meta = request.metadata
+        try:
+            self.gateway.delete(BINDREQUESTS, meta.name, namespace=meta.namespace, uid=meta.uid)
+        except NotFoundError:
+            return

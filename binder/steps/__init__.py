@@ -1,0 +1,1 @@
+"""What has to be prepared before a pod can be bound, and undone when it cannot."""

@@ -1,0 +1,128 @@
+"""Tell the container of a shared-GPU pod which device it may see, through two ConfigMaps.
+
+Admission made the container read its environment from them; they exist only once the device is known.
+Both belong to the pod and disappear with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from binder.errors import BindError
+from binder.params import StepConfig
+from binder.steps.base import BindJob
+from kube.errors import AlreadyExistsError, NotFoundError
+from kube.gateway import Gateway
+from kube.objects.cluster import ConfigMap
+from kube.objects.pod import Container, Pod
+from kube.resources import CONFIGMAPS
+
+PREFIX_ANNOTATION = "runai/shared-gpu-configmap"
+CONTAINER_ANNOTATION = "gpu-fraction-container-name"
+VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
+OLD_VISIBLE_DEVICES = "RUNAI-VISIBLE-DEVICES"
+CDI_PREFIX = "k8s.device-plugin.nvidia.com/gpu="
+
+
+@dataclass(frozen=True, slots=True)
+class SharedContainer:
+    """The container that gets the device; `index` as it appears in the names of the maps."""
+
+    container: Container
+    index: str
+
+
+class GpuSharing:
+    """The step for `Fraction` requests."""
+
+    def __init__(self, gateway: Gateway, config: StepConfig) -> None:
+        self._gateway = gateway
+        self._uses_cdi = config.flag("cdiEnabled")
+
+    def concerns(self, job: BindJob) -> bool:
+        return job.is_fraction
+
+    def prepare(self, job: BindJob) -> None:
+        names = map_names(job.pod)
+        target = shared_container(job.pod)
+        devices = [f"{CDI_PREFIX}{one}" if self._uses_cdi else one for one in job.devices]
+        visible = {VISIBLE_DEVICES: ",".join(devices)}
+        portion = job.request.spec.received_gpu.portion if job.request.spec.received_gpu else ""
+        capabilities = {"GPU_PORTION": portion, "RUNAI_NUM_OF_GPUS": portion}
+        direct: dict[str, str] = {}
+        (capabilities if _reads_visible_devices(target.container) else direct).update(visible)
+        self._put(job.pod, names[0], capabilities)
+        self._put(job.pod, names[1], direct)
+
+    def roll_back(self, job: BindJob) -> None:
+        for name in map_names(job.pod):
+            try:
+                self._gateway.delete(CONFIGMAPS, name, namespace=job.pod.metadata.namespace)
+            except NotFoundError:
+                continue
+
+    def _put(self, pod: Pod, name: str, data: Mapping[str, str]) -> None:
+        """Create the map, or take it over: our own is merged, somebody else's replaced."""
+        namespace = pod.metadata.namespace
+        body = _map_body(pod, name, data)
+        try:
+            self._gateway.create(CONFIGMAPS, body, namespace=namespace)
+            return
+        except AlreadyExistsError:
+            found = self._gateway.get(CONFIGMAPS, name, as_type=ConfigMap, namespace=namespace)
+        is_ours = any(owner.uid == pod.metadata.uid for owner in found.metadata.owner_references)
+        if is_ours:
+            changed = {key: value for key, value in data.items() if value}
+            if OLD_VISIBLE_DEVICES in found.data and VISIBLE_DEVICES in changed:
+                changed[OLD_VISIBLE_DEVICES] = changed[VISIBLE_DEVICES]
+            patch: dict[str, Any] = {"data": changed}
+        else:
+            gone = {key: None for key in found.data if key not in data}
+            owners = body["metadata"]["ownerReferences"]
+            patch = {"metadata": {"ownerReferences": owners}, "data": {**gone, **data}}
+        self._gateway.patch(CONFIGMAPS, name, patch, namespace=namespace)
+
+
+def map_names(pod: Pod) -> tuple[str, str]:
+    """Return the names of a pod's capability map and of its map of plain variables."""
+    prefix = pod.metadata.annotations.get(PREFIX_ANNOTATION, "")
+    if not prefix:
+        raise BindError(f"no desired configmap name found in pod {pod.metadata.key} annotations")
+    base = f"{prefix}-{shared_container(pod).index}"
+    return base, f"{base}-evar"
+
+
+def shared_container(pod: Pod) -> SharedContainer:
+    """Return the container that gets the device: the named one, else the first regular one."""
+    wanted = pod.metadata.annotations.get(CONTAINER_ANNOTATION, "")
+    if not wanted:
+        return SharedContainer(pod.spec.containers[0], "0")
+    for index, container in enumerate(pod.spec.init_containers):
+        if container.name == wanted:
+            return SharedContainer(container, f"i{index}")
+    for index, container in enumerate(pod.spec.containers):
+        if container.name == wanted:
+            return SharedContainer(container, str(index))
+    raise BindError(f"container with name {wanted} not found for fraction request")
+
+
+def _reads_visible_devices(container: Container) -> bool:
+    return any(
+        variable.name == VISIBLE_DEVICES
+        and variable.value_from is not None
+        and variable.value_from.config_map_key_ref is not None
+        for variable in container.env
+    )
+
+
+def _map_body(pod: Pod, name: str, data: Mapping[str, str]) -> dict[str, Any]:
+    meta = pod.metadata
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": meta.name, "uid": meta.uid}
+    return {
+        "apiVersion": CONFIGMAPS.api_version,
+        "kind": CONFIGMAPS.kind,
+        "metadata": {"name": name, "namespace": meta.namespace, "ownerReferences": [owner]},
+        "data": dict(data),
+    }

@@ -1,0 +1,39 @@
+"""The preparation steps there are, by name; configuration decides which run and in what order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from binder.errors import ConfigError
+from binder.params import StepConfig
+from binder.steps.base import PrepareStep
+from binder.steps.device_claims import DeviceClaims
+from binder.steps.gpu_sharing import GpuSharing
+from binder.steps.volumes import Volumes
+from kube.gateway import Gateway
+
+STEPS: dict[str, Callable[[Gateway, StepConfig], PrepareStep]] = {
+    "volumebinding": Volumes,
+    "dynamicresources": DeviceClaims,
+    "gpusharing": GpuSharing,
+}
+
+
+def make_steps(
+    gateway: Gateway, configs: Sequence[StepConfig]
+) -> tuple[tuple[str, PrepareStep], ...]:
+    """Return the enabled steps in order: priority first (higher earlier), then name.
+
+    Raises
+    ------
+    ConfigError : an unknown step, or arguments it cannot use
+    """
+    made = []
+    for config in sorted(configs, key=lambda item: (-item.priority, item.name)):
+        if not config.is_enabled:
+            continue
+        factory = STEPS.get(config.name)
+        if factory is None:
+            raise ConfigError(f"failed to get binder plugin {config.name}")
+        made.append((config.name, factory(gateway, config)))
+    return tuple(made)

@@ -1,0 +1,229 @@
+"""The binding worker: watches bind requests and carries them out side by side.
+
+Two kinds of work share the threads: attempts, which make pods run, and reports, which tell people. An
+attempt always goes first, so in a burst pods start before their stories are told. Nothing is carried by
+a message: every request is found again in the cluster after a crash, and `sweep` finds what an event
+missed and what is due for another attempt.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from binder.params import BinderParams
+from binder.reconcile import Fences, retry_delay_s
+from binder.reservations import Reservations, add_indexes, groups_of
+from binder.services import BindService, Outcome
+from kube.errors import KubeError, UnauthorizedError
+from kube.events import Recorder
+from kube.gateway import EventType, Gateway
+from kube.objects.bindrequest import BindRequest
+from kube.objects.meta import KubeObject
+from kube.objects.node import Node
+from kube.objects.pod import Pod
+from kube.resources import BINDREQUESTS, NODES, PODS, Resource
+from kube.store import Store
+from kube.watch import Reflector
+
+log = logging.getLogger(__name__)
+
+COMPONENT = "binder"
+ATTEMPT, TIDY, REPORT, END = 0, 1, 2, 3
+SYNC_TIMEOUT_S = 60.0
+WATCHED: tuple[tuple[Resource, type[KubeObject]], ...] = (
+    (BINDREQUESTS, BindRequest),
+    (PODS, Pod),
+    (NODES, Node),
+)
+
+
+@dataclass(slots=True)
+class BinderWorker:
+    """One process's binder.
+
+    Parameters
+    ----------
+    on_fatal : called when the API server refuses our credentials for good
+    """
+
+    gateway: Gateway
+    params: BinderParams
+    on_fatal: Callable[[KubeError], None]
+    clock: Callable[[], float] = time.monotonic
+    store: Store = field(default_factory=lambda: Store([resource for resource, _ in WATCHED]))
+    recorder: Recorder = field(init=False)
+    service: BindService = field(init=False)
+    reservations: Reservations = field(init=False)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _queue: queue.PriorityQueue[tuple[int, int, Callable[[], None] | None]] = field(
+        default_factory=queue.PriorityQueue
+    )
+    _numbers: Any = field(default_factory=itertools.count)
+    _busy: set[str] = field(default_factory=set)
+    _outdated: set[str] = field(default_factory=set)
+    _due: dict[str, float] = field(default_factory=dict)
+    _fences: Fences = field(default_factory=Fences)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _threads: list[threading.Thread] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Wire the parts and listen to the store."""
+        self.recorder = Recorder(self.gateway, COMPONENT)
+        self.reservations = Reservations(self.gateway, self.store, self.params.reservation)
+        self.service = BindService(
+            self.gateway, self.store, self.recorder, self.params, self.reservations
+        )
+        add_indexes(self.store)
+        self.store.subscribe(self._heard)
+
+    def start(self) -> None:
+        """Start watching and working; returns when the first lists are in and reservations agree."""
+        self.recorder.start()
+        for resource, as_type in WATCHED:
+            reflector: Reflector[Any] = Reflector(self.gateway, resource, as_type, self.store)
+            self._spawn(f"watch-{resource.plural}", self._follow(reflector))
+        if not self.store.wait_until_synced(SYNC_TIMEOUT_S):
+            log.warning("the first lists took longer than %g s; going on", SYNC_TIMEOUT_S)
+        self._guarded(self.reservations.sync_all)
+        for number in range(self.params.concurrency):
+            self._spawn(f"bind-{number}", self._work)
+        self.sweep()
+        self._spawn("sweep", self._sweep_forever)
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """Finish what is running and end the threads."""
+        self._stop.set()
+        for _ in range(self.params.concurrency):
+            self._put(END, None)
+        for thread in self._threads:
+            if thread.name.startswith("bind-"):
+                thread.join(timeout=timeout_s)
+        self.recorder.stop()
+
+    def sweep(self) -> int:
+        """Queue every unfinished request that is due; return how many."""
+        now = self.clock()
+        queued = 0
+        for key, request in self.store.view().of(BINDREQUESTS, BindRequest).items():
+            is_due = self._due.get(key, 0.0) <= now
+            if is_due and request.status.phase != "Succeeded" and not request.is_failed:
+                queued += self._offer(key)
+        return queued
+
+    def is_idle(self) -> bool:
+        """Tell whether nothing is queued or running."""
+        with self._lock:
+            return not self._busy and self._queue.empty()
+
+    def run_queued(self) -> None:
+        """Work off the queue in the calling thread (tests, one-shot commands)."""
+        while not self._queue.empty():
+            work = self._queue.get_nowait()[2]
+            if work is not None:
+                work()
+
+    # ----------------------------------------------------------------------------------- listening
+
+    def _heard(self, resource: Resource, event: EventType, value: Any) -> None:
+        if resource == BINDREQUESTS:
+            self._heard_request(event, value)
+        elif resource == PODS and groups_of(value):
+            is_over = event is EventType.DELETED or value.is_finished
+            if is_over and value.metadata.namespace != self.params.reservation.namespace:
+                self._tidy(groups_of(value))
+
+    def _heard_request(self, event: EventType, request: BindRequest) -> None:
+        if event is EventType.DELETED:
+            self._due.pop(request.key, None)
+            self._outdated.discard(request.key)
+            if request.spec.selected_gpu_groups:
+                self._tidy(list(request.spec.selected_gpu_groups))
+            return
+        if request.status.phase in ("", "Pending"):
+            if self._fences.is_outdated(request):
+                self._outdated.add(request.key)
+            self._offer(request.key)
+
+    def _tidy(self, groups: list[str]) -> None:
+        self._put(TIDY, lambda: self._guarded(lambda: self.reservations.sync_groups(groups)))
+
+    # ------------------------------------------------------------------------------------- working
+
+    def _offer(self, key: str) -> bool:
+        """Queue an attempt unless the request is being worked on."""
+        with self._lock:
+            if key in self._busy:
+                return False
+            self._busy.add(key)
+        self._put(ATTEMPT, lambda: self._attempt(key))
+        return True
+
+    def _attempt(self, key: str) -> None:
+        request: BindRequest | None = self.store.get(BINDREQUESTS, key)
+        outcome: Outcome | None = None
+        try:
+            if request is not None:
+                outcome = self.service.attempt(request, is_outdated=key in self._outdated)
+        except UnauthorizedError as error:
+            self.on_fatal(error)
+        except Exception as error:  # a defect in one attempt must not end the thread
+            log.exception("bind request %s", key)
+            if request is not None:
+                text = f"Internal Error: {error}"
+                node = request.spec.selected_node
+                outcome = Outcome(request=request, pod=None, node=node, error=text)
+        if outcome is None:
+            self._done(key)
+        else:
+            finished = outcome
+            self._put(REPORT, lambda: self._report(key, finished))
+
+    def _report(self, key: str, outcome: Outcome) -> None:
+        self._guarded(lambda: self.service.report(outcome))
+        limit = outcome.request.spec.backoff_limit
+        attempts = outcome.request.status.failed_attempts + 1
+        if outcome.error and limit is not None and attempts < limit:
+            self._due[key] = self.clock() + retry_delay_s(attempts)
+        self._done(key)
+
+    def _done(self, key: str) -> None:
+        with self._lock:
+            self._busy.discard(key)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Run work whose failure the next sweep or sync will meet again."""
+        try:
+            work()
+        except UnauthorizedError as error:
+            self.on_fatal(error)
+        except KubeError as error:
+            log.warning("binder: %s", error)
+
+    def _work(self) -> None:
+        while True:
+            work = self._queue.get()[2]
+            if work is None:
+                return
+            work()
+
+    def _sweep_forever(self) -> None:
+        while not self._stop.wait(self.params.base_delay_s):
+            self.sweep()
+
+    def _put(self, priority: int, work: Callable[[], None] | None) -> None:
+        self._queue.put((priority, next(self._numbers), work))
+
+    def _follow(self, reflector: Reflector[Any]) -> Callable[[], None]:
+        return lambda: reflector.run(self._stop, on_fatal=self.on_fatal)
+
+    def _spawn(self, name: str, work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+        self._threads.append(thread)
