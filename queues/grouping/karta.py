@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,6 +45,7 @@ class Component:
     min_replicas_path: str
     replicas_path: str
     instance_ids_path: str
+    template_path: str
     selector_path: str
     selector_value: str | None
 
@@ -69,7 +71,7 @@ class Definition:
 def karta_grouper(ctx: Context) -> Metadata:
     """Group by the one valid definition of this kind; none or several mean the base rules."""
     kind = kind_of(ctx.top)
-    fitting = [d for d in (_checked(karta, kind) for karta in ctx.lookups.kartas(kind)) if d]
+    fitting = fitting_definitions(ctx.lookups.kartas(kind), kind)
     if len(fitting) > 1:
         logger.warning("%d Karta definitions match %s; the base rules are used", len(fitting), kind)
     if len(fitting) != 1:
@@ -78,6 +80,16 @@ def karta_grouper(ctx: Context) -> Metadata:
     if dig(definition.gang, "podGroup"):
         return _by_pod_group(ctx, definition)
     return _by_members(ctx, definition)
+
+
+def fitting_definitions(kartas: Sequence[Json], kind: Kind) -> list[Definition]:
+    """Return the valid definitions of a kind; invalid ones are logged and left out."""
+    return [found for found in (_checked(karta, kind) for karta in kartas) if found is not None]
+
+
+def component_scale(definition: Definition, name: str, top: Json) -> int:
+    """Return how many pods one component asks for by itself."""
+    return _own_scale(definition.components[name], top)
 
 
 def _by_pod_group(ctx: Context, definition: Definition) -> Metadata:
@@ -230,12 +242,19 @@ def _component(spec: Any, *, is_root: bool) -> Component:
         min_replicas_path=dig_text(spec, "scaleDefinition", "minReplicasPath"),
         replicas_path=dig_text(spec, "scaleDefinition", "replicasPath"),
         instance_ids_path=dig_text(spec, "instanceIdPath"),
+        template_path=dig_text(spec, "specDefinition", "podTemplateSpecPath"),
         selector_path=dig_text(selector, "keyPath"),
         selector_value=None if value is None else str(value),
     )
     if not part.name:
         raise GroupingError("a component has no name")
-    paths = (part.min_replicas_path, part.replicas_path, part.instance_ids_path, part.selector_path)
+    paths = (
+        part.min_replicas_path,
+        part.replicas_path,
+        part.instance_ids_path,
+        part.template_path,
+        part.selector_path,
+    )
     for path in paths:
         if path:
             evaluate(path, None)

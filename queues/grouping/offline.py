@@ -34,6 +34,7 @@ from queues.grouping.errors import GroupingError, NotThereError
 from queues.grouping.manifests import CLUSTER_SCOPED, ManifestError
 from queues.grouping.metadata import parse_kind_defaults
 from queues.grouping.reconcile import Decision, decide
+from queues.grouping.synthesis.described import described_pods
 from queues.grouping.synthesis.pods import ASSUMED, stable_suffix, stable_uid
 from queues.grouping.synthesis.serving import pod_clique_objects
 from queues.grouping.synthesis.table import children_of
@@ -262,7 +263,8 @@ def _make_pods(cluster: FileCluster, settings: Settings) -> list[tuple[Json, Gro
 
 def _children(obj: Json, cluster: FileCluster) -> list[Json]:
     if obj["kind"] != "PodCliqueSet":
-        return children_of(obj)
+        described = described_pods(obj, cluster.kartas(kind_of(obj)))
+        return children_of(obj) if described is None else described
     own = [
         gang
         for gang in cluster.of_kind("scheduler.grove.io", "PodGang")

@@ -25,7 +25,6 @@ from queues.grouping.synthesis.pods import (
     replicas_of,
     scheduler_template,
     stable_suffix,
-    stable_uid,
     template_of,
 )
 
@@ -257,9 +256,3 @@ def unknown_kind_pods(workload: Json) -> list[Json]:
     if not isinstance(dig(template, "spec", "containers"), list):
         return []
     return numbered_pods(workload, template, replicas_of(workload, "spec", "replicas"))
-
-
-def stable_object_uid(obj: Json) -> str:
-    return stable_uid(
-        dig_text(obj, "apiVersion"), dig_text(obj, "kind"), namespace_of(obj), name_of(obj)
-    )
