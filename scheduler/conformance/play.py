@@ -140,7 +140,15 @@ def _outcome_of(session: Session) -> Outcome:
             group.name: state.groups.last_start[index]
             for index, group in enumerate(state.groups.inputs)
         },
+        explained=_explained(session),
     )
+
+
+def _explained(session: Session) -> frozenset[str]:
+    """Return the pod groups for which some reason of not fitting was recorded."""
+    inputs, group_of = session.state.groups.inputs, session.state.tasks.group
+    groups = set(session.fit.groups) | {group_of[task] for task in session.fit.tasks}
+    return frozenset(inputs[group].name for group in groups if group >= 0)
 
 
 def _outcome_after(world: World, end: Outcome) -> Outcome:
@@ -172,7 +180,7 @@ def _event(decision: Decision) -> dict[str, Any]:
         kind, action = "evict", decision.reason.action
     else:
         kind, action = "pipeline", decision.action
-    event = {
+    event: dict[str, Any] = {
         "kind": kind,
         "action": str(action),
         "task": decision.task.uid,

@@ -53,7 +53,7 @@ def read_config(document: Mapping[str, Any]) -> SchedulerConfig:
 
 
 def _plugins(document: Mapping[str, Any]) -> tuple[PluginConfig, ...]:
-    listed = (document.get("config") or {}).get("plugins") or "default"
+    listed: Any = (document.get("config") or {}).get("plugins") or "default"
     if listed == "default":
         plugins = [_with_fixed_arguments(plugin.name, {}) for plugin in DEFAULT_PLUGINS]
     else:

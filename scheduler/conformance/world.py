@@ -370,13 +370,16 @@ def _queue(queue: Document) -> QueueInput:
 def _queue_amounts(block: Document | None) -> QueueAmounts:
     if block is None:
         return UNLIMITED_AMOUNTS
-    unlimited = lambda value: inf if value == -1 else float(value)  # noqa: E731  # two uses below
     return QueueAmounts(
-        deserved=unlimited(block.get("quota", 0)),
-        limit=unlimited(block.get("limit", 0)),
+        deserved=_unlimited(block.get("quota", 0)),
+        limit=_unlimited(block.get("limit", 0)),
         over_quota_weight=float(block.get("over_quota_weight", 0)),
         usage=float(block.get("usage", 0)),
     )
+
+
+def _unlimited(value: float) -> float:
+    return inf if value == -1 else float(value)
 
 
 def _device_slice(entry: Document) -> DeviceSlice:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from scheduler.core.config import PluginConfig
+from scheduler.core.plugins.generators import GeneratorPlugin
+from scheduler.core.plugins.min_runtime import MinRuntimePlugin
 from scheduler.core.plugins.orders import (
     ElasticPlugin,
     KubeflowPlugin,
@@ -47,6 +49,9 @@ PLUGINS: dict[str, Callable[[Any], Plugin]] = {
     "taskorder": lambda _: TaskOrderPlugin(),
     "nominatednode": lambda _: NominatedNodePlugin(),
     "nodeplacement": NodePlacementPlugin,
+    "minruntime": MinRuntimePlugin,
+    "sg-nodelocalgreedy": lambda _: GeneratorPlugin("sg-nodelocalgreedy"),
+    "sg-multinodegang": lambda _: GeneratorPlugin("sg-multinodegang"),
     "topology": lambda _: TopologyPlugin(),
 }
 

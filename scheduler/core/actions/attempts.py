@@ -1,0 +1,190 @@
+"""The loop that consolidation, reclaim and preempt share: one search per pending pod group.
+
+Pod groups come in the order of queues. What cannot be easier than something that failed is passed
+over, as is what no eviction can help. A solution stays in the session, so that later pod groups and
+actions see it; a search that ran out of time ends the action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from scheduler.core.actions.base import pending_views
+from scheduler.core.decisions import ActionName, ActionReport, EvictReason
+from scheduler.core.placement.place import Placer
+from scheduler.core.session.fit import DelayRefusal, GroupFit, GroupReason
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.order import GroupOrder
+from scheduler.core.session.session import Session
+from scheduler.core.solver.budget import ActionBudget, SearchResult
+from scheduler.core.solver.demand import Demand
+from scheduler.core.solver.search import Search, SearchTask
+from scheduler.core.solver.signatures import FailedSearches
+from scheduler.core.solver.trial import TrialRunner
+from scheduler.core.solver.turns import PendingBoard
+from scheduler.core.solver.victims import Batch, VictimPool, VictimSequence
+
+
+class EvictionRules(Protocol):
+    """What makes an evicting action this action; made anew for each run of it."""
+
+    name: ActionName
+
+    def asks(self, view: GangView) -> bool:
+        """Tell whether the action serves such a pod group at all."""
+        ...
+
+    def scope(self, view: GangView) -> object:
+        """Return among which failures a like pod group is looked for."""
+        ...
+
+    def begin(self, view: GangView) -> bool:
+        """Prepare for one pod group; False if its search is not worth (or not allowed) starting."""
+        ...
+
+    def may_search(self, view: GangView) -> bool:
+        """Tell, after the signature test, whether the search itself may start."""
+        ...
+
+    def victims(self, pool: VictimPool, passed_over: frozenset[int]) -> VictimSequence:
+        """Return who may be taken for the pod group begun with, in order."""
+        ...
+
+    def takeable(self, batches: Sequence[Batch]) -> float:
+        """Return a number of GPUs that the rules never let go together."""
+        ...
+
+    def accepts(self, demand: Demand, victims: Mapping[int, Sequence[int]]) -> bool:
+        """Tell whether the outcome of the trial under way is acceptable."""
+        ...
+
+    def reason(self, victim: int, gang_size: int) -> EvictReason:
+        """Return why a task would be evicted; asked before anything is."""
+        ...
+
+
+class Attempts:
+    """One run of one evicting action."""
+
+    def __init__(
+        self, session: Session, placer: Placer, report: ActionReport, rules: EvictionRules
+    ) -> None:
+        self._session = session
+        self._placer = placer
+        self._report = report
+        self._rules = rules
+        self._failed = FailedSearches(session)
+        self._budget = ActionBudget.start(session.config.budgets, rules.name, session.clock)
+
+    def run(self) -> None:
+        """Give every pending pod group its search."""
+        views = [view for view in pending_views(self._session) if self._may_ask(view)]
+        if not views:
+            return
+        order = GroupOrder(
+            self._session, views, depth=self._session.config.depth_of(self._rules.name)
+        )
+        self._pool = VictimPool(self._session)
+        self._board = PendingBoard(self._session)
+        self._runner = TrialRunner(self._session, self._placer, self._board, self._rules.name)
+        while (view := order.pop()) is not None:
+            if not self._attempt(view):
+                break
+        self._count("scenarios_simulated", self._runner.simulated)
+        self._count("scenarios_rejected_by_validator", self._runner.refused)
+
+    def _attempt(self, view: GangView) -> bool:
+        """Search for one pod group; False ends the action."""
+        session, rules = self._session, self._rules
+        if not rules.begin(view):
+            return True
+        uses_signatures = session.config.use_scheduling_signatures
+        if uses_signatures and not self._failed.is_worth_a_search(rules.scope(view), view):
+            return True
+        if self._is_beyond_help(view):
+            return True
+        self._report.attempted += 1
+        result = self._search(view)
+        self._count(f"searches_{result}", 1)
+        if result is SearchResult.SOLVED:
+            self._report.succeeded += 1
+        elif result.ends_action:
+            return False
+        elif uses_signatures:
+            self._failed.note_failure(rules.scope(view), view)
+        return True
+
+    def _search(self, view: GangView) -> SearchResult:
+        rules, pool = self._rules, self._pool
+        if not rules.may_search(view):
+            return SearchResult.GENERATORS_EXHAUSTED
+        budget = self._budget.for_group()
+        if budget is None:
+            return SearchResult.NOT_ATTEMPTED
+        task = SearchTask(
+            view=view,
+            make_sequence=lambda passed_over: rules.victims(pool, passed_over),
+            accepts=rules.accepts,
+            reason_of=rules.reason,
+            takeable=rules.takeable,
+        )
+        search = Search(self._session, self._runner, task, budget)
+        outcome = search.run()
+        self._count("scenarios_filtered", search.filtered)
+        self._count("scenarios_duplicate", search.duplicates)
+        if budget.is_reduced:
+            self._count("searches_with_reduced_budget", 1)
+        if outcome.statement is not None:
+            changed = self._groups_of(outcome.victims, view)
+            outcome.statement.keep()
+            self._pool.refresh(changed)
+            self._board.refresh(changed)
+        return outcome.result
+
+    def _is_beyond_help(self, view: GangView) -> bool:
+        """Tell whether something no eviction can cure keeps the pod group away; record what."""
+        failed = False
+        for task in view.next_chunk(real=False):
+            failed = self._placer.failed_check(task, victim_invariant=True) or failed
+        return failed
+
+    def _may_ask(self, view: GangView) -> bool:
+        return self._rules.asks(view) and not self._is_delayed(view)
+
+    def _is_delayed(self, view: GangView) -> bool:
+        """Tell whether the pod group may not cause evictions yet; record until when."""
+        groups = self._session.state.groups
+        given = groups.inputs[view.group]
+        if given.preemption_delay_s <= 0:
+            return False
+        evicted = groups.last_eviction[view.group]
+        since = given.created if evicted is None else max(given.created, evicted)
+        until = since + given.preemption_delay_s
+        if until <= 0:
+            return False
+        refusal = DelayRefusal(given.preemption_delay_s, until)
+        self._session.fit.add_group(view.group, GroupFit(GroupReason.PREEMPTION_DELAY, refusal))
+        return True
+
+    def _groups_of(self, victims: Sequence[int], view: GangView) -> list[int]:
+        group_of = self._session.state.tasks.group
+        return list(dict.fromkeys([view.group, *(group_of[task] for task in victims)]))
+
+    def _count(self, name: str, number: int) -> None:
+        if number:
+            counters = self._report.counters
+            counters[name] = counters.get(name, 0) + number
+
+
+def evict_reason(
+    session: Session, action: ActionName, view: GangView | None, gang_size: int
+) -> EvictReason:
+    """Return a reason without queue details."""
+    given = None if view is None else session.state.groups.inputs[view.group]
+    return EvictReason(
+        action=action,
+        gang_size=gang_size,
+        evictor="" if given is None else given.name,
+        evictor_namespace="" if given is None else given.namespace,
+    )

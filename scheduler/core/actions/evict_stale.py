@@ -1,0 +1,102 @@
+"""Stale gangs: evict what is left of a pod group that has fallen below its minimum for too long.
+
+A gang is stale while it has running tasks, none that succeeded, and its tree of subgroups does not run
+its minimum. The first cycle that sees it notes the time; after the grace everything it runs is evicted.
+"""
+
+from __future__ import annotations
+
+from scheduler.core.cluster.podgroups import TreeGroup
+from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.decisions import ActionName, ActionReport, EvictReason
+from scheduler.core.placement.place import Placer
+from scheduler.core.session.gang import GangView, Member
+from scheduler.core.session.session import Session
+from scheduler.core.session.statement import Statement
+
+
+class EvictStaleAction:
+    """Evicts what is left of broken gangs."""
+
+    name = ActionName.STALE_GANG_EVICTION
+
+    def run(self, session: Session, placer: Placer, report: ActionReport) -> None:
+        """Note, forget or act, for every pod group with tasks on nodes."""
+        del placer
+        groups = session.state.groups
+        for group in range(len(groups.inputs)):
+            if not _has_used(session, group):
+                groups.stale_since[group] = None
+                continue
+            if not is_stale(session, group):
+                groups.stale_since[group] = None
+                continue
+            since = groups.stale_since[group]
+            if since is None:
+                since = groups.stale_since[group] = 0.0
+            grace = grace_s(session, group)
+            if grace >= 0 and -since >= grace:
+                report.attempted += 1
+                report.succeeded += self._evict_rest(session, group)
+
+    def _evict_rest(self, session: Session, group: int) -> bool:
+        view = session.view(group)
+        rest = view.all_active_tasks()
+        if not rest:
+            return False
+        statement = Statement(session, self.name)
+        subgroup, minimum = first_shortfall(session, view)
+        for task in rest:
+            reason = EvictReason(
+                action=self.name,
+                gang_size=len(rest),
+                stale_subgroup=subgroup,
+                stale_minimum=minimum,
+            )
+            statement.evict(task, reason)
+        statement.keep()
+        return True
+
+
+def grace_s(session: Session, group: int) -> float:
+    """Return how long a pod group may stay stale; negative means for ever."""
+    own = session.state.groups.inputs[group].staleness_grace_s
+    return session.config.staleness_grace_s if own is None else own
+
+
+def is_stale(session: Session, group: int) -> bool:
+    """Tell whether a pod group has running tasks but not its gang, and is not just finishing.
+
+    A subgroup counts as complete by its own required number of members, so an optional empty
+    subgroup does not make a gang stale, as it does in KAI.
+    """
+    state = session.state
+    first = state.groups.first_task[group]
+    tasks = range(first, first + state.groups.task_count[group])
+    if any(state.tasks.status[task] == TaskStatus.SUCCEEDED for task in tasks):
+        return False
+    return not _runs_minimum(session, session.view(group), session.view(group).root)
+
+
+def first_shortfall(session: Session, view: GangView) -> tuple[str, int]:
+    """Return the name (empty for the default) and minimum of the first pod set that falls short."""
+    sets = session.state.groups.pod_sets
+    for pod_set in session.state.groups.pod_sets_of(view.group):
+        if sets.active_used[pod_set] < sets.minimum[pod_set]:
+            name = sets.name[pod_set]
+            return ("" if name == "default" else name, sets.minimum[pod_set])
+    return ("", 0)
+
+
+def _has_used(session: Session, group: int) -> bool:
+    sets = session.state.groups.pod_sets
+    return any(sets.active_used[pod_set] for pod_set in session.state.groups.pod_sets_of(group))
+
+
+def _runs_minimum(session: Session, view: GangView, member: Member) -> bool:
+    """Count tasks that are on nodes, those that are leaving included."""
+    if isinstance(member, TreeGroup):
+        complete = sum(_runs_minimum(session, view, inner) for inner in member.members)
+        return complete >= view.required_members(member)
+    sets = session.state.groups.pod_sets
+    return sets.active_used[member.index] >= sets.minimum[member.index]

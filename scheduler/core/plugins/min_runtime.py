@@ -1,0 +1,145 @@
+"""Minimum runtime: what has just started is safe from preempt and reclaim for a while.
+
+How long is a matter of queues. For preempt the nearest value upward from the victim's queue counts; for
+reclaim, by default, the values between the victim's queue and the point where both queues meet, so
+that a team may be stricter towards strangers than among its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from scheduler.core.config import MinRuntimeArguments
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.session import Session
+
+#: Minimum runtimes of queues in seconds, None where a queue says nothing.
+Values = Sequence[float | None]
+#: For each queue its own index and those of its ancestors, leaf to root.
+Paths = Sequence[Sequence[int]]
+
+
+def preempt_min_runtime(paths: Paths, values: Values, victim: int, default_s: float) -> float:
+    """Return the nearest value from the victim's queue upward, else the default."""
+    return _nearest(paths[victim], values, default_s)
+
+
+def reclaim_min_runtime(
+    paths: Paths, values: Values, reclaimer: int, victim: int, default_s: float
+) -> float:
+    """Return the protection of a victim queue against another one, by where the two meet.
+
+    Parameters
+    ----------
+    paths, values : of all queues
+    reclaimer, victim : leaf queues
+
+    Returns
+    -------
+    seconds: the first value from the victim's side child of the lowest common ancestor upward; in
+    different trees only the top queue of the victim counts
+    """
+    mine, theirs = paths[reclaimer], paths[victim]
+    if mine[-1] != theirs[-1]:
+        return _nearest(theirs[-1:], values, default_s)
+    shared = set(mine)
+    meeting = next(place for place, queue in enumerate(theirs) if queue in shared)
+    return _nearest(theirs[max(meeting - 1, 0) :], values, default_s)
+
+
+def _nearest(path: Sequence[int], values: Values, default_s: float) -> float:
+    for queue in path:
+        value = values[queue]
+        if value is not None:
+            return value
+    return default_s
+
+
+class MinRuntimePlugin:
+    """Keeps protected pod groups out of the victims, or their gangs whole."""
+
+    def __init__(self, arguments: MinRuntimeArguments) -> None:
+        self._arguments = arguments
+
+    def open(self, session: Session) -> None:
+        """Register filters and validators for both actions."""
+        self._session = session
+        inputs = session.state.queues.inputs
+        self._preempt: Values = [queue.preempt_min_runtime_s for queue in inputs]
+        self._reclaim: Values = [queue.reclaim_min_runtime_s for queue in inputs]
+        if self._is_idle():
+            return
+        hooks = session.hooks
+        hooks.preempt_victim_filters.append(self._may_preempt)
+        hooks.reclaim_victim_filters.append(self._may_reclaim)
+        hooks.preempt_validators.append(self._keeps_gangs_in_preempt)
+        hooks.reclaim_validators.append(self._keeps_gangs_in_reclaim)
+
+    def _is_idle(self) -> bool:
+        """Tell whether nobody is protected at all, so that nothing needs asking."""
+        return not (
+            any(self._preempt)
+            or any(self._reclaim)
+            or self._arguments.default_preempt_s
+            or self._arguments.default_reclaim_s
+        )
+
+    def _preempt_s(self, victim: int) -> float:
+        paths = self._session.policy.ledger.paths
+        return preempt_min_runtime(paths, self._preempt, victim, self._arguments.default_preempt_s)
+
+    def _reclaim_s(self, reclaimer: int, victim: int) -> float:
+        paths = self._session.policy.ledger.paths
+        default_s = self._arguments.default_reclaim_s
+        if self._arguments.reclaim_resolve_method == "queue":
+            return _nearest(paths[victim], self._reclaim, default_s)
+        return reclaim_min_runtime(paths, self._reclaim, reclaimer, victim, default_s)
+
+    def _is_protected(self, group: int, min_runtime_s: float) -> bool:
+        started = self._session.state.groups.last_start[group]
+        return started is not None and started + min_runtime_s > 0
+
+    def _may_preempt(self, victim: GangView, asking: GangView) -> bool:
+        del asking
+        return not self._is_protected(victim.group, self._preempt_s(victim.queue)) or (
+            victim.is_elastic()
+        )
+
+    def _may_reclaim(self, victim: GangView, asking: GangView) -> bool:
+        min_runtime_s = self._reclaim_s(asking.queue, victim.queue)
+        return not self._is_protected(victim.group, min_runtime_s) or victim.is_elastic()
+
+    def _keeps_gangs_in_preempt(self, asking: GangView, victims: Sequence[int]) -> bool:
+        del asking
+        groups = self._session.state.groups
+        return self._keeps_gangs(victims, lambda group: self._preempt_s(groups.queue[group]))
+
+    def _keeps_gangs_in_reclaim(self, asking: GangView, victims: Sequence[int]) -> bool:
+        groups = self._session.state.groups
+        return self._keeps_gangs(
+            victims, lambda group: self._reclaim_s(asking.queue, groups.queue[group])
+        )
+
+    def _keeps_gangs(self, victims: Sequence[int], min_runtime_of: _MinRuntimeOf) -> bool:
+        """Tell whether protected pod groups keep their minimum; moved victims count as lost."""
+        tasks, sets = self._session.state.tasks, self._session.state.groups.pod_sets
+        taken: dict[int, int] = {}
+        for task in victims:
+            pod_set = tasks.pod_set[task]
+            taken[pod_set] = taken.get(pod_set, 0) + 1
+        for pod_set, count in taken.items():
+            group = sets.group[pod_set]
+            if sets.active_used[pod_set] - count < sets.minimum[pod_set] and self._is_protected(
+                group, min_runtime_of(group)
+            ):
+                return False
+        return True
+
+
+class _MinRuntimeOf(Protocol):
+    """Seconds a pod group is protected."""
+
+    def __call__(self, group: int, /) -> float:
+        """Return the seconds."""
+        ...

@@ -1,0 +1,90 @@
+"""How long the search for victims may take: per action, per pod group, per generator.
+
+Budgets are asked between trials only, so that no trial is cut in half. The clock is handed in; one
+that stands still makes every budget endless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf
+
+from scheduler.core.config import SearchBudgets
+from scheduler.core.decisions import ActionName
+
+
+class SearchResult(StrEnum):
+    """How the search for one pod group ended, spelled as in the metrics."""
+
+    SOLVED = "solved"
+    DEADLINE_EXHAUSTED = "deadline_exhausted"
+    GENERATORS_EXHAUSTED = "generators_exhausted"
+    NO_GENERATOR = "no_generator"
+    NOT_ATTEMPTED = "not_attempted"
+
+    @property
+    def ends_action(self) -> bool:
+        """Tell whether there is no time left for further pod groups of the action."""
+        return self in (SearchResult.DEADLINE_EXHAUSTED, SearchResult.NOT_ATTEMPTED)
+
+
+@dataclass(slots=True)
+class ActionBudget:
+    """The time of one action, from the moment it starts."""
+
+    budgets: SearchBudgets
+    clock: Callable[[], float]
+    deadline_s: float
+
+    @classmethod
+    def start(
+        cls, budgets: SearchBudgets, action: ActionName, clock: Callable[[], float]
+    ) -> ActionBudget:
+        """Begin now; 0 in the configuration means no limit."""
+        limit = budgets.of_action(action) or inf
+        return cls(budgets, clock, clock() + limit)
+
+    def for_group(self) -> GroupBudget | None:
+        """Return the time one pod group may take, or None if there is none left.
+
+        The smaller of what is left of the action and the limit of a pod group, but at least the
+        configured minimum.
+        """
+        now = self.clock()
+        left = self.deadline_s - now
+        limit = self.budgets.max_job_s or inf
+        allowed = min(left, limit)
+        if self.budgets.min_job_s > 0:
+            allowed = max(allowed, self.budgets.min_job_s)
+        if allowed <= 0:
+            return None
+        is_reduced = bool(self.budgets.max_job_s) and left < self.budgets.max_job_s
+        return GroupBudget(self.budgets, self.clock, now + allowed, is_reduced)
+
+
+@dataclass(slots=True)
+class GroupBudget:
+    """The time of one pod group, and of the generator that works for it now."""
+
+    budgets: SearchBudgets
+    clock: Callable[[], float]
+    deadline_s: float
+    is_reduced: bool
+    generator_deadline_s: float = inf
+
+    def start_generator(self, name: str) -> None:
+        """Begin the time of a generator: what is left, at most its own limit."""
+        limit = self.budgets.of_generator(name) or inf
+        self.generator_deadline_s = min(self.deadline_s, self.clock() + limit)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Tell whether the pod group has no time left."""
+        return self.clock() >= self.deadline_s
+
+    @property
+    def is_generator_exhausted(self) -> bool:
+        """Tell whether the generator has no time left."""
+        return self.clock() >= self.generator_deadline_s

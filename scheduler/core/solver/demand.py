@@ -1,0 +1,98 @@
+"""What one probe of a search asks for: the first k tasks of a chunk, measured for filters and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor
+
+from scheduler.core.cluster.podgroups import TreeGroup
+from scheduler.core.cluster.status import ACTIVE_ALLOCATED
+from scheduler.core.fairshare.shares import Amounts
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.session import Session
+
+
+class Demand:
+    """The tasks a probe wants to place.
+
+    Attributes
+    ----------
+    view : the pod group as if only its running tasks and these existed, minimums lowered to match
+    tasks : in the order they are placed
+    gpus : what each task asks for, largest first; 0 for requests by GPU memory
+    total_gpus : their sum
+    unit : GPUs per task if all tasks want the same number of whole devices, else 0
+    required : what the tasks ask of their queue
+    """
+
+    __slots__ = ("gpus", "key", "required", "tasks", "total_gpus", "unit", "view", "wants_gpu")
+
+    def __init__(self, session: Session, view: GangView, tasks: Sequence[int]) -> None:
+        klass = session.state.tasks.klass
+        self.tasks = tuple(tasks)
+        self.key = len(self.tasks)
+        self.view = partial_view(session, view, self.tasks)
+        classes = [klass[task] for task in self.tasks]
+        self.gpus = sorted((one.gpu_amount + one.mig_units for one in classes), reverse=True)
+        self.total_gpus = sum(self.gpus)
+        self.wants_gpu = all(not one.is_cpu_only for one in classes)
+        first = classes[0]
+        is_uniform = all(one is first for one in classes) or (
+            self.gpus[0] == self.gpus[-1]
+            and all(one.request.gpus and not one.is_dra for one in classes)
+        )
+        is_whole = first.request.gpus > 0 and not (first.is_shared or first.is_mig or first.is_dra)
+        self.unit = self.gpus[0] if is_uniform and is_whole else 0.0
+        self.required: Amounts = session.requested_by(self.tasks)
+
+
+def partial_view(session: Session, view: GangView, tasks: Sequence[int]) -> GangView:
+    """Return a view in which only the running tasks and some others exist.
+
+    Minimums are lowered to what is there, so that the tasks form exactly one chunk: each pod set to
+    its tasks, each subgroup to its members that have any.
+    """
+    state = session.state
+    wanted = set(tasks)
+    hidden = set()
+    present: dict[int, int] = {}
+    for pod_set in state.groups.pod_sets_of(view.group):
+        count = 0
+        for task in state.groups.pod_sets.tasks[pod_set]:
+            if task in wanted or ACTIVE_ALLOCATED[state.tasks.status[task]]:
+                count += 1
+            else:
+                hidden.add(task)
+        present[pod_set] = count
+    minimums = {
+        pod_set: min(view.minimum(pod_set), count)
+        for pod_set, count in present.items()
+        if count < view.minimum(pod_set)
+    }
+    required: dict[str, int] = {}
+    _lower_required(view.root, present, required)
+    return GangView(
+        state,
+        view.group,
+        hidden=frozenset(hidden),
+        minimums=minimums,
+        required=required,
+        is_ordered=view.is_ordered,
+    )
+
+
+def _lower_required(group: TreeGroup, present: dict[int, int], out: dict[str, int]) -> bool:
+    """Fill `out` with the lowered numbers of required members; tell whether anything is below."""
+    members = 0
+    for member in group.members:
+        if isinstance(member, TreeGroup):
+            members += _lower_required(member, present, out)
+        else:
+            members += present[member.index] > 0
+    out[group.name] = min(group.required, members)
+    return members > 0
+
+
+def whole_units(gpus: float, unit: float) -> int:
+    """Return how many tasks of `unit` GPUs fit into some GPUs, forgiving float noise."""
+    return max(0, floor((gpus + 1e-6) / unit))

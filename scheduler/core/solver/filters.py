@@ -1,0 +1,241 @@
+"""Cheap tests of a growing set of victims, before anything is tried with it.
+
+Each filter follows the set as it grows, batch by batch, and what passes once keeps passing (more
+victims only free more). They are KAI's: node affinity, GPUs per topology domain, GPUs per node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from scheduler.core.cluster.podgroups import TreeGroup
+from scheduler.core.fairshare.division import Floats
+from scheduler.core.session.session import Session
+from scheduler.core.solver.demand import Demand, whole_units
+from scheduler.core.solver.victims import Batch
+
+AFFINITY_FILTER = "nodeaffinity"
+
+
+class GrowingFilter(Protocol):
+    """Follows a growing set of victims and says whether it is worth a trial."""
+
+    def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
+        """Take in victims: where they are and how many GPUs each frees."""
+        ...
+
+    def passes(self) -> bool:
+        """Tell whether the set so far passes."""
+        ...
+
+
+class VictimFilters:
+    """All filters of one probe, and how many sets they turned away."""
+
+    def __init__(self, session: Session, demand: Demand, room: Floats) -> None:
+        self.rejected = 0
+        self._has_passed = False
+        self._filters: list[GrowingFilter] = []
+        affinity = NodeAffinityFilter.make(session, demand, room)
+        if affinity is not None:
+            self._filters.append(affinity)
+        topology = DomainGpusFilter.make(session, demand, room)
+        if topology is not None:
+            self._filters.append(topology)
+        self._filters.append(_idle_gpus_filter(demand, room))
+
+    def add_batch(self, batch: Batch) -> None:
+        """Take in one more batch."""
+        self.add(batch.nodes, batch.gpus)
+
+    def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
+        """Take in victims."""
+        if not self._has_passed:
+            for one in self._filters:
+                one.add(nodes, gpus)
+
+    def passes(self) -> bool:
+        """Tell whether the set so far passes every filter."""
+        if not self._has_passed:
+            self._has_passed = all(one.passes() for one in self._filters)
+            self.rejected += not self._has_passed
+        return self._has_passed
+
+
+def _idle_gpus_filter(demand: Demand, room: Floats) -> GrowingFilter:
+    if demand.unit:
+        return UniformGpusFilter(demand, room)
+    return NodeGpusFilter(demand, room)
+
+
+class UniformGpusFilter:
+    """Equal whole-device tasks: enough nodes with enough GPUs, counted as victims come."""
+
+    def __init__(self, demand: Demand, room: Floats) -> None:
+        self._unit, self._wanted = demand.unit, len(demand.tasks)
+        self._room = room
+        self._more: dict[int, float] = {}
+        self._places = int(np.maximum(np.floor((room + 1e-6) / self._unit), 0).sum())
+
+    def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
+        """Count the places each victim adds on its node."""
+        for node, freed in zip(nodes, gpus, strict=True):
+            if freed and node >= 0:
+                old = float(self._room[node]) + self._more.get(node, 0.0)
+                self._more[node] = self._more.get(node, 0.0) + freed
+                self._places += whole_units(old + freed, self._unit) - whole_units(old, self._unit)
+
+    def passes(self) -> bool:
+        """Tell whether there are as many places as tasks."""
+        return self._places >= self._wanted
+
+
+class NodeGpusFilter:
+    """Tasks of different sizes: the largest first onto the nodes with most GPUs."""
+
+    def __init__(self, demand: Demand, room: Floats) -> None:
+        self._gpus = demand.gpus
+        self._room = room.copy()
+
+    def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
+        """Add freed GPUs to their nodes."""
+        for node, freed in zip(nodes, gpus, strict=True):
+            if node >= 0:
+                self._room[node] += freed
+
+    def passes(self) -> bool:
+        """Match greedily; only as many nodes as there are tasks are looked at."""
+        return _greedy_match(self._gpus, self._room)
+
+
+class DomainGpusFilter:
+    """Subgroups that must each sit in one domain: the largest first into the emptiest domains."""
+
+    def __init__(
+        self, wants: Mapping[tuple[str, str], list[float]], domains: _Domains, room: Floats
+    ) -> None:
+        self._wants = {key: sorted(gpus, reverse=True) for key, gpus in wants.items()}
+        self._domains = domains
+        self._free = {
+            key: np.bincount(index[index >= 0], weights=room[index >= 0], minlength=count).astype(
+                np.float64
+            )
+            for key, (index, count) in domains.items()
+        }
+
+    @classmethod
+    def make(cls, session: Session, demand: Demand, room: Floats) -> DomainGpusFilter | None:
+        """Return the filter, or None if no subgroup with members has a required level."""
+        wants: dict[tuple[str, str], list[float]] = {}
+        _collect_wants(session, demand, demand.view.root, wants)
+        if not wants:
+            return None
+        inputs = session.state.nodes.inputs
+        domains: _Domains = {}
+        for key in wants:
+            values = [node.labels.get(key[1], "") for node in inputs]
+            names = sorted(set(values) - {""})
+            number = {name: place for place, name in enumerate(names)}
+            domains[key] = (np.array([number.get(v, -1) for v in values]), len(names))
+        return cls(wants, domains, room)
+
+    def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
+        """Add freed GPUs to the domains of their nodes."""
+        for key, (index, _) in self._domains.items():
+            free = self._free[key]
+            for node, freed in zip(nodes, gpus, strict=True):
+                if node >= 0 and index[node] >= 0:
+                    free[index[node]] += freed
+
+    def passes(self) -> bool:
+        """Match the subgroups of each level to its domains."""
+        return all(_greedy_match(gpus, self._free[key]) for key, gpus in self._wants.items())
+
+
+_Domains = dict[tuple[str, str], tuple["np.ndarray[tuple[int], np.dtype[np.int64]]", int]]
+
+
+def _collect_wants(
+    session: Session,
+    demand: Demand,
+    group: TreeGroup,
+    wants: dict[tuple[str, str], list[float]],
+) -> None:
+    if group.topology is not None and group.topology.required_level:
+        key = (group.topology.topology, group.topology.required_level)
+        wants.setdefault(key, []).append(_gpus_below(session, demand, group))
+    for member in group.members:
+        if isinstance(member, TreeGroup):
+            _collect_wants(session, demand, member, wants)
+
+
+def _gpus_below(session: Session, demand: Demand, group: TreeGroup) -> float:
+    """Sum what all tasks below ask for, those that run already included."""
+    tasks, view = session.state.tasks, demand.view
+    total = 0.0
+    for leaf in group.pod_sets():
+        for task in session.state.groups.pod_sets.tasks[leaf.index]:
+            if task not in view.hidden:
+                total += tasks.klass[task].gpu_amount
+    return total
+
+
+class NodeAffinityFilter:
+    """Tasks that name their nodes: each needs at least one such node among those in play."""
+
+    def __init__(self, masks: list[Floats], in_play: set[int]) -> None:
+        self._masks = masks
+        self._open = [mask for mask in masks if not any(mask[node] for node in in_play)]
+
+    @classmethod
+    def make(cls, session: Session, demand: Demand, room: Floats) -> NodeAffinityFilter | None:
+        """Return the filter, or None if no task names its nodes."""
+        tasks = session.state.tasks
+        classes = {
+            tasks.klass[task].index: task
+            for task in demand.tasks
+            if tasks.klass[task].constraints.node_selector
+            or tasks.klass[task].constraints.node_affinity is not None
+        }
+        one = next((f for f in session.hooks.filters if f.name == AFFINITY_FILTER), None)
+        if not classes or one is None:
+            return None
+        masks = [one.mask(task, tasks.klass[task]) for task in classes.values()]
+        if demand.wants_gpu:
+            in_play = set(np.flatnonzero(room > 0).tolist())
+        else:
+            in_play = set(range(len(room)))
+        return cls([mask.astype(np.float64) for mask in masks], in_play)
+
+    def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
+        """Bring the nodes of victims into play."""
+        del gpus
+        self._open = [m for m in self._open if not any(n >= 0 and m[n] for n in nodes)]
+
+    def passes(self) -> bool:
+        """Tell whether every task has a node."""
+        return not self._open
+
+
+def _greedy_match(wants: Sequence[float], room: Floats) -> bool:
+    """Match wants, largest first, to the largest rooms; a want of nothing ends it well."""
+    count = min(len(wants), len(room))
+    left = np.sort(room)[::-1][:count].tolist()
+    for want in wants:
+        if want == 0:
+            return True
+        place = _first_at_least(left, want)
+        if place is None:
+            return False
+        left[place] -= want
+    return True
+
+
+def _first_at_least(left: Iterable[float], want: float) -> int | None:
+    for place, gpus in enumerate(left):
+        if gpus + 1e-9 >= want:
+            return place
+    return None

@@ -1,0 +1,200 @@
+"""Which sets of victims are tried, and in what order.
+
+Both generators let a set of victims grow batch by batch in the order of loss. `NodeLocalGreedy` tries,
+for every node the newest victim touches, only what was collected on that node. `MultiNodeGang` tries
+prefixes of the nodes, the poorest sufficient ones first, and doubles the step. Both begin with the
+victims that earlier probes have settled on, which are part of every trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from scheduler.core.fairshare.division import Floats
+from scheduler.core.session.session import Session
+from scheduler.core.solver.demand import Demand
+from scheduler.core.solver.filters import VictimFilters
+from scheduler.core.solver.victims import Batch, VictimSequence
+
+NODE_LOCAL_GREEDY = "NodeLocalGreedy"
+MULTI_NODE_GANG = "MultiNodeGang"
+
+#: Victims of one trial besides the settled ones.
+Potential = tuple[int, ...]
+
+
+class Probe:
+    """What a generator works on: a demand, settled victims, and the sequence of further ones.
+
+    Attributes
+    ----------
+    settled : victims of earlier probes, part of every trial
+    room : shape (nodes,); GPUs idle or being freed, those of settled victims included
+    """
+
+    __slots__ = ("demand", "filters", "is_settled", "room", "sequence", "session", "settled")
+
+    def __init__(
+        self,
+        session: Session,
+        demand: Demand,
+        settled: Sequence[int],
+        room: Floats,
+        sequence: VictimSequence,
+    ) -> None:
+        self.session = session
+        self.demand = demand
+        self.settled = tuple(settled)
+        self.is_settled = frozenset(settled)
+        self.sequence = sequence
+        self.room = room.copy()
+        tasks = session.state.tasks
+        for task in self.settled:
+            node = tasks.node[task]
+            if node >= 0:
+                self.room[node] += tasks.accepted[task][2]
+        self.filters = VictimFilters(session, demand, self.room)
+
+    def growing(self) -> Iterator[Batch | None]:
+        """Yield the newest batch each time the set of victims passes the filters.
+
+        The empty set comes first, as None. Batches with settled victims are passed over.
+        """
+        if self.filters.passes():
+            yield None
+        position = 0
+        while (batch := self.sequence.get(position)) is not None:
+            position += 1
+            if self.is_settled and not self.is_settled.isdisjoint(batch.tasks):
+                continue
+            self.filters.add_batch(batch)
+            yield batch
+
+
+def node_local_greedy(probe: Probe) -> Iterator[Potential]:
+    """Yield sets of victims that share a node with the newest victim.
+
+    Notes
+    -----
+    A pod group with any victim on the node gives all its victims collected so far, wherever they are.
+    """
+    tasks_of: dict[int, list[int]] = {}
+    groups_on: dict[int, dict[int, None]] = {}
+    for batch in probe.growing():
+        if batch is None:
+            if probe.settled:
+                yield ()
+            continue
+        tasks_of.setdefault(batch.group, []).extend(batch.tasks)
+        for node in batch.nodes:
+            groups_on.setdefault(node, {})[batch.group] = None
+        if not probe.filters.passes():
+            continue
+        seen: set[Potential] = set()
+        for node in _nodes_of_group(probe.session, batch.group):
+            potential = tuple(task for group in groups_on.get(node, ()) for task in tasks_of[group])
+            if potential and potential not in seen:
+                seen.add(potential)
+                yield potential
+
+
+def multi_node_gang(probe: Probe) -> Iterator[Potential]:
+    """Yield sets of victims from the poorest nodes that together give enough.
+
+    Notes
+    -----
+    The first prefix of nodes covers the demand that nodes without victims leave open; it then grows
+    by 1, 2, 4 ... nodes. Picking a node takes every batch with a task on it, entirely.
+    """
+    collected = _Collected(probe)
+    for batch in probe.growing():
+        if batch is None:
+            if probe.settled:
+                yield ()
+            continue
+        collected.add(batch)
+        if probe.filters.passes():
+            yield from collected.prefixes()
+
+
+class _Collected:
+    """The batches collected so far, by node."""
+
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+        self._batches: list[Batch] = []
+        self._on_node: dict[int, list[int]] = {}
+        self._capacity: dict[int, float] = {}
+        self._smallest = probe.demand.gpus[-1]
+        in_play = probe.room > 0 if probe.demand.wants_gpu else np.ones(len(probe.room), bool)
+        for task in probe.settled:
+            in_play[probe.session.state.tasks.node[task]] = True
+        self._in_play = in_play
+        self._baseline = float(probe.room[in_play].sum())
+
+    def add(self, batch: Batch) -> None:
+        """Take in a batch; nodes it touches first stop being part of the baseline."""
+        number = len(self._batches)
+        self._batches.append(batch)
+        for node, gpus in zip(batch.nodes, batch.gpus, strict=True):
+            on_node = self._on_node.get(node)
+            if on_node is None:
+                on_node = self._on_node[node] = []
+                self._capacity[node] = float(self._probe.room[node])
+                if self._in_play[node]:
+                    self._baseline -= float(self._probe.room[node])
+            if not on_node or on_node[-1] != number:
+                on_node.append(number)
+            self._capacity[node] += gpus
+
+    def prefixes(self) -> Iterator[Potential]:
+        """Yield the victims of growing prefixes of the nodes, poorest first."""
+        nodes = [
+            node
+            for node, capacity in self._capacity.items()
+            if self._smallest <= 0 or capacity >= self._smallest - 1e-9
+        ]
+        nodes.sort(key=self._capacity.__getitem__)
+        count = self._first_prefix(nodes)
+        if count is None:
+            return
+        step = 1
+        while True:
+            yield self._victims_on(nodes[:count])
+            if count >= len(nodes):
+                return
+            count = min(count + step, len(nodes))
+            step *= 2
+
+    def _first_prefix(self, nodes: Sequence[int]) -> int | None:
+        need = self._probe.demand.total_gpus - self._baseline
+        if need <= 1e-9:
+            return 0
+        for number, node in enumerate(nodes, start=1):
+            need -= self._capacity[node]
+            if need <= 1e-9:
+                return number
+        return None
+
+    def _victims_on(self, nodes: Sequence[int]) -> Potential:
+        picked = sorted({number for node in nodes for number in self._on_node[node]})
+        return tuple(task for number in picked for task in self._batches[number].tasks)
+
+
+def _nodes_of_group(session: Session, group: int) -> list[int]:
+    """Return the nodes any task of a pod group is on, in order of name."""
+    groups, tasks = session.state.groups, session.state.tasks
+    first = groups.first_task[group]
+    count = groups.task_count[group]
+    if count == 1:
+        return [tasks.node[first]]
+    nodes = {tasks.node[task] for task in range(first, first + count)}
+    return sorted(node for node in nodes if node >= 0)
+
+
+GENERATORS = {
+    "sg-nodelocalgreedy": (NODE_LOCAL_GREEDY, node_local_greedy),
+    "sg-multinodegang": (MULTI_NODE_GANG, multi_node_gang),
+}

@@ -1,0 +1,153 @@
+"""The rules of taking from other queues, applied to searches and trials.
+
+The pure rules are in `fairshare.reclaimable`; here they meet the session: which leaf queues to look
+at, what a trial's losers were worth chunk by chunk, and how much a search could take at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+
+from scheduler.core.cluster.status import ACTIVE_ALLOCATED
+from scheduler.core.fairshare.reclaimable import (
+    Reclaimer,
+    can_reclaim,
+    find_violation,
+    keeps_victim,
+    leveled_pair,
+)
+from scheduler.core.fairshare.shares import CPU, GPU, MEMORY, Amounts, Holdings, plus
+from scheduler.core.session.session import Session
+from scheduler.core.solver.victims import Batch
+
+
+def may_start(session: Session, reclaimer: Reclaimer) -> bool:
+    """Tell whether the reclaimer may look for victims; without fair shares nobody may."""
+    return session.policy.is_active and can_reclaim(session.policy.ledger, reclaimer)
+
+
+def leaves_with_victims(session: Session, reclaimer: Reclaimer, leaves: Iterable[int]) -> list[int]:
+    """Return the other leaf queues that may hold victims."""
+    ledger = session.policy.ledger
+    return [
+        leaf for leaf in leaves if leaf != reclaimer.queue and keeps_victim(ledger, reclaimer, leaf)
+    ]
+
+
+def holdings_before(session: Session, queues: Iterable[int]) -> Holdings:
+    """Copy what some queues and their ancestors hold, before anything is tried."""
+    ledger = session.policy.ledger
+    concerned = {index for queue in queues for index in ledger.paths[queue]}
+    nothing: Amounts = (0.0, 0.0, 0.0)
+    allocated: list[Amounts] = [nothing] * len(ledger.names)
+    firm: list[Amounts] = [nothing] * len(ledger.names)
+    for index in concerned:
+        allocated[index] = tuple(ledger.allocated[index])
+        firm[index] = tuple(ledger.allocated_non_preemptible[index])
+    return Holdings(allocated=allocated, allocated_non_preemptible=firm)
+
+
+def is_just(
+    session: Session,
+    before: Holdings,
+    reclaimer: Reclaimer,
+    victims: Mapping[int, Sequence[int]],
+) -> bool:
+    """Tell whether the rules allow what a trial took.
+
+    Parameters
+    ----------
+    before : what queues held before the trial
+    victims : all evicted tasks by pod group; with consolidating reclaim those that have a place
+        again are not counted
+    """
+    chunks: dict[int, list[Amounts]] = {}
+    for group, tasks in victims.items():
+        queue = session.state.groups.queue[group]
+        chunks.setdefault(queue, []).extend(_chunks_of(session, tasks))
+    return (
+        find_violation(
+            session.policy.ledger,
+            before,
+            reclaimer,
+            {queue: taken for queue, taken in chunks.items() if taken},
+            session.policy.saturation_multiplier,
+        )
+        is None
+    )
+
+
+def _chunks_of(session: Session, tasks: Sequence[int]) -> list[Amounts]:
+    """Split the losers of one pod group: each elastic task alone, then all core tasks together.
+
+    The first losers of each pod set, as many as its minimum, are its core.
+    """
+    state = session.state
+    status, accepted = state.tasks.status, state.tasks.accepted
+    ignores_placed = session.config.allow_consolidating_reclaim
+    if len(tasks) == 1:
+        only = tasks[0]
+        gone = not (ignores_placed and ACTIVE_ALLOCATED[status[only]])
+        return [accepted[only]] if gone else []
+    elastic: list[Amounts] = []
+    core: Amounts = (0.0, 0.0, 0.0)
+    core_size = 0
+    taken: dict[int, int] = {}
+    for task in tasks:
+        if ignores_placed and ACTIVE_ALLOCATED[status[task]]:
+            continue
+        pod_set = state.tasks.pod_set[task]
+        taken[pod_set] = taken.get(pod_set, 0) + 1
+        if taken[pod_set] <= state.groups.pod_sets.minimum[pod_set]:
+            core = plus(core, accepted[task])
+            core_size += 1
+        else:
+            elastic.append(accepted[task])
+    return [*elastic, core] if core_size else elastic
+
+
+def takeable_gpus(session: Session, reclaimer: Reclaimer, batches: Sequence[Batch]) -> float:
+    """Return a number of GPUs that no just set of victims reaches.
+
+    A queue loses chunks only while it holds more than one of its bounds in some resource. Where only
+    GPUs can be above a bound, it loses less than the surplus plus the largest chunk.
+
+    Returns
+    -------
+    an exclusive upper bound; inf where another resource could justify taking more
+    """
+    ledger = session.policy.ledger
+    largest: dict[int, float] = {}
+    for batch in batches:
+        leaf = session.state.groups.queue[batch.group]
+        side, other = leveled_pair(ledger, reclaimer.queue, leaf)
+        del side
+        largest[other] = max(largest.get(other, 0.0), _group_gpus(session, batch.group))
+    total = 0.0
+    for other, chunk in largest.items():
+        surplus = _surplus_gpus(session, reclaimer, other)
+        if surplus == inf:
+            return inf
+        if surplus > 0:
+            total += surplus + chunk
+    return total
+
+
+def _group_gpus(session: Session, group: int) -> float:
+    view = session.view(group)
+    return session.held_by(view.all_active_tasks())[2]
+
+
+def _surplus_gpus(session: Session, reclaimer: Reclaimer, other: int) -> float:
+    """GPUs above the lowest bound that may justify a loss; inf if another resource is above it."""
+    ledger = session.policy.ledger
+    held = ledger.allocated[other]
+    bound = list(ledger.allocatable[other])
+    quota = ledger.quotas[other]
+    for resource in (CPU, MEMORY, GPU):
+        bound[resource] = min(bound[resource], quota[resource])
+    if held[CPU] > bound[CPU] or held[MEMORY] > bound[MEMORY]:
+        return inf
+    del reclaimer
+    return held[GPU] - bound[GPU]

@@ -1,0 +1,247 @@
+"""The search for victims of one pod group: larger and larger parts of its chunk, then all of it.
+
+For one generator after the other: how many of the tasks can be given room. One task, two, four ...
+until a probe fails; then by halving between the last success and the first failure. What a probe had to
+evict is settled: it is part of every later probe. At the end the whole chunk is tried once more, and
+only that counts. Solving the whole chunk at once would find other, larger sets of victims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from scheduler.core.cluster.tasks import NOWHERE
+from scheduler.core.decisions import EvictReason
+from scheduler.core.fairshare.division import Floats
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.nodeset import NodeSet
+from scheduler.core.session.session import Session
+from scheduler.core.session.statement import Statement
+from scheduler.core.solver.bounds import PlacesBound, has_topology_wish, is_hopeless
+from scheduler.core.solver.budget import GroupBudget, SearchResult
+from scheduler.core.solver.demand import Demand
+from scheduler.core.solver.generators import GENERATORS, Potential, Probe
+from scheduler.core.solver.room import GpuRoom
+from scheduler.core.solver.trial import Success, Trial, TrialRunner
+from scheduler.core.solver.victims import Batch, VictimSequence
+
+#: Failed trials after which it is worth asking whether the search can succeed at all.
+PATIENCE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchTask:
+    """What one search is told by its action.
+
+    Attributes
+    ----------
+    view : the pod group that wants room
+    make_sequence : who may be taken, in order; called again where settled victims are elastic
+    accepts : the action's rules on the outcome of a trial
+    reason_of : (victim, number of victims) -> why it is evicted
+    takeable : GPUs that the rules let go at most (exclusive), given every batch there is
+    """
+
+    view: GangView
+    make_sequence: Callable[[frozenset[int]], VictimSequence]
+    accepts: Callable[[Demand, Mapping[int, Sequence[int]]], bool]
+    reason_of: Callable[[int, int], EvictReason]
+    takeable: Callable[[Sequence[Batch]], float]
+
+
+class OutOfTimeError(Exception):
+    """The pod group's time is over; the whole search ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """How a search ended; the statement is open if it was solved."""
+
+    result: SearchResult
+    statement: Statement | None = None
+    victims: tuple[int, ...] = ()
+
+
+class Search:
+    """One search; use `run` once."""
+
+    def __init__(
+        self, session: Session, runner: TrialRunner, task: SearchTask, budget: GroupBudget
+    ) -> None:
+        self._session = session
+        self._runner = runner
+        self._task = task
+        self._budget = budget
+        self._chunk = tuple(task.view.next_chunk(real=False))
+        self._demands: dict[int, Demand] = {}
+        self._sequence: VictimSequence | None = None
+        self._failed: set[tuple[int, frozenset[int], frozenset[int]]] = set()
+        self._failures = 0
+        self._was_hopeless: bool | None = None
+        self._has_topology = has_topology_wish(task.view.root)
+        self._room: Floats = GpuRoom.of(session).gpus
+        self.filtered = 0
+        self.duplicates = 0
+
+    def run(self) -> SearchOutcome:
+        """Search with every generator in turn."""
+        generators = self._session.hooks.generators
+        if not generators:
+            return SearchOutcome(SearchResult.NO_GENERATOR)
+        if not self._chunk:
+            return SearchOutcome(SearchResult.GENERATORS_EXHAUSTED)
+        if len(self._chunk) > 1 and self._is_hopeless():
+            return SearchOutcome(SearchResult.GENERATORS_EXHAUSTED)
+        try:
+            for name in generators:
+                success = self._with_generator(name)
+                if success is not None:
+                    return self._finish(success)
+                if self._was_hopeless:
+                    break
+        except OutOfTimeError:
+            return SearchOutcome(SearchResult.DEADLINE_EXHAUSTED)
+        return SearchOutcome(SearchResult.GENERATORS_EXHAUSTED)
+
+    def _finish(self, success: Success) -> SearchOutcome:
+        """Keep a success only if the gang really runs with it; KAI lets others stand, unsolved."""
+        if self._task.view.is_gang_satisfied():
+            return SearchOutcome(SearchResult.SOLVED, success.statement, success.victims)
+        success.statement.discard()
+        return SearchOutcome(SearchResult.GENERATORS_EXHAUSTED)
+
+    # -------------------------------------------------------------------------- one generator
+
+    def _with_generator(self, name: str) -> Success | None:
+        self._budget.start_generator(GENERATORS[name][0])
+        whole = len(self._chunk)
+        settled: tuple[int, ...] = ()
+        low, size = 0, 1
+        while True:
+            success = self._probe(name, size, settled)
+            if success is None:
+                break
+            low = size
+            if size == whole and success.is_exact:
+                return success
+            success.statement.discard()
+            settled = success.victims
+            if size == whole:
+                return self._probe(name, whole, settled)
+            size = min(size * 2, whole)
+        if not low:
+            return None
+        settled = self._halve(name, low, size, settled)
+        return self._probe(name, whole, settled)
+
+    def _halve(self, name: str, low: int, high: int, settled: tuple[int, ...]) -> tuple[int, ...]:
+        """Find the largest part that can be served between a success and a failure."""
+        while high - low > 1:
+            middle = (low + high) // 2
+            success = self._probe(name, middle, settled)
+            if success is None:
+                high = middle
+            else:
+                low = middle
+                success.statement.discard()
+                settled = success.victims
+        return settled
+
+    def _probe(self, name: str, size: int, settled: tuple[int, ...]) -> Success | None:
+        demand = self._demand(size)
+        probe = Probe(self._session, demand, settled, self._room, self._sequence_for(settled))
+        bound = PlacesBound(self._session, demand, probe.room)
+        if self._was_hopeless and size == len(self._chunk):
+            return None
+        try:
+            for potential in self._potentials(name, probe):
+                success = self._try(probe, bound, potential)
+                if success is not None:
+                    return success
+        finally:
+            self.filtered += probe.filters.rejected
+        return None
+
+    def _potentials(self, name: str, probe: Probe) -> Iterator[Potential]:
+        for potential in GENERATORS[name][1](probe):
+            if self._budget.is_exhausted:
+                raise OutOfTimeError
+            if self._budget.is_generator_exhausted or (
+                self._failures > PATIENCE and self._is_hopeless()
+            ):
+                return
+            yield potential
+
+    def _try(self, probe: Probe, bound: PlacesBound, potential: Potential) -> Success | None:
+        if not potential and not probe.settled:
+            return None
+        if not bound.allows(potential):
+            return None
+        known = (probe.demand.key, probe.is_settled, frozenset(potential))
+        if known in self._failed:
+            self.duplicates += 1
+            return None
+        trial = Trial(
+            probe.demand,
+            probe.settled + potential,
+            self._nodes(probe, potential),
+            self._task.reason_of,
+        )
+        success = self._runner.run(trial, self._task.accepts)
+        if success is None:
+            self._failed.add(known)
+            self._failures += 1
+        return success
+
+    # ------------------------------------------------------------------------------- the parts
+
+    def _demand(self, size: int) -> Demand:
+        found = self._demands.get(size)
+        if found is None:
+            found = Demand(self._session, self._task.view, self._chunk[:size])
+            self._demands[size] = found
+        return found
+
+    def _sequence_for(self, settled: tuple[int, ...]) -> VictimSequence:
+        """Return the victims in order; they are found once, unless settled ones are elastic.
+
+        A pod group that lost some of its tasks competes for the rest, which changes the order.
+        """
+        if self._sequence is None:
+            self._sequence = self._task.make_sequence(frozenset())
+        if settled and self._has_partial(settled):
+            return self._task.make_sequence(frozenset(settled))
+        return self._sequence
+
+    def _has_partial(self, settled: tuple[int, ...]) -> bool:
+        groups = self._session.state.groups
+        of_group: dict[int, int] = {}
+        group_of = self._session.state.tasks.group
+        for task in settled:
+            of_group[group_of[task]] = of_group.get(group_of[task], 0) + 1
+        return any(count < groups.active_allocated[group] for group, count in of_group.items())
+
+    def _nodes(self, probe: Probe, potential: Potential) -> NodeSet:
+        """Return where a trial may place: everywhere, unless domains are measured.
+
+        A domain must be chosen among the nodes that matter: those with room for GPUs, and those of
+        victims.
+        """
+        if not (self._has_topology and probe.demand.wants_gpu):
+            return self._session.all_nodes
+        nodes = set((self._room > 0).nonzero()[0].tolist())
+        node_of = self._session.state.tasks.node
+        nodes.update(node_of[task] for task in probe.settled)
+        nodes.update(node_of[task] for task in potential)
+        nodes.discard(NOWHERE)
+        return NodeSet.of(list(nodes))
+
+    def _is_hopeless(self) -> bool:
+        if self._was_hopeless is None:
+            batches = self._sequence_for(()).all()
+            demand = self._demand(len(self._chunk))
+            self._was_hopeless = is_hopeless(
+                self._session, demand, self._room, batches, self._task.takeable(batches)
+            )
+        return self._was_hopeless

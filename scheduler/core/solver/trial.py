@@ -1,0 +1,122 @@
+"""One trial: evict a set of victims, let everyone concerned find a place, see who lost.
+
+A trial runs inside a statement, on the real placement with all its rules. The asking pod group and
+the victims take turns in fair order; a victim that gets its own place back was never evicted, one that
+finds another place was moved, one that finds none loses its place. If the asking pod group finds room
+and the rules of the action accept who lost, the statement stays open for the caller to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.decisions import ActionName, EvictReason
+from scheduler.core.placement.place import Placer
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.nodeset import NodeSet
+from scheduler.core.session.session import Session
+from scheduler.core.session.statement import Statement
+from scheduler.core.solver.demand import Demand
+from scheduler.core.solver.turns import PendingBoard, TurnOrder
+
+#: (demand, victims by pod group) -> whether the action accepts the outcome of a trial.
+Verdict = Callable[[Demand, Mapping[int, Sequence[int]]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is tried: the demand, everyone who is evicted for it, and why they would be."""
+
+    demand: Demand
+    victims: tuple[int, ...]
+    nodes: NodeSet
+    reason_of: Callable[[int, int], EvictReason]
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """A trial that worked: its open statement, and the victims that lost or changed their place."""
+
+    statement: Statement
+    victims: tuple[int, ...]
+    is_exact: bool
+
+
+class TrialRunner:
+    """Runs trials of one action; counts them."""
+
+    def __init__(
+        self, session: Session, placer: Placer, board: PendingBoard, action: ActionName
+    ) -> None:
+        self._session = session
+        self._placer = placer
+        self._board = board
+        self._action = action
+        self.simulated = 0
+        self.refused = 0
+
+    def run(self, trial: Trial, accepts: Verdict) -> Success | None:
+        """Try one set of victims.
+
+        Parameters
+        ----------
+        trial : the demand and the victims
+        accepts : the action's rules on the outcome, asked while the statement is open
+
+        Returns
+        -------
+        None if the pod group found no room or the outcome breaks a rule; nothing is changed then
+        """
+        if not trial.victims:
+            return None
+        self.simulated += 1
+        session = self._session
+        statement = Statement(session, self._action)
+        by_group = self._evict(statement, trial)
+        if not self._take_turns(statement, trial, by_group):
+            statement.discard()
+            return None
+        if not accepts(trial.demand, by_group):
+            self.refused += 1
+            statement.discard()
+            return None
+        status = session.state.tasks.status
+        changed = tuple(
+            task
+            for task in trial.victims
+            if status[task] in (TaskStatus.RELEASING, TaskStatus.NOMINATED)
+        )
+        return Success(statement, changed, len(changed) == len(trial.victims))
+
+    def _evict(self, statement: Statement, trial: Trial) -> dict[int, list[int]]:
+        groups = self._session.state.tasks.group
+        by_group: dict[int, list[int]] = {}
+        count = len(trial.victims)
+        reasons = [trial.reason_of(task, count) for task in trial.victims]
+        for task, reason in zip(trial.victims, reasons, strict=True):
+            by_group.setdefault(groups[task], []).append(task)
+            statement.evict(task, reason)
+        return by_group
+
+    def _take_turns(
+        self, statement: Statement, trial: Trial, victims: Mapping[int, Sequence[int]]
+    ) -> bool:
+        session, asking = self._session, trial.demand.view
+        views: list[GangView] = [session.view(group) for group in victims]
+        order = TurnOrder(session, self._board, [*views, asking])
+        found_room = False
+        while (view := order.pop()) is not None:
+            placed = self._placer.place(
+                statement,
+                view,
+                view.next_chunk(real=False),
+                trial.nodes,
+                nominate_only=True,
+            )
+            if view is asking:
+                if not placed:
+                    return False
+                found_room = True
+        return found_room

@@ -1,0 +1,262 @@
+"""Whose turn it is inside a trial: victims and the asking pod group among all that is pending.
+
+In a trial, victims that stand before the asking pod group get their place back first. The order is
+that of the queues, and it depends on every pending pod group, because a queue is compared by what the
+best pod group below it would take. Pod groups that are neither victim nor asking only take their turn
+and do nothing; a run of them with equal requests in one leaf queue is passed in one step, since
+nothing that the order looks at changes in between.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from scheduler.core.cluster.tasks import NOWHERE
+from scheduler.core.fairshare.shares import Amounts
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.policy import Comparable
+from scheduler.core.session.session import Session
+
+Entry = tuple[Any, int]
+
+
+class PendingBoard:
+    """Pod groups with pending tasks, sorted per leaf queue; kept for a whole action."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._leaves: dict[int, list[Entry]] = {}
+        self._entry_of: dict[int, Entry] = {}
+        groups, queues = session.state.groups, session.state.queues
+        for group, pending in enumerate(groups.pending):
+            queue = groups.queue[group]
+            if pending and queue != NOWHERE and queues.is_leaf(queue):
+                entry = (session.group_key(session.view(group)), group)
+                self._entry_of[group] = entry
+                self._leaves.setdefault(queue, []).append(entry)
+        for entries in self._leaves.values():
+            entries.sort()
+
+    @property
+    def leaves(self) -> Iterable[int]:
+        """Return the leaf queues with pending pod groups."""
+        return self._leaves
+
+    def entries(self, queue: int) -> Sequence[Entry]:
+        """Return the pending pod groups of a leaf queue, best first."""
+        return self._leaves.get(queue, ())
+
+    def refresh(self, changed: Iterable[int]) -> None:
+        """Put pod groups whose tasks changed into their new place, or take them out."""
+        groups = self._session.state.groups
+        for group in changed:
+            queue = groups.queue[group]
+            old = self._entry_of.pop(group, None)
+            if old is not None:
+                entries = self._leaves[queue]
+                del entries[bisect_left(entries, old)]
+                if not entries:
+                    del self._leaves[queue]
+            if groups.pending[group] and queue != NOWHERE:
+                entry = (self._session.group_key(self._session.view(group)), group)
+                self._entry_of[group] = entry
+                insort(self._leaves.setdefault(queue, []), entry)
+
+
+class TurnOrder:
+    """The order of victims and the asking pod group in one trial; made after the evictions."""
+
+    def __init__(self, session: Session, board: PendingBoard, views: Sequence[GangView]) -> None:
+        self._session = session
+        self._policy = session.policy
+        self._paths = session.policy.ledger.paths
+        self._left = len(views)
+        self._lines: dict[int, _Line] = {}
+        self._keys: dict[int, Comparable] = {}
+        self._read = len(session.policy.touched)
+        own: dict[int, list[tuple[Any, int, GangView]]] = {}
+        for view in views:
+            entry = (session.group_key(view), view.group, view)
+            own.setdefault(view.queue, []).append(entry)
+        concerned = frozenset(view.group for view in views)
+        for queue, entries in own.items():
+            entries.sort(key=_entry_key)
+            self._lines[queue] = _Line(entries, board.entries(queue), concerned)
+        for queue in self._bystanders(own, board):
+            self._lines[queue] = _Line([], board.entries(queue), concerned)
+        self._children = self._tree()
+
+    def pop(self) -> GangView | None:
+        """Return the next pod group of those given, None when all had their turn."""
+        while self._left:
+            self._note_touched()
+            queue = self._best(NOWHERE)
+            while queue not in self._lines:
+                queue = self._best(queue)
+            line = self._lines[queue]
+            view = line.take_own()
+            if view is not None:
+                self._left -= 1
+            else:
+                self._pass_run(line)
+            self._forget(queue)
+            if line.is_empty:
+                self._remove(queue)
+            if view is not None:
+                return view
+        return None
+
+    # ------------------------------------------------------------------------------ structure
+
+    def _bystanders(self, own: Iterable[int], board: PendingBoard) -> list[int]:
+        """Return leaf queues without a view of their own whose best pod group still matters.
+
+        It does where it can be the best below an ancestor that competes with a concerned sibling.
+        """
+        parents = self._policy.ledger.parents
+        concerned = {index for queue in own for index in self._paths[queue]}
+        contested = set()
+        by_parent: dict[int, int] = {}
+        for index in concerned:
+            by_parent[parents[index]] = by_parent.get(parents[index], 0) + 1
+        for index in concerned:
+            if by_parent[parents[index]] > 1:
+                contested.add(index)
+        if not contested:
+            return []
+        return [
+            queue
+            for queue in board.leaves
+            if queue not in self._lines
+            and any(index in contested for index in self._paths[queue][1:])
+        ]
+
+    def _tree(self) -> dict[int, list[int]]:
+        children: dict[int, list[int]] = {}
+        for leaf in self._lines:
+            path = self._paths[leaf]
+            for below, above in zip(path, (*path[1:], NOWHERE), strict=True):
+                siblings = children.setdefault(above, [])
+                if below in siblings:
+                    break
+                siblings.append(below)
+        return children
+
+    def _remove(self, queue: int) -> None:
+        del self._lines[queue]
+        path = self._paths[queue]
+        for below, above in zip(path, (*path[1:], NOWHERE), strict=True):
+            siblings = self._children[above]
+            siblings.remove(below)
+            if siblings or above == NOWHERE:
+                return
+            del self._children[above]
+
+    # ----------------------------------------------------------------------------------- keys
+
+    def _best(self, above: int) -> int:
+        children = self._children[above]
+        best = children[0]
+        if len(children) == 1:
+            return best
+        best_key = self._key(best)
+        for child in children[1:]:
+            key = self._key(child)
+            if key < best_key:
+                best, best_key = child, key
+        return best
+
+    def _key(self, queue: int) -> Comparable:
+        found = self._keys.get(queue)
+        if found is None:
+            leaf = queue
+            while leaf not in self._lines:
+                leaf = self._best(leaf)
+            found = self._policy.key(queue, self._request(self._lines[leaf].head(self._session)))
+            self._keys[queue] = found
+        return found
+
+    def _request(self, view: GangView) -> Amounts:
+        return self._session.requested_by(view.next_chunk(real=False))
+
+    def _pass_run(self, line: _Line) -> None:
+        """Let bystanders with equal requests have their turn at once."""
+        request = self._request(line.head(self._session))
+        line.pass_one()
+        while line.is_bystander_next and self._request(line.head(self._session)) == request:
+            line.pass_one()
+
+    def _forget(self, queue: int) -> None:
+        for index in self._paths[queue]:
+            self._keys.pop(index, None)
+
+    def _note_touched(self) -> None:
+        touched = self._policy.touched
+        if self._read < len(touched):
+            for queue in touched[self._read :]:
+                self._forget(queue)
+            self._read = len(touched)
+
+
+class _Line:
+    """One leaf queue: own pod groups and bystanders, each sorted, merged as they are read."""
+
+    __slots__ = ("bystanders", "concerned", "next_bystander", "next_own", "own")
+
+    def __init__(
+        self,
+        own: list[tuple[Any, int, GangView]],
+        bystanders: Sequence[Entry],
+        concerned: frozenset[int],
+    ) -> None:
+        self.own = own
+        self.bystanders = bystanders
+        self.concerned = concerned
+        self.next_own = self.next_bystander = 0
+        self._skip_concerned()
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether nobody is left."""
+        return self.next_own == len(self.own) and self.next_bystander == len(self.bystanders)
+
+    @property
+    def is_bystander_next(self) -> bool:
+        """Tell whether the next one is neither victim nor asking."""
+        if self.next_bystander == len(self.bystanders):
+            return False
+        if self.next_own == len(self.own):
+            return True
+        return bool(self.bystanders[self.next_bystander] < self.own[self.next_own][:2])
+
+    def head(self, session: Session) -> GangView:
+        """Return the pod group whose turn is next."""
+        if self.is_bystander_next:
+            return session.view(self.bystanders[self.next_bystander][1])
+        return self.own[self.next_own][2]
+
+    def take_own(self) -> GangView | None:
+        """Take the next pod group out if it is a victim or asking."""
+        if self.is_bystander_next:
+            return None
+        view = self.own[self.next_own][2]
+        self.next_own += 1
+        return view
+
+    def pass_one(self) -> None:
+        """Let one bystander have its turn."""
+        self.next_bystander += 1
+        self._skip_concerned()
+
+    def _skip_concerned(self) -> None:
+        while (
+            self.next_bystander < len(self.bystanders)
+            and self.bystanders[self.next_bystander][1] in self.concerned
+        ):
+            self.next_bystander += 1
+
+
+def _entry_key(entry: tuple[Any, int, GangView]) -> Entry:
+    return entry[:2]
