@@ -16,16 +16,16 @@ from queues.rights import Rights, rights_of
 class View(APIView):
     """An API view that refuses query parameters it does not know, for each method.
 
-    `parameters` maps a method to the names it accepts; a misspelt filter that is silently ignored
+    `accepts` maps a method to the names it accepts; a misspelt filter that is silently ignored
     returns the wrong rows, so it is an error.
     """
 
-    parameters: ClassVar[Mapping[str, Sequence[str]]] = {}
+    accepts: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         """Authenticate first, so that strangers learn nothing about parameters."""
         super().initial(request, *args, **kwargs)
-        allowed = self.parameters.get((request.method or "").lower(), ())
+        allowed = self.accepts.get((request.method or "").lower(), ())
         unknown = sorted(set(request.query_params) - set(allowed))
         if unknown:
             known = ", ".join(sorted(allowed)) or "none"

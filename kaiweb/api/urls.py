@@ -5,11 +5,29 @@ from __future__ import annotations
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from kaiweb.api.views import session
+from kaiweb.api.views import access, nodes, queues, scheduling, session, workloads
+
+WORKLOAD = "workloads/<str:namespace>/<str:name>"
 
 urlpatterns = [
     path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     path("me", session.Me.as_view(), name="me"),
     path("version", session.Version.as_view(), name="version"),
+    path("queues", queues.Queues.as_view(), name="queues"),
+    path("queues/<str:name>", queues.QueueDetail.as_view(), name="queue"),
+    path("workloads", workloads.Workloads.as_view(), name="workloads"),
+    path(WORKLOAD, workloads.WorkloadDetail.as_view(), name="workload"),
+    path(f"{WORKLOAD}/explain", workloads.WorkloadExplain.as_view(), name="workload-explain"),
+    path(f"{WORKLOAD}/pods", workloads.WorkloadPods.as_view(), name="workload-pods"),
+    path("nodes", nodes.Nodes.as_view(), name="nodes"),
+    path("nodes/<str:name>", nodes.NodeDetail.as_view(), name="node"),
+    path("gpus", nodes.Gpus.as_view(), name="gpus"),
+    path("sessions", scheduling.Sessions.as_view(), name="sessions"),
+    path("sessions/<int:pk>", scheduling.SessionDetail.as_view(), name="session"),
+    path("bind-requests", scheduling.BindRequests.as_view(), name="bind-requests"),
+    path("cluster", scheduling.Cluster.as_view(), name="cluster"),
+    path("tokens", access.Tokens.as_view(), name="tokens"),
+    path("tokens/<int:pk>", access.TokenDetail.as_view(), name="token"),
+    path("live/tickets", access.Tickets.as_view(), name="live-tickets"),
     re_path(r"^.*$", session.Unknown.as_view(), name="unknown"),
 ]

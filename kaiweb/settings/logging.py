@@ -62,6 +62,8 @@ def logging_config(*, level: str, json_lines: bool) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django.server": {"handlers": [], "propagate": True},
+            # A refused request is the caller's business; it is counted, not logged.
+            "django.request": {"level": "ERROR"},
             "uvicorn.access": {"level": "WARNING"},
             "kombu": {"level": "WARNING"},
             "celery.app.trace": {"level": "WARNING"},

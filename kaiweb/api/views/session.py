@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.conf import settings
 from django.middleware.csrf import get_token
 from drf_spectacular.utils import extend_schema
@@ -11,6 +9,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from kaiweb.api import schema
 from kaiweb.api.base import View, caller
 from kaiweb.api.errors import Problem
 from queues import live
@@ -19,7 +18,7 @@ from queues import live
 class Me(View):
     """The caller's effective rights."""
 
-    @extend_schema(operation_id="getMe", responses={200: dict[str, Any]})
+    @extend_schema(operation_id="getMe", responses=schema.Me)
     def get(self, request: Request) -> Response:
         """Return who the caller is and what the caller may do."""
         me = caller(request).as_me()
@@ -31,7 +30,7 @@ class Me(View):
 class Version(View):
     """What is running."""
 
-    @extend_schema(operation_id="getVersion", responses={200: dict[str, Any]})
+    @extend_schema(operation_id="getVersion", responses=schema.Version)
     def get(self, request: Request) -> Response:
         """Return the version and the epoch of the live log."""
         return Response({"version": settings.KAIWEB_VERSION, "epoch": live.epoch()})

@@ -1,0 +1,59 @@
+"""Numbers as the API shows them: base units, whole where they are whole, never a long binary fraction.
+
+In the custom resource memory counts 10^6 bytes and -1 means unlimited; here it is bytes, and the word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from queues.shape import UNLIMITED
+
+GPU, CPU, MEMORY = "gpu", "cpuMilli", "memoryBytes"
+# resource of the custom resource -> (name here, factor)
+UNITS: Mapping[str, tuple[str, int]] = {
+    "gpu": (GPU, 1),
+    "cpu": (CPU, 1),
+    "memory": (MEMORY, 1_000_000),
+}
+UNLIMITED_WORD = "unlimited"
+PLACES = 3
+
+Number = int | float
+
+
+def tidy(value: float) -> Number:
+    """Return a number with at most three decimals, an integer when it is one."""
+    rounded = round(value, PLACES)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def amounts(row: Any, prefix: str) -> dict[str, Number]:
+    """Return three amounts of use, e.g. `allocated_gpu`, `allocated_cpu`, `allocated_memory`."""
+    return {
+        name: tidy(getattr(row, f"{prefix}_{resource}"))
+        for resource, (name, _factor) in UNITS.items()
+    }
+
+
+def bounds(row: Any, prefix: str) -> dict[str, Number | str]:
+    """Return the amounts of a spec that are set."""
+    found: dict[str, Number | str] = {}
+    for resource, (name, factor) in UNITS.items():
+        value = getattr(row, f"{prefix}_{resource}")
+        if value == UNLIMITED and prefix != "weight":
+            found[name] = UNLIMITED_WORD
+        elif value is not None:
+            # A weight is a plain number, whatever the unit of its resource.
+            found[name] = tidy(value * (1 if prefix == "weight" else factor))
+    return found
+
+
+def moment(value: datetime | None) -> str | None:
+    """Return RFC 3339 in UTC with milliseconds."""
+    if value is None:
+        return None
+    text = value.astimezone(UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")

@@ -1,0 +1,54 @@
+"""The query parameters and headers of the API for its OpenAPI document."""
+
+from __future__ import annotations
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+
+
+def _query(name: str, text: str, kind: OpenApiTypes = OpenApiTypes.STR) -> OpenApiParameter:
+    return OpenApiParameter(name, kind, OpenApiParameter.QUERY, description=text)
+
+
+_PAGE = [
+    _query("limit", "Rows of a page, 1 to 1000.", OpenApiTypes.INT),
+    _query("cursor", "`next` of the answer before."),
+    _query("count", "`exact` adds the number of all rows."),
+    _query("sort", "A field, `-` before it for descending."),
+]
+_Q = _query("q", "Part of a name.")
+QUEUE_FILTERS = [
+    *_PAGE, _Q, _query("parent", "Direct parent; empty for roots."), _query("root", "Subtree."),
+]  # fmt: skip
+WORKLOAD_FILTERS = [
+    *_PAGE,
+    _Q,
+    _query("queue", "Queues, comma for or."),
+    _query("subtree", "Also the queues below.", OpenApiTypes.BOOL),
+    _query("state", "States, comma for or."),
+    _query("reason", "Reason codes, comma for or."),
+    _query("namespace", "Namespaces."),
+    _query("owner", "Names of owning objects."),
+]
+NODE_FILTERS = [*_PAGE, _Q, _query("pool", "Node pools."), _query("model", "GPU models.")]
+GPU_FILTERS = [
+    *_PAGE, _query("node", "Nodes."), _query("model", "GPU models."), _query("state", "States."),
+]  # fmt: skip
+SESSION_FILTERS = [*_PAGE, _query("shard", "Shards.")]
+BIND_REQUEST_FILTERS = [
+    *_PAGE, _query("namespace", "Namespaces."), _query("phase", "Phases."), _query("node", "Nodes."),
+]  # fmt: skip
+DRY_RUN = [
+    _query("dryRun", "Check and show the difference, write nothing.", OpenApiTypes.BOOL),
+    _query("reason", "Why, for the change log."),
+    OpenApiParameter(
+        "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="ETag of the queue."
+    ),
+]
+APPLY = [
+    _query("fieldManager", "Apply as this field manager; then no If-Match is needed."),
+    _query("force", "Take over fields of other managers (admins).", OpenApiTypes.BOOL),
+    OpenApiParameter(
+        "If-None-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="`*` to create."
+    ),
+]

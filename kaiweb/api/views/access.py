@@ -1,0 +1,120 @@
+"""Tokens for scripts, and tickets for the live socket."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from frontend.items.amounts import moment
+from kaiweb.api import schema
+from kaiweb.api.base import View
+from kaiweb.api.errors import Problem
+from queues import tokens
+from queues.models import ApiToken
+from queues.rights import READ, SCOPES
+
+
+def owner(request: Request) -> User:
+    """Return the person; tokens cannot make tokens, so that a leaked one cannot outlive itself."""
+    if request.auth is not None:
+        raise Problem("forbidden", "tokens are managed with a log-in, not with a token")
+    assert isinstance(request.user, User)
+    return request.user
+
+
+class Tokens(View):
+    """The caller's own tokens."""
+
+    @extend_schema(operation_id="listTokens", responses=schema.TokenList)
+    def get(self, request: Request) -> Response:
+        """List tokens that were not revoked; their secrets are not kept."""
+        rows = ApiToken.objects.filter(user=owner(request), revoked_at=None)
+        return Response({"items": [_item(row) for row in rows]})
+
+    @extend_schema(
+        operation_id="createToken",
+        request=schema.TokenCreate,
+        responses={201: schema.TokenCreated},
+    )
+    def post(self, request: Request) -> Response:
+        """Make a token; the answer is the only place where its secret is shown."""
+        user = owner(request)
+        data = request.data if isinstance(request.data, dict) else {}
+        try:
+            row, secret = tokens.create(
+                user=user,
+                name=_name(data.get("name")),
+                scopes=_scopes(data.get("scopes", [READ])),
+                subtree=str(data.get("subtree") or ""),
+                expires_at=_moment(data.get("expiresAt")),
+                now=timezone.now(),
+            )
+        except ValueError as error:
+            raise Problem("validation", str(error)) from error
+        return Response({**_item(row), "token": secret}, status=201)
+
+
+class TokenDetail(View):
+    """One token."""
+
+    @extend_schema(operation_id="revokeToken", responses={204: None})
+    def delete(self, request: Request, pk: int) -> Response:
+        """Revoke it; it stops working at once."""
+        rows = ApiToken.objects.filter(pk=pk, user=owner(request), revoked_at=None)
+        if not rows.update(revoked_at=timezone.now()):
+            raise Problem("not-found", f"you have no token {pk}")
+        return Response(status=204)
+
+
+class Tickets(View):
+    """Permits for the live socket."""
+
+    @extend_schema(operation_id="createLiveTicket", request=None, responses={201: schema.Ticket})
+    def post(self, request: Request) -> Response:
+        """Make a ticket that opens one live connection within 30 s."""
+        token = request.auth if isinstance(request.auth, ApiToken) else None
+        assert isinstance(request.user, User)
+        secret = tokens.issue_ticket(user=request.user, token=token, now=timezone.now())
+        life = int(tokens.TICKET_LIFE.total_seconds())
+        return Response({"ticket": secret, "expiresIn": life}, status=201)
+
+
+def _item(row: ApiToken) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "name": row.name,
+        "prefix": row.prefix,
+        "scopes": row.scopes,
+        "subtree": row.subtree or None,
+        "createdAt": moment(row.created_at),
+        "expiresAt": moment(row.expires_at),
+        "lastUsedAt": moment(row.last_used_at),
+    }
+
+
+def _name(value: object) -> str:
+    if isinstance(value, str) and 0 < len(value.strip()) <= 100:
+        return value.strip()
+    raise ValueError(f"name: expected a text of 1 to 100 characters, got {value!r:.40}")
+
+
+def _scopes(value: object) -> list[str]:
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return value
+    raise ValueError(f"scopes: expected a list of {', '.join(SCOPES)}, got {value!r:.40}")
+
+
+def _moment(value: object) -> datetime | None:
+    if value is None:
+        return None
+    parsed = parse_datetime(value) if isinstance(value, str) else None
+    if parsed is None or parsed.tzinfo is None:
+        raise ValueError(f"expiresAt: expected RFC 3339 with a time zone, got {value!r:.40}")
+    return parsed

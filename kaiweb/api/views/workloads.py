@@ -1,0 +1,115 @@
+"""Workloads (pod groups): list with filters, get, why they wait, their pods."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db.models import Q, QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from frontend.items import workloads as items
+from kaiweb.api import pagination, parameters, schema
+from kaiweb.api.base import View, flag, words
+from kaiweb.api.errors import Problem
+from queues import hierarchy, selectors
+from queues.models import PodGroup, WorkloadState
+
+SORTING = pagination.Sorting(
+    key="key",
+    columns={"name": "key", "createdAt": "created_at", "gpu": "gpu", "evictions": "evictions"},
+    default="name",
+)
+FILTERS = ("queue", "subtree", "state", "reason", "namespace", "q", "owner")
+
+
+class Workloads(View):
+    """The collection."""
+
+    accepts: ClassVar = {"get": (*pagination.PARAMETERS, *FILTERS)}
+
+    @extend_schema(
+        operation_id="listWorkloads",
+        parameters=parameters.WORKLOAD_FILTERS,
+        responses=schema.WorkloadList,
+    )
+    def get(self, request: Request) -> Response:
+        """List workloads; a comma in a filter means "or"."""
+        rows = filtered(request)
+        return pagination.answer(
+            request, rows, SORTING, lambda page: [items.workload_item(row) for row in page]
+        )
+
+
+def filtered(request: Request) -> QuerySet[PodGroup]:
+    """Return the pod groups that the filters let through."""
+    rows = PodGroup.objects.all()
+    queues = set(words(request, "queue"))
+    if queues:
+        if flag(request, "subtree"):
+            tree = selectors.tree()
+            queues = set().union(*(hierarchy.subtree(tree, name) for name in queues))
+        rows = rows.filter(queue__in=queues)
+    states = words(request, "state")
+    unknown = sorted(set(states) - set(WorkloadState.values))
+    if unknown:
+        raise Problem(
+            "bad-request",
+            f"state: expected {', '.join(WorkloadState.values)}, got '{unknown[0]}'",
+        )
+    if states:
+        rows = rows.filter(state__in=states)
+    for name, column in (
+        ("reason", "reason_code"),
+        ("namespace", "namespace"),
+        ("owner", "owner_name"),
+    ):
+        values = words(request, name)
+        if values:
+            rows = rows.filter(**{f"{column}__in": values})
+    text = request.query_params.get("q", "")
+    if text:
+        rows = rows.filter(
+            Q(key__icontains=text) | Q(owner_name__icontains=text) | Q(user__icontains=text)
+        )
+    return rows
+
+
+class WorkloadDetail(View):
+    """One workload."""
+
+    @extend_schema(operation_id="getWorkload", responses=schema.WorkloadDetail)
+    def get(self, request: Request, namespace: str, name: str) -> Response:
+        """Return the workload with its pods and its explanation."""
+        row = find(namespace, name)
+        item = items.detail_items([row.key])[0]
+        return Response(item, headers={"ETag": f'W/"{row.version}"'})
+
+
+class WorkloadExplain(View):
+    """Why it waits."""
+
+    @extend_schema(operation_id="explainWorkload", responses=schema.Explain)
+    def get(self, request: Request, namespace: str, name: str) -> Response:
+        """Return the dominant reason, its evidence and the stages."""
+        row = find(namespace, name)
+        return Response({**items.explain(row), "state": row.state, "asOf": pagination.as_of()})
+
+
+class WorkloadPods(View):
+    """Its pods."""
+
+    @extend_schema(operation_id="listWorkloadPods", responses=schema.PodList)
+    def get(self, request: Request, namespace: str, name: str) -> Response:
+        """Return all pods, oldest first."""
+        row = find(namespace, name)
+        return Response({"items": items.pod_items([row.key]).get(row.key, [])})
+
+
+def find(namespace: str, name: str) -> PodGroup:
+    """Return the pod group or refuse with 404."""
+    row = PodGroup.objects.filter(key=f"{namespace}/{name}").first()
+    if row is None:
+        raise Problem("not-found", f"workload '{namespace}/{name}' does not exist")
+    return row

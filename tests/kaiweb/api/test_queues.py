@@ -1,0 +1,345 @@
+"""Queues over REST: what is read, what is written to the cluster, and what is refused, untouched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from kube.errors import ConflictError, ServerError
+from kube.resources import QUEUES
+from queues.models import QuotaChange
+from tests.fakes.gateway import FakeGateway
+from tests.kaiweb.api.conftest import token_client
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sync")]
+URL = "/api/v1/queues"
+
+
+def etag(cluster: FakeGateway, name: str) -> str:
+    return f'"{cluster.raw(QUEUES, name)["metadata"]["resourceVersion"]}"'
+
+
+def patch(client: APIClient, cluster: FakeGateway, name: str, edit: Any, query: str = "") -> Any:
+    return client.patch(
+        f"{URL}/{name}{query}", edit, format="json", headers={"If-Match": etag(cluster, name)}
+    )
+
+
+def slug(response: Any) -> str:
+    assert response["Content-Type"] == "application/problem+json"
+    return str(response.json()["type"].removeprefix("https://kaiweb.dev/problems/"))
+
+
+def test_the_list_shows_the_tree_in_base_units(client: APIClient) -> None:
+    body = client.get(URL).json()
+    assert [item["name"] for item in body["items"]] == ["biology", "physics", "product", "science"]
+    physics = body["items"][1]
+    assert (physics["parent"], physics["depth"], physics["leaf"]) == ("science", 1, True)
+    assert physics["quota"] == {"gpu": 12, "cpuMilli": 0, "memoryBytes": 0}
+    assert physics["limit"] == {"gpu": 16, "cpuMilli": "unlimited", "memoryBytes": "unlimited"}
+    assert body["items"][3]["children"] == ["biology", "physics"]
+    assert body["next"] is None
+
+
+def test_pages_follow_each_other_while_rows_come_and_go(
+    client: APIClient, cluster: FakeGateway, sync: Callable[[], None]
+) -> None:
+    first = client.get(f"{URL}?limit=2&count=exact").json()
+    assert ([item["name"] for item in first["items"]], first["count"]) == (
+        ["biology", "physics"],
+        4,
+    )
+    cluster.delete(QUEUES, "physics")
+    sync()
+    second = client.get(f"{URL}?limit=2&cursor={first['next']}").json()
+    assert ([item["name"] for item in second["items"]], second["next"]) == (
+        ["product", "science"],
+        None,
+    )
+
+
+def test_a_subtree_and_a_search_narrow_the_list(client: APIClient) -> None:
+    def names(query: str) -> list[str]:
+        return [item["name"] for item in client.get(f"{URL}?{query}").json()["items"]]
+
+    assert names("root=science") == ["biology", "physics", "science"]
+    assert names("parent=") == ["product", "science"]
+    assert names("q=olog") == ["biology"]
+    assert names("sort=-name&limit=1") == ["science"]
+
+
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [("colour=red", "colour"), ("limit=0", "limit"), ("limit=x", "limit"), ("cursor=%21", "cursor"),
+     ("sort=size", "sort"), ("count=all", "count")],
+)  # fmt: skip
+def test_a_parameter_we_do_not_understand_is_an_error(
+    client: APIClient, query: str, word: str
+) -> None:
+    response = client.get(f"{URL}?{query}")
+    assert (response.status_code, slug(response)) == (400, "bad-request")
+    assert word in response.json()["detail"]
+
+
+def test_an_unchanged_list_is_not_sent_again(client: APIClient) -> None:
+    first = client.get(URL)
+    again = client.get(URL, headers={"If-None-Match": first["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_patch_reaches_the_cluster_and_touches_only_what_it_names(
+    client: APIClient, cluster: FakeGateway
+) -> None:
+    response = patch(
+        client, cluster, "physics", {"quota": {"gpu": 9.5, "memoryBytes": 2_000_000_000}}
+    )
+    assert response.status_code == 200
+    resources = cluster.raw(QUEUES, "physics")["spec"]["resources"]
+    assert resources["gpu"] == {"quota": 9.5, "limit": 16, "overQuotaWeight": 1}
+    assert resources["memory"]["quota"] == 2000
+    assert response["ETag"] == etag(cluster, "physics")
+    body = response.json()
+    assert body["queue"]["quota"] == {"gpu": 9.5, "cpuMilli": 0, "memoryBytes": 2_000_000_000}
+    assert body["diff"] == [
+        {"pointer": "/quota/gpu", "before": 12, "after": 9.5},
+        {"pointer": "/quota/memoryBytes", "before": 0, "after": 2_000_000_000},
+    ]
+    assert (body["changed"], body["dryRun"]) == (True, False)
+    note = QuotaChange.objects.get()
+    assert (note.queue, note.action, note.actor, note.diff) == (
+        "physics",
+        "update",
+        "ada",
+        body["diff"],
+    )
+
+
+def test_unlimited_unset_and_zero_are_three_things(client: APIClient, cluster: FakeGateway) -> None:
+    edit = {"limit": {"gpu": "unlimited", "cpuMilli": None, "memoryBytes": 0}}
+    body = patch(client, cluster, "physics", edit).json()
+    resources = cluster.raw(QUEUES, "physics")["spec"]["resources"]
+    assert (resources["gpu"]["limit"], resources["memory"]["limit"]) == (-1, 0)
+    assert "limit" not in resources["cpu"]
+    assert body["queue"]["limit"] == {"gpu": "unlimited", "memoryBytes": 0}
+    assert {"limit-unset"} <= {warning["code"] for warning in body["warnings"]}
+
+
+def test_an_edit_that_changes_nothing_writes_nothing(
+    client: APIClient, cluster: FakeGateway
+) -> None:
+    body = patch(client, cluster, "physics", {"quota": {"gpu": 12}}).json()
+    assert (body["changed"], body["diff"], cluster.calls) == (False, [], [])
+    assert not QuotaChange.objects.exists()
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing(
+    client: APIClient, cluster: FakeGateway
+) -> None:
+    before = cluster.raw(QUEUES, "physics")
+    body = patch(client, cluster, "physics", {"quota": {"gpu": 99}}, "?dryRun=true").json()
+    assert (body["dryRun"], body["changed"], body["queue"]["quota"]["gpu"]) == (True, True, 99)
+    assert {warning["code"] for warning in body["warnings"]} == {
+        "quota-over-limit", "children-over-parent",
+    }  # fmt: skip
+    assert cluster.raw(QUEUES, "physics") == before
+    assert not QuotaChange.objects.exists()
+
+
+def test_a_write_without_a_version_is_refused(client: APIClient, cluster: FakeGateway) -> None:
+    response = client.patch(f"{URL}/physics", {"priority": 1}, format="json")
+    assert (response.status_code, slug(response)) == (428, "precondition-required")
+    assert client.delete(f"{URL}/physics").status_code == 428
+    assert cluster.calls == []
+
+
+def test_a_stale_version_is_refused_with_the_queue_as_it_is_now(
+    client: APIClient, cluster: FakeGateway
+) -> None:
+    old = etag(cluster, "physics")
+    patch(client, cluster, "physics", {"priority": 7})
+    response = client.patch(
+        f"{URL}/physics", {"quota": {"gpu": 1}}, format="json", headers={"If-Match": old}
+    )
+    assert (response.status_code, slug(response)) == (412, "precondition-failed")
+    current = response.json()["current"]
+    assert (current["priority"], current["quota"]["gpu"]) == (7, 12)
+    assert current["etag"] == response["ETag"] == etag(cluster, "physics")
+
+
+def test_a_write_that_loses_the_race_in_the_cluster_is_stale_too(
+    client: APIClient, cluster: FakeGateway
+) -> None:
+    cluster.fail_next("patch", "queues", ConflictError("modified", status=409, reason="Conflict"))
+    response = patch(client, cluster, "physics", {"priority": 3})
+    assert (response.status_code, slug(response)) == (412, "precondition-failed")
+
+
+@pytest.mark.parametrize(
+    ("edit", "slug_", "pointer", "code"),
+    [
+        ({"quota": {"gpu": -2}}, "validation", "/quota/gpu", "negative"),
+        ({"quota": {"gpu": -1}}, "validation", "/quota/gpu", "negative"),
+        ({"quota": {"gpu": "many"}}, "validation", "/quota/gpu", "number"),
+        ({"quota": {"gpu": True}}, "validation", "/quota/gpu", "number"),
+        ({"quota": {"gpu": 0.1234}}, "validation", "/quota/gpu", "places"),
+        ({"weight": {"gpu": "unlimited"}}, "validation", "/weight/gpu", "number"),
+        ({"quota": 4}, "validation", "/quota", "type"),
+        ({"priority": "high"}, "validation", "/priority", "priority"),
+        ({"reclaimMinRuntime": "soon"}, "validation", "/reclaimMinRuntime", "duration"),
+        ({"parent": "nowhere"}, "hierarchy", "/parent", "missing-parent"),
+        ({"parent": "physics"}, "hierarchy", "/parent", "cycle"),
+        ({"colour": 1}, "hierarchy", "/colour", "unknown-field"),
+    ],
+)
+def test_bad_edits_are_refused_with_the_field_and_change_nothing(
+    client: APIClient, cluster: FakeGateway, edit: Any, slug_: str, pointer: str, code: str
+) -> None:
+    before = cluster.raw(QUEUES, "physics")
+    response = patch(client, cluster, "physics", edit)
+    assert response.status_code == 422
+    first = response.json()["errors"][0]
+    assert (first["pointer"], first["code"]) == (pointer, code)
+    assert first["message"]
+    assert slug(response) in (slug_, "validation")
+    assert cluster.raw(QUEUES, "physics") == before
+
+
+def test_a_move_goes_through_when_it_makes_no_cycle(
+    client: APIClient, cluster: FakeGateway
+) -> None:
+    assert patch(client, cluster, "physics", {"parent": "product"}).status_code == 200
+    assert cluster.raw(QUEUES, "physics")["spec"]["parentQueue"] == "product"
+    response = patch(client, cluster, "product", {"parent": "physics"})
+    assert (response.status_code, slug(response)) == (422, "hierarchy")
+    assert patch(client, cluster, "physics", {"parent": None}).status_code == 200
+    assert "parentQueue" not in cluster.raw(QUEUES, "physics")["spec"]
+
+
+def test_create_read_and_delete(
+    client: APIClient, cluster: FakeGateway, sync: Callable[[], None]
+) -> None:
+    response = client.post(
+        URL, {"name": "chem", "parent": "science", "quota": {"gpu": 2}}, format="json"
+    )
+    assert (response.status_code, response["Location"]) == (201, f"{URL}/chem")
+    spec = cluster.raw(QUEUES, "chem")["spec"]
+    assert spec["resources"]["gpu"] == {"quota": 2, "limit": -1, "overQuotaWeight": 1}
+    sync()
+    read = client.get(f"{URL}/chem")
+    assert (read["ETag"], read.json()["parent"]) == (etag(cluster, "chem"), "science")
+    gone = client.delete(f"{URL}/chem", headers={"If-Match": read["ETag"]})
+    assert (gone.status_code, "chem" in cluster.names(QUEUES)) == (204, False)
+    actions = list(QuotaChange.objects.order_by("id").values_list("action", flat=True))
+    assert actions == ["create", "delete"]
+
+
+def test_a_name_that_is_taken_or_impossible_is_refused(client: APIClient) -> None:
+    taken = client.post(URL, {"name": "physics"}, format="json")
+    assert (taken.status_code, taken.json()["errors"][0]["code"]) == (422, "exists")
+    for name in ("Upper", "a b", "", None, 7):
+        response = client.post(URL, {"name": name}, format="json")
+        assert (response.status_code, slug(response)) == (422, "validation")
+
+
+def test_a_queue_with_children_is_not_deleted(client: APIClient, cluster: FakeGateway) -> None:
+    response = client.delete(f"{URL}/science", headers={"If-Match": etag(cluster, "science")})
+    assert (response.status_code, slug(response)) == (422, "hierarchy")
+    expected = "cannot delete queue science: it has child queues [biology physics]"
+    assert response.json()["detail"] == expected
+    assert "science" in cluster.names(QUEUES)
+
+
+def test_put_replaces_all_editable_fields(client: APIClient, cluster: FakeGateway) -> None:
+    body = {"parent": "science", "quota": {"gpu": 3}, "limit": {"gpu": "unlimited"}}
+    response = client.put(
+        f"{URL}/physics", body, format="json", headers={"If-Match": etag(cluster, "physics")}
+    )
+    assert response.status_code == 200
+    assert cluster.raw(QUEUES, "physics")["spec"] == {
+        "parentQueue": "science", "resources": {"gpu": {"quota": 3, "limit": -1}},
+    }  # fmt: skip
+
+
+def test_put_creates_only_when_asked_to(client: APIClient, cluster: FakeGateway) -> None:
+    assert client.put(f"{URL}/new", {}, format="json").status_code == 428
+    response = client.put(f"{URL}/new", {}, format="json", headers={"If-None-Match": "*"})
+    assert (response.status_code, "new" in cluster.names(QUEUES)) == (201, True)
+    again = client.put(f"{URL}/new", {}, format="json", headers={"If-None-Match": "*"})
+    assert again.status_code == 422
+
+
+def test_an_unknown_queue_is_not_found(client: APIClient) -> None:
+    for response in (
+        client.get(f"{URL}/ghost"),
+        client.patch(f"{URL}/ghost", {}, format="json", headers={"If-Match": '"1"'}),
+        client.delete(f"{URL}/ghost", headers={"If-Match": '"1"'}),
+    ):
+        assert (response.status_code, slug(response)) == (404, "not-found")
+
+
+def test_a_cluster_that_does_not_answer_is_said_so(client: APIClient, cluster: FakeGateway) -> None:
+    tag = etag(cluster, "physics")
+    cluster.fail_next("get", "queues", ServerError("connection refused"))
+    response = client.patch(
+        f"{URL}/physics", {"priority": 1}, format="json", headers={"If-Match": tag}
+    )
+    assert (response.status_code, slug(response)) == (503, "cluster-unreachable")
+
+
+@pytest.mark.parametrize(
+    "raw", [b"{", b"[1]", b'"x"', b"\xff", b"1e999", b'{"quota": {"gpu": 1e999}}']
+)
+def test_a_body_that_is_no_object_is_refused(
+    client: APIClient, cluster: FakeGateway, raw: bytes
+) -> None:
+    response = client.patch(
+        f"{URL}/physics", raw, content_type="application/json",
+        headers={"If-Match": etag(cluster, "physics")},
+    )  # fmt: skip
+    assert response.status_code in (400, 422)
+    assert cluster.calls == []
+
+
+def test_an_editor_changes_what_is_below_and_nothing_else(
+    editor: APIClient, cluster: FakeGateway
+) -> None:
+    assert patch(editor, cluster, "physics", {"quota": {"gpu": 11}}).status_code == 200
+    for name, edit in (
+        ("science", {"priority": 1}),
+        ("product", {"priority": 1}),
+        ("physics", {"parent": "product"}),
+        ("physics", {"parent": None}),
+    ):
+        response = patch(editor, cluster, name, edit)
+        assert (response.status_code, slug(response)) == (403, "forbidden")
+    created = editor.post(URL, {"name": "top"}, format="json")
+    assert created.status_code == 403
+    assert editor.post(URL, {"name": "sub", "parent": "science"}, format="json").status_code == 201
+
+
+def test_an_editor_may_not_give_more_than_the_subtree_has(
+    editor: APIClient, client: APIClient, cluster: FakeGateway
+) -> None:
+    response = patch(editor, cluster, "physics", {"quota": {"gpu": 13}})
+    assert (response.status_code, slug(response)) == (422, "hierarchy")
+    assert response.json()["errors"][0]["code"] == "children-over-parent"
+    assert patch(client, cluster, "physics", {"quota": {"gpu": 13}}).status_code == 200
+
+
+def test_a_viewer_and_a_reading_token_change_nothing(
+    viewer: APIClient, admin: Any, cluster: FakeGateway
+) -> None:
+    reading = token_client(admin, ["read"])
+    for caller in (viewer, reading):
+        assert patch(caller, cluster, "physics", {"priority": 1}).status_code == 403
+        assert caller.get(URL).status_code == 200
+    assert cluster.calls == []
+
+
+def test_a_token_for_a_subtree_stays_in_it(admin: Any, cluster: FakeGateway) -> None:
+    narrow = token_client(admin, ["admin", "queues:write"], subtree="science")
+    assert patch(narrow, cluster, "physics", {"priority": 1}).status_code == 200
+    assert patch(narrow, cluster, "product", {"priority": 1}).status_code == 403
