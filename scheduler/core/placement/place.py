@@ -220,14 +220,14 @@ class Placer:
         session, statement = self._session, attempt.statement
         fits_free = room_on(session.state.nodes, klass, candidates.cells(node), node) == FREE
         groups: tuple[str, ...] = ()
-        must_wait = attempt.nominate_only or not fits_free
+        must_wait = attempt.nominate_only or not fits_free or self._waits(task, klass, node)
         if klass.is_shared:
             choice = choose_devices(
                 session, klass, node, fits_free=fits_free, nominate_only=attempt.nominate_only
             )
             if choice is None:
                 return False
-            groups, must_wait = choice.groups, choice.must_wait
+            groups, must_wait = choice.groups, must_wait or choice.must_wait
         numa = None
         if session.hooks.numa is not None:
             numa = session.hooks.numa.plan(task, node)
@@ -238,6 +238,12 @@ class Placer:
                 statement.set_numa(task, numa)
             statement.allocate(task, node, groups)
         return True
+
+    def _waits(self, task: int, klass: TaskClass, node: int) -> bool:
+        return any(
+            rule.concerns(klass) and rule.must_wait(task, node, klass)
+            for rule in self._session.hooks.waits
+        )
 
     def _note_shortfall(
         self, attempt: _Attempt, member: TreePodSet, task: int, placed_here: int

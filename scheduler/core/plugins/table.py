@@ -21,6 +21,7 @@ from scheduler.core.plugins.placement_strategy import (
     GpuSpreadPlugin,
     NodePlacementPlugin,
 )
+from scheduler.core.plugins.pod_affinity import PodAffinityPlugin
 from scheduler.core.plugins.predicates.plugin import PredicatesPlugin
 from scheduler.core.plugins.proportion import ProportionPlugin
 from scheduler.core.plugins.scores import (
@@ -52,6 +53,7 @@ PLUGINS: dict[str, Callable[[Any], Plugin]] = {
     "minruntime": MinRuntimePlugin,
     "sg-nodelocalgreedy": lambda _: GeneratorPlugin("sg-nodelocalgreedy"),
     "sg-multinodegang": lambda _: GeneratorPlugin("sg-multinodegang"),
+    "podaffinity": lambda _: PodAffinityPlugin(),
     "topology": lambda _: TopologyPlugin(),
 }
 

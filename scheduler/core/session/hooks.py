@@ -132,6 +132,18 @@ class TaskListener(Protocol):
         ...
 
 
+class PlaceWait(Protocol):
+    """A rule that lets a task have a place, but not before somebody else has left it."""
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Tell whether tasks of this class may have to wait."""
+        ...
+
+    def must_wait(self, task: int, node: int, klass: TaskClass) -> bool:
+        """Tell whether the task can only be nominated to the node."""
+        ...
+
+
 class NumaPlanner(Protocol):
     """The one plugin that chooses NUMA zones for a task on a node."""
 
@@ -170,6 +182,7 @@ class Hooks:
     splitters: list[NodeSplitter] = field(default_factory=list)
     listeners: list[TaskListener] = field(default_factory=list)
     fit_rules: list[FitRule] = field(default_factory=list)
+    waits: list[PlaceWait] = field(default_factory=list)
     #: Weights of the two scores that the placement works out itself while it tests for room.
     availability_weight: float = 0.0
     sharing_weight: float = 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduler.core.plugins.predicates.checks import ConfigMapCheck, LargestNodeCheck
 from scheduler.core.plugins.predicates.node_filters import HostPorts, LegacyMigNeighbours
+from scheduler.core.plugins.predicates.pod_neighbours import PodNeighbours
 from scheduler.core.plugins.predicates.static_filters import (
     StaticFilter,
     affinity_verdict,
@@ -15,6 +16,7 @@ from scheduler.core.plugins.predicates.static_filters import (
     worker_verdict,
 )
 from scheduler.core.plugins.predicates.volumes import VolumeCheck
+from scheduler.core.session.neighbours import neighbours_of
 from scheduler.core.session.session import Session
 
 
@@ -37,5 +39,10 @@ class PredicatesPlugin:
             StaticFilter("TaintToleration", nodes, taint_verdict),
             StaticFilter("NodeAffinity", nodes, affinity_verdict, wants_node_by_label),
         ]
+        neighbours = neighbours_of(session)
+        if neighbours.has_terms:
+            near = PodNeighbours(state, neighbours)
+            hooks.filters.append(near)
+            hooks.waits.append(near)
         if session.config.restrict_node_scheduling:
             hooks.filters.append(StaticFilter("WorkerNode", nodes, worker_verdict))

@@ -80,7 +80,7 @@ class TopologyPlugin:
         search = _Search(self._state, tree, levels, wish, Need(self._state, tasks, self._device_backed))
         if not len(valid) or not search.common_domain_fits(valid):
             if refusals:
-                refusals.unsatisfied(": not enough resources in the cluster to allocate the job")
+                refusals.unsatisfied(f": not enough resources in {search.where} to allocate the job")
             return []
         found = search.candidates(self._pinned(tree, view, member, wish))
         if not found and refusals:
@@ -170,8 +170,6 @@ class _Search:
     def explain(self, refusals: _Refusals) -> None:
         """Note why no domain of the coarsest level searched has room."""
         level = max(self._levels[-1], self._common.level)
-        place = self._tree.id_of(self._common)
-        where = "the cluster" if self._common.level == ROOT else place
         inside = np.flatnonzero(self._tree.inside(self._common, level)).tolist()
         room = None if self._capacity is None else self._sums(self._capacity, level)
         for index in inside:
@@ -180,7 +178,12 @@ class _Search:
                 refusals.too_small(name, int(room[index]), self._need.count)
             else:
                 refusals.lacking(name, self._lacking_rows(level, index), self._state)
-        refusals.unsatisfied(f": not enough resources in {where} to allocate the job")
+        refusals.unsatisfied("")
+
+    @property
+    def where(self) -> str:
+        """Return how messages call the smallest domain that holds all nodes."""
+        return "the cluster" if self._common.level == ROOT else self._tree.id_of(self._common)
 
     def _fits(self, level: int) -> Bools:
         if self._capacity is not None:
@@ -248,8 +251,13 @@ class _Refusals:
         self._subgroup = member.name if named else ""
         self._wish = wish
 
-    def add(self, text: str, reason: GroupReason = GroupReason.POD_SCHEDULING_ERRORS) -> None:
-        refusal = TopologyRefusal(text=text, subgroup=self._subgroup)
+    def add(
+        self,
+        text: str,
+        reason: GroupReason = GroupReason.POD_SCHEDULING_ERRORS,
+        domain: str = "",
+    ) -> None:
+        refusal = TopologyRefusal(text=text, domain=domain, subgroup=self._subgroup)
         self._fit.add_group(self._group, GroupFit(reason, refusal))
 
     def unsatisfied(self, because: str) -> None:
@@ -264,6 +272,7 @@ class _Refusals:
         self.add(
             f"node-group {domain} can allocate only {possible} of {wanted} required pods",
             GroupReason.NOT_ENOUGH_RESOURCES,
+            domain,
         )
 
     def lacking(self, domain: str, rows: list[int], state: ClusterState) -> None:
@@ -273,10 +282,9 @@ class _Refusals:
             mig = f"enough of mig profile: {name}"
             plain = f"enough resources: {words.get(row, name)}"
             what = mig if name.startswith("nvidia.com/mig-") else plain
-            refusal = TopologyRefusal(
-                text=f"node-group(s) didn't have {what}", domain=domain, subgroup=self._subgroup
+            self.add(
+                f"node-group(s) didn't have {what}", GroupReason.NOT_ENOUGH_RESOURCES, domain
             )
-            self._fit.add_group(self._group, GroupFit(GroupReason.NOT_ENOUGH_RESOURCES, refusal))
 
 
 def _device_backed_rows(state: ClusterState) -> frozenset[int]:

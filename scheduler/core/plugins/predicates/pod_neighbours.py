@@ -1,0 +1,90 @@
+"""Required inter-pod affinity and anti-affinity, in both directions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.state import ClusterState
+from scheduler.core.session.fit import NodeReason, NodeReasonKind
+from scheduler.core.session.hooks import Scope
+from scheduler.core.session.neighbours import Counter, Neighbours, Wish
+
+Bools = NDArray[np.bool_]
+
+
+class PodNeighbours:
+    """Which nodes are near enough to wanted pods and far enough from unwanted ones."""
+
+    name = "InterPodAffinity"
+    scope = Scope.CLUSTER
+
+    def __init__(self, state: ClusterState, neighbours: Neighbours) -> None:
+        self._neighbours = neighbours
+        #: Classes with a task that somebody's anti-affinity means.
+        self._unwanted: frozenset[int] = frozenset(
+            klass.index
+            for task, klass in enumerate(state.tasks.klass)
+            if neighbours.has_terms and neighbours.owners_meaning(task, Wish.ANTI_AFFINITY)
+        )
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Ask tasks with required terms, and those that others keep away from."""
+        constraints = klass.constraints
+        return bool(constraints.pod_affinity or constraints.pod_anti_affinity) or (
+            klass.index in self._unwanted
+        )
+
+    def mask(self, task: int, klass: TaskClass) -> Bools:
+        """Return which nodes satisfy all terms."""
+        wanted = self._neighbours.matching_all(klass, Wish.AFFINITY)
+        allowed: Bools | None = None
+        for counter in wanted:
+            near = counter.per_node() > 0
+            allowed = near if allowed is None else allowed & near
+        if wanted and self._may_be_first(task, klass):
+            for counter in wanted:
+                has_domain = counter.domains < len(counter.staying) - 1
+                allowed = has_domain if allowed is None else allowed | has_domain
+        for counter in self._repelling(task, klass):
+            far = counter.per_node() == 0
+            allowed = far if allowed is None else allowed & far
+        if allowed is None:
+            raise ValueError(f"task {task} has no inter-pod terms; `concerns` said otherwise")
+        return allowed
+
+    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+        """Tell whether one node satisfies all terms."""
+        return not self.reasons(task, klass, node)
+
+    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+        """Say which direction fails."""
+        wanted = self._neighbours.matching_all(klass, Wish.AFFINITY)
+        if not all(counter.near(node) for counter in wanted) and not (
+            self._may_be_first(task, klass) and all(c.has_domain(node) for c in wanted)
+        ):
+            return (NodeReason(NodeReasonKind.POD_AFFINITY),)
+        for _, counter in self._neighbours.matching_each(klass, Wish.ANTI_AFFINITY):
+            if counter.near(node):
+                return (NodeReason(NodeReasonKind.POD_ANTI_AFFINITY),)
+        for _, counter in self._neighbours.owners_meaning(task, Wish.ANTI_AFFINITY):
+            if counter.near(node):
+                return (NodeReason(NodeReasonKind.EXISTING_ANTI_AFFINITY),)
+        return ()
+
+    def must_wait(self, task: int, node: int, klass: TaskClass) -> bool:
+        """Tell whether an unwanted pod is still about to leave the node's domain."""
+        return any(counter.leaving_near(node) for counter in self._repelling(task, klass))
+
+    def _may_be_first(self, task: int, klass: TaskClass) -> bool:
+        """Tell whether nobody matches yet and the task itself does: the first of its kind may start."""
+        wanted = self._neighbours.matching_all(klass, Wish.AFFINITY)
+        return all(counter.is_empty for counter in wanted) and self._neighbours.means_itself(
+            task, klass
+        )
+
+    def _repelling(self, task: int, klass: TaskClass) -> list[Counter]:
+        own = self._neighbours.matching_each(klass, Wish.ANTI_AFFINITY)
+        others = self._neighbours.owners_meaning(task, Wish.ANTI_AFFINITY)
+        return [counter for _, counter in (*own, *others)]
