@@ -197,11 +197,18 @@ def count_at(node: Any, *path: str, default: int | None = None) -> int | None:
     found = dig(node, *path)
     if found is None:
         return default
-    if isinstance(found, bool) or not isinstance(found, int | float) or found != int(found):
+    if not is_whole(found):
         raise GroupingError(f"{'.'.join(path)} must be a whole number, got {found!r}")
     if not 0 <= found <= MAX_INT32:
         raise GroupingError(f"{'.'.join(path)} must be between 0 and {MAX_INT32}, got {found!r}")
     return int(found)
+
+
+def is_whole(value: Any) -> bool:
+    """Say whether a JSON value is a whole number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) or value.is_integer()
 
 
 def topology_from(annotations: Mapping[str, str]) -> Topology:

@@ -132,6 +132,8 @@ class _Parser:
         if kind == "string":
             self._at += 1
             return _field(json.loads(text))
+        if (kind, text) == ("op", "."):
+            raise self._unsupported()
         return _identity
 
     def _steps(self, result: Filter) -> Filter:

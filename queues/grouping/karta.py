@@ -24,6 +24,7 @@ from queues.grouping.base import (
     dig_list,
     dig_map,
     dig_text,
+    is_whole,
     kind_of,
     name_of,
     uid_of,
@@ -182,7 +183,7 @@ def _own_scale(part: Component, top: Json) -> int:
 
 
 def _count(part: Component, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+    if not is_whole(value):
         raise GroupingError(f"scale of component {part.name} must be a whole number, got {value!r}")
     return int(value)
 

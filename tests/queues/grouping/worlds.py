@@ -1,0 +1,70 @@
+"""Small worlds for grouping tests: an owner, a pod of it, and the decision."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from queues.grouping.base import Settings
+from queues.grouping.errors import GroupingError
+from queues.grouping.offline import FileCluster
+from queues.grouping.reconcile import Decision, decide
+
+
+def owner(
+    api_version: str, kind: str, spec: dict[str, Any] | None = None, **metadata: Any
+) -> dict[str, Any]:
+    """Return an owner named `own` with uid `u-own` unless said otherwise."""
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": "own", "namespace": "lab", "uid": "u-own", **metadata},
+        "spec": spec or {},
+    }
+
+
+def pod(*owners: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    """Return pod `lab/p`, uid `u-p`, owned by the given objects."""
+    references = [
+        {
+            "apiVersion": item["apiVersion"],
+            "kind": item["kind"],
+            "name": item["metadata"]["name"],
+            "uid": item["metadata"]["uid"],
+        }
+        for item in owners
+    ]
+    body: dict[str, Any] = {"name": "p", "namespace": "lab", "uid": "u-p", **metadata}
+    if references:
+        body["ownerReferences"] = references
+    return {"metadata": body, "spec": {"schedulerName": "kai-scheduler"}}
+
+
+def world(*objects: dict[str, Any]) -> FileCluster:
+    cluster = FileCluster()
+    for item in objects:
+        cluster.add(copy.deepcopy(item))
+    return cluster
+
+
+def decided(
+    the_pod: dict[str, Any], *objects: dict[str, Any], settings: Settings | None = None
+) -> Decision:
+    return decide(the_pod, world(*objects), settings or Settings())
+
+
+def spec_of(the_pod: dict[str, Any], *objects: dict[str, Any]) -> dict[str, Any]:
+    body = decided(the_pod, *objects).body
+    assert body is not None
+    spec: dict[str, Any] = body["spec"]
+    return spec
+
+
+def error_of(
+    the_pod: dict[str, Any], *objects: dict[str, Any], settings: Settings | None = None
+) -> str:
+    try:
+        decided(the_pod, *objects, settings=settings)
+    except GroupingError as error:
+        return str(error)
+    raise AssertionError("the pod was grouped")
