@@ -33,6 +33,6 @@ def pending_views(session: Session) -> list[GangView]:
         if queue == NOWHERE or not queues.is_leaf(queue):
             continue
         view = session.view(group)
-        if view.is_ready(view.root):
+        if view.is_ready_to_run():
             found.append(view)
     return found

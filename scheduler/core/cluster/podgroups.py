@@ -109,6 +109,8 @@ class PodGroups:
     last_start: list[float | None] = field(default_factory=list)
     last_eviction: list[float | None] = field(default_factory=list)
     stale_since: list[float | None] = field(default_factory=list)
+    #: Index of the only pod set of a pod group without subgroups and topology wishes, else -1.
+    plain_set: list[int] = field(default_factory=list)
     trees: dict[int, TreeGroup] = field(default_factory=dict)
     pod_sets: PodSets = field(default_factory=PodSets)
 
@@ -148,6 +150,7 @@ class PodGroups:
         self.first_pod_set.append(len(self.pod_sets.name))
         self._add_pod_sets(given.root, index)
         self.pod_set_count.append(len(self.pod_sets.name) - self.first_pod_set[index])
+        self.plain_set.append(self.first_pod_set[index] if _is_plain(given.root) else -1)
         self.first_task.append(0)
         self.task_count.append(0)
         self.pending.append(0)
@@ -163,6 +166,16 @@ class PodGroups:
             self.pod_sets.add(pod_set.name, group, pod_set.min_available)
         for inner in subgroup.groups:
             self._add_pod_sets(inner, group)
+
+
+def _is_plain(root: SubGroupInput) -> bool:
+    return (
+        len(root.pod_sets) == 1
+        and not root.groups
+        and root.topology is None
+        and root.pod_sets[0].topology is None
+        and root.min_subgroups in (None, 0, 1)
+    )
 
 
 def _tree(given: SubGroupInput, index_of: dict[str, int]) -> TreeGroup:

@@ -14,7 +14,7 @@ from scheduler.core.cluster.axis import GPU_ROW, ResourceAxis
 from scheduler.core.cluster.classes import Cells, ClassTable, TaskClass
 from scheduler.core.cluster.gpus import Hold, join_group, leave_group
 from scheduler.core.cluster.inputs import ClusterInput
-from scheduler.core.cluster.journal import Journal
+from scheduler.core.cluster.journal import MISSING, Journal
 from scheduler.core.cluster.nodes import Nodes
 from scheduler.core.cluster.podgroups import PodGroups
 from scheduler.core.cluster.queues import Queues
@@ -143,7 +143,7 @@ class ClusterState:
                 if row in zero:
                     cells = tuple(cell for cell in cells if cell[0] not in zero)
                     break
-        if task in self.tasks.reservations:
+        if self.tasks.reservations and task in self.tasks.reservations:
             cells = tuple(cell for cell in cells if cell[0] != GPU_ROW)
         for rule in self.charge_rules:
             cells = rule(task, node, cells)
@@ -153,22 +153,18 @@ class ClusterState:
         """Take from a node what a task needs, in the way it holds it."""
         nodes = self.nodes
         log = self.journal.cells
-        idle, releasing = nodes.idle_rows, nodes.releasing_rows
+        taken = nodes.releasing_rows if hold is Hold.NOMINATED else nodes.idle_rows
         for row, amount in self.charge_cells(task, node):
-            if hold is Hold.NOMINATED:
-                cells = releasing[row]
-                old = cells[node]
-                log.append((cells, node, old))
-                cells[node] = old - amount
-            else:
-                cells = idle[row]
-                old = cells[node]
-                log.append((cells, node, old))
-                cells[node] = old - amount
-                if hold is Hold.RELEASING:
-                    self._add(releasing[row], node, amount)
+            cells = taken[row]
+            old = cells[node]
+            log.append((cells, node, old))
+            cells[node] = old - amount
+            if hold is Hold.RELEASING:
+                self._add(nodes.releasing_rows[row], node, amount)
             if row == GPU_ROW:
-                self._add(nodes.whole_gpus_used, node, amount)
+                used = nodes.whole_gpus_used
+                log.append((used, node, used[node]))
+                used[node] += amount
         klass = self.tasks.klass[task]
         if klass.is_shared:
             memory = klass.memory_on(nodes.gpu_memory[node])
@@ -176,7 +172,8 @@ class ClusterState:
                 join_group(nodes, self.journal, node, group_id, memory, hold)
         on_node = nodes.tasks[node]
         if task not in on_node:
-            self.journal.insert(on_node, task, None)
+            log.append((on_node, task, MISSING))
+            on_node[task] = None
         nodes.touched.append(node)
 
     def release(self, task: int, node: int, hold: Hold) -> None:

@@ -10,7 +10,7 @@ change of either of the two recomputes the set; filling a cluster changes them a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf, isnan
 from typing import Any
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW
 from scheduler.core.cluster.classes import Cells, TaskClass
 from scheduler.core.cluster.gpus import fitting_groups
-from scheduler.core.placement.room import FREE, NONE, room_on
+from scheduler.core.placement.room import FREE, FREEING, NONE, room_on
 from scheduler.core.placement.rules import ClassRules
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
@@ -56,6 +56,7 @@ class Candidates:
         "_low",
         "_nodes",
         "_read",
+        "_rooms",
         "_row",
         "_rules",
         "_session",
@@ -114,6 +115,12 @@ class Candidates:
             yield int(self._set.indices[place])
             values[place] = -inf
 
+    def is_free(self, node: int) -> bool:
+        """Tell whether the node, which may take a task, has free room for it now."""
+        position_of = self._set.position_of
+        place = node if position_of is None else position_of[node]
+        return self._rooms[place] == FREE
+
     def cells(self, node: int) -> Cells:
         """Return what must be free on a node, after the rules of plugins."""
         cells = self._klass.fits
@@ -150,6 +157,7 @@ class Candidates:
         self._counted: Bools | None = None if counted.all() else counted
         self._base: Floats = np.full(len(self._set), -inf)
         self._base_view = _cells(self._base)
+        self._rooms = bytearray(len(self._set))
         if self._needs_single_questions():
             for place, node in enumerate(self._set.indices.tolist()):
                 self._base_view[place] = self._base_of(place, node)
@@ -171,6 +179,7 @@ class Candidates:
             free &= idle >= amount
             fits &= idle + self._slice(nodes.releasing[row]) >= amount
         base = self._static_scores + hooks.availability_weight * free
+        self._rooms = bytearray(np.where(free, FREE, FREEING).astype(np.uint8).tobytes())
         if self._klass.is_shared:
             base = np.where(fits, base, -inf)
             self._base[:] = base
@@ -190,7 +199,9 @@ class Candidates:
         if not self._static[place]:
             return -inf
         klass, rules, task = self._klass, self._rules, self._task
-        room = room_on(self._nodes, klass, self.cells(node), node)
+        cells = self.cells(node) if self._session.hooks.fit_rules else klass.fits
+        room = room_on(self._nodes, klass, cells, node)
+        self._rooms[place] = room
         if room == NONE:
             return -inf
         for one in rules.node_filters:
@@ -259,18 +270,25 @@ class Candidates:
 
     def _refresh(self) -> None:
         touched = self._nodes.touched
+        if self._read == len(touched) - 1 and not self._rules.is_volatile:
+            self._read += 1
+            self._refresh_nodes((touched[-1],))
+            return
         news = touched[self._read :]
         if self._rules.is_volatile or len(news) > len(self._set) + SMALL:
             self._build()
             return
         self._read = len(touched)
+        self._refresh_nodes(dict.fromkeys(news))
+
+    def _refresh_nodes(self, news: Iterable[int]) -> None:
         position_of = self._set.position_of
         idle, releasing = self._nodes.idle_rows[self._row], self._nodes.releasing_rows[self._row]
         amounts = self._amount_view
         low, high = self._low, self._high
         places = []
         is_stale = False
-        for node in dict.fromkeys(news) if len(news) > 1 else news:
+        for node in news:
             place = node if position_of is None else position_of.get(node, -1)
             if place < 0:
                 continue

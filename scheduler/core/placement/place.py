@@ -18,7 +18,6 @@ from scheduler.core.fairshare.capacity import CapacityReason, CapacityRefusal
 from scheduler.core.placement.candidates import Candidates
 from scheduler.core.placement.devices import choose_devices
 from scheduler.core.placement.explain import count_rejections
-from scheduler.core.placement.room import FREE, room_on
 from scheduler.core.placement.rules import ClassRules
 from scheduler.core.session.fit import (
     GangShortfall,
@@ -86,6 +85,8 @@ class Placer:
             if not nominate_only:
                 self._session.fit.add_group(view.group, GroupFit(_REASON_OF[refusal.reason], refusal))
             return False
+        if view.plain_set >= 0:
+            return self._place_plain(statement, view, tasks, nodes, nominate_only)
         pod_set_of = self._session.state.tasks.pod_set
         tasks_of: dict[int, list[int]] = {}
         for task in tasks:
@@ -117,6 +118,24 @@ class Placer:
         if found is None:
             found = self._rules[klass.index] = ClassRules(self._session, klass, task)
         return found
+
+    def _place_plain(
+        self,
+        statement: Statement,
+        view: GangView,
+        tasks: Sequence[int],
+        nodes: NodeSet,
+        nominate_only: bool,
+    ) -> bool:
+        """Place a pod group that has neither subgroups nor wishes about node sets."""
+        attempt = _Attempt(statement, view, _NO_TASKS, nominate_only)
+        start = statement.checkpoint()
+        for number, task in enumerate(tasks):
+            if not self._place_task(attempt, task, nodes):
+                self._note_shortfall(attempt, view.plain_set, task, number)
+                statement.rollback(start)
+                return False
+        return True
 
     # ------------------------------------------------------------------------------ recursion
 
@@ -154,7 +173,7 @@ class Placer:
             )
         for number, task in enumerate(tasks):
             if not self._place_task(attempt, task, nodes):
-                self._note_shortfall(attempt, member, task, number)
+                self._note_shortfall(attempt, member.index, task, number)
                 return False
             attempt.placed += 1
         return True
@@ -182,11 +201,17 @@ class Placer:
         if rules.checks and self.failed_check(task, victim_invariant=False):
             return False
         candidates = self._candidates_of(klass, rules, nodes, task)
-        for node in candidates.in_order():
-            if klass.is_shared and self._refuse_on(attempt.view, klass, node):
-                continue
-            if self._put(attempt, task, klass, node, candidates):
+        if not klass.is_shared:
+            node = candidates.best()
+            if node >= 0:
+                self._put_whole(attempt, task, node, candidates.is_free(node))
                 return True
+        else:
+            for node in candidates.in_order():
+                if not self._refuse_on(attempt.view, klass, node) and self._put_shared(
+                    attempt, task, klass, node, candidates.is_free(node)
+                ):
+                    return True
         if not attempt.nominate_only:
             counts = count_rejections(session, klass, rules, nodes, task, attempt.view)
             session.fit.add_counts(task, counts)
@@ -214,56 +239,57 @@ class Placer:
         amount = klass.gate_on(session.state.nodes.gpu_memory[node])
         return session.policy.refuse(view.queue, amount, preemptible=preemptible) is not None
 
-    def _put(
-        self, attempt: _Attempt, task: int, klass: TaskClass, node: int, candidates: Candidates
-    ) -> bool:
-        session, statement = self._session, attempt.statement
-        fits_free = room_on(session.state.nodes, klass, candidates.cells(node), node) == FREE
-        groups: tuple[str, ...] = ()
-        must_wait = attempt.nominate_only or not fits_free or self._waits(task, klass, node)
-        if klass.is_shared:
-            choice = choose_devices(
-                session, klass, node, fits_free=fits_free, nominate_only=attempt.nominate_only
-            )
-            if choice is None:
-                return False
-            groups, must_wait = choice.groups, must_wait or choice.must_wait
-        numa = None
-        if session.hooks.numa is not None:
-            numa = session.hooks.numa.plan(task, node)
-        if must_wait:
-            statement.nominate(task, node, groups, numa=numa)
+    def _put_whole(self, attempt: _Attempt, task: int, node: int, is_free: bool) -> None:
+        statement, planner = attempt.statement, self._session.hooks.numa
+        numa = planner.plan(task, node) if planner is not None else None
+        if attempt.nominate_only or not is_free:
+            statement.nominate(task, node, numa=numa)
         else:
             if numa is not None:
                 statement.set_numa(task, numa)
-            statement.allocate(task, node, groups)
+            statement.allocate(task, node)
+
+    def _put_shared(
+        self, attempt: _Attempt, task: int, klass: TaskClass, node: int, is_free: bool
+    ) -> bool:
+        session, statement = self._session, attempt.statement
+        choice = choose_devices(
+            session, klass, node, fits_free=is_free, nominate_only=attempt.nominate_only
+        )
+        if choice is None:
+            return False
+        planner = session.hooks.numa
+        numa = planner.plan(task, node) if planner is not None else None
+        if choice.must_wait:
+            statement.nominate(task, node, choice.groups, numa=numa)
+        else:
+            if numa is not None:
+                statement.set_numa(task, numa)
+            statement.allocate(task, node, choice.groups)
         return True
 
-    def _waits(self, task: int, klass: TaskClass, node: int) -> bool:
-        return any(
-            rule.concerns(klass) and rule.must_wait(task, node, klass)
-            for rule in self._session.hooks.waits
-        )
-
     def _note_shortfall(
-        self, attempt: _Attempt, member: TreePodSet, task: int, placed_here: int
+        self, attempt: _Attempt, pod_set: int, task: int, placed_here: int
     ) -> None:
         if attempt.nominate_only:
             return
         view = attempt.view
         groups = self._session.state.groups
         is_gang = any(view.minimum(index) > 1 for index in groups.pod_sets_of(view.group))
-        minimum = view.minimum(member.index)
-        if not is_gang or view.active(member.index) >= minimum:
+        minimum = view.minimum(pod_set)
+        if not is_gang or view.active(pod_set) >= minimum:
             evidence = GangShortfall(task)
         elif groups.pod_set_count[view.group] == 1:
             evidence = GangShortfall(task, placed_here, minimum)
         else:
-            evidence = GangShortfall(task, attempt.placed, minimum, member.name)
+            name = groups.pod_sets.name[pod_set]
+            evidence = GangShortfall(task, attempt.placed, minimum, name)
         self._session.fit.add_group(
             view.group, GroupFit(GroupReason.POD_SCHEDULING_ERRORS, evidence)
         )
 
+
+_NO_TASKS: dict[int, list[int]] = {}
 
 _REASON_OF = {
     CapacityReason.OVER_LIMIT: GroupReason.OVER_LIMIT,

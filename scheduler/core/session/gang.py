@@ -16,6 +16,7 @@ from scheduler.core.cluster.status import ACTIVE_ALLOCATED, TaskStatus
 Member = TreeGroup | TreePodSet
 
 _NOTHING: Mapping[int, int] = {}
+_NOTHING_REQUIRED: Mapping[str, int] = {}
 _NO_TASKS: frozenset[int] = frozenset()
 
 
@@ -38,8 +39,8 @@ class GangView:
         "hidden",
         "is_ordered",
         "minimums",
+        "plain_set",
         "required",
-        "root",
         "state",
     )
 
@@ -57,9 +58,10 @@ class GangView:
         self.group = group
         self.hidden = hidden
         self.minimums = minimums
-        self.required = required or {}
+        self.required = required or _NOTHING_REQUIRED
         self.is_ordered = is_ordered
-        self.root = state.groups.tree(group)
+        #: The only pod set of a pod group without subgroups and topology wishes, else -1.
+        self.plain_set = state.groups.plain_set[group]
         self._hidden_active = self._count_hidden() if hidden else _NOTHING
         self._chunk: list[int] = []
         self._chunk_stamp: tuple[int, bool] | None = None
@@ -85,6 +87,11 @@ class GangView:
         )
 
     # -------------------------------------------------------------------------------- counting
+
+    @property
+    def root(self) -> TreeGroup:
+        """Return the root of the tree of subgroups."""
+        return self.state.groups.tree(self.group)
 
     @property
     def queue(self) -> int:
@@ -161,15 +168,24 @@ class GangView:
         """Tell whether a member runs at least its minimum."""
         return self.count(member) >= self.threshold(member)
 
+    def is_ready_to_run(self) -> bool:
+        """Tell whether enough tasks exist for the whole pod group to run its minimum."""
+        if self.plain_set >= 0:
+            return self._is_set_ready(self.plain_set, real=True)
+        return self.is_ready(self.root)
+
+    def _is_set_ready(self, pod_set: int, *, real: bool) -> bool:
+        need = self.minimum(pod_set) - self.active(pod_set)
+        if need <= 0:
+            return True
+        if real and not self.hidden:
+            return self.state.groups.pod_sets.pending[pod_set] >= need
+        return len(self.allocatable_tasks(pod_set, real=real, most=need)) >= need
+
     def is_ready(self, member: Member, *, real: bool = True) -> bool:
         """Tell whether enough tasks exist for a member to run its minimum."""
         if isinstance(member, TreePodSet):
-            need = self.minimum(member.index) - self.active(member.index)
-            if need <= 0:
-                return True
-            if real and not self.hidden:
-                return self.state.groups.pod_sets.pending[member.index] >= need
-            return len(self.allocatable_tasks(member.index, real=real, most=need)) >= need
+            return self._is_set_ready(member.index, real=real)
         ready = sum(1 for inner in member.members if self.is_ready(inner, real=real))
         return ready >= self.required_members(member)
 
@@ -204,14 +220,20 @@ class GangView:
         """
         stamp = (self.state.groups.version[self.group], real)
         if self._chunk_stamp != stamp:
-            self._chunk = self._chunk_of(self.root, real)
+            if self.plain_set >= 0:
+                self._chunk = self._chunk_of_set(self.plain_set, real)
+            else:
+                self._chunk = self._chunk_of(self.root, real)
             self._chunk_stamp = stamp
         return self._chunk
 
+    def _chunk_of_set(self, pod_set: int, real: bool) -> list[int]:
+        missing = self.minimum(pod_set) - self.active(pod_set)
+        return self.allocatable_tasks(pod_set, real=real, most=max(missing, 1))
+
     def _chunk_of(self, member: Member, real: bool) -> list[int]:
         if isinstance(member, TreePodSet):
-            missing = self.minimum(member.index) - self.active(member.index)
-            return self.allocatable_tasks(member.index, real=real, most=max(missing, 1))
+            return self._chunk_of_set(member.index, real)
         if len(member.members) == 1 and self.required_members(member) <= 1:
             return self._chunk_of(member.members[0], real)
         if self.is_satisfied(member):
@@ -278,6 +300,8 @@ class GangView:
     def should_nominate(self) -> bool:
         """Tell whether a gang is only complete with tasks that must wait for room."""
         sets = self.state.groups.pod_sets
+        if self.plain_set >= 0 and not sets.nominated[self.plain_set]:
+            return False
         for pod_set in self.state.groups.pod_sets_of(self.group):
             waiting = sets.nominated[pod_set]
             if waiting and sets.active_allocated[pod_set] - waiting < self.minimum(pod_set):
@@ -312,6 +336,6 @@ class GangView:
         return any(
             self._has_surplus(member)
             if isinstance(member, TreeGroup)
-            else self.active(member.index) > self.minimum(member.index) and self.minimum(member.index) >= 0
+            else self.active(member.index) > self.minimum(member.index)
             for member in group.members
         )

@@ -1,8 +1,8 @@
 """The order in which pod groups get their turn: a tree of queues with pod groups at its leaves.
 
 At each level the queue whose key is smallest goes first, and its key depends on what it holds now and
-on the best pod group below it. Both change only where something happened, so keys are kept and only
-those on the paths of touched queues are measured again. KAI keeps heaps whose inner order may lag behind
+on the best pod group below it. Both change only where something happened: after a turn only the path
+from the touched leaf to the root is measured again. KAI keeps heaps whose inner order may lag behind
 what queues hold; here the best is always the best by the state of the moment.
 
 For victims everything is reversed: the queue (and in it the pod group) to lose first comes first, and
@@ -21,14 +21,46 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.policy import Comparable
 from scheduler.core.session.session import Session
 
+#: Index of the node above the top queues.
+TOP = -1
 
-class _Leaf:
-    """Pod groups of one leaf queue, best first."""
+Entry = tuple[Any, int, GangView]
 
-    __slots__ = ("entries",)
 
-    def __init__(self) -> None:
-        self.entries: list[tuple[Any, int, GangView]] = []
+class _Node:
+    """A queue that has pod groups below it. Leaves hold entries, inner nodes their best child."""
+
+    __slots__ = ("above", "below", "best", "key", "listed", "pushed", "queue", "view")
+
+    def __init__(self, queue: int, above: _Node | None) -> None:
+        self.queue = queue
+        self.above = above
+        self.below: list[_Node] = []
+        self.best: _Node | None = None
+        self.key: Comparable | None = None
+        #: Entries from the start, best last; and those pushed later, as a heap.
+        self.listed: list[Entry] = []
+        self.pushed: list[Entry] = []
+        self.view: GangView | None = None
+
+    def first(self) -> Entry:
+        """Return the best entry of a leaf."""
+        if not self.pushed:
+            return self.listed[-1]
+        if not self.listed or self.pushed[0] < self.listed[-1]:
+            return self.pushed[0]
+        return self.listed[-1]
+
+    def take(self) -> GangView:
+        """Remove the best entry of a leaf and return its pod group."""
+        if self.pushed and self.first() is self.pushed[0]:
+            return heapq.heappop(self.pushed)[2]
+        return self.listed.pop()[2]
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether nothing is left below."""
+        return not (self.below or self.listed or self.pushed)
 
 
 class _Reversed:
@@ -71,45 +103,45 @@ class GroupOrder:
         self._real = not simulated
         self._policy = session.policy
         self._paths = session.policy.ledger.paths
-        self._leaves: dict[int, _Leaf] = {}
-        self._children: dict[int, list[int]] = {}
-        self._keys: dict[int, Comparable] = {}
-        self._best: dict[int, GangView] = {}
-        self._dirty: set[int] = set()
+        self._top = _Node(TOP, None)
+        self._nodes: dict[int, _Node] = {}
         self._read = len(session.policy.touched)
         self._serial = 0
+        self._count = 0
+        #: Nodes to measure again before the next turn.
+        self._stale: list[_Node] = []
         self._fill(views, depth)
 
     # --------------------------------------------------------------------------------- public
 
     def pop(self) -> GangView | None:
         """Take out the pod group whose turn it is, or None if there is none left."""
-        if not self._leaves:
+        if not self._count:
             return None
-        self._note_touched()
-        queue = self._best_child(-1)
-        while queue not in self._leaves:
-            queue = self._best_child(queue)
-        leaf = self._leaves[queue]
-        view: GangView = heapq.heappop(leaf.entries)[-1]
+        if self._read != len(self._policy.touched):
+            self._follow_touched()
+        if self._stale:
+            for node in self._stale if len(self._stale) == 1 else dict.fromkeys(self._stale):
+                self._refresh(node)
+            self._stale.clear()
+        node = self._top
+        while node.best is not None:
+            node = node.best
+        view = node.take()
+        self._count -= 1
         self._taken(view)
-        self._mark(queue)
-        if not leaf.entries:
-            self._remove(queue)
+        self._stale.append(node)
         return view
 
     def push(self, view: GangView) -> None:
         """Put a pod group (back) in; it competes again from its place."""
-        queue = view.queue
-        leaf = self._leaves.get(queue)
-        if leaf is None:
-            leaf = self._leaves[queue] = _Leaf()
-            self._insert(queue)
-        heapq.heappush(leaf.entries, self._entry(view))
-        self._mark(queue)
+        node = self._node(view.queue)
+        heapq.heappush(node.pushed, self._entry(view))
+        self._count += 1
+        self._stale.append(node)
 
     def __bool__(self) -> bool:
-        return bool(self._leaves)
+        return self._count > 0
 
     def drain(self) -> Iterator[GangView]:
         """Pop until nothing is left."""
@@ -118,7 +150,7 @@ class GroupOrder:
 
     # ------------------------------------------------------------------ what victims do otherwise
 
-    def _entry(self, view: GangView) -> tuple[Any, int, GangView]:
+    def _entry(self, view: GangView) -> Entry:
         self._serial += 1
         return (self._session.group_key(view), self._serial, view)
 
@@ -129,85 +161,88 @@ class GroupOrder:
     def _taken(self, view: GangView) -> None:
         """Note what a popped pod group leaves behind; nothing, unless victims are ordered."""
 
+    def _precedes(self, key: Comparable, best: Comparable) -> bool:
+        return key < best
+
     # ------------------------------------------------------------------------------ structure
 
     def _fill(self, views: Iterable[GangView], depth: float) -> None:
-        by_queue: dict[int, list[tuple[Any, int, GangView]]] = {}
+        by_queue: dict[int, list[Entry]] = {}
         for view in views:
             queue = view.queue
             if queue >= 0:
-                entry = self._entry(view)
-                found = by_queue.get(queue)
-                if found is None:
-                    by_queue[queue] = [entry]
-                else:
-                    found.append(entry)
+                by_queue.setdefault(queue, []).append(self._entry(view))
         for queue, entries in by_queue.items():
             entries.sort()
             if len(entries) > depth:
                 del entries[int(depth) :]
-            leaf = self._leaves[queue] = _Leaf()
-            leaf.entries = entries
-            self._insert(queue)
-            self._mark(queue)
+            entries.reverse()
+            node = self._node(queue)
+            node.listed = entries
+            self._count += len(entries)
+            self._stale.append(node)
 
-    def _insert(self, queue: int) -> None:
-        """Hang a leaf queue and its ancestors into the tree."""
-        path = self._paths[queue]
-        for below, above in zip(path, (*path[1:], -1), strict=True):
-            siblings = self._children.setdefault(above, [])
-            if below in siblings:
-                return
-            siblings.append(below)
+    def _node(self, queue: int) -> _Node:
+        """Return the node of a queue, hanging it and its ancestors into the tree if need be."""
+        found = self._nodes.get(queue)
+        if found is None:
+            path = self._paths[queue]
+            above = self._node(path[1]) if len(path) > 1 else self._top
+            found = self._nodes[queue] = _Node(queue, above)
+            above.below.append(found)
+        return found
 
-    def _remove(self, queue: int) -> None:
-        """Take an empty leaf queue, and ancestors that became empty, out of the tree."""
-        del self._leaves[queue]
-        path = self._paths[queue]
-        for below, above in zip(path, (*path[1:], -1), strict=True):
-            siblings = self._children[above]
-            siblings.remove(below)
-            self._keys.pop(below, None)
-            if siblings or above < 0:
-                return
-            del self._children[above]
-
-    def _mark(self, queue: int) -> None:
-        self._dirty.update(self._paths[queue])
-
-    def _note_touched(self) -> None:
+    def _follow_touched(self) -> None:
+        """Measure again where queues gained or lost something outside of our own turns."""
         touched = self._policy.touched
-        if self._read < len(touched):
-            for queue in touched[self._read :]:
-                if queue in self._leaves or len(self._paths[queue]) > 1:
-                    self._dirty.update(self._paths[queue])
-            self._read = len(touched)
+        last = -1
+        for leaf in touched[self._read :]:
+            if leaf == last:
+                continue
+            last = leaf
+            for queue in self._paths[leaf]:
+                node = self._nodes.get(queue)
+                if node is not None:
+                    if not self._stale or self._stale[-1] is not node:
+                        self._stale.append(node)
+                    break
+        self._read = len(touched)
 
-    def _best_child(self, above: int) -> int:
-        children = self._children[above]
-        if len(children) == 1:
-            return children[0]
-        best = children[0]
-        best_key = self._key(best)
-        for child in children[1:]:
-            key = self._key(child)
-            if self._precedes(key, best_key):
-                best, best_key = child, key
+    def _refresh(self, node: _Node) -> None:
+        """Measure a node and its ancestors again, and choose the best child at each."""
+        current: _Node | None = node
+        while current is not None:
+            above = current.above
+            if above is None:
+                break
+            if current.is_empty:
+                if self._nodes.get(current.queue) is current:
+                    del self._nodes[current.queue]
+                    above.below.remove(current)
+            else:
+                if current.best is not None:
+                    current.view = current.best.view
+                else:
+                    current.view = current.first()[2]
+                #: An only child is never compared, so its key waits until a sibling appears.
+                current.key = None
+            above.best = self._best_of(above.below)
+            current = above
+
+    def _best_of(self, nodes: list[_Node]) -> _Node | None:
+        """Choose the first of siblings; one not measured yet is still stale and has its turn."""
+        if len(nodes) == 1:
+            return nodes[0]
+        best, best_key = None, None
+        for node in nodes:
+            key = node.key
+            if key is None:
+                if node.view is None:
+                    continue
+                key = node.key = self._measure(node.queue, node.view)
+            if best_key is None or self._precedes(key, best_key):
+                best, best_key = node, key
         return best
-
-    def _precedes(self, key: Comparable, best: Comparable) -> bool:
-        return key < best
-
-    def _key(self, queue: int) -> Comparable:
-        if queue in self._dirty or queue not in self._keys:
-            self._dirty.discard(queue)
-            self._keys[queue] = self._measure(queue, self._best_below(queue))
-        return self._keys[queue]
-
-    def _best_below(self, queue: int) -> GangView:
-        while queue not in self._leaves:
-            queue = self._best_child(queue)
-        return self._leaves[queue].entries[0][-1]
 
 
 class VictimOrder(GroupOrder):
@@ -217,7 +252,7 @@ class VictimOrder(GroupOrder):
         self._popped: dict[int, Triple] = {}
         super().__init__(session, views)
 
-    def _entry(self, view: GangView) -> tuple[Any, int, GangView]:
+    def _entry(self, view: GangView) -> Entry:
         self._serial += 1
         return (_Reversed(self._session.group_key(view)), self._serial, view)
 

@@ -15,7 +15,7 @@ from scheduler.core.fairshare.capacity import (
     refuse_over_capacity,
     refuse_over_quota,
 )
-from scheduler.core.fairshare.queue_order import queue_key
+from scheduler.core.fairshare.queue_order import is_weaker
 from scheduler.core.fairshare.shares import NOTHING, Amounts, QueueLedger
 
 
@@ -95,6 +95,18 @@ class FairSharePolicy(QueuePolicy):
     def __init__(self, ledger: QueueLedger, saturation_multiplier: float = 1.0) -> None:
         super().__init__(ledger, saturation_multiplier)
         unlimited = float("inf")
+        self._ties = [
+            _Tie(share, seniority)
+            for share, seniority in zip(ledger.allocatable, ledger.seniority, strict=True)
+        ]
+        #: What the dominant share is measured against: the cluster where a share is unlimited.
+        self._measures = [
+            tuple(
+                total if share == unlimited else share
+                for share, total in zip(shares, ledger.totals, strict=True)
+            )
+            for shares in ledger.allocatable
+        ]
         self._has_limit = [
             any(amount != unlimited for index in path for amount in ledger.limits[index])
             for path in ledger.paths
@@ -121,8 +133,58 @@ class FairSharePolicy(QueuePolicy):
         return self._has_limit[queue] or (not preemptible and self._has_quota[queue])
 
     def key(self, queue: int, candidate: Amounts, victims: Amounts = NOTHING) -> Comparable:
-        """Return the key of the order of queues."""
-        return queue_key(self.ledger, queue, candidate, victims)
+        """Return the key of the order of queues.
+
+        The same questions as `fairshare.queue_order.queue_key`, written out flat: it is asked at
+        every turn for every queue on the path, and calls cost more than the arithmetic. The test
+        that compares the two is `test_policy.py`.
+        """
+        ledger = self.ledger
+        held0, held1, held2 = ledger.allocated[queue]
+        with0, with1, with2 = held0 + candidate[0], held1 + candidate[1], held2 + candidate[2]
+        share, quota = ledger.fair_shares[queue], ledger.quotas[queue]
+        limit = ledger.allocatable[queue]
+        measure = self._measures[queue]
+        return (
+            share[0] < held0 and share[1] < held1 and share[2] < held2,
+            with0 > quota[0] or with1 > quota[1] or with2 > quota[2],
+            -ledger.priorities[queue],
+            (limit[0] == 0 < with0) or (limit[1] == 0 < with1) or (limit[2] == 0 < with2),
+            _dominant(with0 - victims[0], with1 - victims[1], with2 - victims[2], measure),
+            _dominant(held0, held1, held2, measure),
+            self._ties[queue],
+        )
+
+
+def _dominant(cpu: float, memory: float, gpu: float, measure: Amounts) -> float:
+    """Return the largest ratio to a measure, at least 0; nothing to measure by counts 1000 times."""
+    largest, bound = 0.0, measure[0]
+    ratio = cpu / bound if bound else cpu * 1000.0
+    if ratio > largest:
+        largest = ratio
+    bound = measure[1]
+    ratio = memory / bound if bound else memory * 1000.0
+    if ratio > largest:
+        largest = ratio
+    bound = measure[2]
+    ratio = gpu / bound if bound else gpu * 1000.0
+    return ratio if ratio > largest else largest
+
+
+class _Tie:
+    """What decides between queues of equal measures: the weaker share, then age."""
+
+    __slots__ = ("allocatable", "seniority")
+
+    def __init__(self, allocatable: Amounts, seniority: int) -> None:
+        self.allocatable = allocatable
+        self.seniority = seniority
+
+    def __lt__(self, other: _Tie) -> bool:
+        weaker = is_weaker(self.allocatable, other.allocatable)
+        if weaker or is_weaker(other.allocatable, self.allocatable):
+            return weaker
+        return self.seniority < other.seniority
 
 
 def empty_ledger(queues: Queues) -> QueueLedger:
