@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Plugin, UserConfig } from "vite";
 import { WebSocketServer } from "ws";
-import type { Bound, Queue, Workload } from "../src/model/rows.ts";
+import type { Bound, Queue } from "../src/model/rows.ts";
 import { LiveServer } from "./live-server.ts";
 import { World } from "./world.ts";
 
@@ -53,9 +53,7 @@ async function answer(
   response: ServerResponse,
 ): Promise<void> {
   const url = new URL(request.url ?? "/", "http://mock");
-  const [, resource = "", first = "", second = "", third = ""] = url.pathname
-    .split("/")
-    .map(decodeURIComponent);
+  const [, resource = "", first = ""] = url.pathname.split("/").map(decodeURIComponent);
   const send = (status: number, body: unknown) => {
     response.statusCode = status;
     response.setHeader(
@@ -80,10 +78,6 @@ async function answer(
       url,
     );
     send(status, body);
-  } else if (resource === "workloads" && third === "pods") {
-    send(200, { items: pods(world.workloads.get(`${first}/${second}`)) });
-  } else if (resource === "workloads" && third === "explain") {
-    send(200, explain(world.workloads.get(`${first}/${second}`)));
   } else {
     send(404, {
       type: "not-found",
@@ -174,62 +168,6 @@ function patch(
         priority: (next as unknown as Queue).priority,
       });
   return [200, { queue: answer, warnings, changed: true, dryRun }];
-}
-
-function pods(workload: Workload | undefined): object[] {
-  if (workload === undefined) return [];
-  return Array.from({ length: workload.pods }, (_, index) => ({
-    name: `${workload.owner}-${index}`,
-    state: workload.state === "running" ? "running" : "pending",
-    node: workload.nodes[index % Math.max(1, workload.nodes.length)] ?? "",
-    gpu: workload.gpu / workload.pods,
-    devices: workload.state === "running" ? [index] : [],
-    reason: workload.state === "pending" ? "Unschedulable" : "",
-    message: workload.reasonText,
-    createdAt: workload.createdAt,
-    startedAt: workload.startedAt,
-  }));
-}
-
-function explain(workload: Workload | undefined): object {
-  const blocked = workload?.state === "pending";
-  const stages = [
-    "managed",
-    "grouped",
-    "queue",
-    "quota",
-    "limit",
-    "order",
-    "nodes",
-    "bind",
-    "started",
-  ];
-  const stuck = stages.indexOf(
-    { OverLimit: "limit", NonPreemptibleOverQuota: "quota", NotReady: "grouped" }[
-      workload?.reason ?? ""
-    ] ?? "nodes",
-  );
-  return {
-    reason: workload?.reason ?? "",
-    text: workload?.reasonText ?? "",
-    evidence: blocked
-      ? [
-          {
-            name: "GPUs",
-            asked: workload.gpu,
-            available: 2,
-            where: "largest free block, node a100-03",
-          },
-          { name: "Queue limit", asked: workload.gpu, available: 6, where: workload.queue },
-        ]
-      : [],
-    others: [],
-    stages: stages.map((stage, index) => ({
-      stage,
-      state: !blocked || index < stuck ? "ok" : index === stuck ? "blocked" : "waiting",
-      text: "",
-    })),
-  };
 }
 
 async function read(request: IncomingMessage): Promise<Patch> {

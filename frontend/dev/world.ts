@@ -3,6 +3,7 @@
  * GPUs, workloads that come, wait, run and go. It only has to look right; nothing here schedules.
  */
 import type { Bounds, Cluster, Device, Node, Queue, Session, Workload } from "../src/model/rows.ts";
+import { explanationOf, podsOf } from "./explain.ts";
 import type { LiveServer } from "./live-server.ts";
 
 const GIB = 2 ** 30;
@@ -346,7 +347,18 @@ export class World {
       node.memory = { ...node.memory, allocated: 3 * GIB + node.gpuAllocated * 90 * GIB };
       this.#put("nodes", node.name, node);
     }
-    for (const [key, workload] of this.workloads) this.#put("workloads", key, workload);
+    for (const [key, workload] of this.workloads) {
+      this.#put("workloads", key, workload);
+      // One workload's own topic exists once somebody looks at it.
+      const topic = `workload:${key}`;
+      if (this.#server.topics.has(topic)) {
+        this.#put(topic, key, {
+          ...workload,
+          podList: podsOf(workload),
+          explain: explanationOf(workload),
+        });
+      }
+    }
     for (const queue of this.queues.values()) {
       const mine = [...this.workloads.values()].filter((workload) =>
         this.#isUnder(workload.queue, queue.name),

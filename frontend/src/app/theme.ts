@@ -14,9 +14,24 @@ const ink: MantineColorsTuple = [
   "#04424a",
 ];
 
+// Mantine's own dark greys are neutral; ours lean to the blue of the navigation.
+const dark: MantineColorsTuple = [
+  "#e5ebef",
+  "#c3ced6",
+  "#9fadb8",
+  "#71808b",
+  "#33414a",
+  "#26323a",
+  "#1b252c",
+  "#141b20",
+  "#10161a",
+  "#0b0f12",
+];
+
 export const theme = createTheme({
   primaryColor: "ink",
-  colors: { ink },
+  colors: { ink, dark },
+  black: "#16202b",
   primaryShade: { light: 7, dark: 6 },
   autoContrast: true,
   luminanceThreshold: 0.24,

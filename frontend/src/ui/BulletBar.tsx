@@ -1,8 +1,9 @@
-import type { Bound } from "../model/rows.ts";
-import { gpus } from "../model/units.ts";
+import type { Bound, Resource } from "../model/rows.ts";
+import { amount, bound, UNIT } from "../model/units.ts";
 import styles from "./BulletBar.module.css";
 
 export type Bullet = {
+  readonly resource: Resource;
   readonly allocated: number;
   readonly nonPreemptible: number;
   readonly requested: number;
@@ -51,11 +52,15 @@ export function BulletBar({ bullet, max }: { bullet: Bullet; max: number }) {
   );
 }
 
-export function bulletWords({ allocated, requested, quota, limit, share }: Bullet): string {
-  const words = [`${gpus(allocated)} GPUs allocated`, `${gpus(requested)} asked for`];
-  words.push(`quota ${typeof quota === "number" ? gpus(quota) : (quota ?? "unset")}`);
-  if (share !== null) words.push(`fair share ${gpus(share)}`);
-  if (typeof limit === "number") words.push(`limit ${gpus(limit)}`);
+export function bulletWords(bullet: Bullet): string {
+  const { resource, allocated, requested, quota, limit, share } = bullet;
+  const words = [
+    `${amount(resource, allocated)} ${UNIT[resource]} allocated`,
+    `${amount(resource, requested)} asked for`,
+    `quota ${bound(resource, quota)}`,
+    `limit ${bound(resource, limit)}`,
+  ];
+  if (share !== null) words.push(`fair share ${amount(resource, share)}`);
   return words.join(", ");
 }
 

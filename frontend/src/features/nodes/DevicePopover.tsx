@@ -1,0 +1,72 @@
+import { Popover } from "@mantine/core";
+import { Link } from "react-router";
+import type { Hue } from "../../model/hues.ts";
+import type { Node } from "../../model/rows.ts";
+import { gibibytes, gpus } from "../../model/units.ts";
+import { QueueMark } from "../../ui/QueueMark.tsx";
+import styles from "./Nodes.module.css";
+
+type Props = {
+  node: Node | undefined;
+  index: number;
+  target: HTMLElement;
+  hues: ReadonlyMap<string, Hue>;
+  onClose: () => void;
+};
+
+/** Who holds one GPU. It stands where the cell is, which may scroll away: then it closes. */
+export function DevicePopover({ node, index, target, hues, onClose }: Props) {
+  const device = node?.devices[index];
+  if (node === undefined || device === undefined) return null;
+  const box = target.getBoundingClientRect();
+  return (
+    <Popover
+      opened
+      onChange={(opened) => !opened && onClose()}
+      width={300}
+      shadow="md"
+      withArrow
+      trapFocus
+      returnFocus
+    >
+      <Popover.Target>
+        <div
+          style={{
+            position: "fixed",
+            left: box.left,
+            top: box.top,
+            width: box.width,
+            height: box.height,
+            pointerEvents: "none",
+          }}
+        />
+      </Popover.Target>
+      <Popover.Dropdown aria-label={`GPU ${index} of ${node.name}`} tabIndex={-1} data-autofocus>
+        <b>
+          GPU {index} of {node.name}
+        </b>
+        <div>
+          {node.model} {node.gpuMemoryBytes > 0 && gibibytes(node.gpuMemoryBytes)}
+        </div>
+        {device.holders.length === 0 ? (
+          <div>{device.state === "unhealthy" ? "Unhealthy" : "Free"}</div>
+        ) : (
+          <ul className={styles.details}>
+            {device.holders.map((holder) => (
+              <li key={holder.pod}>
+                <QueueMark hue={hues.get(holder.queue)} />
+                <Link to={`/workloads/${holder.workload}/pods`}>
+                  {holder.pod.split("/").at(-1)}
+                </Link>
+                <span className={styles.sub}>
+                  {gpus(holder.gpu)} GPU · queue {holder.queue}
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+        {device.group !== "" && <div className={styles.sub}>Shared group {device.group}</div>}
+      </Popover.Dropdown>
+    </Popover>
+  );
+}

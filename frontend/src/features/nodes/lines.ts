@@ -1,0 +1,81 @@
+import type { Node } from "../../model/rows.ts";
+import { gpus } from "../../model/units.ts";
+
+export type Grouping = "model" | "rack" | "zone" | "pool";
+
+export type Line =
+  | { readonly kind: "group"; readonly key: string; readonly title: string; readonly note: string }
+  | { readonly kind: "tiles"; readonly key: string; readonly nodes: readonly Node[] };
+
+const COLLATOR = new Intl.Collator("en", { numeric: true });
+
+/** Lay nodes out as the lines of the page: a heading per group, then tiles, so many to a line. */
+export function layOut(nodes: readonly Node[], grouping: Grouping, perLine: number): Line[] {
+  const groups = new Map<string, Node[]>();
+  for (const node of nodes) {
+    const key = node[grouping];
+    groups.set(key, [...(groups.get(key) ?? []), node]);
+  }
+  const lines: Line[] = [];
+  for (const title of [...groups.keys()].sort(COLLATOR.compare)) {
+    const members = (groups.get(title) ?? []).sort((a, b) => COLLATOR.compare(a.name, b.name));
+    lines.push({
+      kind: "group",
+      key: `group ${title}`,
+      title: title || nameless(grouping),
+      note: words(members),
+    });
+    for (let at = 0; at < members.length; at += perLine) {
+      lines.push({ kind: "tiles", key: `${title} ${at}`, nodes: members.slice(at, at + perLine) });
+    }
+  }
+  return lines;
+}
+
+function nameless(grouping: Grouping): string {
+  return grouping === "model" ? "Without GPUs" : `No ${grouping}`;
+}
+
+function words(nodes: readonly Node[]): string {
+  const total = nodes.reduce((sum, node) => sum + node.gpuTotal, 0);
+  const allocated = nodes.reduce((sum, node) => sum + node.gpuAllocated, 0);
+  const count = nodes.length === 1 ? "1 node" : `${nodes.length} nodes`;
+  return total === 0 ? count : `${count}, ${gpus(allocated)} of ${gpus(total)} GPUs allocated`;
+}
+
+/** The next cell an arrow key leads to; up and down go to the tile above or below. */
+export function nextCell(
+  nodes: readonly Node[],
+  perLine: number,
+  from: { node: string; index: number },
+  key: string,
+): { node: string; index: number } | null {
+  const at = nodes.findIndex((node) => node.name === from.node);
+  const node = nodes[at];
+  if (node === undefined) return null;
+  const last = node.devices.length - 1;
+  const inNode = (target: Node | undefined, index: number) =>
+    target === undefined
+      ? null
+      : { node: target.name, index: Math.min(index, target.devices.length - 1) };
+  switch (key) {
+    case "ArrowRight":
+      return from.index < last
+        ? { node: node.name, index: from.index + 1 }
+        : inNode(nodes[at + 1], 0);
+    case "ArrowLeft":
+      return from.index > 0
+        ? { node: node.name, index: from.index - 1 }
+        : inNode(nodes[at - 1], 99);
+    case "ArrowDown":
+      return inNode(nodes[at + perLine], from.index);
+    case "ArrowUp":
+      return inNode(nodes[at - perLine], from.index);
+    case "Home":
+      return { node: node.name, index: 0 };
+    case "End":
+      return { node: node.name, index: last };
+    default:
+      return null;
+  }
+}

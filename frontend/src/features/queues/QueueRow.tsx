@@ -1,0 +1,142 @@
+import { IconAlertTriangle, IconChevronRight, IconPencil } from "@tabler/icons-react";
+import { type HTMLProps, memo } from "react";
+import type { Hue } from "../../model/hues.ts";
+import type { Bound, Queue, Resource } from "../../model/rows.ts";
+import { amount, bound, count } from "../../model/units.ts";
+import { BulletBar } from "../../ui/BulletBar.tsx";
+import { QueueMark } from "../../ui/QueueMark.tsx";
+import { bulletOf, TEMPLATE } from "./columns.ts";
+import styles from "./QueueTree.module.css";
+
+export type QueueRowProps = {
+  queue: Queue;
+  resource: Resource;
+  hue: Hue | undefined;
+  level: number;
+  isFolder: boolean;
+  isOpen: boolean;
+  isSelected: boolean;
+  /** The amount the bars of this queue's siblings are drawn against. */
+  reach: number;
+  start: number;
+  rowProps: HTMLProps<HTMLDivElement>;
+  onToggle: () => void;
+  onEdit: (name: string) => void;
+};
+
+/** One line of the treegrid. */
+export const QueueRow = memo(function QueueRow(props: QueueRowProps) {
+  const { queue, resource, level, isSelected, rowProps, onEdit } = props;
+  const look = [styles.row, level === 1 ? styles.root : "", isSelected ? styles.selected : ""];
+  if (queue.orphan || queue.problems.length > 0) look.push(styles.invalid);
+  const share = queue.share === null ? "–" : amount(resource, queue.share[resource]);
+  return (
+    <div
+      {...rowProps}
+      className={look.join(" ")}
+      style={{
+        gridTemplateColumns: TEMPLATE,
+        position: "absolute",
+        insetInline: 0,
+        transform: `translateY(${props.start}px)`,
+      }}
+    >
+      <NameCell {...props} />
+      <BoundCell resource={resource} value={queue.quota[resource]} />
+      <BoundCell resource={resource} value={queue.limit[resource]} />
+      <NumberCell
+        text={queue.weight[resource] === undefined ? "–" : String(queue.weight[resource])}
+      />
+      <NumberCell text={queue.priority === null ? "–" : String(queue.priority)} />
+      <NumberCell text={share} />
+      <NumberCell text={amount(resource, queue.allocated[resource])} />
+      <div role="gridcell">
+        <BulletBar bullet={bulletOf(queue, resource)} max={props.reach} />
+      </div>
+      <NumberCell text={count(queue.pendingWorkloads)} />
+      <div role="gridcell">
+        <button
+          type="button"
+          className={styles.edit}
+          tabIndex={-1}
+          aria-label={`Edit ${queue.name}`}
+          onClick={(event) => {
+            event.stopPropagation();
+            onEdit(queue.name);
+          }}
+        >
+          <IconPencil size={16} />
+        </button>
+      </div>
+    </div>
+  );
+}, isSameRow);
+
+function NameCell({ queue, hue, level, isFolder, isOpen, onToggle }: QueueRowProps) {
+  const problem =
+    queue.problems[0] ?? (queue.orphan ? `parent queue '${queue.parent}' does not exist` : null);
+  return (
+    <div role="rowheader" className={styles.name} style={{ paddingInlineStart: (level - 1) * 20 }}>
+      {isFolder ? (
+        // The row itself is what assistive technology folds; this is the mouse's handle.
+        <span
+          className={`${styles.chevron} ${isOpen ? styles.open : ""}`}
+          aria-hidden
+          onClick={(event) => {
+            event.stopPropagation();
+            onToggle();
+          }}
+        >
+          <IconChevronRight size={15} />
+        </span>
+      ) : (
+        <span className={styles.chevron} aria-hidden>
+          <QueueMark hue={hue} />
+        </span>
+      )}
+      <span className={styles.text}>{queue.displayName || queue.name}</span>
+      {problem !== null && (
+        <span title={problem}>
+          <IconAlertTriangle size={15} color="var(--bad)" aria-label={problem} />
+        </span>
+      )}
+    </div>
+  );
+}
+
+function NumberCell({ text }: { text: string }) {
+  return (
+    <div role="gridcell" className={styles.number}>
+      {text}
+    </div>
+  );
+}
+
+function BoundCell({ resource, value }: { resource: Resource; value: Bound | undefined }) {
+  return (
+    <div
+      role="gridcell"
+      className={`${styles.number} ${typeof value === "number" ? "" : styles.word}`}
+    >
+      {bound(resource, value)}
+    </div>
+  );
+}
+
+/** Row props are made anew by the tree every time; what they say is compared instead. */
+function isSameRow(a: QueueRowProps, b: QueueRowProps): boolean {
+  return (
+    a.queue === b.queue &&
+    a.resource === b.resource &&
+    a.hue === b.hue &&
+    a.level === b.level &&
+    a.isFolder === b.isFolder &&
+    a.isOpen === b.isOpen &&
+    a.isSelected === b.isSelected &&
+    a.reach === b.reach &&
+    a.start === b.start &&
+    a.rowProps.tabIndex === b.rowProps.tabIndex &&
+    a.rowProps["aria-posinset"] === b.rowProps["aria-posinset"] &&
+    a.rowProps["aria-setsize"] === b.rowProps["aria-setsize"]
+  );
+}

@@ -1,0 +1,38 @@
+import type { Workload } from "../../model/rows.ts";
+
+export type WorkloadFilter = {
+  readonly state: string;
+  readonly queue: string;
+  readonly reason: string;
+  readonly text: string;
+};
+
+export function readFilter(search: URLSearchParams): WorkloadFilter {
+  return {
+    state: search.get("state") ?? "",
+    queue: search.get("queue") ?? "",
+    reason: search.get("reason") ?? "",
+    text: (search.get("q") ?? "").trim().toLowerCase(),
+  };
+}
+
+/** A queue stands for itself and everything below it, as everywhere else. */
+export function filterWorkloads(
+  rows: Iterable<Workload>,
+  filter: WorkloadFilter,
+  isUnder: (queue: string, ancestor: string) => boolean,
+): Workload[] {
+  const found: Workload[] = [];
+  for (const row of rows) {
+    if (filter.state !== "" && row.state !== filter.state) continue;
+    if (filter.queue !== "" && !isUnder(row.queue, filter.queue)) continue;
+    if (filter.reason !== "" && row.reason !== filter.reason) continue;
+    if (filter.text !== "" && !searchText(row).includes(filter.text)) continue;
+    found.push(row);
+  }
+  return found;
+}
+
+function searchText(row: Workload): string {
+  return `${row.namespace}/${row.name} ${row.owner} ${row.kind} ${row.queue} ${row.reasonText}`.toLowerCase();
+}

@@ -1,0 +1,69 @@
+import { type KeyboardEvent, memo } from "react";
+import type { Hue } from "../model/hues.ts";
+import type { Device } from "../model/rows.ts";
+import { gpus } from "../model/units.ts";
+import styles from "./GpuCell.module.css";
+import { hueStyle } from "./hueStyle.ts";
+
+type Props = {
+  node: string;
+  device: Device;
+  hues: ReadonlyMap<string, Hue>;
+  isActive: boolean;
+  onOpen: (node: string, index: number, target: HTMLElement) => void;
+  onKeyDown: (event: KeyboardEvent, node: string, index: number) => void;
+};
+
+/** One GPU device: whose it is as hue and pattern, how much of it is used as filling. */
+export const GpuCell = memo(function GpuCell({
+  node,
+  device,
+  hues,
+  isActive,
+  onOpen,
+  onKeyDown,
+}: Props) {
+  const isWhole = device.state === "whole" && device.holders[0] !== undefined;
+  const queue = device.holders[0]?.queue ?? "";
+  return (
+    <div
+      role="gridcell"
+      tabIndex={isActive ? 0 : -1}
+      data-cell={`${node}/${device.index}`}
+      data-state={device.state}
+      data-queue={device.holders.map((holder) => holder.queue).join(" ")}
+      aria-label={deviceWords(device)}
+      title={deviceWords(device)}
+      className={`${styles.cell} ${isWhole ? "" : (styles[device.state] ?? styles.free)}`}
+      style={isWhole ? hueStyle(hues.get(queue)) : undefined}
+      onClick={(event) => onOpen(node, device.index, event.currentTarget)}
+      onKeyDown={(event) => onKeyDown(event, node, device.index)}
+    >
+      {!isWhole &&
+        device.holders.map((holder) => (
+          <span
+            key={holder.pod}
+            style={{ height: `${100 * holder.gpu}%`, ...hueStyle(hues.get(holder.queue)) }}
+          />
+        ))}
+    </div>
+  );
+});
+
+export function deviceWords({ index, state, used, group, holders }: Device): string {
+  const who = holders
+    .map((holder) => `${holder.pod} (${holder.queue}, ${gpus(holder.gpu)})`)
+    .join(", ");
+  switch (state) {
+    case "free":
+      return `GPU ${index}: free`;
+    case "unhealthy":
+      return `GPU ${index}: unhealthy`;
+    case "reserved":
+      return `GPU ${index}: reserved${who === "" ? "" : ` for ${who}`}`;
+    case "whole":
+      return `GPU ${index}: ${who || "allocated"}`;
+    case "shared":
+      return `GPU ${index}: ${gpus(used)} shared${group === "" ? "" : ` in group ${group}`} by ${who || "unknown"}`;
+  }
+}

@@ -1,0 +1,236 @@
+import { IconArrowDown, IconArrowUp } from "@tabler/icons-react";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { useStableOrder } from "./useStableOrder.ts";
+import styles from "./VirtualTable.module.css";
+
+export type Column<T> = {
+  readonly key: string;
+  readonly label: string;
+  readonly width: string;
+  readonly numeric?: boolean;
+  readonly render: (row: T) => ReactNode;
+  /** What this column sorts by; without it the column cannot be sorted. */
+  readonly sortBy?: (row: T) => string | number;
+};
+
+/** A column's key, with a minus in front for the largest first. */
+export type Sort = string;
+
+type Props<T> = {
+  name: string;
+  rows: readonly T[];
+  rowKey: (row: T) => string;
+  columns: readonly Column<T>[];
+  rowHeight: number;
+  minWidth: number;
+  sort: Sort;
+  onSort: (sort: Sort) => void;
+  onOpen?: (row: T) => void;
+  tools?: ReactNode;
+  empty: ReactNode;
+  foot?: ReactNode;
+};
+
+/** A long live table: only the rows in sight exist, one row has the focus, and rows never jump away. */
+export function VirtualTable<T>(props: Props<T>) {
+  const {
+    name,
+    rows,
+    rowKey,
+    columns,
+    rowHeight,
+    minWidth,
+    sort,
+    onSort,
+    onOpen,
+    tools,
+    empty,
+    foot,
+  } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [isHeld, setHeld] = useState({ pointer: false, focus: false });
+  const [active, setActive] = useState<string | null>(null);
+  const byKey = useMemo(() => new Map(rows.map((row) => [rowKey(row), row])), [rows, rowKey]);
+  const wanted = useMemo(
+    () => sortRows(rows, columns, sort).map(rowKey),
+    [rows, columns, sort, rowKey],
+  );
+  const { order, waiting, settle } = useStableOrder(wanted, isHeld.pointer || isHeld.focus, sort);
+  const virtual = useVirtualizer({
+    count: order.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    overscan: 10,
+    scrollPaddingStart: 34,
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: measured again only when the height changes
+  useEffect(() => virtual.measure(), [rowHeight]);
+  const template = columns.map((column) => column.width).join(" ");
+  const activeIndex = Math.max(0, active === null ? 0 : order.indexOf(active));
+
+  const focusRow = (index: number) => {
+    const bounded = Math.min(Math.max(0, index), order.length - 1);
+    setActive(order[bounded] ?? null);
+    virtual.scrollToIndex(bounded);
+    requestAnimationFrame(() =>
+      scroller.current?.querySelector<HTMLElement>(`[data-index="${bounded}"]`)?.focus(),
+    );
+  };
+  const onKeyDown = (event: KeyboardEvent, index: number, row: T) => {
+    if (event.target !== event.currentTarget) return;
+    const page = Math.max(
+      1,
+      Math.floor((scroller.current?.clientHeight ?? rowHeight) / rowHeight) - 2,
+    );
+    const target = STEPS[event.key]?.(index, page, order.length);
+    if (target !== undefined) {
+      event.preventDefault();
+      focusRow(target);
+    } else if (event.key === "Enter" && onOpen !== undefined) onOpen(row);
+  };
+
+  return (
+    <section className={styles.card} aria-label={name}>
+      <div className={styles.bar}>
+        {tools}
+        {waiting > 0 && (isHeld.pointer || isHeld.focus) && (
+          <button type="button" className={styles.chip} onClick={settle}>
+            {waiting === 1 ? "1 row would move" : `${waiting} rows would move`}: sort now
+          </button>
+        )}
+      </div>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: it only notes that someone is reading here */}
+      <div
+        className={styles.scroll}
+        ref={scroller}
+        onPointerEnter={() => setHeld((held) => ({ ...held, pointer: true }))}
+        onPointerLeave={() => setHeld((held) => ({ ...held, pointer: false }))}
+        onFocus={() => setHeld((held) => ({ ...held, focus: true }))}
+        onBlur={() => setHeld((held) => ({ ...held, focus: false }))}
+      >
+        {order.length === 0 ? (
+          empty
+        ) : (
+          <div
+            role="grid"
+            aria-label={name}
+            aria-rowcount={order.length + 1}
+            aria-colcount={columns.length}
+            style={{ minWidth }}
+          >
+            <Header columns={columns} template={template} sort={sort} onSort={onSort} />
+            <div role="rowgroup" style={{ height: virtual.getTotalSize(), position: "relative" }}>
+              {virtual.getVirtualItems().map(({ index, start }) => {
+                const key = order[index] ?? "";
+                const row = byKey.get(key);
+                if (row === undefined) return null;
+                return (
+                  <div
+                    key={key}
+                    role="row"
+                    data-index={index}
+                    aria-rowindex={index + 2}
+                    tabIndex={index === activeIndex ? 0 : -1}
+                    className={styles.row}
+                    style={{
+                      gridTemplateColumns: template,
+                      height: rowHeight,
+                      transform: `translateY(${start}px)`,
+                    }}
+                    onKeyDown={(event) => onKeyDown(event, index, row)}
+                    onFocus={() => setActive(key)}
+                    onClick={() => onOpen?.(row)}
+                  >
+                    {columns.map((column, at) => (
+                      <div
+                        key={column.key}
+                        role={at === 0 ? "rowheader" : "gridcell"}
+                        className={`${styles.cell} ${column.numeric ? styles.number : ""}`}
+                      >
+                        {column.render(row)}
+                      </div>
+                    ))}
+                  </div>
+                );
+              })}
+            </div>
+          </div>
+        )}
+      </div>
+      {foot !== undefined && <div className={styles.foot}>{foot}</div>}
+    </section>
+  );
+}
+
+type HeaderProps<T> = {
+  columns: readonly Column<T>[];
+  template: string;
+  sort: Sort;
+  onSort: (sort: Sort) => void;
+};
+
+function Header<T>({ columns, template, sort, onSort }: HeaderProps<T>) {
+  return (
+    <div role="rowgroup" className={styles.header} style={{ display: "block", padding: 0 }}>
+      <div
+        role="row"
+        aria-rowindex={1}
+        className={styles.header}
+        style={{ gridTemplateColumns: template }}
+      >
+        {columns.map(({ key, label, numeric, sortBy }) => {
+          const direction =
+            sort === key ? "ascending" : sort === `-${key}` ? "descending" : undefined;
+          return (
+            <div
+              key={key}
+              role="columnheader"
+              className={numeric ? styles.number : ""}
+              {...(direction ? { "aria-sort": direction } : {})}
+            >
+              {sortBy === undefined ? (
+                label
+              ) : (
+                <button
+                  type="button"
+                  className={styles.sort}
+                  onClick={() => onSort(direction === "ascending" ? `-${key}` : key)}
+                >
+                  {label}
+                  {direction === "ascending" && <IconArrowUp size={12} aria-hidden />}
+                  {direction === "descending" && <IconArrowDown size={12} aria-hidden />}
+                </button>
+              )}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+const STEPS: Readonly<Record<string, (index: number, page: number, count: number) => number>> = {
+  ArrowDown: (index) => index + 1,
+  ArrowUp: (index) => index - 1,
+  PageDown: (index, page) => index + page,
+  PageUp: (index, page) => index - page,
+  Home: () => 0,
+  End: (_, __, count) => count - 1,
+};
+
+/** Sort by one column; equal rows keep the order they came in. */
+export function sortRows<T>(rows: readonly T[], columns: readonly Column<T>[], sort: Sort): T[] {
+  const isDown = sort.startsWith("-");
+  const sortBy = columns.find((column) => column.key === (isDown ? sort.slice(1) : sort))?.sortBy;
+  if (sortBy === undefined) return [...rows];
+  const keyed = rows.map((row) => ({ row, key: sortBy(row) }));
+  const sign = isDown ? -1 : 1;
+  keyed.sort((a, b) => sign * compare(a.key, b.key));
+  return keyed.map(({ row }) => row);
+}
+
+function compare(a: string | number, b: string | number): number {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a).localeCompare(String(b), "en", { numeric: true });
+}

@@ -1,0 +1,23 @@
+import { useCallback } from "react";
+import { useSearchParams } from "react-router";
+
+/** One page's state in the URL: read a parameter, or change some (null removes). */
+export function useSearch(): [URLSearchParams, (change: Record<string, string | null>) => void] {
+  const [search, setSearch] = useSearchParams();
+  const change = useCallback(
+    (changes: Record<string, string | null>) =>
+      setSearch(
+        (old) => {
+          const next = new URLSearchParams(old);
+          for (const [key, value] of Object.entries(changes)) {
+            if (value === null || value === "") next.delete(key);
+            else next.set(key, value);
+          }
+          return next;
+        },
+        { replace: true },
+      ),
+    [setSearch],
+  );
+  return [search, change];
+}
