@@ -248,6 +248,11 @@ class KubeletRunner:
             pass
         except KubeError as error:
             log.warning("%s of pod %s: %s", step.deed, step.pod.key, error)
+            if error.permanent:
+                # Refused, as for a namesake with another uid: asking again would not help.
+                with self._wake:
+                    self.kubelets.done(step)
+                return
             with self._wake:
                 self.kubelets.failed(step, self.clock())
             return
