@@ -9,6 +9,7 @@ from __future__ import annotations
 from scheduler.core.actions.base import pending_views
 from scheduler.core.decisions import ActionName, ActionReport
 from scheduler.core.placement.place import Placer
+from scheduler.core.session.direct import bind_directly, can_bind_directly
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.order import GroupOrder
 from scheduler.core.session.session import Session
@@ -35,9 +36,17 @@ class AllocateAction:
 
 def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
     """Place the next chunk of a pod group and keep it; False if it does not fit."""
-    statement = Statement(session, ActionName.ALLOCATE)
-    held_none = session.state.groups.active_allocated[view.group] == 0
+    groups = session.state.groups
+    held_none = groups.active_allocated[view.group] == 0
     chunk = view.next_chunk(real=True)
+    if len(chunk) == 1 and view.plain_set >= 0 and can_bind_directly(session, chunk[0]):
+        node = placer.find_free(view, chunk[0])
+        if node is not None and not groups.pod_sets.nominated[view.plain_set]:
+            bind_directly(session, ActionName.ALLOCATE, chunk[0], node)
+            if held_none:
+                groups.last_start[view.group] = 0.0
+            return True
+    statement = Statement(session, ActionName.ALLOCATE)
     if not placer.place(statement, view, chunk, session.all_nodes, nominate_only=False):
         statement.discard()
         return False
@@ -46,5 +55,5 @@ def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
         statement.convert_to_nominated(view)
     statement.keep()
     if held_none and not must_wait:
-        session.state.groups.last_start[view.group] = 0.0
+        groups.last_start[view.group] = 0.0
     return True

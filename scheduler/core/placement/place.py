@@ -98,6 +98,24 @@ class Placer:
         statement.rollback(start)
         return False
 
+    def find_free(self, view: GangView, task: int) -> int | None:
+        """Find the best node for the only task of a chunk of a plain pod group.
+
+        Returns
+        -------
+        the node, if the task has free room on it; None if `place` must tell (no node takes it, it
+        would have to wait, a gate or check refuses)
+        """
+        klass = self._session.state.tasks.klass[task]
+        rules = self.rules(klass, task)
+        if rules.checks or self._refuse_chunk(view, (task,)) is not None:
+            return None
+        candidates = self._candidates_of(klass, rules, self._session.all_nodes, task)
+        node = candidates.best()
+        if node >= 0 and candidates.is_free(node):
+            return node
+        return None
+
     def failed_check(self, task: int, *, victim_invariant: bool) -> bool:
         """Run the checks that need no node; record what failed.
 

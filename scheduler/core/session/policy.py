@@ -64,6 +64,11 @@ class QueuePolicy:
                 row[2] += gpu
         self.touched.append(queue)
 
+    def charge_for_good(self, queue: int, amounts: Amounts, *, preemptible: bool) -> None:
+        """Add amounts to a leaf queue and its ancestors, with no way back."""
+        self.ledger.charge(queue, amounts, preemptible=preemptible)
+        self.touched.append(queue)
+
     def refuse(
         self, queue: int, requested: Amounts, *, preemptible: bool
     ) -> CapacityRefusal | None:
