@@ -44,7 +44,7 @@ class Target:
 
     kubeconfig: Path | None = None
     context: str | None = None
-    pool_size: int = 32
+    pool_size: int = 64
     user_agent: str = "kaiweb"
 
 

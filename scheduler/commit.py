@@ -60,6 +60,7 @@ class Committer:
     ----------
     pool : threads for the writes; shared between cycles
     fence : number of the lease this worker holds; written on bind requests, 0 for none
+    is_allowed : asked before each write; False once the shard belongs to another worker
     """
 
     gateway: Gateway
@@ -69,6 +70,7 @@ class Committer:
     snapshot: Snapshot
     pool: ThreadPoolExecutor
     fence: int = 0
+    is_allowed: Callable[[], bool] = lambda: True
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     report: CommitReport = field(default_factory=CommitReport)
     _running: list[Future[None]] = field(default_factory=list)
@@ -101,7 +103,13 @@ class Committer:
         return self.report
 
     def _submit(self, work: Callable[[Any], None], item: Any) -> None:
-        self._running.append(self.pool.submit(work, item))
+        self._running.append(self.pool.submit(self._if_allowed, work, item))
+
+    def _if_allowed(self, work: Callable[[Any], None], item: Any) -> None:
+        if self.is_allowed():
+            work(item)
+        else:
+            self._failed("write", KubeError("the shard belongs to another worker now"))
 
     # ------------------------------------------------------------------------------------- binds
 

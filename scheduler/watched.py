@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kube.objects.bindrequest import BindRequest
-from kube.objects.cluster import ConfigMap, PriorityClass
+from kube.objects.cluster import PriorityClass
 from kube.objects.config import SchedulingShard
 from kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from kube.objects.meta import KubeObject
@@ -71,7 +71,7 @@ WATCHED = (
     WatchedKind(PRIORITY_CLASSES, PriorityClass),
     WatchedKind(SHARDS, SchedulingShard, is_optional=True),
     WatchedKind(TOPOLOGIES, Topology, is_optional=True, wakes=True),
-    WatchedKind(CONFIGMAPS, ConfigMap),
+    WatchedKind(CONFIGMAPS, KubeObject),
     WatchedKind(NAMESPACES, KubeObject),
     WatchedKind(PVCS, PersistentVolumeClaim),
     WatchedKind(PVS, PersistentVolume),

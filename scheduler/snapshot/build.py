@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kube.objects.bindrequest import BindRequest
-from kube.objects.cluster import ConfigMap, PriorityClass
+from kube.objects.cluster import PriorityClass
 from kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from kube.objects.meta import KubeObject
 from kube.objects.node import Node
@@ -294,5 +294,5 @@ def _seated_outcasts(tasks: tuple[TaskInput, ...], node_names: set[str]) -> list
 def _config_maps(view: StoreView) -> frozenset[tuple[str, str]] | None:
     if CONFIGMAPS not in view.kinds:
         return None
-    found = view.of(CONFIGMAPS, ConfigMap).values()
+    found = view.of(CONFIGMAPS, KubeObject).values()
     return frozenset((item.metadata.namespace, item.metadata.name) for item in found)

@@ -1,0 +1,75 @@
+"""`kaiweb run_scheduler`: one shard's scheduler in a loop, without Celery, as KAI's binary runs.
+
+With `--leader-elect` several may run; a Lease in the cluster decides which one schedules, and losing it
+ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from kube.lease import Elector, candidate_identity
+from queues.cluster import gateway
+from scheduler.report import Reporter
+from scheduler.services import end_process
+from scheduler.worker import ShardWorker
+
+LOST_LEASE_EXIT = 4
+
+
+class Command(BaseCommand):
+    help = "Schedule one shard until stopped."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--shard", default="default")
+        parser.add_argument("--leader-elect", action="store_true")
+        parser.add_argument("--namespace", default="kai-scheduler", help="where the Lease lives")
+        parser.add_argument("--cycles", type=int, default=0, help="end after so many; 0 = never")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run cycles at every change that matters, and at least once per period."""
+        stop, due = threading.Event(), threading.Event()
+
+        def end(*_: object) -> None:
+            stop.set()
+            due.set()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, end)
+        worker = ShardWorker(options["shard"], gateway(), end_process)
+        reporter = Reporter(options["shard"])
+        worker.start(wake=due.set)
+        reporter.start()
+        elector = self._elect(options, worker, stop) if options["leader_elect"] else None
+        self.stdout.write(f"scheduler of shard {options['shard']} is ready")
+        left = options["cycles"] or -1
+        while not stop.is_set() and left != 0:
+            due.clear()
+            if elector is None or elector.is_leader:
+                reporter.offer(worker.cycle())
+                left -= 1
+            if left != 0:
+                due.wait(worker.settings.params.schedule_period_s)
+        worker.stop()
+        reporter.stop()
+
+    def _elect(
+        self, options: dict[str, Any], worker: ShardWorker, stop: threading.Event
+    ) -> Elector:
+        params = worker.settings.params
+        name = "-".join(filter(None, (params.scheduler_name, params.partition_value)))
+        elector = Elector(gateway(), options["namespace"], name, candidate_identity())
+        threading.Thread(
+            target=elector.run,
+            args=(stop,),
+            kwargs={"on_lost": lambda: os._exit(LOST_LEASE_EXIT)},
+            name="lease",
+            daemon=True,
+        ).start()
+        return elector

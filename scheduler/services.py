@@ -1,0 +1,114 @@
+"""Run cycles: who may, when, and what surrounds one.
+
+The same service is called by the Celery task (beat's tick or an informer's kick) and by the loop of
+`run_scheduler`. A process keeps one worker per shard; the lock lets one process at a time use it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import redis
+from django.conf import settings
+
+from kube.errors import KubeError
+from queues.cluster import gateway
+from scheduler.lock import ShardLock
+from scheduler.report import Reporter
+from scheduler.worker import CycleSummary, ShardWorker
+
+log = logging.getLogger(__name__)
+
+UNAUTHORIZED_EXIT = 3
+KICK_LIFE_MS = 2_000
+
+
+@dataclass(slots=True)
+class RunningShard:
+    """Everything a process keeps for one shard."""
+
+    worker: ShardWorker
+    lock: ShardLock
+    reporter: Reporter
+
+
+_guard = threading.Lock()
+_running: dict[str, RunningShard] = {}
+
+
+def shard_start(shard: str, *, wake: Callable[[], object] | None = None) -> RunningShard:
+    """Return the shard's worker of this process, started at first use."""
+    with _guard:
+        running = _running.get(shard)
+        if running is None:
+            client = broker()
+            lock = ShardLock(client, shard)
+            worker = ShardWorker(shard, gateway(), end_process, is_allowed=lock.is_held)
+            running = RunningShard(worker, lock, Reporter(shard))
+            worker.start(wake=wake or (lambda: kick(client, shard)))
+            running.reporter.start()
+            _running[shard] = running
+            log.info("shard %s: worker is ready", shard)
+        return running
+
+
+def shard_stop_all() -> None:
+    """Stop all workers of this process and give their locks back."""
+    with _guard:
+        for running in _running.values():
+            running.worker.stop()
+            running.lock.release()
+            running.reporter.stop()
+        _running.clear()
+
+
+def run_cycle(shard: str) -> CycleSummary | None:
+    """Run one cycle of a shard, if this process may; None if another one holds the shard.
+
+    Raises
+    ------
+    kube.errors.UnauthorizedError : the process must end
+    """
+    running = shard_start(shard)
+    running.lock.client.delete(kick_key(shard))  # changes from here on need another cycle
+    if not running.lock.acquire():
+        return None
+    try:
+        summary = running.worker.cycle(fence=running.lock.fence)
+    finally:
+        running.lock.release()
+    running.reporter.offer(summary)
+    return summary
+
+
+def kick(client: redis.Redis, shard: str) -> bool:
+    """Ask for a cycle now; of many kicks before it begins only the first sends a message."""
+    from scheduler.tasks import run_cycle as task
+
+    try:
+        if not client.set(kick_key(shard), "1", nx=True, px=KICK_LIFE_MS):
+            return False
+        task.apply_async(args=(shard,), queue=f"shard.{shard}", expires=KICK_LIFE_MS / 1000)
+    except (redis.RedisError, OSError) as error:
+        log.warning("shard %s: no kick, the next tick will do: %s", shard, error)
+        return False
+    return True
+
+
+def kick_key(shard: str) -> str:
+    return f"kaiweb:kick:{shard}"
+
+
+def broker() -> redis.Redis:
+    """Return a client of the broker."""
+    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=5)
+
+
+def end_process(error: KubeError) -> None:
+    """End the whole process: without credentials nothing it does can work."""
+    log.critical("the cluster refuses our credentials: %s", error)
+    os._exit(UNAUTHORIZED_EXIT)

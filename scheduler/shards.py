@@ -1,0 +1,319 @@
+"""From a SchedulingShard object to what its scheduler is told.
+
+The core's part (actions, plugins, budgets) and the adapters' part (`ShardParams`) come from the same
+object. A value that cannot be used refuses the whole object: the shard goes on with what it had, and the
+error is shown, rather than running with a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from kube.objects.config import Config, Override, PlacementStrategy, SchedulingShard, ShardSpec
+from queues.durations import SECOND, parse_duration
+from scheduler.core.config import (
+    ARGUMENTS_OF,
+    Arguments,
+    MinRuntimeArguments,
+    NoArguments,
+    NodePlacementArguments,
+    NumaArguments,
+    PluginConfig,
+    ProportionArguments,
+    SchedulerConfig,
+    SearchBudgets,
+)
+from scheduler.core.decisions import ActionName
+from scheduler.core.errors import ConfigError
+from scheduler.snapshot.params import ShardParams
+
+#: Priority of each plugin where no shard says otherwise; higher comes first, ties by name.
+PLUGIN_PRIORITIES = {
+    "predicates": 1900,
+    "proportion": 1800,
+    "priority": 1700,
+    "nodeavailability": 1600,
+    "resourcetype": 1500,
+    "podaffinity": 1400,
+    "elastic": 1300,
+    "kubeflow": 1200,
+    "ray": 1100,
+    "subgrouporder": 1000,
+    "taskorder": 900,
+    "nominatednode": 800,
+    "dynamicresources": 700,
+    "minruntime": 600,
+    "topology": 500,
+    "snapshot": 400,
+    "sg-nodelocalgreedy": 360,
+    "sg-multinodegang": 350,
+    "gpupack": 300,
+    "gpuspread": 300,
+    "nodeplacement": 200,
+    "gpusharingorder": 100,
+}
+ACTION_PRIORITIES = {
+    ActionName.ALLOCATE: 500,
+    ActionName.CONSOLIDATION: 400,
+    ActionName.RECLAIM: 300,
+    ActionName.PREEMPT: 200,
+    ActionName.STALE_GANG_EVICTION: 100,
+}
+_BINPACK, _SPREAD = "binpack", "spread"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardSettings:
+    """Everything one shard's scheduler is told."""
+
+    params: ShardParams = field(default_factory=ShardParams)
+    core: SchedulerConfig = field(default_factory=lambda: core_config(ShardSpec()))
+
+
+def settings_of(name: str, shard: SchedulingShard | None, config: Config | None) -> ShardSettings:
+    """Return the settings of a shard; without an object the shard runs on defaults.
+
+    Raises
+    ------
+    ConfigError : a name that is not known or a value out of range, with the field
+    """
+    spec = shard.spec if shard is not None else ShardSpec()
+    return ShardSettings(params=shard_params(name, spec, config), core=core_config(spec))
+
+
+def shard_params(name: str, spec: ShardSpec, config: Config | None) -> ShardParams:
+    """Return the adapters' part; flags that are not ours are ignored, as KAI ignores unknown ones."""
+    shared = (config or Config()).spec.global_
+    args = _Flags(spec.args)
+    return ShardParams(
+        name=name,
+        scheduler_name=args.text("scheduler-name", shared.scheduler_name),
+        node_pool_label_key=args.text("nodepool-label-key", shared.node_pool_label_key),
+        partition_value=spec.partition_label_value,
+        queue_label_key=args.text("queue-label-key", shared.queue_label_key),
+        restrict_node_scheduling=args.flag("restrict-node-scheduling", default=False),
+        cpu_worker_label_key=args.text(
+            "cpu-worker-node-label-key", ShardParams().cpu_worker_label_key
+        ),
+        gpu_worker_label_key=args.text(
+            "gpu-worker-node-label-key", ShardParams().gpu_worker_label_key
+        ),
+        mig_label_key=args.text("mig-worker-node-label-key", ShardParams().mig_label_key),
+        reservation_app_label=args.text(
+            "resource-reservation-app-label", ShardParams().reservation_app_label
+        ),
+        stuck_in_releasing_s=args.seconds("stuck-in-releasing-threshold", 120.0),
+        schedule_csi_storage=args.flag("schedule-csi-storage", default=False),
+        detailed_fit_errors=args.flag("detailed-fit-errors", default=False),
+        update_pod_eviction_condition=args.flag("update-pod-eviction-condition", default=False),
+        schedule_period_s=args.seconds("schedule-period", 1.0),
+    )
+
+
+def core_config(spec: ShardSpec) -> SchedulerConfig:
+    """Return the core's part of a shard's settings."""
+    args = _Flags(spec.args)
+    placement = spec.placement_strategy or PlacementStrategy()
+    for kind, value in (("gpu", placement.gpu), ("cpu", placement.cpu)):
+        if value not in ("", _BINPACK, _SPREAD):
+            raise ConfigError(
+                f"placementStrategy.{kind}: expected {_BINPACK} or {_SPREAD}, got {value!r}"
+            )
+    victims = args.number("max-consolidation-preemptees", 16)
+    actions = _actions(spec, placement)
+    return SchedulerConfig(
+        actions=actions,
+        plugins=_plugins(spec, placement),
+        queue_depth=_depths(spec.queue_depth_per_action, actions),
+        budgets=_budgets(spec.scenario_search_budgets or {}),
+        max_consolidation_victims=inf if victims < 0 else victims,
+        restrict_node_scheduling=args.flag("restrict-node-scheduling", default=False),
+        schedule_csi_storage=args.flag("schedule-csi-storage", default=False),
+        use_scheduling_signatures=args.flag("use-scheduling-signatures", default=True),
+        full_hierarchy_fairness=args.flag("full-hierarchy-fairness", default=True),
+        allow_consolidating_reclaim=args.flag("allow-consolidating-reclaim", default=True),
+        staleness_grace_s=args.seconds("default-staleness-grace-period", 60.0),
+        queue_label_key=args.text("queue-label-key", "kai.scheduler/queue"),
+    )
+
+
+def _actions(spec: ShardSpec, placement: PlacementStrategy) -> tuple[ActionName, ...]:
+    spreads = _SPREAD in (placement.gpu, placement.cpu)
+    chosen: list[tuple[int, str, ActionName]] = []
+    for text in spec.actions:
+        if text not in set(ActionName):
+            raise ConfigError(f"actions: unknown action {text!r}")
+    for name, default in ACTION_PRIORITIES.items():
+        override = spec.actions.get(name.value, Override())
+        is_default = not (spreads and name is ActionName.CONSOLIDATION)
+        if override.enabled if override.enabled is not None else is_default:
+            priority = default if override.priority is None else override.priority
+            chosen.append((-priority, name.value, name))
+    return tuple(name for _, _, name in sorted(chosen))
+
+
+def _plugins(spec: ShardSpec, placement: PlacementStrategy) -> tuple[PluginConfig, ...]:
+    spreads = placement.gpu == _SPREAD
+    off = {"gpupack", "gpusharingorder"} if spreads else {"gpuspread"}
+    defaults = _default_arguments(spec, placement)
+    chosen: list[tuple[int, str, PluginConfig]] = []
+    for name in sorted({*PLUGIN_PRIORITIES, *spec.plugins}):
+        override = spec.plugins.get(name, Override())
+        is_default = name not in off
+        if not (override.enabled if override.enabled is not None else is_default):
+            continue
+        priority = override.priority
+        priority = PLUGIN_PRIORITIES.get(name, 0) if priority is None else priority
+        arguments = (
+            defaults.get(name, NoArguments())
+            if override.arguments is None
+            else _arguments(name, override.arguments)
+        )
+        chosen.append((-priority, name, PluginConfig(name, arguments)))
+    return tuple(plugin for _, _, plugin in sorted(chosen, key=lambda item: item[:2]))
+
+
+def _default_arguments(spec: ShardSpec, placement: PlacementStrategy) -> dict[str, Arguments]:
+    runtime = spec.min_runtime
+    return {
+        "proportion": ProportionArguments(k_value=1.0 if spec.k_value is None else spec.k_value),
+        "nodeplacement": NodePlacementArguments(
+            cpu=placement.cpu or _BINPACK, gpu=placement.gpu or _BINPACK
+        ),
+        "minruntime": MinRuntimeArguments(
+            default_preempt_s=_duration(runtime.preempt_min_runtime if runtime else None),
+            default_reclaim_s=_duration(runtime.reclaim_min_runtime if runtime else None),
+        ),
+    }
+
+
+def _arguments(name: str, given: Mapping[str, object]) -> Arguments:
+    """Convert a plugin's arguments, written as strings in the object."""
+    texts = {key: str(value) for key, value in given.items()}
+    flags = _Flags(texts)
+    if name == "proportion":
+        multiplier = texts.get(
+            "reclaimerUtilizationMultiplier", texts.get("relcaimerSaturationMultiplier", "1")
+        )
+        return ProportionArguments(
+            k_value=flags.number("kValue", 1.0), saturation_multiplier=_float(name, multiplier)
+        )
+    if name == "nodeplacement":
+        return NodePlacementArguments(
+            cpu=texts.get("cpu", _BINPACK), gpu=texts.get("gpu", _BINPACK)
+        )
+    if name == "minruntime":
+        return MinRuntimeArguments(
+            default_preempt_s=_duration(texts.get("defaultPreemptMinRuntime")),
+            default_reclaim_s=_duration(texts.get("defaultReclaimMinRuntime")),
+            reclaim_resolve_method=texts.get("reclaimResolveMethod", "lca"),
+        )
+    if name == "numa":
+        ignored = tuple(item.strip() for item in texts.get("ignoreList", "").split(",") if item)
+        return NumaArguments(
+            ignore=ignored, reconstruct_available=flags.flag("reconstructAvailable", default=True)
+        )
+    kind = ARGUMENTS_OF.get(name, NoArguments)
+    made: Arguments = kind()
+    return made
+
+
+def _depths(given: Mapping[str, int], actions: tuple[ActionName, ...]) -> dict[ActionName, int]:
+    depths = {}
+    for key, depth in given.items():
+        if key not in {action.value for action in actions}:
+            listed = ", ".join(action.value for action in actions)
+            raise ConfigError(
+                f"the scheduler's actions are {listed}. {key} isn't one of them, making the "
+                "queueDepthPerAction invalid"
+            )
+        depths[ActionName(key)] = depth
+    return depths
+
+
+def _budgets(given: Mapping[str, object]) -> SearchBudgets:
+    actions = _durations(given, "maxActionSearchDuration")
+    generators = _durations(given, "maxGeneratorSearchDuration")
+    valid = ("default", "reclaim", "preempt", "consolidation")
+    for key in actions:
+        if key not in valid:
+            raise ConfigError(
+                f'maxActionSearchDuration contains invalid action key "{key}"; '
+                f"valid action keys: {', '.join(valid)}"
+            )
+    default_generator = generators.pop("default", 120.0)
+    return SearchBudgets(
+        action_s={ActionName(key): value for key, value in actions.items() if key != "default"},
+        default_action_s=actions.get("default", 300.0),
+        max_job_s=_budget(given, "maxJobSearchDuration", 240.0),
+        min_job_s=_budget(given, "minJobSearchDuration", 0.0, zero=0.0),
+        generator_s={"NodeLocalGreedy": 30.0, "MultiNodeGang": 120.0, **generators},
+        default_generator_s=default_generator,
+    )
+
+
+def _budget(given: Mapping[str, object], name: str, default: float, *, zero: float = inf) -> float:
+    value = given.get(name)
+    if value is None:
+        return default
+    seconds = _duration(str(value))
+    if seconds < 0:
+        raise ConfigError(f"{name} must be non-negative")
+    return seconds or zero
+
+
+def _durations(given: Mapping[str, object], name: str) -> dict[str, float]:
+    values = given.get(name) or {}
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{name}: expected a map, got {values!r}")
+    found = {}
+    for key, value in values.items():
+        seconds = _duration(str(value))
+        if seconds < 0:
+            raise ConfigError(f'{name}["{key}"] must be non-negative')
+        found[str(key)] = seconds or inf
+    return found
+
+
+def _duration(text: str | None) -> float:
+    if not text:
+        return 0.0
+    try:
+        return parse_duration(text) / SECOND
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _float(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(f"plugin {name}: expected a number, got {text!r}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    """Command-line flags of KAI's scheduler, as a shard lists them."""
+
+    given: Mapping[str, str]
+
+    def text(self, name: str, default: str) -> str:
+        return self.given.get(name, default)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        text = self.given.get(name)
+        if text is None:
+            return default
+        if text.lower() not in ("true", "false"):
+            raise ConfigError(f"{name}: expected true or false, got {text!r}")
+        return text.lower() == "true"
+
+    def number(self, name: str, default: float) -> float:
+        text = self.given.get(name)
+        return default if text is None else _float(name, text)
+
+    def seconds(self, name: str, default: float) -> float:
+        text = self.given.get(name)
+        return default if text is None else _duration(text)

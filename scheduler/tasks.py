@@ -1,0 +1,48 @@
+"""Celery doorways of the scheduler. A message names a shard and nothing else."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import redis
+from celery import shared_task
+from celery.signals import worker_ready, worker_shutting_down
+
+from kube.errors import UnauthorizedError
+
+log = logging.getLogger(__name__)
+PREFIX = "shard."
+
+
+@shared_task(name="scheduler.tasks.run_cycle", ignore_result=True, acks_late=False)
+def run_cycle(shard: str) -> None:
+    """Run one cycle of a shard: beat's tick, or a kick after a change."""
+    from scheduler import services
+
+    try:
+        services.run_cycle(shard)
+    except UnauthorizedError as error:
+        services.end_process(error)
+    except redis.RedisError as error:
+        log.warning("shard %s: no cycle without the broker's lock: %s", shard, error)
+
+
+@worker_ready.connect
+def start_with_worker(sender: Any = None, **_kwargs: Any) -> None:
+    """Fill the stores of this worker's shards before the first tick comes."""
+    if sender is None:
+        return
+    from scheduler import services
+
+    for queue in sender.app.amqp.queues.consume_from:
+        if queue.startswith(PREFIX):
+            services.shard_start(queue.removeprefix(PREFIX))
+
+
+@worker_shutting_down.connect
+def stop_with_worker(**_kwargs: Any) -> None:
+    """Finish running writes and give the lock back."""
+    from scheduler import services
+
+    services.shard_stop_all()

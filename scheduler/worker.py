@@ -1,0 +1,269 @@
+"""One shard's scheduling worker: its store, and one cycle at a time.
+
+The store is filled by watches for as long as the process lives; a cycle takes a picture of it, lets the
+core decide, and applies decisions as they come. Whoever calls `cycle` guarantees that no other worker of
+the same shard does so at the same time.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kube.errors import KubeError
+from kube.events import Recorder
+from kube.gateway import Gateway
+from kube.objects.config import Config, SchedulingShard
+from kube.resources import CONFIGS, SHARDS
+from kube.store import Store
+from kube.watch import Reflector
+from scheduler.commit import CommitReport, Committer
+from scheduler.core.cycle import open_session, stream_cycle
+from scheduler.core.decisions import GroupMarks
+from scheduler.core.errors import ConfigError
+from scheduler.core.session.session import Session
+from scheduler.explain.verdicts import GroupVerdict, verdicts
+from scheduler.metrics import METRICS
+from scheduler.shards import ShardSettings, settings_of
+from scheduler.snapshot.build import Snapshot, SnapshotBuilder
+from scheduler.statuses import StatusWriter
+from scheduler.wake import Waker
+from scheduler.watched import WATCHED
+
+log = logging.getLogger(__name__)
+
+WRITERS = 16
+SYNC_TIMEOUT_S = 60.0
+CONFIG_NAME = "kai-config"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleSummary:
+    """One finished cycle, for reports and tests; times in milliseconds."""
+
+    started_at: datetime
+    snapshot: Snapshot
+    session: Session
+    commit: CommitReport
+    verdicts: list[GroupVerdict]
+    pending_before: int
+    unschedulable: int
+    snapshot_ms: float
+    decide_ms: float
+    commit_ms: float
+    duration_ms: float
+
+
+@dataclass(slots=True)
+class ShardWorker:
+    """The scheduler of one shard in this process.
+
+    Parameters
+    ----------
+    on_fatal : called when the API server refuses our credentials for good
+    is_allowed : asked before each write; False once the shard's lock is lost
+    """
+
+    name: str
+    gateway: Gateway
+    on_fatal: Callable[[KubeError], None]
+    is_allowed: Callable[[], bool] = lambda: True
+    wall: Callable[[], datetime] = lambda: datetime.now(UTC)
+    store: Store = field(default_factory=lambda: Store([item.resource for item in WATCHED]))
+    settings: ShardSettings = field(default_factory=ShardSettings)
+    config_error: str = ""
+    recorder: Recorder = field(init=False)
+    _builder: SnapshotBuilder = field(init=False)
+    _statuses: StatusWriter = field(init=False)
+    _pool: ThreadPoolExecutor = field(init=False)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _configured_by: tuple[object, ...] = ()
+    _waker: Waker | None = None
+
+    def __post_init__(self) -> None:
+        """Make the parts that live as long as the worker."""
+        self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix=f"commit-{self.name}")
+        self._configure(ShardSettings())
+
+    # -------------------------------------------------------------------------------- life
+
+    def start(self, wake: Callable[[], object] | None = None) -> None:
+        """Follow the cluster; returns when everything has been listed once.
+
+        Parameters
+        ----------
+        wake : asks whoever runs cycles for one, soon after something that matters has changed
+        """
+        self.recorder.start()
+        for item in WATCHED:
+            reflector: Reflector[Any] = Reflector(
+                self.gateway,
+                item.resource,
+                item.as_type,
+                self.store,
+                field_selector=item.field_selector,
+                is_optional=item.is_optional,
+            )
+            self._spawn(f"watch-{item.resource.plural}", self._follow(reflector))
+        config: Reflector[Any] = Reflector(
+            self.gateway, CONFIGS, Config, self.store, is_optional=True
+        )
+        self._spawn("watch-configs", self._follow(config))
+        if not self.store.wait_until_synced(SYNC_TIMEOUT_S):
+            log.warning("the first lists took longer than %g s; going on", SYNC_TIMEOUT_S)
+        # What was listed stays; let the collector never look at it again.
+        gc.collect()
+        gc.freeze()
+        if wake is not None:
+            self._waker = Waker(wake)
+            self.store.subscribe(self._waker.heard)
+            self._waker.start()
+
+    def stop(self) -> None:
+        """End the threads; running writes are finished."""
+        self._stop.set()
+        if self._waker is not None:
+            self._waker.stop()
+        self._pool.shutdown(wait=True)
+        self.recorder.stop()
+
+    # -------------------------------------------------------------------------------- cycle
+
+    def cycle(self, *, fence: int = 0) -> CycleSummary:
+        """Run one cycle and apply it.
+
+        Raises
+        ------
+        kube.errors.UnauthorizedError : the API server refuses our credentials for good
+        scheduler.core.errors.CoreError : the snapshot contradicts itself, or a defect
+        """
+        started, started_at = time.perf_counter(), self.wall()
+        self._reconfigure()
+        now = started_at.timestamp()
+        snapshot = self._builder.build(self.store.view(), now)
+        snapshot_ms = _ms_since(started)
+        committer = Committer(
+            self.gateway,
+            self.store,
+            self.recorder,
+            self.settings.params,
+            snapshot,
+            self._pool,
+            fence=fence,
+            is_allowed=self.is_allowed,
+        )
+        committer.clean_up()
+        opened = time.perf_counter()
+        session = open_session(
+            snapshot.cluster,
+            self.settings.core,
+            clock=time.monotonic,
+            group_seed=uuid.uuid4(),
+        )
+        METRICS.open_session.set(_ms_since(opened))
+        pending_before = sum(session.state.groups.pending)
+        for decision in stream_cycle(session):
+            committer.apply(decision)
+        decide_ms = _ms_since(opened)
+        committing = time.perf_counter()
+        report = committer.wait()
+        said = verdicts(session, now)
+        unschedulable = self._statuses.write(snapshot, said, _changed_marks(session))
+        report.raise_if_unauthorized()
+        commit_ms = _ms_since(committing)
+        METRICS.close_session.set(commit_ms)
+        METRICS.observe_actions(session.reports)
+        METRICS.set_shares(_shares(session))
+        duration_ms = _ms_since(started)
+        METRICS.e2e.set(duration_ms)
+        return CycleSummary(
+            started_at=started_at,
+            snapshot=snapshot,
+            session=session,
+            commit=report,
+            verdicts=said,
+            pending_before=pending_before,
+            unschedulable=unschedulable,
+            snapshot_ms=snapshot_ms,
+            decide_ms=decide_ms,
+            commit_ms=commit_ms,
+            duration_ms=duration_ms,
+        )
+
+    # -------------------------------------------------------------------------------- settings
+
+    def _reconfigure(self) -> None:
+        """Take over a changed shard object; a wrong one is reported and the old settings stay."""
+        shard: SchedulingShard | None = self.store.get(SHARDS, self.name)
+        config: Config | None = self.store.get(CONFIGS, CONFIG_NAME)
+        source = (shard.spec if shard else None, config.spec if config else None)
+        if source == self._configured_by:
+            return
+        self._configured_by = source
+        try:
+            settings = settings_of(self.name, shard, config)
+        except ConfigError as error:
+            self.config_error = str(error)
+            log.error("shard %s keeps its old settings: %s", self.name, error)
+            return
+        self.config_error = ""
+        if settings != self.settings:
+            self._configure(settings)
+
+    def _configure(self, settings: ShardSettings) -> None:
+        self.settings = settings
+        self.recorder = _kept(getattr(self, "recorder", None), self.gateway, settings)
+        self._builder = SnapshotBuilder(settings.params, origin=self.wall().timestamp())
+        self._statuses = StatusWriter(self.gateway, self.recorder, settings.params, self._pool)
+
+    def _follow(self, reflector: Reflector[Any]) -> Callable[[], None]:
+        return lambda: reflector.run(self._stop, on_fatal=self.on_fatal)
+
+    def _spawn(self, name: str, work: Callable[[], None]) -> None:
+        threading.Thread(target=work, name=name, daemon=True).start()
+
+
+def _kept(old: Recorder | None, gateway: Gateway, settings: ShardSettings) -> Recorder:
+    """Keep the recorder with its threads and counts; its source is the scheduler's name."""
+    if old is not None:
+        old.component = settings.params.scheduler_name
+        return old
+    return Recorder(gateway, settings.params.scheduler_name)
+
+
+def _changed_marks(session: Session) -> Iterator[GroupMarks]:
+    """Return the timestamps of the pod groups that got other ones in this cycle."""
+    groups = session.state.groups
+    for group, given in enumerate(groups.inputs):
+        last_start, last_eviction = groups.last_start[group], groups.last_eviction[group]
+        stale_since = groups.stale_since[group]
+        before = (given.last_start, given.last_eviction, given.stale_since)
+        if before != (last_start, last_eviction, stale_since):
+            yield GroupMarks(
+                pod_group=given.name,
+                namespace=given.namespace,
+                last_start=last_start,
+                last_eviction=last_eviction,
+                stale_since=stale_since,
+                is_stale=stale_since is not None,
+            )
+
+
+def _shares(session: Session) -> Iterator[tuple[str, str, tuple[float, float, float]]]:
+    ledger = session.policy.ledger
+    for index, queue in enumerate(session.state.queues.inputs):
+        share = ledger.fair_shares[index]
+        shown = queue.display_name if queue.display_name != queue.name else ""
+        yield queue.name, shown, (share[0], share[1], share[2])
+
+
+def _ms_since(moment: float) -> float:
+    return (time.perf_counter() - moment) * 1000
