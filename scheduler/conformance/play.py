@@ -12,11 +12,13 @@ from typing import Any
 
 from scheduler.conformance.judge import NodeOutcome, Outcome, TaskOutcome
 from scheduler.conformance.settings import read_config
-from scheduler.conformance.world import STATE_OF_STATUS, TaskPlace, World
+from scheduler.conformance.world import AXIS_NAMES, STATE_OF_STATUS, TaskPlace, World
 from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.cycle import open_session, run_actions
 from scheduler.core.decisions import Bind, Decision, Evict
+from scheduler.core.plugins.numa.plugin import SCRATCH as NUMA_LEDGER
+from scheduler.core.plugins.numa.plugin import NumaPlugin
 from scheduler.core.session.session import Session
 
 Document = Mapping[str, Any]
@@ -133,6 +135,7 @@ def _outcome_of(session: Session) -> Outcome:
             name: NodeOutcome(
                 idle_gpus=nodes.idle_rows[GPU_ROW][index],
                 releasing_gpus=nodes.releasing_rows[GPU_ROW][index],
+                zones_available=_zones_available(session, index),
             )
             for index, name in enumerate(nodes.names)
         },
@@ -149,6 +152,17 @@ def _explained(session: Session) -> frozenset[str]:
     inputs, group_of = session.state.groups.inputs, session.state.tasks.group
     groups = set(session.fit.groups) | {group_of[task] for task in session.fit.tasks}
     return frozenset(inputs[group].name for group in groups if group >= 0)
+
+
+def _zones_available(session: Session, node: int) -> list[dict[str, float]]:
+    ledger = session.scratch.get(NUMA_LEDGER)
+    if not isinstance(ledger, NumaPlugin):
+        return []
+    names = {axis: name for name, axis in AXIS_NAMES.items()}
+    return [
+        {names.get(name, name): amount for name, amount in zone.items()}
+        for zone in ledger.free[node]
+    ]
 
 
 def _outcome_after(world: World, end: Outcome) -> Outcome:

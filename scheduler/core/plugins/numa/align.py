@@ -1,0 +1,99 @@
+"""Pure alignment: which zones of one node serve a request under a Topology Manager policy.
+
+Amounts are mappings by resource name. A result is the chosen zones (indices, ascending preference) and
+what is drawn from each; None means the kubelet would refuse the pod there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+Amounts = Mapping[str, float]
+
+SINGLE = "single-numa-node"
+RESTRICTED = "restricted"
+BEST_EFFORT = "best-effort"
+STRICT = (SINGLE, RESTRICTED)
+AWARE = (*STRICT, BEST_EFFORT)
+
+
+def choose_zones(
+    policy: str, allocatable: Sequence[Amounts], available: Sequence[Amounts], request: Amounts
+) -> tuple[int, ...] | None:
+    """Return the zones that serve a request of positive amounts; None if the policy refuses.
+
+    Notes
+    -----
+    best-effort never refuses: it adds zones while that covers more of the request.
+    """
+    if not request:
+        return ()
+    if policy == SINGLE:
+        return _lowest_covering(available, request, 1)
+    if policy == RESTRICTED:
+        widths = {_width(allocatable, name, amount) for name, amount in request.items()}
+        if len(widths) != 1:
+            return None
+        width = widths.pop()
+        return None if width is None else _lowest_covering(available, request, width)
+    return _greedy(available, request)
+
+
+def _width(allocatable: Sequence[Amounts], name: str, amount: float) -> int | None:
+    """Return how many of the largest zones a resource needs at the least."""
+    total = 0.0
+    sizes = sorted((zone.get(name, 0.0) for zone in allocatable), reverse=True)
+    for count, size in enumerate(sizes, start=1):
+        total += size
+        if total >= amount:
+            return count
+    return None
+
+
+def _lowest_covering(
+    available: Sequence[Amounts], request: Amounts, width: int
+) -> tuple[int, ...] | None:
+    for zones in combinations(range(len(available)), width):
+        if all(
+            sum(available[zone].get(name, 0.0) for zone in zones) >= amount
+            for name, amount in request.items()
+        ):
+            return zones
+    return None
+
+
+def _greedy(available: Sequence[Amounts], request: Amounts) -> tuple[int, ...]:
+    rest = dict(request)
+    chosen: list[int] = []
+    while any(amount > 0 for amount in rest.values()):
+        best, most = -1, 0.0
+        for zone, free in enumerate(available):
+            if zone in chosen:
+                continue
+            covered = sum(
+                min(amount, max(free.get(name, 0.0), 0.0)) for name, amount in rest.items()
+            )
+            if covered > most:
+                best, most = zone, covered
+        if best < 0:
+            break
+        chosen.append(best)
+        for name, amount in rest.items():
+            rest[name] = amount - min(amount, max(available[best].get(name, 0.0), 0.0))
+    return tuple(chosen)
+
+
+def draw(
+    available: Sequence[Amounts], zones: Sequence[int], request: Amounts
+) -> dict[int, dict[str, float]]:
+    """Take each resource from the chosen zones one after the other; return zone -> taken amounts."""
+    taken: dict[int, dict[str, float]] = {}
+    for name, amount in request.items():
+        rest = amount
+        for zone in zones:
+            part = min(rest, max(available[zone].get(name, 0.0), 0.0))
+            if part > 0:
+                taken.setdefault(zone, {})[name] = part
+                rest -= part
+    return taken

@@ -1,0 +1,220 @@
+"""Filter, score and ledger of NUMA zones; opt-in."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.inputs import NumaShare, NumaTopology
+from scheduler.core.cluster.state import ClusterState
+from scheduler.core.cluster.status import ACTIVE_ALLOCATED
+from scheduler.core.config import NumaArguments
+from scheduler.core.plugins.numa.align import AWARE, STRICT, choose_zones, draw
+from scheduler.core.plugins.numa.demand import GUARANTEED, Demand, is_device, read_demand
+from scheduler.core.session.fit import NodeReason, NodeReasonKind
+from scheduler.core.session.hooks import Scope
+from scheduler.core.session.nodeset import NodeSet
+from scheduler.core.session.session import Session
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+SCORE = 100.0
+#: Where others find the ledger of a session (name -> free amounts per zone).
+SCRATCH = "numa"
+
+Taken = dict[int, dict[str, float]]
+
+
+class NumaPlugin:
+    """Registers itself where nodes report zones.
+
+    Attributes
+    ----------
+    free : per node, per zone: what is free by resource; empty for nodes without aware policy
+    """
+
+    name = "numa"
+    scope = Scope.NODE
+
+    def __init__(self, arguments: NumaArguments) -> None:
+        self._arguments = arguments
+
+    def open(self, session: Session) -> None:
+        """Build the ledger from what runs, and register."""
+        self._state: ClusterState = session.state
+        self._topologies = [node.numa for node in session.state.nodes.inputs]
+        if not any(self._topologies):
+            return
+        self._most_zones = max(len(one.zones) for one in self._topologies if one)
+        self._aware: list[frozenset[str]] = [self._aware_of(one) for one in self._topologies]
+        self._devices = frozenset(
+            name for aware in self._aware for name in aware if is_device(name)
+        )
+        self._demands: dict[tuple[int, frozenset[str], bool], Demand] = {}
+        self.free: list[list[dict[str, float]]] = [self._opening(n) for n in range(len(self._aware))]
+        session.scratch[SCRATCH] = self
+        session.hooks.filters.append(self)
+        session.hooks.scores.append(self)
+        session.hooks.listeners.append(self)
+        session.hooks.numa = self
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Ask Guaranteed tasks, and those that want a device some node aligns."""
+        return klass.constraints.qos_class == GUARANTEED or bool(
+            self._devices & self._requested(klass)
+        )
+
+    # ------------------------------------------------------------------------------------- filter
+
+    def mask(self, task: int, klass: TaskClass) -> Bools:
+        """Return which nodes can align a task."""
+        nodes = range(len(self._topologies))
+        return np.array([self.passes(task, klass, node) for node in nodes], dtype=np.bool_)
+
+    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+        """Tell whether one node can align a task."""
+        del task
+        topology = self._topologies[node]
+        if topology is None or topology.policy not in STRICT or not self._handles(klass, node):
+            return True
+        return self._take(klass, node) is not None
+
+    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+        """Say that the node cannot align it."""
+        del task, klass, node
+        return (NodeReason(NodeReasonKind.NUMA),)
+
+    # -------------------------------------------------------------------------------------- score
+
+    def scores(self, task: int, klass: TaskClass, nodes: NodeSet) -> Floats:
+        """Return the score of each node of a set."""
+        return np.array([self.score(task, klass, node) for node in nodes.indices.tolist()])
+
+    def score(self, task: int, klass: TaskClass, node: int) -> float:
+        """Return 100 over the number of zones a task would span."""
+        del task
+        topology = self._topologies[node]
+        if topology is None:
+            return SCORE / self._most_zones
+        if topology.policy not in AWARE or not self._handles(klass, node):
+            return SCORE / max(len(topology.zones), 1)
+        taken = self._take(klass, node)
+        return 0.0 if taken is None else SCORE / max(len(taken), 1)
+
+    # ------------------------------------------------------------------------------------- ledger
+
+    def plan(self, task: int, node: int) -> tuple[NumaShare, ...]:
+        """Return what a task would take from which zone of a node."""
+        topology = self._topologies[node]
+        klass = self._state.tasks.klass[task]
+        if topology is None or topology.policy not in AWARE or not self._handles(klass, node):
+            return ()
+        taken = self._take(klass, node) or {}
+        return tuple(
+            NumaShare(
+                zone=topology.zones[zone].zone, amounts=tuple(sorted(taken[zone].items()))
+            )
+            for zone in sorted(taken)
+        )
+
+    def placed(self, task: int, node: int) -> None:
+        """Charge the zones of a task that comes."""
+        self._charge(task, node, -1.0)
+
+    def left(self, task: int, node: int) -> None:
+        """Give back the zones of a task that was evicted."""
+        self._charge(task, node, 1.0)
+
+    def _charge(self, task: int, node: int, sign: float) -> None:
+        journal = self._state.journal
+        for zone, amounts in self._record(task, node):
+            cells = self.free[node][zone]
+            for name, amount in amounts:
+                journal.insert(cells, name, cells.get(name, 0.0) + sign * amount)
+
+    def _record(self, task: int, node: int) -> list[tuple[int, tuple[tuple[str, float], ...]]]:
+        """Return a task's placement by zone index; nothing if any zone of it is unknown."""
+        shares = self._state.tasks.numa.get(task)
+        topology = self._topologies[node]
+        if not shares or topology is None or not self.free[node]:
+            return []
+        index_of = {zone.zone: index for index, zone in enumerate(topology.zones)}
+        if any(share.zone not in index_of for share in shares):
+            return []
+        return [(index_of[share.zone], share.amounts) for share in shares]
+
+    def _opening(self, node: int) -> list[dict[str, float]]:
+        topology = self._topologies[node]
+        if topology is None or topology.policy not in AWARE:
+            return []
+        if not self._arguments.reconstruct_available:
+            return [dict(zone.available) for zone in topology.zones]
+        free = [dict(zone.allocatable) for zone in topology.zones]
+        index_of = {zone.zone: index for index, zone in enumerate(topology.zones)}
+        tasks = self._state.tasks
+        for task in self._state.nodes.tasks[node]:
+            shares = tasks.numa.get(task, ())
+            if not ACTIVE_ALLOCATED[tasks.status[task]]:
+                continue
+            if any(share.zone not in index_of for share in shares):
+                continue
+            for share in shares:
+                cells = free[index_of[share.zone]]
+                for name, amount in share.amounts:
+                    cells[name] = cells.get(name, 0.0) - amount
+        return free
+
+    # ------------------------------------------------------------------------------------ helpers
+
+    def _aware_of(self, topology: NumaTopology | None) -> frozenset[str]:
+        """Return the resources a node reports in any zone, as far as anybody here asks for them."""
+        if topology is None or topology.policy not in AWARE:
+            return frozenset()
+        known = self._state.axis.row_of
+        return frozenset(
+            name
+            for zone in topology.zones
+            for name in zone.allocatable
+            if name in known and name not in self._arguments.ignore
+        )
+
+    def _requested(self, klass: TaskClass) -> frozenset[str]:
+        names = self._state.axis.names
+        return frozenset(names[row] for row, amount in enumerate(klass.vector.tolist()) if amount)
+
+    def _handles(self, klass: TaskClass, node: int) -> bool:
+        if klass.constraints.qos_class == GUARANTEED:
+            return True
+        return any(is_device(name) for name in self._aware[node] & self._requested(klass))
+
+    def _take(self, klass: TaskClass, node: int) -> Taken | None:
+        """Return what a task takes from which zone, None if the policy refuses."""
+        topology = self._topologies[node]
+        if topology is None:
+            return None
+        per_container = topology.scope == "container"
+        key = (klass.index, self._aware[node], per_container)
+        demand = self._demands.get(key)
+        if demand is None:
+            demand = self._demands[key] = read_demand(
+                klass, self._state.axis, self._aware[node], per_container=per_container
+            )
+        allocatable = [zone.allocatable for zone in topology.zones]
+        free = self.free[node]
+        for request in demand.alone:
+            if choose_zones(topology.policy, allocatable, free, request) is None:
+                return None
+        rest = [dict(zone) for zone in free]
+        total: Taken = {}
+        for request in demand.together:
+            zones = choose_zones(topology.policy, allocatable, rest, request)
+            if zones is None:
+                return None
+            for zone, amounts in draw(rest, zones, request).items():
+                sums = total.setdefault(zone, {})
+                for name, amount in amounts.items():
+                    sums[name] = sums.get(name, 0.0) + amount
+                    rest[zone][name] -= amount
+        return total
