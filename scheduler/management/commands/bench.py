@@ -71,12 +71,16 @@ def _parameter(text: str) -> tuple[str, Any]:
 
 
 def _text(found: Measurement) -> str:
-    summary = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in found.summary.items())
+    summary = ", ".join(
+        f"{count} {what.replace('_', ' ')}" for what, count in found.summary.items()
+    )
     lines = [
         f"{found.name}: {summary}",
         f"  best of {found.runs}; opening the session {found.open_s * 1000:.1f} ms",
     ]
-    lines += [f"  {name:<20} {seconds * 1000:10.2f} ms" for name, seconds in found.actions_s.items()]
+    lines += [
+        f"  {name:<20} {seconds * 1000:10.2f} ms" for name, seconds in found.actions_s.items()
+    ]
     outcome = {key: value for key, value in found.as_dict()["outcome"].items() if value}
     lines.append(f"  outcome: {outcome or 'nothing to do'}")
     return "\n".join(lines)
