@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scheduler.conformance import fair_share_tables
+from scheduler.conformance import fair_share_tables, plugin_tables
 from scheduler.conformance.verdict import Mismatch, Verdict
 
 Judge = Callable[[Any], list[Mismatch]]
@@ -19,6 +19,15 @@ TABLES: dict[str, Judge] = {
     "reclaimable": fair_share_tables.reclaimable,
     "reclaim_strategies": fair_share_tables.reclaim_strategies,
     "capacity_policy": fair_share_tables.capacity_policy,
+    "min_runtime": plugin_tables.min_runtime,
+    "elastic_job_order": plugin_tables.elastic_job_order,
+    "subgroup_order": plugin_tables.subgroup_order,
+    "resource_type_score": plugin_tables.resource_type_score,
+    "gpu_order": plugin_tables.gpu_order,
+    "node_placement": plugin_tables.node_placement,
+    "topology_levels": plugin_tables.topology_levels,
+    "topology_node_sets": plugin_tables.topology_node_sets,
+    "job_order": plugin_tables.job_order,
 }
 
 

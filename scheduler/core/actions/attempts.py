@@ -154,16 +154,11 @@ class Attempts:
 
     def _is_delayed(self, view: GangView) -> bool:
         """Tell whether the pod group may not cause evictions yet; record until when."""
-        groups = self._session.state.groups
-        given = groups.inputs[view.group]
-        if given.preemption_delay_s <= 0:
+        left_s = remaining_delay_s(self._session, view.group)
+        if left_s <= 0:
             return False
-        evicted = groups.last_eviction[view.group]
-        since = given.created if evicted is None else max(given.created, evicted)
-        until = since + given.preemption_delay_s
-        if until <= 0:
-            return False
-        refusal = DelayRefusal(given.preemption_delay_s, until)
+        delay_s = self._session.state.groups.inputs[view.group].preemption_delay_s
+        refusal = DelayRefusal(delay_s, left_s)
         self._session.fit.add_group(view.group, GroupFit(GroupReason.PREEMPTION_DELAY, refusal))
         return True
 
@@ -188,3 +183,17 @@ def evict_reason(
         evictor="" if given is None else given.name,
         evictor_namespace="" if given is None else given.namespace,
     )
+
+
+def remaining_delay_s(session: Session, group: int) -> float:
+    """Return for how many seconds more a pod group may not cause evictions; 0 or less: it may.
+
+    The delay counts from creation, and again from the last time it was evicted itself.
+    """
+    groups = session.state.groups
+    given = groups.inputs[group]
+    if given.preemption_delay_s <= 0:
+        return 0.0
+    evicted = groups.last_eviction[group]
+    since = given.created if evicted is None else max(given.created, evicted)
+    return since + given.preemption_delay_s
