@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import urllib3
 import yaml
 
 from tests.contract.api import APPLY, Api, Server
-from tests.reallane.cluster import PLAIN_USER, RealCluster, free_ports
+from tests.fakes.sandbox_server import sandbox_server
+from tests.reallane.cluster import PLAIN_USER, RealCluster
 from tests.reallane.fixture import real_cluster  # noqa: F401 - a fixture
 
 CRDS = Path(__file__).resolve().parents[2] / "deploy" / "crds"
@@ -26,36 +24,21 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def sandbox_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The embedded API server in a process of its own."""
-    home = tmp_path_factory.mktemp("sandbox")
-    (port,) = free_ports(1)
-    command = [sys.executable, "-m", "sandbox.apiserver", "--home", str(home), "--port", str(port)]
-    with (home / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            tokens_file = home / "tokens.yaml"
-            _wait_for(tokens_file, process, home)
-            users = yaml.safe_load(tokens_file.read_text())
-            plain = {"token": PLAIN_TOKEN, "user": PLAIN_USER, "groups": []}
-            tokens_file.write_text(yaml.safe_dump([*users, plain]))
-            config = yaml.safe_load((home / "kubeconfig").read_text())["clusters"][0]["cluster"]
-            ca_file = home / "contract-ca.crt"
-            ca_file.write_bytes(_ca_bytes(config))
-            server = Server(
-                name="sandbox",
-                url=config["server"],
-                ca_file=ca_file,
-                kubeconfig=home / "kubeconfig",
-                tokens={"admin": users[0]["token"], PLAIN_USER: PLAIN_TOKEN},
-                has_controllers=True,
-                forget_history=_outrun_history,
-            )
-            _prepare(server)
-            yield server
-        finally:
-            process.terminate()
-            process.wait(timeout=10)
+    with sandbox_server(tmp_path_factory.mktemp("sandbox"), persistent=True) as running:
+        running.add_token(PLAIN_TOKEN, PLAIN_USER)
+        server = Server(
+            name="sandbox",
+            url=running.url,
+            ca_file=running.ca_file,
+            kubeconfig=running.kubeconfig,
+            tokens={"admin": running.token, PLAIN_USER: PLAIN_TOKEN},
+            has_controllers=True,
+            forget_history=_outrun_history,
+        )
+        _prepare(server)
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +61,7 @@ def real_server(real_cluster: RealCluster) -> Server:  # noqa: F811 - asks for t
 @pytest.fixture(
     scope="session",
     params=[
-        pytest.param("sandbox_server", id="sandbox", marks=pytest.mark.integration),
+        pytest.param("embedded_server", id="sandbox", marks=pytest.mark.integration),
         pytest.param("real_server", id="real", marks=pytest.mark.e2e),
     ],
 )
@@ -134,32 +117,3 @@ def _outrun_history(api: Api, path: str) -> str:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(touch, range(HISTORY_EVENTS)))
     return old
-
-
-def _ca_bytes(cluster: dict[str, str]) -> bytes:
-    import base64
-
-    if "certificate-authority-data" in cluster:
-        return base64.b64decode(cluster["certificate-authority-data"])
-    return Path(cluster["certificate-authority"]).read_bytes()
-
-
-def _wait_for(file: Path, process: subprocess.Popen[bytes], home: Path) -> None:
-    """Wait until the sandbox has written its files and answers."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            break
-        kubeconfig = home / "kubeconfig"
-        if file.exists() and kubeconfig.exists() and kubeconfig.stat().st_size:
-            url = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
-            try:
-                urllib3.PoolManager(cert_reqs="CERT_NONE").request(
-                    "GET", f"{url}/livez", retries=False, timeout=2
-                )
-            except urllib3.exceptions.HTTPError:
-                pass
-            else:
-                return
-        time.sleep(0.1)
-    raise AssertionError(f"the sandbox did not start:\n{(home / 'log').read_text()[-2000:]}")
