@@ -1,0 +1,86 @@
+"""Who is at the other end of a live socket, and may they (still) be there?
+
+A browser brings its session cookie, and must come from our own origin; a script brings a single-use
+ticket. Both are checked again every half minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.models import User
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+
+from queues import tokens
+from queues.models import ApiToken
+from queues.rights import Rights, rights_of
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """A person or a token that was let in."""
+
+    user: User
+    token: ApiToken | None
+    session_key: str
+
+    def rights(self) -> Rights | None:
+        """Return the rights as of now; None if the log-in is over."""
+        user = User.objects.filter(pk=self.user.pk, is_active=True).first()
+        if user is None:
+            return None
+        if self.token is not None:
+            if not tokens.is_alive(self.token, timezone.now()):
+                return None
+            return rights_of(user, ApiToken.objects.get(pk=self.token.pk))
+        if self.session_key and not _is_logged_in(self.session_key, user):
+            return None
+        return rights_of(user)
+
+
+def admit(scope: Mapping[str, Any]) -> Guest | None:
+    """Return who opens the socket; None if nobody we know, or from a page that is not ours."""
+    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    for secret in query.get("ticket", [])[:1]:
+        ticket = tokens.redeem_ticket(secret, timezone.now())
+        return Guest(ticket.user, ticket.token, "") if ticket else None
+    if not is_own_origin(scope):
+        return None
+    session: Any = scope.get("session")
+    user_id = session.get(SESSION_KEY) if session is not None else None
+    if user_id is None:
+        return None
+    user = User.objects.filter(pk=user_id, is_active=True).first()
+    if user is None or not _is_logged_in(session.session_key, user):
+        return None
+    return Guest(user, None, session.session_key)
+
+
+def _is_logged_in(session_key: str, user: User) -> bool:
+    """Tell whether the session still belongs to the user and to the present password."""
+    engine = import_module(settings.SESSION_ENGINE)
+    session = engine.SessionStore(session_key)
+    stored = session.get(HASH_SESSION_KEY, "")
+    return bool(
+        session.get(SESSION_KEY) == str(user.pk)
+        and session.get(BACKEND_SESSION_KEY) in settings.AUTHENTICATION_BACKENDS
+        and constant_time_compare(stored, user.get_session_auth_hash())
+    )
+
+
+def is_own_origin(scope: Mapping[str, Any]) -> bool:
+    """Tell whether the page that opens the socket is ours (cookies alone do not prove that)."""
+    headers = dict(scope.get("headers", []))
+    origin = headers.get(b"origin", b"").decode("latin-1")
+    if not origin:
+        return False
+    if origin in settings.CSRF_TRUSTED_ORIGINS:
+        return True
+    return urlsplit(origin).netloc == headers.get(b"host", b"").decode("latin-1")
