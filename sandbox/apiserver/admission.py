@@ -70,6 +70,8 @@ class Admission:
             and not call.target.sub
         ):
             self._set_priority(obj)
+        elif old is not None and call.target.resource.storage == "pods":
+            _keep_priority(obj, old)
         return obj
 
     async def validate(self, call: AdmissionCall, obj: Obj | None, old: Obj | None) -> None:
@@ -99,3 +101,10 @@ class Admission:
 
     def _hook_call(self, call: AdmissionCall) -> HookCall:
         return HookCall(call.operation, call.target, call.user.info, call.dry_run, call.warnings)
+
+
+def _keep_priority(pod: Obj, old: Obj) -> None:
+    """A pod's priority was settled when it was created; updates may leave it out."""
+    for field in ("priority", "preemptionPolicy"):
+        if field in old["spec"]:
+            pod["spec"].setdefault(field, old["spec"][field])

@@ -117,12 +117,16 @@ class Application:
             return await discovery.openapi_document(self.context, request)
         if path == "/openapi/v2":
             return await discovery.openapi_v2(self.context, request)
-        raise errors.no_such_path()
+        raise errors.no_such_path(is_known=False)
+
+    def _serves_version(self, address: Address) -> bool:
+        served = self.context.registry.all()
+        return any(r.group == address.group and r.version == address.version for r in served)
 
     def _target(self, address: Address) -> Target:
         resource = self.context.registry.find(address.group, address.version, address.plural)
         if resource is None:
-            raise errors.no_such_path()
+            raise errors.no_such_path(is_known=self._serves_version(address))
         if address.sub and address.sub.partition("/")[0] not in resource.subresources:
             raise errors.no_such_path()
         if resource.namespaced and address.name and not address.namespace:

@@ -35,7 +35,7 @@ class CustomKinds:
         complete(crd)
         for index, version in enumerate(crd["spec"]["versions"]):
             schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-            path = f"spec.versions[{index}].schema.openAPIV3Schema"
+            path = _schema_path(crd, index)
             causes += _check_structural(schema, path)
             if not causes:
                 causes += self._rules.check_shape(Shape(schema, _no_references), path)
@@ -178,8 +178,15 @@ def _check_definition(crd: Obj) -> list[Cause]:
         version.setdefault("storage", False)
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             path = f"spec.versions[{index}].schema.openAPIV3Schema"
-            causes.append(errors.required(path, "schemas are required"))
+            causes.append(errors.required(path))
     return causes
+
+
+def _schema_path(crd: Obj, index: int) -> str:
+    """A definition with one version is validated as if its schema were that of all versions."""
+    if len(crd["spec"]["versions"]) == 1:
+        return "spec.validation.openAPIV3Schema"
+    return f"spec.versions[{index}].schema.openAPIV3Schema"
 
 
 def _check_structural(schema: Any, path: str) -> list[Cause]:

@@ -15,6 +15,8 @@ from sandbox.apiserver.writes import touch_deletion
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 _POLICIES = ("Background", "Foreground", "Orphan")
+# Kinds whose dependents stay unless a policy is stated, for compatibility with old clients.
+_ORPHANING = frozenset({"jobs.batch"})
 _FINISHED_PHASES = ("Succeeded", "Failed")
 
 
@@ -38,13 +40,15 @@ class Deleter:
             raise errors.stale(target.resource.group, target.resource.plural, entry.name)
         obj = entry.load()
         grace_s = _grace(target, obj, options)
-        finalizers = _finalizers(obj, options)
+        finalizers = _finalizers(target, obj, options)
         meta = obj["metadata"]
         waits_for_content = target.resource.storage == "namespaces" and obj["spec"].get(
             "finalizers"
         )
         if not finalizers and not grace_s and not waits_for_content:
-            return (entry if dry_run else self._store.remove(entry)), True
+            if target.resource.storage == "pods":
+                touch_deletion(obj, 0)
+            return (entry if dry_run else self._store.remove(entry, obj)), True
         if entry.terminating and not self._shortens(meta, grace_s, finalizers):
             return entry, False
         if finalizers:
@@ -62,11 +66,11 @@ class Deleter:
         wanted: dict[str, Any] = options.get("preconditions") or {}
         if wanted.get("uid") and wanted["uid"] != entry.uid:
             why = f"the UID in the precondition ({wanted['uid']}) does not match the UID in record ({entry.uid}). The object might have been deleted and then recreated"
-            raise errors.conflict(resource.group, resource.plural, entry.name, why)
+            raise errors.conflict(resource.group, resource.kind, entry.name, why)
         version = wanted.get("resourceVersion")
         if version and version != str(entry.version):
             why = f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({entry.version}). The object might have been modified"
-            raise errors.conflict(resource.group, resource.plural, entry.name, why)
+            raise errors.conflict(resource.group, resource.kind, entry.name, why)
 
     def _shortens(self, meta: Obj, grace_s: int, finalizers: list[str]) -> bool:
         """Whether a repeated delete changes anything: a shorter grace or another policy."""
@@ -88,17 +92,17 @@ def _grace(target: Target, obj: Obj, options: Obj) -> int:
     return int(stated)
 
 
-def _finalizers(obj: Obj, options: Obj) -> list[str]:
+def _finalizers(target: Target, obj: Obj, options: Obj) -> list[str]:
     """Return the finalizers after the propagation policy has had its say."""
     finalizers = list(obj["metadata"].get("finalizers") or ())
     policy = options.get("propagationPolicy")
     if policy is None:
-        if options.get("orphanDependents"):
-            policy = "Orphan"
-        else:
+        if not options.get("orphanDependents") and target.resource.storage not in _ORPHANING:
             return finalizers
+        policy = "Orphan"
     if policy not in _POLICIES:
-        cause = errors.unsupported("propagationPolicy", policy, _POLICIES)
+        allowed = ("Foreground", "Background", "Orphan", "nil")
+        cause = errors.unsupported("propagationPolicy", policy, allowed)
         raise errors.invalid("meta.k8s.io", "DeleteOptions", "", [cause])
     kept = [name for name in finalizers if name not in (FOREGROUND, ORPHAN)]
     if policy == "Foreground":

@@ -14,6 +14,9 @@ import orjson
 
 Obj = dict[str, Any]
 
+# The reason of an error that is sent as its bare message.
+PLAIN_TEXT = "PlainText"
+
 
 @dataclass(frozen=True, slots=True)
 class Cause:
@@ -87,9 +90,10 @@ class ApiError(Exception):
             "metadata": {},
             "status": "Failure",
             "message": str(self),
-            "reason": self.reason,
         }
-        if self.details:
+        if self.reason:
+            body["reason"] = self.reason
+        if self.details is not None:
             body["details"] = self.details
         body["code"] = self.code
         return body
@@ -112,7 +116,10 @@ def not_found(group: str, plural: str, name: str) -> ApiError:
     return ApiError(404, "NotFound", message, details=_details(name, group, plural))
 
 
-def no_such_path() -> ApiError:
+def no_such_path(*, is_known: bool = True) -> ApiError:
+    """A path below a served group version is answered by a Status, any other by plain text."""
+    if not is_known:
+        return ApiError(404, PLAIN_TEXT, "404 page not found\n")
     message = "the server could not find the requested resource"
     return ApiError(404, "NotFound", message, details={})
 
@@ -157,6 +164,11 @@ def forbidden(group: str, plural: str, name: str, why: str) -> ApiError:
     return ApiError(403, "Forbidden", message, details=_details(name, group, plural))
 
 
+def unclassified(message: str) -> ApiError:
+    """A 500 without a reason: how the real server reports what its code did not expect."""
+    return ApiError(500, "", message)
+
+
 def expired(message: str) -> ApiError:
     return ApiError(410, "Expired", message)
 
@@ -166,17 +178,17 @@ def method_not_allowed() -> ApiError:
     return ApiError(405, "MethodNotAllowed", message, details={})
 
 
-def unsupported_media(got: str, accepted: Sequence[str]) -> ApiError:
+def unsupported_body(accepted: Sequence[str]) -> ApiError:
     message = (
-        f"the body of the request was in an unknown format - accepted media types include: "
-        f"{', '.join(accepted)} (got {got})"
+        "the body of the request was in an unknown format - accepted media types include: "
+        f"{', '.join(accepted)}"
     )
     return ApiError(415, "UnsupportedMediaType", message)
 
 
 def not_acceptable(accepted: Sequence[str]) -> ApiError:
-    message = f"only the following media types are accepted: {', '.join(accepted)}"
-    return ApiError(406, "NotAcceptable", message)
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(accepted)}"
+    return ApiError(406, "NotAcceptable", message, details={})
 
 
 def too_many(message: str, causes: Sequence[Obj] = (), retry_after_s: int = 0) -> ApiError:

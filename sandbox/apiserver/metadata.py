@@ -49,7 +49,7 @@ def begin(target: Target, obj: Obj) -> Obj:
     """Make the metadata of a new object: name, namespace, uid and birth time."""
     meta = obj["metadata"] = obj.get("metadata") or {}
     if meta.get("resourceVersion"):
-        raise errors.bad_request("resourceVersion should not be set on objects to be created")
+        raise errors.unclassified("resourceVersion should not be set on objects to be created")
     place(target, meta)
     if not meta.get("name") and meta.get("generateName"):
         meta["name"] = generated_name(meta["generateName"])
@@ -118,16 +118,19 @@ def validate(obj: Obj, rule: str) -> list[Cause]:
             causes.append(errors.invalid_value("metadata.labels", value, _VALUE_MESSAGE))
     for key in meta.get("annotations") or ():
         causes += _validate_key(key.lower(), "metadata.annotations")
-    for index, owner in enumerate(meta.get("ownerReferences") or ()):
+    for owner in meta.get("ownerReferences") or ():
         for field in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(field):
-                detail = "must not be empty"
-                path = f"metadata.ownerReferences[{index}].{field}"
+                detail = (
+                    "version must not be empty" if field == "apiVersion" else "must not be empty"
+                )
+                path = f"metadata.ownerReferences.{field}"
                 causes.append(errors.invalid_value(path, "", detail))
-    for finalizer in meta.get("finalizers") or ():
+    for index, finalizer in enumerate(meta.get("finalizers") or ()):
         if "/" not in finalizer and finalizer not in ("orphan", "foregroundDeletion", "kubernetes"):
             detail = "name is neither a standard finalizer name nor is it fully qualified"
-            causes.append(errors.invalid_value("metadata.finalizers", finalizer, detail))
+            path = f"metadata.finalizers[{index}]"
+            causes.append(errors.invalid_value(path, finalizer, detail))
     return causes
 
 
@@ -139,7 +142,11 @@ def validate_update(old: Obj, new: Obj) -> list[Cause]:
     added = sorted(set(new["metadata"].get("finalizers") or ()) - before)
     if not added:
         return []
-    detail = f"no new finalizers can be added if the object is being deleted, found new finalizers {added!r}"
+    listed = ", ".join(errors.quoted(name) for name in added)
+    detail = (
+        "no new finalizers can be added if the object is being deleted, found new finalizers "
+        f"[]string{{{listed}}}"
+    )
     return [errors.field_forbidden("metadata.finalizers", detail)]
 
 

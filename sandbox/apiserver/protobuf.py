@@ -186,9 +186,7 @@ def decode_object(data: bytes) -> Obj:
                 raw = value
         kind = head.get("kind", "")
         if kind not in _MESSAGES:
-            raise errors.unsupported_media(
-                f"{MEDIA} of kind {kind}", ["application/json", "application/yaml"]
-            )
+            raise errors.unsupported_body(["application/json", "application/yaml"])
         return {**head, **_message(raw, _MESSAGES[kind])}
     except (IndexError, UnicodeDecodeError) as error:
         raise errors.bad_request(f"the protobuf body is damaged: {error}") from error

@@ -134,6 +134,8 @@ def json_reply(value: Any, code: int = 200, headers: Iterable[tuple[bytes, bytes
 
 
 def error_reply(error: errors.ApiError) -> Reply:
+    if error.reason == errors.PLAIN_TEXT:
+        return Reply(str(error).encode(), error.code, b"text/plain; charset=utf-8")
     return json_reply(error.status, error.code, error.headers)
 
 

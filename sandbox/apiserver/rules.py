@@ -20,6 +20,15 @@ from sandbox.apiserver.shapes import Shape
 
 _OLD_SELF = re.compile(r"\boldSelf\b")
 _MISSING: Final = object()
+_BLOCKING = frozenset(
+    {"FieldValueRequired", "FieldValueTypeInvalid", "FieldValueTooLong", "FieldValueTooMany"}
+)
+_UNCHECKED = Cause(
+    "<nil>",
+    "FieldValueInvalid",
+    "Invalid value: null: some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation",
+)
 
 
 class RuleError(ValueError):
@@ -97,10 +106,15 @@ class Rules:
             causes += self.check_shape(child, path + suffix)
         return causes
 
-    def check(self, new: Any, old: Any, shape: Shape) -> list[Cause]:
-        """Evaluate the rules of a whole object against its new and old state."""
+    def check(self, new: Any, old: Any, shape: Shape, wrong: list[Cause]) -> list[Cause]:
+        """Evaluate the rules of a whole object against its new and old state.
+
+        `wrong` is what the schema found; where a value is missing or of another type no rule runs.
+        """
         if not self._has_rules(shape):
             return []
+        if any(cause.reason in _BLOCKING for cause in wrong):
+            return [_UNCHECKED]
         return list(self._walk(new, _MISSING if old is None else old, shape, ""))
 
     def _walk(self, new: Any, old: Any, shape: Shape, path: str) -> Iterator[Cause]:
@@ -133,7 +147,7 @@ class Rules:
             except RuleError as error:
                 passed, message = False, str(error)
             if not passed:
-                yield _cause(rule, message, new, path, shape)
+                yield _cause(rule, message, new, path)
 
     def _message(self, rule: Obj, variables: dict[str, Any]) -> str:
         if "messageExpression" in rule:
@@ -182,7 +196,7 @@ def _partner(item: Any, old: Any, shape: Shape) -> Any:
     return _MISSING
 
 
-def _cause(rule: Obj, message: str, value: Any, path: str, shape: Shape) -> Cause:
+def _cause(rule: Obj, message: str, value: Any, path: str) -> Cause:
     where = path + rule.get("fieldPath", "")
     match rule.get("reason", "FieldValueInvalid"):
         case "FieldValueForbidden":
@@ -192,5 +206,6 @@ def _cause(rule: Obj, message: str, value: Any, path: str, shape: Shape) -> Caus
         case "FieldValueDuplicate":
             return errors.duplicate(where, value)
         case _:
-            shown = shape.kind if isinstance(value, (dict, list)) else value
-            return errors.invalid_value(where, shown, message)
+            if isinstance(value, (dict, list)):
+                return Cause(where, "FieldValueInvalid", f"Invalid value: {message}")
+            return errors.invalid_value(where, value, message)

@@ -17,9 +17,10 @@ from sandbox.apiserver.errors import Cause
 from sandbox.apiserver.quantities import QuantityError, canonical
 from sandbox.apiserver.shapes import UNSET, Shape
 
-# (path, what): "unknown", or the sentence about a wrong type.
+# (path, what): "unknown", or a sentence about a wrong value in which PLACE stands for the field.
 Finding = tuple[str, str]
 UNKNOWN: Final = "unknown"
+PLACE: Final = "{place}"
 
 
 def sift(value: Any, shape: Shape) -> list[Finding] | None:
@@ -49,8 +50,10 @@ def _sift_object(value: dict[str, Any], shape: Shape) -> list[Finding] | None:
         elif item is None:
             dropped = [*(dropped or ()), key]
         elif child.accepts is not None and type(item) in child.accepts:
-            if child.kind == "quantity":
-                _canonicalise(value, key, item)
+            if child.kind == "quantity" and (wrong := _canonicalise(value, key, item)):
+                findings = [*(findings or ()), (f".{key}", wrong)]
+        elif not item and _is_omitted(item, child) and key not in shape.required:
+            dropped = [*(dropped or ()), key]
         elif below := sift(item, child):
             findings = [*(findings or ()), *((f".{key}{path}", what) for path, what in below)]
     for key in dropped or ():
@@ -71,18 +74,22 @@ def _sift_list(value: list[Any], shape: Shape) -> list[Finding] | None:
     return findings or None
 
 
-def _canonicalise(holder: dict[str, Any], key: str, value: Any) -> None:
+def _is_omitted(value: Any, shape: Shape) -> bool:
+    """Whether Go leaves this empty value out: lists and maps, but not structs."""
+    return type(value) is list or (type(value) is dict and shape.extra is not None)
+
+
+def _canonicalise(holder: dict[str, Any], key: str, value: Any) -> str | None:
     try:
         holder[key] = canonical(value if type(value) is str else str(value))
     except QuantityError as error:
-        raise errors.bad_request(
-            f"unable to parse quantity's suffix: {key}={value!r}: {error}"
-        ) from None
+        return str(error)
+    return None
 
 
 def _mismatch(value: Any, shape: Shape) -> str:
     found = {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")
-    return f"cannot unmarshal {found} into a field of type {shape.kind}"
+    return f"json: cannot unmarshal {found} into Go struct field {PLACE} of type {shape.kind}"
 
 
 def prune(value: Any, shape: Shape) -> list[str]:

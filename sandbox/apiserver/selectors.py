@@ -16,6 +16,7 @@ from sandbox.apiserver.errors import bad_request
 Labels = Mapping[str, str]
 Predicate = Callable[[Labels], bool]
 
+_EVERY_KIND = ("metadata.name", "metadata.namespace")
 _SET = re.compile(r"^\s*(?P<key>[^\s!=<>,()]+)\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)\s*$")
 _EQUAL = re.compile(
     r"^\s*(?P<key>[^\s!=<>,()]+)\s*(?P<op>==|!=|=|<|>)\s*(?P<value>[^\s,()=!]*)\s*$"
@@ -51,7 +52,7 @@ def object_selector(selector: Mapping[str, Any] | None) -> Predicate | None:
     return _all_of(checks) if checks else None
 
 
-def field_selector(text: str, known: Collection[str]) -> Predicate | None:
+def field_selector(text: str, known: Collection[str], *, custom: bool = False) -> Predicate | None:
     """Compile `metadata.name=a,status.phase!=Running`; fields outside `known` are refused."""
     if not text.strip():
         return None
@@ -59,9 +60,16 @@ def field_selector(text: str, known: Collection[str]) -> Predicate | None:
     for part in text.split(","):
         key, operator, value = _field_term(part, text)
         if key not in known:
-            raise bad_request(f"field label not supported: {key}")
+            raise bad_request(_unknown_field(key, known, custom))
         checks.append(_field_differs(key, value) if operator == "!=" else _field_is(key, value))
     return _all_of(checks)
+
+
+def _unknown_field(key: str, known: Collection[str], custom: bool) -> str:
+    if custom or len(known) > len(_EVERY_KIND):
+        return f"field label not supported: {key}"
+    listed = ", ".join(f'"{name}"' for name in _EVERY_KIND)
+    return f'"{key}" is not a known field selector: only {listed}'
 
 
 def required_field(text: str, field: str) -> str | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import orjson
+
 from sandbox.apiserver import clock, conversion, errors, metadata, schema
 from sandbox.apiserver.admission import Admission, AdmissionCall
 from sandbox.apiserver.authn import User
@@ -24,6 +26,16 @@ from sandbox.apiserver.rules import Rules
 from sandbox.apiserver.store import Store
 
 _GENERATE_TRIES = 8
+# Built-in kinds that, like custom ones, may not be replaced without saying which version is meant.
+_VERSIONED_UPDATES = frozenset(
+    {
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "leases.coordination.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "poddisruptionbudgets.policy",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    }
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,7 +98,7 @@ class Writer:
             conversion.to_storage(resource, stored, obj)
         self._settle_name(target, meta, obj)
         if options.dry_run:
-            return Entry(stored, obj, self._store.version)
+            return _unsaved(Entry(stored, obj, self._store.version), obj)
         return self._store.create(stored, obj)
 
     async def update(self, target: Target, entry: Entry, obj: Obj, options: WriteOptions) -> Entry:
@@ -129,14 +141,7 @@ class Writer:
             unknown = self._decode_custom(resource, obj)
         else:
             findings = schema.sift(obj, resource.shape) or []
-            wrong = [
-                f"{path.lstrip('.')}: {what}" for path, what in findings if what != schema.UNKNOWN
-            ]
-            if wrong:
-                raise errors.bad_request(
-                    f'{resource.kind} in version "{resource.version}" cannot be handled as a '
-                    f"{resource.kind}: json: {wrong[0]}"
-                )
+            _refuse_wrong_types(resource, "", findings)
             unknown = [path.lstrip(".") for path, _ in findings]
         if not unknown or options.validation == "Ignore":
             return
@@ -156,11 +161,9 @@ class Writer:
         obj.update(head)
         obj.update(body)
         findings = schema.sift(obj.get("metadata") or {}, self._registry.meta_shape) or []
-        wrong = [f"metadata{path}: {what}" for path, what in findings if what != schema.UNKNOWN]
-        if wrong:
-            raise errors.bad_request(f"{resource.kind} cannot be decoded: {wrong[0]}")
+        _refuse_wrong_types(resource, ".metadata", findings)
         unknown += [f".metadata{path}" for path, _ in findings]
-        return [path.lstrip(".") for path in unknown]
+        return sorted(path.lstrip(".") for path in unknown)
 
     def _prepare_new(self, resource: Resource, strategy: Strategy, obj: Obj) -> None:
         if resource.custom is not None:
@@ -186,10 +189,9 @@ class Writer:
                 for key, value in obj.items()
                 if key not in ("apiVersion", "kind", "metadata")
             }
-            causes += schema.validate(body, resource.shape, "")
-            if not causes:
-                causes += self._rules.check(obj, old, resource.shape)
-        elif not causes and not target.sub:
+            wrong = schema.validate(body, resource.shape, "")
+            causes += wrong + self._rules.check(obj, old, resource.shape, wrong)
+        elif not target.sub:
             causes += strategy.validate(obj)
             if old is not None:
                 causes += strategy.validate_update(old, obj)
@@ -216,6 +218,11 @@ class Writer:
         stated = (obj.get("metadata") or {}).get("resourceVersion")
         if stated and stated != str(entry.version):
             raise errors.stale(resource.group, resource.plural, entry.name)
+        if not stated and (resource.custom is not None or resource.storage in _VERSIONED_UPDATES):
+            cause = errors.invalid_value(
+                "metadata.resourceVersion", 0, "must be specified for an update"
+            )
+            raise errors.invalid(resource.group, resource.plural, entry.name, [cause])
 
     def _merge_part(self, target: Target, strategy: Strategy, old: Obj, obj: Obj) -> Obj:
         """Combine old and new: /status changes only the status, the object itself all but it."""
@@ -266,19 +273,33 @@ class Writer:
         return self._registry.stored(resource.storage) or resource
 
 
+def _unsaved(entry: Entry, obj: Obj) -> Entry:
+    """What was never stored has no version."""
+    del obj["metadata"]["resourceVersion"]
+    entry.raw = orjson.dumps(obj)
+    return entry
+
+
 def touch_deletion(obj: Obj, grace_s: int) -> None:
     """Mark an object as being deleted in `grace_s` seconds."""
     meta = obj["metadata"]
+    repeated = "deletionTimestamp" in meta
     at = clock.now()
     meta["deletionTimestamp"] = clock.stamp(at + clock.seconds(grace_s))
     meta["deletionGracePeriodSeconds"] = grace_s
-    if meta.get("generation"):
+    if meta.get("generation") and not repeated:
         meta["generation"] += 1
 
 
 def _check_kind(resource: Resource, obj: Obj) -> None:
     if not isinstance(obj, dict):
         raise errors.bad_request(f"expected a {resource.kind} object, got {errors.quoted(obj)}")
+    if resource.custom is not None and not obj.get("kind"):
+        text = orjson.dumps(obj).decode()
+        raise errors.bad_request(
+            f"the object provided is unrecognized (must be of type {resource.kind}): "
+            f"Object 'Kind' is missing in '{text}' ({text[:24]} ...)"
+        )
     kind = obj.get("kind") or resource.kind
     version = obj.get("apiVersion") or resource.api_version
     if version != resource.api_version:
@@ -291,6 +312,16 @@ def _check_kind(resource: Resource, obj: Obj) -> None:
             f"the object provided is unrecognized (must be of type {resource.kind}): got {kind}"
         )
     obj["apiVersion"], obj["kind"] = version, kind
+
+
+def _refuse_wrong_types(resource: Resource, prefix: str, findings: list[schema.Finding]) -> None:
+    for path, what in findings:
+        if what != schema.UNKNOWN:
+            sentence = what.replace(schema.PLACE, f"{resource.kind}{prefix}{path}")
+            raise errors.bad_request(
+                f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+                f"{resource.kind}: {sentence}"
+            )
 
 
 def _take(source: Obj, target: Obj, key: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from sandbox.apiserver import conversion, errors
+from sandbox.apiserver.authn import ANONYMOUS
 from sandbox.apiserver.entry import Entry, Obj
 from sandbox.apiserver.handlers.context import Context
 from sandbox.apiserver.handlers.reads import find, select
@@ -27,7 +28,7 @@ PATCH_TYPES = (
     "application/strategic-merge-patch+json",
     APPLY,
 )
-_BODY_TYPES = ("application/json", "application/yaml")
+_BODY_TYPES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _CONFLICT_TRIES = 5
 
 
@@ -43,7 +44,7 @@ async def read_object(request: Request) -> Any:
         "application/x-www-form-urlencoded",
         "*/*",
     ):
-        raise errors.unsupported_media(media, _BODY_TYPES)
+        raise errors.unsupported_body(_BODY_TYPES)
     return parse_body(data, media)
 
 
@@ -71,9 +72,11 @@ async def patch_object(context: Context, request: Request, target: Target) -> Re
     data = await request.read()
     media = request.content_type
     if media not in PATCH_TYPES:
-        raise errors.unsupported_media(media, PATCH_TYPES)
+        raise errors.ApiError(
+            415, "UnsupportedMediaType", "415: Unsupported Media Type", details={}
+        )
     if media == "application/strategic-merge-patch+json" and target.resource.custom is not None:
-        raise errors.unsupported_media(media, [kind for kind in PATCH_TYPES if kind != media])
+        raise errors.unsupported_body([kind for kind in PATCH_TYPES if kind != media])
     patch = parse_body(data, media)
     if media == APPLY:
         entry, created = await _apply(context, request, target, patch, options)
@@ -123,15 +126,10 @@ async def _apply(
     if not isinstance(config, dict):
         raise errors.bad_request("error decoding YAML: an apply patch must be an object")
     if config.get("apiVersion") != resource.api_version or config.get("kind") != resource.kind:
-        raise errors.bad_request(
-            f"apply patch must have apiVersion {resource.api_version} and kind {resource.kind}"
-        )
-    stated = (config.get("metadata") or {}).get("name", target.name)
-    if stated != target.name:
-        raise errors.bad_request(
-            f"the name of the object ({stated}) does not match the name on the URL ({target.name})"
-        )
-    context.writer.decode(resource, config, options)
+        group, _, version = str(config.get("apiVersion", "")).rpartition("/")
+        shown = f"{group}/{version}, Kind={config.get('kind', '')}"
+        raise errors.bad_request(f"invalid object type: {shown}")
+    _refuse_undeclared(context, target, config)
     options.applied = True
     force = request.flag("force")
     entry = context.store.get(resource.storage, target.namespace, target.name)
@@ -158,14 +156,39 @@ async def _apply(
     return await context.writer.update(target, entry, obj, options), False
 
 
+def _refuse_undeclared(context: Context, target: Target, config: Obj) -> None:
+    """An applied field that the schema does not declare has no owner to be: nothing is applied."""
+    resource = target.resource
+    trial = WriteOptions(user=ANONYMOUS, manager="")
+    context.writer.decode(resource, config, trial)
+    if trial.warnings:
+        name = (config.get("metadata") or {}).get("name", "")
+        home = (config.get("metadata") or {}).get("namespace", "")
+        place = f"{home}/{name}; {resource.group}/{resource.version}, Kind={resource.kind}"
+        fields = ", ".join(f".{text.split(chr(34))[1]}" for text in trial.warnings)
+        raise errors.unclassified(
+            f"failed to create typed patch object ({place}): {fields}: field not declared in schema"
+        )
+
+
 async def delete_object(context: Context, request: Request, target: Target) -> Reply:
     view = view_of(request)
     options = await delete_options(request)
     entry = find(context, target)
     outcome, finished = await context.deleter.delete(target, entry, options, request.user)
+    headers = warning_headers(_deletion_warnings(target, options))
     if finished and target.resource.storage != "pods":
-        return Reply(_success(target, entry))
-    return Reply(render_object(context, view, target.resource, outcome))
+        return Reply(_success(target, entry), headers=headers)
+    return Reply(render_object(context, view, target.resource, outcome), headers=headers)
+
+
+def _deletion_warnings(target: Target, options: Obj) -> list[str]:
+    if target.resource.storage != "jobs.batch" or options.get("propagationPolicy"):
+        return []
+    return [
+        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
+        "to remove them or set propagationPolicy=Orphan to suppress this warning"
+    ]
 
 
 async def delete_collection(context: Context, request: Request, target: Target) -> Reply:

@@ -57,7 +57,9 @@ class Snapshots:
         try:
             number, start = orjson.loads(urlsafe_b64decode(token))
         except (ValueError, TypeError) as error:
-            raise errors.bad_request(f"continue key is not valid: {token}") from error
+            raise errors.bad_request(
+                f"invalid continue token: continue key is not valid: {token}"
+            ) from error
         kept = self._kept.get(number)
         if kept is None or time.monotonic() - kept[0] > LIFETIME_S:
             raise errors.expired(_GONE)

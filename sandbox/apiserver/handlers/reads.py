@@ -40,7 +40,8 @@ def selection(request: Request, target: Target) -> tuple[Predicate | None, Predi
     """Compile the two selectors of a request."""
     known = {"metadata.name", "metadata.namespace", *target.resource.selectable}
     labels = selectors.label_selector(request.params.get("labelSelector", ""))
-    fields = selectors.field_selector(request.params.get("fieldSelector", ""), known)
+    custom = target.resource.custom is not None
+    fields = selectors.field_selector(request.params.get("fieldSelector", ""), known, custom=custom)
     return labels, fields
 
 
@@ -83,12 +84,15 @@ def check_version(context: Context, request: Request) -> int:
     if not text:
         return 0
     if not text.isdigit():
-        detail = f'strconv.ParseUint: parsing "{text}": invalid syntax'
-        cause = errors.invalid_value("resourceVersion", text, detail)
-        raise errors.invalid("meta.k8s.io", "ListOptions", "", [cause])
+        raise errors.bad_request(
+            f'invalid resource version: resourceVersion: Invalid value: "{text}": '
+            f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
     version = int(text)
     if version > context.store.version:
-        message = f"Too large resource version: {version}, current: {context.store.version}"
+        message = (
+            f"Timeout: Too large resource version: {version}, current: {context.store.version}"
+        )
         details = {
             "causes": [
                 {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}

@@ -37,8 +37,7 @@ async def bind_pod(context: Context, request: Request, target: Target) -> Reply:
     binding = await read_object(request)
     node = (binding.get("target") or {}).get("name", "")
     if not node:
-        cause = errors.required("target.name")
-        raise errors.invalid("", "Binding", target.name, [cause])
+        raise errors.unclassified("target.name: Required value")
     kind = binding["target"].get("kind") or "Node"
     if kind not in ("Node", "Minion"):
         cause = errors.unsupported("target.kind", kind, ("Node", "<empty>"))
@@ -83,9 +82,8 @@ def _check_bindable(target: Target, entry: Entry, pod: Obj, binding: Obj) -> Non
 
     stated = (binding.get("metadata") or {}).get("uid")
     if stated and stated != entry.uid:
-        raise refused(
-            f"Precondition failed: UID in precondition: {stated}, UID in object meta: {entry.uid}"
-        )
+        why = f"Precondition failed: UID in precondition: {stated}, UID in object meta: {entry.uid}"
+        raise errors.conflict("", "pods", entry.name, why)
     if entry.terminating:
         raise refused(f"pod {entry.name} is being deleted, cannot be assigned to a host")
     current = pod["spec"].get("nodeName")

@@ -61,9 +61,22 @@ def _default_container(container: Obj) -> None:
     )
     for port in container.get("ports") or ():
         port.setdefault("protocol", "TCP")
+    for variable in container.get("env") or ():
+        reference = (variable.get("valueFrom") or {}).get("fieldRef")
+        if reference is not None:
+            reference.setdefault("apiVersion", "v1")
+    for field in ("livenessProbe", "readinessProbe", "startupProbe"):
+        if field in container:
+            _default_probe(container[field])
     resources = container["resources"]
     for name, limit in (resources.get("limits") or {}).items():
         resources.setdefault("requests", {}).setdefault(name, limit)
+
+
+def _default_probe(probe: Obj) -> None:
+    setdefaults(probe, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
+    if "httpGet" in probe:
+        setdefaults(probe["httpGet"], path="/", scheme="HTTP")
 
 
 def _default_volume(volume: Obj) -> None:
@@ -195,11 +208,8 @@ def validate_pod_update(old: Obj, new: Obj) -> list[Cause]:
     for index, gate in enumerate(new["spec"].get("schedulingGates") or ()):
         if gate["name"] not in old_gates:
             detail = "only deletion is allowed, but found new scheduling gate"
-            causes.append(
-                errors.field_forbidden(
-                    f"spec.schedulingGates[{index}]", f"{detail} '{gate['name']}'"
-                )
-            )
+            path = f"spec.schedulingGates[{index}].name"
+            causes.append(errors.field_forbidden(path, f"{detail} '{gate['name']}'"))
     before, after = (
         _frozen_part(old["spec"], gated=bool(old_gates)),
         _frozen_part(new["spec"], gated=bool(old_gates)),

@@ -64,6 +64,7 @@ STRATEGIES: dict[str, Strategy] = {
     ),
     "daemonsets.apps": Strategy(
         defaults=workloads.default_daemon_set,
+        prepare=workloads.prepare_daemon_set,
         validate=workloads.validate_selector_and_template,
         validate_update=workloads.validate_selector_update,
         status={

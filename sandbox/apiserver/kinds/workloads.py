@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from croniter import croniter
+
 from sandbox.apiserver import errors
 from sandbox.apiserver.errors import Cause
 from sandbox.apiserver.kinds.base import Obj, setdefaults
@@ -86,17 +88,23 @@ def prepare_job(obj: Obj) -> None:
     labels = spec.setdefault("template", {}).setdefault("metadata", {}).setdefault("labels", {})
     labels.update(dict.fromkeys(_CONTROLLER_LABELS, uid) | dict.fromkeys(_NAME_LABELS, name))
     spec["selector"] = {"matchLabels": {_CONTROLLER_LABELS[0]: uid}}
+    if not obj["metadata"].get("labels"):
+        obj["metadata"]["labels"] = dict(labels)
+
+
+def prepare_daemon_set(obj: Obj) -> None:
+    annotations = obj["metadata"].setdefault("annotations", {})
+    annotations["deprecated.daemonset.template.generation"] = "1"
 
 
 def validate_selector_and_template(obj: Obj) -> list[Cause]:
     spec = obj["spec"]
     selector = spec.get("selector")
-    if not selector:
-        return [errors.required("spec.selector"), *_validate_template(spec)]
     labels = (spec.get("template", {}).get("metadata") or {}).get("labels") or {}
     matches = object_selector(selector)
-    causes = _validate_template(spec)
-    if matches is not None and not matches(labels):
+    causes = [] if selector else [errors.required("spec.selector")]
+    causes += _validate_template(spec)
+    if matches is None or not matches(labels):
         detail = "`selector` does not match template `labels`"
         causes.append(errors.invalid_value("spec.template.metadata.labels", labels, detail))
     if spec.get("replicas", 0) < 0:
@@ -111,11 +119,7 @@ def validate_job(obj: Obj) -> list[Cause]:
     policy = obj["spec"].get("template", {}).get("spec", {}).get("restartPolicy")
     if policy == "Always":
         path = "spec.template.spec.restartPolicy"
-        causes.append(
-            Cause(path, "FieldValueRequired", 'Required value: valid values: "OnFailure", "Never"')
-            if "restartPolicy" not in obj["spec"]["template"]["spec"]
-            else errors.unsupported(path, policy, ("OnFailure", "Never"))
-        )
+        causes.append(errors.required(path, 'valid values: "OnFailure", "Never"'))
     return causes
 
 
@@ -129,9 +133,22 @@ def _validate_job_numbers(spec: Obj, path: str) -> list[Cause]:
 
 def validate_cron_job(obj: Obj) -> list[Cause]:
     spec = obj["spec"]
-    causes = [] if spec.get("schedule") else [errors.required("spec.schedule")]
+    causes = _validate_schedule(spec.get("schedule", ""))
     template = spec["jobTemplate"].get("spec") or {}
     return causes + _validate_template(template, "spec.jobTemplate.spec.template")
+
+
+def _validate_schedule(schedule: str) -> list[Cause]:
+    if not schedule:
+        return [errors.required("spec.schedule")]
+    fields = schedule.split()
+    if not schedule.startswith("@") and len(fields) != 5:
+        detail = f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
+        return [errors.invalid_value("spec.schedule", schedule, detail)]
+    if not croniter.is_valid(schedule):
+        detail = f"failed to parse the schedule {schedule!r}"
+        return [errors.invalid_value("spec.schedule", schedule, detail)]
+    return []
 
 
 def validate_job_update(old: Obj, new: Obj) -> list[Cause]:

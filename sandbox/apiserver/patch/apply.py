@@ -132,7 +132,8 @@ def _remove_left_out(
     held_by_others = {
         path for owner, share in shares.items() if owner != mine for path in share.fields
     }
-    for path in sorted(former.fields - wanted, key=len, reverse=True):
+    # whole items before their fields: an item that has lost its key can no longer be found
+    for path in sorted(former.fields - wanted, key=len):
         if path in held_by_others or _is_prefix_of_any(path, held_by_others | wanted):
             continue
         if path[0] == "f:metadata":

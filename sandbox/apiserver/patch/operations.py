@@ -7,7 +7,6 @@ from typing import Any
 import jsonpatch
 
 from sandbox.apiserver import errors
-from sandbox.apiserver.errors import Cause
 
 Obj = dict[str, Any]
 
@@ -21,23 +20,20 @@ def apply_operations(obj: Obj, operations: Any) -> Obj:
     """
     if not isinstance(operations, list):
         raise errors.bad_request(
-            "error decoding patch: json: cannot unmarshal object into a list of operations"
+            "error decoding patch: json: cannot unmarshal object into Go value of type "
+            "[]handlers.jsonPatchOp"
         )
     try:
         patched: Obj = jsonpatch.JsonPatch(operations).apply(obj)
     except jsonpatch.InvalidJsonPatch as error:
         raise errors.bad_request(f"error decoding patch: {error}") from error
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
-        raise _refused(str(error)) from error
+        raise _refused() from error
     if not isinstance(patched, dict):
-        raise _refused("the patch leaves no object")
+        raise _refused()
     return patched
 
 
-def _refused(text: str) -> errors.ApiError:
-    message = f"the server rejected our request due to an error in our request: {text}"
-    causes = [Cause("patch", "FieldValueInvalid", text)]
-    details = {
-        "causes": [{"reason": c.reason, "message": c.message, "field": c.field} for c in causes]
-    }
-    return errors.ApiError(422, "Invalid", message, details=details)
+def _refused() -> errors.ApiError:
+    message = "the server rejected our request due to an error in our request"
+    return errors.ApiError(422, "Invalid", message, details={})

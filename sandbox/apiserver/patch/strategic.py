@@ -42,10 +42,9 @@ def apply_strategic(value: Obj, patch: Obj, shape: Shape | None) -> Obj:
     for key, order in patch.items():
         if key.startswith(_ORDER):
             field = key.removeprefix(_ORDER)
-            if field in result:
-                result[field] = _ordered(
-                    result[field], order, shape.child(field) if shape else None
-                )
+            below = shape.child(field) if shape else None
+            if isinstance(result.get(field), list):
+                result[field] = _ordered(result[field], order, value.get(field) or [], below)
     return result
 
 
@@ -55,7 +54,8 @@ def _merged(value: Any, patch: Any, shape: Shape | None) -> Any:
     if isinstance(patch, list) and shape is not None and "merge" in shape.patch_strategy:
         current = value if isinstance(value, list) else []
         if shape.merge_key:
-            return _merge_by_key(current, patch, shape)
+            merged = _merge_by_key(current, patch, shape)
+            return _ordered(merged, patch, current, shape)
         return current + [item for item in patch if item not in current]
     if isinstance(patch, list):
         return [_without_directives(item) for item in patch]
@@ -69,7 +69,10 @@ def _merge_by_key(current: list[Obj], patch: list[Obj], shape: Shape) -> list[Ob
     result = list(current)
     for item in patch:
         if key not in item:
-            raise errors.bad_request(f"map: {item} does not contain declared merge key: {key}")
+            shown = " ".join(f"{name}:{value}" for name, value in item.items())
+            raise errors.unclassified(
+                f"map: map[{shown}] does not contain declared merge key: {key}"
+            )
         index = next((i for i, old in enumerate(result) if old.get(key) == item[key]), None)
         directive = item.get(_DIRECTIVE)
         if directive == "delete":
@@ -83,24 +86,30 @@ def _merge_by_key(current: list[Obj], patch: list[Obj], shape: Shape) -> list[Ob
     return result
 
 
-def _ordered(items: list[Any], order: list[Any], shape: Shape | None) -> list[Any]:
-    """Bring items into the stated order; those it does not name keep their place after their kind."""
+def _ordered(
+    items: list[Any], order: list[Any], before: list[Any], shape: Shape | None
+) -> list[Any]:
+    """Sort merged items: those in `order` follow it, the others keep their place among them.
+
+    An item that was there before goes ahead of an ordered one only if it was ahead of it before, so
+    new items of a patch come first, as they do on the real server.
+    """
     key = shape.merge_key if shape else ""
 
     def identity(item: Any) -> Any:
         return item.get(key) if key and isinstance(item, dict) else item
 
     wanted = [identity(item) for item in order]
-    named = sorted(
-        (i for i in items if identity(i) in wanted), key=lambda i: wanted.index(identity(i))
-    )
+    former = [identity(item) for item in before]
+    named = [item for item in items if identity(item) in wanted]
+    named.sort(key=lambda item: wanted.index(identity(item)))
+    others = [item for item in items if identity(item) not in wanted]
     result: list[Any] = []
-    for item in items:
-        if identity(item) in wanted:
-            result.append(named.pop(0))
-        else:
-            result.append(item)
-    return result
+    while named and others:
+        left, right = identity(others[0]), identity(named[0])
+        stays = left in former and right in former and former.index(left) < former.index(right)
+        result.append(others.pop(0) if stays else named.pop(0))
+    return result + named + others
 
 
 def _without_directives(value: Any) -> Any:
