@@ -29,6 +29,7 @@ class PendingBoard:
         self._session = session
         self._leaves: dict[int, list[Entry]] = {}
         self._entry_of: dict[int, Entry] = {}
+        self._runs: dict[int, _Runs] = {}
         groups, queues = session.state.groups, session.state.queues
         for group, pending in enumerate(groups.pending):
             queue = groups.queue[group]
@@ -48,12 +49,27 @@ class PendingBoard:
         """Return the pending pod groups of a leaf queue, best first."""
         return self._leaves.get(queue, ())
 
+    def runs(self, queue: int) -> _Runs:
+        """Return what the pending pod groups of a leaf queue ask for, and their runs of equals."""
+        found = self._runs.get(queue)
+        if found is None:
+            session = self._session
+            found = self._runs[queue] = _Runs(
+                [
+                    session.requested_by(session.view(group).next_chunk(real=False))
+                    for _, group in self.entries(queue)
+                ]
+            )
+        return found
+
     def refresh(self, changed: Iterable[int]) -> None:
         """Put pod groups whose tasks changed into their new place, or take them out."""
         groups = self._session.state.groups
         for group in changed:
             queue = groups.queue[group]
             old = self._entry_of.pop(group, None)
+            if old is not None or groups.pending[group]:
+                self._runs.pop(queue, None)
             if old is not None:
                 entries = self._leaves[queue]
                 del entries[bisect_left(entries, old)]
@@ -65,11 +81,27 @@ class PendingBoard:
                 insort(self._leaves.setdefault(queue, []), entry)
 
 
+class _Runs:
+    """Requests of pending pod groups in order, and where each run of equal requests ends."""
+
+    __slots__ = ("ends", "requests")
+
+    def __init__(self, requests: list[Amounts]) -> None:
+        self.requests = requests
+        self.ends = [0] * len(requests)
+        end = len(requests)
+        for place in range(len(requests) - 1, -1, -1):
+            if requests[place] != requests[end - 1]:
+                end = place + 1
+            self.ends[place] = end
+
+
 class TurnOrder:
     """The order of victims and the asking pod group in one trial; made after the evictions."""
 
     def __init__(self, session: Session, board: PendingBoard, views: Sequence[GangView]) -> None:
         self._session = session
+        self._board = board
         self._policy = session.policy
         self._paths = session.policy.ledger.paths
         self._left = len(views)
@@ -84,7 +116,8 @@ class TurnOrder:
         for queue, entries in own.items():
             entries.sort(key=_entry_key)
             self._lines[queue] = _Line(entries, board.entries(queue), concerned)
-        for queue in self._bystanders(own, board):
+        self._contested = self._contested_queues(own)
+        for queue in self._bystanders(board):
             self._lines[queue] = _Line([], board.entries(queue), concerned)
         self._children = self._tree()
 
@@ -100,9 +133,9 @@ class TurnOrder:
             if view is not None:
                 self._left -= 1
             else:
-                self._pass_run(line)
+                line.pass_run(self._board.runs(queue).ends)
             self._forget(queue)
-            if line.is_empty:
+            if line.is_empty or (line.is_own_taken and not self._still_matters(queue)):
                 self._remove(queue)
             if view is not None:
                 return view
@@ -110,27 +143,30 @@ class TurnOrder:
 
     # ------------------------------------------------------------------------------ structure
 
-    def _bystanders(self, own: Iterable[int], board: PendingBoard) -> list[int]:
-        """Return leaf queues without a view of their own whose best pod group still matters.
-
-        It does where it can be the best below an ancestor that competes with a concerned sibling.
-        """
+    def _contested_queues(self, own: Iterable[int]) -> set[int]:
+        """Return the queues whose key is ever compared with that of a concerned sibling."""
         parents = self._policy.ledger.parents
         concerned = {index for queue in own for index in self._paths[queue]}
-        contested = set()
         by_parent: dict[int, int] = {}
         for index in concerned:
             by_parent[parents[index]] = by_parent.get(parents[index], 0) + 1
-        for index in concerned:
-            if by_parent[parents[index]] > 1:
-                contested.add(index)
-        if not contested:
+        return {index for index in concerned if by_parent[parents[index]] > 1}
+
+    def _still_matters(self, queue: int) -> bool:
+        """Tell whether a leaf queue without own pod groups can decide a comparison.
+
+        It does where its best can be the best below an ancestor that competes.
+        """
+        return any(index in self._contested for index in self._paths[queue][1:])
+
+    def _bystanders(self, board: PendingBoard) -> list[int]:
+        """Return leaf queues without a view of their own that matter all the same."""
+        if not self._contested:
             return []
         return [
             queue
             for queue in board.leaves
-            if queue not in self._lines
-            and any(index in contested for index in self._paths[queue][1:])
+            if queue not in self._lines and self._still_matters(queue)
         ]
 
     def _tree(self) -> dict[int, list[int]]:
@@ -174,19 +210,15 @@ class TurnOrder:
             leaf = queue
             while leaf not in self._lines:
                 leaf = self._best(leaf)
-            found = self._policy.key(queue, self._request(self._lines[leaf].head(self._session)))
+            found = self._policy.key(queue, self._request(leaf))
             self._keys[queue] = found
         return found
 
-    def _request(self, view: GangView) -> Amounts:
-        return self._session.requested_by(view.next_chunk(real=False))
-
-    def _pass_run(self, line: _Line) -> None:
-        """Let bystanders with equal requests have their turn at once."""
-        request = self._request(line.head(self._session))
-        line.pass_one()
-        while line.is_bystander_next and self._request(line.head(self._session)) == request:
-            line.pass_one()
+    def _request(self, leaf: int) -> Amounts:
+        line = self._lines[leaf]
+        if line.is_bystander_next:
+            return self._board.runs(leaf).requests[line.next_bystander]
+        return self._session.requested_by(line.own[line.next_own][2].next_chunk(real=False))
 
     def _forget(self, queue: int) -> None:
         for index in self._paths[queue]:
@@ -231,11 +263,10 @@ class _Line:
             return True
         return bool(self.bystanders[self.next_bystander] < self.own[self.next_own][:2])
 
-    def head(self, session: Session) -> GangView:
-        """Return the pod group whose turn is next."""
-        if self.is_bystander_next:
-            return session.view(self.bystanders[self.next_bystander][1])
-        return self.own[self.next_own][2]
+    @property
+    def is_own_taken(self) -> bool:
+        """Tell whether all victims and the asking pod group of this queue had their turn."""
+        return self.next_own == len(self.own)
 
     def take_own(self) -> GangView | None:
         """Take the next pod group out if it is a victim or asking."""
@@ -245,9 +276,12 @@ class _Line:
         self.next_own += 1
         return view
 
-    def pass_one(self) -> None:
-        """Let one bystander have its turn."""
-        self.next_bystander += 1
+    def pass_run(self, ends: Sequence[int]) -> None:
+        """Let a run of bystanders with equal requests have its turn, up to the next own one."""
+        stop = ends[self.next_bystander]
+        if self.next_own < len(self.own):
+            stop = min(stop, bisect_left(self.bystanders, self.own[self.next_own][:2]))
+        self.next_bystander = stop
         self._skip_concerned()
 
     def _skip_concerned(self) -> None:
