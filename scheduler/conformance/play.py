@@ -17,6 +17,8 @@ from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.cycle import open_session, run_actions
 from scheduler.core.decisions import Bind, Decision, Evict
+from scheduler.core.plugins.device_claims.ledger import ClaimLedger
+from scheduler.core.plugins.device_claims.plugin import SCRATCH as CLAIM_LEDGER
 from scheduler.core.plugins.numa.plugin import SCRATCH as NUMA_LEDGER
 from scheduler.core.plugins.numa.plugin import NumaPlugin
 from scheduler.core.session.session import Session
@@ -98,6 +100,9 @@ def _run_session(document: Document, world: World) -> Session:
 def _move_on(world: World, session: Session, staying: set[str]) -> None:
     """Apply what the cluster does between rounds."""
     tasks, nodes = session.state.tasks, session.state.nodes
+    ledger = session.scratch.get(CLAIM_LEDGER)
+    if isinstance(ledger, ClaimLedger):
+        world.claims = ledger.current()
     for index, given in enumerate(tasks.inputs):
         place = world.places.get(given.uid)
         if place is None:

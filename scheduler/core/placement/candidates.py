@@ -124,8 +124,8 @@ class Candidates:
     def cells(self, node: int) -> Cells:
         """Return what must be free on a node, after the rules of plugins."""
         cells = self._klass.fits
-        for rule in self._session.hooks.fit_rules:
-            cells = rule(self._task, node, cells)
+        for rule in self._rules.fit_rules:
+            cells = rule.adjust(self._task, node, cells)
         return cells
 
     # ---------------------------------------------------------------------------------- build
@@ -167,7 +167,7 @@ class Candidates:
         self._revalue()
 
     def _needs_single_questions(self) -> bool:
-        return len(self._set) <= SMALL or bool(self._session.hooks.fit_rules)
+        return len(self._set) <= SMALL or bool(self._rules.fit_rules)
 
     def _build_base(self) -> None:
         """Work out room and scores of all nodes of the set with array operations."""
@@ -199,7 +199,7 @@ class Candidates:
         if not self._static[place]:
             return -inf
         klass, rules, task = self._klass, self._rules, self._task
-        cells = self.cells(node) if self._session.hooks.fit_rules else klass.fits
+        cells = self.cells(node) if self._rules.fit_rules else klass.fits
         room = room_on(self._nodes, klass, cells, node)
         self._rooms[place] = room
         if room == NONE:

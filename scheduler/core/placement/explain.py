@@ -56,11 +56,11 @@ def _count(
     view: GangView,
 ) -> Counter[NodeReason]:
     counts: Counter[NodeReason] = Counter()
-    if klass.is_shared or session.hooks.fit_rules:
+    if klass.is_shared or rules.fit_rules:
         with_room = [
             node
             for node in nodes.indices.tolist()
-            if not _count_lacking(session, klass, task, node, counts)
+            if not _count_lacking(session, klass, rules, task, node, counts)
         ]
     else:
         with_room = _count_lacking_everywhere(session, klass, nodes, counts)
@@ -88,12 +88,17 @@ def _count_lacking_everywhere(
 
 
 def _count_lacking(
-    session: Session, klass: TaskClass, task: int, node: int, counts: Counter[NodeReason]
+    session: Session,
+    klass: TaskClass,
+    rules: ClassRules,
+    task: int,
+    node: int,
+    counts: Counter[NodeReason],
 ) -> bool:
     nodes = session.state.nodes
     cells = klass.fits
-    for rule in session.hooks.fit_rules:
-        cells = rule(task, node, cells)
+    for rule in rules.fit_rules:
+        cells = rule.adjust(task, node, cells)
     if room_on(nodes, klass, cells, node) != NONE:
         return False
     for row, amount in cells:

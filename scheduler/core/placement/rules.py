@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler.core.cluster.classes import TaskClass
-from scheduler.core.session.hooks import NodeFilter, NodeScore, PreCheck, Scope
+from scheduler.core.session.hooks import FitRule, NodeFilter, NodeScore, PreCheck, Scope
 from scheduler.core.session.session import Session
 
 Bools = NDArray[np.bool_]
@@ -25,6 +25,7 @@ class ClassRules:
     static_mask, static_scores : shape (all nodes,); answers of scope CLASS together
     node_filters, node_scores : answers that change when a node is touched
     cluster_filters, cluster_scores : answers that anything may change
+    fit_rules : rules that change what must be free
     is_volatile : nothing about this class may be kept between two placements
     """
 
@@ -33,6 +34,7 @@ class ClassRules:
         "cluster_filters",
         "cluster_scores",
         "filters",
+        "fit_rules",
         "is_volatile",
         "node_filters",
         "node_scores",
@@ -49,7 +51,8 @@ class ClassRules:
         self.cluster_filters = [f for f in self.filters if f.scope is Scope.CLUSTER]
         self.node_scores = [s for s in scores if s.scope is Scope.NODE]
         self.cluster_scores = [s for s in scores if s.scope is Scope.CLUSTER]
-        self.is_volatile = bool(self.cluster_filters or self.cluster_scores or hooks.fit_rules)
+        self.fit_rules: list[FitRule] = [r for r in hooks.fit_rules if r.concerns(klass)]
+        self.is_volatile = bool(self.cluster_filters or self.cluster_scores or self.fit_rules)
         self.static_mask: Bools = np.ones(len(session.state.nodes), dtype=np.bool_)
         for one in self.filters:
             if one.scope is Scope.CLASS:

@@ -8,6 +8,7 @@ from typing import Any
 from scheduler.core.config import PluginConfig
 from scheduler.core.plugins.generators import GeneratorPlugin
 from scheduler.core.plugins.min_runtime import MinRuntimePlugin
+from scheduler.core.plugins.device_claims.plugin import DeviceClaimsPlugin
 from scheduler.core.plugins.numa.plugin import NumaPlugin
 from scheduler.core.plugins.orders import (
     ElasticPlugin,
@@ -54,6 +55,7 @@ PLUGINS: dict[str, Callable[[Any], Plugin]] = {
     "minruntime": MinRuntimePlugin,
     "sg-nodelocalgreedy": lambda _: GeneratorPlugin("sg-nodelocalgreedy"),
     "sg-multinodegang": lambda _: GeneratorPlugin("sg-multinodegang"),
+    "dynamicresources": lambda _: DeviceClaimsPlugin(),
     "numa": NumaPlugin,
     "podaffinity": lambda _: PodAffinityPlugin(),
     "topology": lambda _: TopologyPlugin(),

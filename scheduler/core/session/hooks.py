@@ -163,8 +163,17 @@ class PlacementStrategy:
 #: Sort key of a shared device: (used MiB, device MiB), or None for a whole free device.
 GpuScore = Callable[[tuple[float, float] | None], float]
 
-#: A rule that changes what must be free on a node: (task, node, cells) -> cells.
-FitRule = Callable[[int, int, Cells], Cells]
+class FitRule(Protocol):
+    """A rule that changes what must be free on a node for a task."""
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Tell whether tasks of this class are affected."""
+        ...
+
+    def adjust(self, task: int, node: int, cells: Cells) -> Cells:
+        """Return the cells that must be free on the node."""
+        ...
+
 
 
 @dataclass(slots=True)

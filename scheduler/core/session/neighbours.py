@@ -196,16 +196,12 @@ class Neighbours:
         return bool(self._matching)
 
     def _owned(self, klass: TaskClass, wish: Wish) -> tuple[OwnedTerm, ...]:
-        return tuple(
-            OwnedTerm(term, klass.namespace) for term in terms_of(klass.constraints, wish)
-        )
+        return tuple(OwnedTerm(term, klass.namespace) for term in terms_of(klass.constraints, wish))
 
     def _counter(self, topology_key: str) -> Counter:
         found = self._keys.get(topology_key)
         if found is None:
-            found = self._keys[topology_key] = _domains(
-                topology_key, self._state.nodes.inputs
-            )
+            found = self._keys[topology_key] = _domains(topology_key, self._state.nodes.inputs)
         return Counter(*found)
 
     def _count_placed(self) -> None:
@@ -252,8 +248,12 @@ def _domains(topology_key: str, nodes: list[NodeInput]) -> tuple[list[int], int]
         if value is not None:
             index_of.setdefault(value, len(index_of))
     last = len(index_of)
-    return [index_of.get(node.labels.get(topology_key, ""), last)
-            if topology_key in node.labels else last for node in nodes], last
+    return [
+        index_of.get(node.labels.get(topology_key, ""), last)
+        if topology_key in node.labels
+        else last
+        for node in nodes
+    ], last
 
 
 def neighbours_of(session: Session) -> Neighbours:

@@ -53,7 +53,9 @@ class NumaPlugin:
             name for aware in self._aware for name in aware if is_device(name)
         )
         self._demands: dict[tuple[int, frozenset[str], bool], Demand] = {}
-        self.free: list[list[dict[str, float]]] = [self._opening(n) for n in range(len(self._aware))]
+        self.free: list[list[dict[str, float]]] = [
+            self._opening(n) for n in range(len(self._aware))
+        ]
         session.scratch[SCRATCH] = self
         session.hooks.filters.append(self)
         session.hooks.scores.append(self)
@@ -113,9 +115,7 @@ class NumaPlugin:
             return ()
         taken = self._take(klass, node) or {}
         return tuple(
-            NumaShare(
-                zone=topology.zones[zone].zone, amounts=tuple(sorted(taken[zone].items()))
-            )
+            NumaShare(zone=topology.zones[zone].zone, amounts=tuple(sorted(taken[zone].items())))
             for zone in sorted(taken)
         )
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
-from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP, ClusterInput, TopologyConstraint
+from scheduler.core.cluster.device_backed import device_backed
+from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP, TopologyConstraint
 from scheduler.core.cluster.podgroups import TreeGroup, TreePodSet
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.plugins.topology.accounting import Need, capacity_of_nodes, tightness
@@ -29,7 +30,6 @@ Ints = NDArray[np.int64]
 Member = TreeGroup | TreePodSet
 
 SCORE = 100_000.0
-IMPLICIT_EXTENDED = "deviceclass.resource.kubernetes.io/"
 
 
 class TopologyPlugin:
@@ -77,10 +77,14 @@ class TopologyPlugin:
                 refusals.unsatisfied(f": {problem}")
             return []
         valid = nodes.indices[tree.in_tree[nodes.indices]]
-        search = _Search(self._state, tree, levels, wish, Need(self._state, tasks, self._device_backed))
+        search = _Search(
+            self._state, tree, levels, wish, Need(self._state, tasks, self._device_backed)
+        )
         if not len(valid) or not search.common_domain_fits(valid):
             if refusals:
-                refusals.unsatisfied(f": not enough resources in {search.where} to allocate the job")
+                refusals.unsatisfied(
+                    f": not enough resources in {search.where} to allocate the job"
+                )
             return []
         found = search.candidates(self._pinned(tree, view, member, wish))
         if not found and refusals:
@@ -282,21 +286,14 @@ class _Refusals:
             mig = f"enough of mig profile: {name}"
             plain = f"enough resources: {words.get(row, name)}"
             what = mig if name.startswith("nvidia.com/mig-") else plain
-            self.add(
-                f"node-group(s) didn't have {what}", GroupReason.NOT_ENOUGH_RESOURCES, domain
-            )
+            self.add(f"node-group(s) didn't have {what}", GroupReason.NOT_ENOUGH_RESOURCES, domain)
 
 
 def _device_backed_rows(state: ClusterState) -> frozenset[int]:
     """Return the rows of extended resources that a device class provides."""
+    rows = state.axis.row_of
     return frozenset(
-        state.axis.row_of[name]
-        for name in extended_resources(state.given)
-        if name in state.axis.row_of and state.axis.row_of[name] != GPU_ROW
+        rows[name]
+        for name in device_backed(state.given.devices)
+        if name in rows and rows[name] != GPU_ROW
     )
-
-
-def extended_resources(cluster: ClusterInput) -> set[str]:
-    """Return the names of resources that device classes provide, explicitly or by their own name."""
-    names = {f"{IMPLICIT_EXTENDED}{one.name}" for one in cluster.devices.classes}
-    return names | {one.extended_resource for one in cluster.devices.classes if one.extended_resource}

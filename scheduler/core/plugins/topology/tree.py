@@ -126,9 +126,7 @@ class DomainTree:
         return added
 
 
-def searched_levels(
-    levels: Sequence[str], required: str, preferred: str
-) -> tuple[list[int], str]:
+def searched_levels(levels: Sequence[str], required: str, preferred: str) -> tuple[list[int], str]:
     """Return the levels to look for domains on, most specific first, and what is wrong with the wish.
 
     Returns

@@ -1,0 +1,112 @@
+"""Extended resources that a device class provides: a claim nobody wrote, made when the pod is placed.
+
+A container that asks for such a resource like for any other gets, on nodes whose device plugins do not
+offer it, devices through a claim of the scheduler's own making. Its requests are named after container
+and resource, so that the binder can map devices to containers.
+"""
+
+from __future__ import annotations
+
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.constraints import ContainerRequest
+from scheduler.core.cluster.device_backed import device_backed
+from scheduler.core.cluster.inputs import GPU, DeviceClaim, DeviceInputs, DeviceRequest, NodeInput
+
+#: Name of the made-up claim in allocations; the binder creates the real one.
+EXTENDED_CLAIM = "<extended-resources>"
+#: Amounts of other resources are kept in thousandths.
+UNITS_PER_ITEM = 1000.0
+
+
+class ExtendedResources:
+    """Which resource names device classes provide, and the claims that tasks need for them."""
+
+    def __init__(self, given: DeviceInputs) -> None:
+        self._class_of = device_backed(given)
+
+    def __contains__(self, resource: str) -> bool:
+        return resource in self._class_of
+
+    def __bool__(self) -> bool:
+        return bool(self._class_of)
+
+    def are_wanted_by(self, klass: TaskClass) -> bool:
+        """Tell whether tasks of a class ask for any of them."""
+        return bool(self._wanted(klass))
+
+    def missing_on(self, klass: TaskClass, node: NodeInput) -> frozenset[str]:
+        """Return the resources a task wants that the node's device plugins do not offer."""
+        return frozenset(
+            name
+            for name in self._wanted(klass)
+            if node.allocatable.get(name, 0) - (node.dra_gpus if name == GPU else 0) <= 0
+        )
+
+    def claim(self, klass: TaskClass, missing: frozenset[str]) -> DeviceClaim:
+        """Make the claim for the missing resources of a task.
+
+        Devices of running containers serve the init phase too; what it needs beyond them is asked
+        once for all init containers.
+        """
+        requests: list[DeviceRequest] = []
+        containers = klass.constraints.containers or (_whole(klass, missing),)
+        running: dict[str, float] = {}
+        for index, container in enumerate(containers):
+            if container.kind == "init":
+                continue
+            for number, (name, amount) in enumerate(sorted(container.requests)):
+                if name in missing and amount > 0:
+                    running[name] = running.get(name, 0.0) + _items(name, amount)
+                    requests.append(self._request(index, number, name, _items(name, amount)))
+        requests += self._init_requests(containers, missing, running)
+        return DeviceClaim(
+            name=EXTENDED_CLAIM,
+            namespace=klass.namespace,
+            requests=tuple(requests),
+            is_extended_resource=True,
+        )
+
+    def _init_requests(
+        self,
+        containers: tuple[ContainerRequest, ...],
+        missing: frozenset[str],
+        running: dict[str, float],
+    ) -> list[DeviceRequest]:
+        largest: dict[str, tuple[float, int, int]] = {}
+        for index, container in enumerate(containers):
+            if container.kind != "init":
+                continue
+            for number, (name, amount) in enumerate(sorted(container.requests)):
+                if name in missing:
+                    one = (_items(name, amount), -index, number)
+                    largest[name] = max(largest.get(name, one), one)
+        return [
+            self._request(-index, number, name, amount - running.get(name, 0.0))
+            for name, (amount, index, number) in sorted(largest.items())
+            if amount > running.get(name, 0.0)
+        ]
+
+    def _request(self, container: int, number: int, resource: str, count: float) -> DeviceRequest:
+        return DeviceRequest(
+            name=f"container-{container}-request-{number}",
+            device_class=self._class_of[resource],
+            count=count,
+        )
+
+    def _wanted(self, klass: TaskClass) -> list[str]:
+        names = [name for name, amount in klass.request.other if amount > 0]
+        if klass.request.gpus > 0:
+            names.append(GPU)
+        return [name for name in names if name in self._class_of]
+
+
+def _items(resource: str, amount: float) -> float:
+    return amount if resource == GPU else amount / UNITS_PER_ITEM
+
+
+def _whole(klass: TaskClass, missing: frozenset[str]) -> ContainerRequest:
+    """Stand in for containers that are not known: one that asks for everything."""
+    asked = [(name, amount) for name, amount in klass.request.other if name in missing]
+    if GPU in missing:
+        asked.append((GPU, klass.request.gpus))
+    return ContainerRequest(requests=tuple(asked))

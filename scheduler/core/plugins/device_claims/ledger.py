@@ -1,0 +1,95 @@
+"""The session's own copy of the claims: what is allocated, who has reserved it, which devices are taken.
+
+Every change goes through the journal, so that a rewound statement gives devices back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from scheduler.core.cluster.inputs import ClaimAllocation, DeviceClaim
+from scheduler.core.cluster.journal import Journal
+from scheduler.core.plugins.device_claims.allocator import DeviceId
+
+ClaimKey = tuple[str, str]  # namespace, name
+
+
+class ClaimLedger:
+    """Claims by namespace and name."""
+
+    def __init__(self, claims: Iterable[DeviceClaim], journal: Journal) -> None:
+        self._journal = journal
+        self.claims: dict[ClaimKey, DeviceClaim] = {(c.namespace, c.name): c for c in claims}
+        self._allocation: dict[ClaimKey, ClaimAllocation] = {}
+        self._reserved: dict[ClaimKey, dict[str, None]] = {}
+        self.taken: dict[DeviceId, ClaimKey] = {}
+        for key, claim in self.claims.items():
+            self._reserved[key] = dict.fromkeys(claim.reserved_for)
+            if claim.allocation is not None:
+                self.assume(key, claim.allocation)
+
+    def assume(self, key: ClaimKey, allocation: ClaimAllocation) -> None:
+        """Take an allocation over as it is, outside any statement."""
+        if key not in self._allocation:
+            self._allocation[key] = allocation
+            self.taken.update(dict.fromkeys(devices_of(allocation), key))
+
+    def assume_reserved(self, key: ClaimKey, uid: str) -> None:
+        """Take a reservation over, outside any statement."""
+        if key in self._reserved:
+            self._reserved[key][uid] = None
+
+    def allocation(self, key: ClaimKey) -> ClaimAllocation | None:
+        """Return what a claim has been given."""
+        return self._allocation.get(key)
+
+    def consumers(self, key: ClaimKey) -> dict[str, None]:
+        """Return the uids of the pods that have reserved a claim."""
+        return self._reserved.get(key, {})
+
+    def allocate(self, key: ClaimKey, allocation: ClaimAllocation) -> None:
+        """Give devices to a claim."""
+        self._journal.insert(self._allocation, key, allocation)
+        for device in devices_of(allocation):
+            self._journal.insert(self.taken, device, key)
+
+    def reserve(self, key: ClaimKey, uid: str) -> None:
+        """Let a pod use a claim."""
+        consumers = self._reserved[key]
+        if uid not in consumers:
+            self._journal.insert(consumers, uid, None)
+
+    def unreserve(self, key: ClaimKey, uid: str) -> None:
+        """End a pod's use of a claim; the last one frees its devices."""
+        consumers = self._reserved[key]
+        if uid in consumers:
+            self._journal.remove(consumers, uid)
+        if not consumers:
+            self.free(key)
+
+    def free(self, key: ClaimKey) -> None:
+        """Take a claim's devices back, if it has any."""
+        allocation = self._allocation.get(key)
+        if allocation is None:
+            return
+        self._journal.remove(self._allocation, key)
+        for device in devices_of(allocation):
+            if self.taken.get(device) == key:
+                self._journal.remove(self.taken, device)
+
+    def current(self) -> tuple[DeviceClaim, ...]:
+        """Return all claims as they stand now."""
+        return tuple(
+            replace(
+                claim,
+                allocation=self._allocation.get(key),
+                reserved_for=tuple(self._reserved[key]),
+            )
+            for key, claim in self.claims.items()
+        )
+
+
+def devices_of(allocation: ClaimAllocation) -> list[DeviceId]:
+    """Return the devices of an allocation."""
+    return [(driver, pool, device) for driver, pool, device, _ in allocation.devices]

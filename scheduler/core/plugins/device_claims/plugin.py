@@ -1,0 +1,279 @@
+"""Claims of tasks: checks before nodes are asked, a trial allocation per node, and the session's ledger."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.classes import Cells, TaskClass
+from scheduler.core.cluster.inputs import ClaimAllocation, DeviceClaim
+from scheduler.core.cluster.matching import matches_any_term
+from scheduler.core.cluster.state import ClusterState
+from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
+from scheduler.core.cluster.tasks import NOWHERE
+from scheduler.core.plugins.device_claims.allocator import Allocator, DeviceId
+from scheduler.core.plugins.device_claims.extended import EXTENDED_CLAIM, ExtendedResources
+from scheduler.core.plugins.device_claims.ledger import ClaimKey, ClaimLedger, devices_of
+from scheduler.core.plugins.device_claims.sharing import SharedDevices
+from scheduler.core.session.fit import CheckFailure, NodeReason, NodeReasonKind
+from scheduler.core.session.hooks import Scope
+from scheduler.core.session.session import Session
+
+Bools = NDArray[np.bool_]
+
+MOST_CONSUMERS = 256
+#: Where others find the ledger of a session.
+SCRATCH = "device_claims"
+
+
+class DeviceClaimsPlugin:
+    """Registers its parts where any task has claims or any class provides a resource."""
+
+    name = "dynamicresources"
+    scope = Scope.CLUSTER
+
+    def open(self, session: Session) -> None:
+        """Copy the claims, take over what bind requests promise, and register."""
+        self._state: ClusterState = session.state
+        given = session.state.given.devices
+        self._available = given.available
+        self._queue_label = session.config.queue_label_key
+        self._extended = ExtendedResources(given)
+        has_claims = any(klass.constraints.device_claims for klass in session.state.classes.classes)
+        self._wants_extended = {
+            klass.index
+            for klass in session.state.classes.classes
+            if self._extended.are_wanted_by(klass)
+        }
+        self.ledger = ClaimLedger(given.claims, session.state.journal)
+        session.scratch[SCRATCH] = self.ledger
+        if not has_claims and not self._wants_extended:
+            return
+        self._allocator = Allocator(given, session.state.nodes.inputs)
+        self._assume_promised()
+        shared = SharedDevices(session.state, self.ledger)
+        shared.correct_charges()
+        session.hooks.checks.append(self)
+        session.hooks.filters.append(self)
+        session.hooks.listeners.append(self)
+        session.hooks.fit_rules.append(_DeviceBacked(self))
+        if shared.exist:
+            session.hooks.fit_rules.append(shared)
+            session.state.charge_rules.append(shared.adjust)
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Ask tasks with claims or with resources that a device class provides."""
+        return bool(klass.constraints.device_claims) or klass.index in self._wants_extended
+
+    # -------------------------------------------------------------------------------------- check
+
+    def check(self, task: int, klass: TaskClass) -> CheckFailure | None:
+        """Return the first thing about a task's claims that no node can cure."""
+        given = self._state.tasks.inputs[task]
+        pod = f"{given.namespace}/{given.name}"
+        names = [one.claim for one in klass.constraints.device_claims]
+        if not names:
+            return None
+        if not self._available:
+            return self._failure(
+                f"pod {pod} cannot be scheduled, it references resource claims "
+                f"{', '.join(names)} while dynamic resource allocation is not available in the "
+                f"cluster"
+            )
+        for reference in klass.constraints.device_claims:
+            key = (klass.namespace, reference.claim)
+            claim = self.ledger.claims.get(key)
+            if claim is None:
+                return self._failure(f"resource claim {key[0]}/{key[1]} does not exist")
+            text = self._problem(claim, key, given.uid)
+            if not reference.from_template and not text:
+                text = self._label_problem(claim, task, pod)
+            if text:
+                return self._failure(text)
+        return None
+
+    def _problem(self, claim: DeviceClaim, key: ClaimKey, uid: str) -> str:
+        name = f"{key[0]}/{key[1]}"
+        consumers = self.ledger.consumers(key)
+        if uid not in consumers and len(consumers) >= MOST_CONSUMERS:
+            return (
+                f"resource claim {name} has reached its maximum number of consumers "
+                f"({MOST_CONSUMERS})"
+            )
+        if self.ledger.allocation(key) is None:
+            for request in claim.requests:
+                if self._allocator.device_class(request.device_class) is None:
+                    return (
+                        f"device class {request.device_class} does not exist for claim {name} "
+                        f"request {request.name}"
+                    )
+        return ""
+
+    def _label_problem(self, claim: DeviceClaim, task: int, pod: str) -> str:
+        """A claim several pods may name must say whose queue pays for it."""
+        if not any(is_gpu(request.device_class) for request in claim.requests):
+            return ""
+        group = self._state.tasks.group[task]
+        queue = self._state.groups.inputs[group].queue if group != NOWHERE else ""
+        label = claim.labels.get(self._queue_label)
+        prefix = f"pod {pod} cannot be scheduled: DRA claim {claim.name} is a shared GPU claim"
+        if label is None:
+            return f"{prefix} but does not have a queue label ({self._queue_label})"
+        if label != queue:
+            return (
+                f"{prefix} with wrong queue label (expected queue: {queue}, claim queue label: "
+                f"{label})"
+            )
+        return ""
+
+    def _failure(self, text: str) -> CheckFailure:
+        return CheckFailure(check="DynamicResources", text=text)
+
+    # ------------------------------------------------------------------------------------- filter
+
+    def mask(self, task: int, klass: TaskClass) -> Bools:
+        """Return which nodes can serve all claims of a task."""
+        nodes = range(len(self._state.nodes))
+        return np.array([self.passes(task, klass, node) for node in nodes], dtype=np.bool_)
+
+    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+        """Tell whether one node can."""
+        return not self.reasons(task, klass, node)
+
+    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+        """Say which claim a node cannot serve."""
+        given = self._state.nodes.inputs[node]
+        for key in self._keys(klass):
+            allocation = self.ledger.allocation(key)
+            if (
+                allocation is not None
+                and allocation.node_terms is not None
+                and not matches_any_term(given, allocation.node_terms)
+            ):
+                text = f"claim {key[0]}/{key[1]} node selector does not match node {given.name}"
+                return (NodeReason(NodeReasonKind.DEVICES, text, given.name),)
+        if self._try(task, klass, node) is None:
+            text = f"cannot allocate all DRA claims on node {given.name}"
+            return (NodeReason(NodeReasonKind.DEVICES, text, given.name),)
+        return ()
+
+    def _try(self, task: int, klass: TaskClass, node: int) -> list[ClaimAllocation] | None:
+        """Return allocations for what a task lacks on a node; None if it cannot be served.
+
+        What a task was given before is given again, if it is free and on this node.
+        """
+        remembered = {one.claim: one for one in self._state.tasks.claim_allocations.get(task, ())}
+        taken: set[DeviceId] = set(self.ledger.taken)
+        made: list[ClaimAllocation] = []
+        for claim in self._unallocated(klass, node):
+            allocation = remembered.get(claim.name)
+            if allocation is None or not self._is_usable(allocation, node, taken):
+                allocation = self._allocator.allocate(claim, node, taken)
+            if allocation is None:
+                return None
+            taken.update(devices_of(allocation))
+            made.append(allocation)
+        return made
+
+    def _is_usable(self, allocation: ClaimAllocation, node: int, taken: set[DeviceId]) -> bool:
+        terms = allocation.node_terms
+        on_node = terms is None or matches_any_term(self._state.nodes.inputs[node], terms)
+        return on_node and taken.isdisjoint(devices_of(allocation))
+
+    def _unallocated(self, klass: TaskClass, node: int) -> list[DeviceClaim]:
+        claims = [
+            self.ledger.claims[key]
+            for key in self._keys(klass)
+            if self.ledger.allocation(key) is None
+        ]
+        missing = self._missing(klass, node)
+        if missing:
+            claims.append(self._extended.claim(klass, missing))
+        return claims
+
+    def _missing(self, klass: TaskClass, node: int) -> frozenset[str]:
+        if klass.index not in self._wants_extended:
+            return frozenset()
+        return self._extended.missing_on(klass, self._state.nodes.inputs[node])
+
+    def missing_rows(self, task: int, node: int) -> frozenset[int]:
+        """Return the rows a task need not find free on a node, since a device class provides them."""
+        klass = self._state.tasks.klass[task]
+        rows = self._state.axis.row_of
+        return frozenset(rows[name] for name in self._missing(klass, node) if name in rows)
+
+    # ------------------------------------------------------------------------------------- ledger
+
+    def placed(self, task: int, node: int) -> None:
+        """Reserve a task's claims and give devices to those that have none."""
+        klass = self._state.tasks.klass[task]
+        uid = self._state.tasks.inputs[task].uid
+        for allocation in self._try(task, klass, node) or ():
+            key = (klass.namespace, allocation.claim)
+            if allocation.claim == EXTENDED_CLAIM:
+                key = (uid, EXTENDED_CLAIM)
+            self.ledger.allocate(key, allocation)
+        for key in self._keys(klass):
+            self.ledger.reserve(key, uid)
+        self._remember(task, klass, uid)
+
+    def left(self, task: int, node: int) -> None:
+        """Drop a task's reservations; devices nobody reserves any more are free."""
+        del node
+        klass = self._state.tasks.klass[task]
+        uid = self._state.tasks.inputs[task].uid
+        for key in self._keys(klass):
+            self.ledger.unreserve(key, uid)
+        self.ledger.free((uid, EXTENDED_CLAIM))
+
+    def _remember(self, task: int, klass: TaskClass, uid: str) -> None:
+        keys = [*self._keys(klass), (uid, EXTENDED_CLAIM)]
+        held = [self.ledger.allocation(key) for key in keys]
+        allocations = tuple(one for one in held if one is not None)
+        remembered = self._state.tasks.claim_allocations
+        if allocations and remembered.get(task) != allocations:
+            self._state.journal.insert(remembered, task, allocations)
+
+    def _keys(self, klass: TaskClass) -> list[ClaimKey]:
+        return [
+            (klass.namespace, one.claim)
+            for one in klass.constraints.device_claims
+            if (klass.namespace, one.claim) in self.ledger.claims
+        ]
+
+    def _assume_promised(self) -> None:
+        """Take over what live bind requests give, as far as the claims do not say it yet."""
+        tasks = self._state.tasks
+        for task, allocations in sorted(tasks.claim_allocations.items()):
+            if not ACTIVE_USED[tasks.status[task]]:
+                continue
+            given = tasks.inputs[task]
+            for allocation in allocations:
+                key = (given.namespace, allocation.claim)
+                if allocation.claim == EXTENDED_CLAIM:
+                    key = (given.uid, EXTENDED_CLAIM)
+                self.ledger.assume(key, allocation)
+                if tasks.status[task] != TaskStatus.RELEASING:
+                    self.ledger.assume_reserved(key, given.uid)
+
+
+class _DeviceBacked:
+    """A fit rule: what a device class provides need not be free as a plain resource."""
+
+    def __init__(self, plugin: DeviceClaimsPlugin) -> None:
+        self._plugin = plugin
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Ask tasks that want such a resource besides GPUs, which nodes count in their GPU row."""
+        return bool(klass.request.other) and self._plugin.concerns(klass)
+
+    def adjust(self, task: int, node: int, cells: Cells) -> Cells:
+        """Leave out the rows that devices serve."""
+        rows = self._plugin.missing_rows(task, node) - {GPU_ROW}
+        return tuple(cell for cell in cells if cell[0] not in rows) if rows else cells
+
+
+def is_gpu(device_class: str) -> bool:
+    """Tell whether a device class hands out GPUs."""
+    return "gpu" in device_class.lower()

@@ -1,0 +1,85 @@
+"""A device that several pods reach through one claim is charged to its node once.
+
+Which devices are shared is known from the claims that are allocated when the cycle begins. A claim that
+gets its devices within the cycle counts in full for every pod until the next snapshot shows what it got.
+"""
+
+from __future__ import annotations
+
+from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.classes import Cells, TaskClass
+from scheduler.core.cluster.state import ClusterState
+from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
+from scheduler.core.plugins.device_claims.allocator import DeviceId
+from scheduler.core.plugins.device_claims.ledger import ClaimLedger, devices_of
+
+
+class SharedDevices:
+    """Devices with more than one pod, and the discount each of these pods gets."""
+
+    def __init__(self, state: ClusterState, ledger: ClaimLedger) -> None:
+        self._state = state
+        sharers: dict[DeviceId, list[int]] = {}
+        devices: dict[int, list[DeviceId]] = {}
+        for task, klass in enumerate(state.tasks.klass):
+            if not klass.is_dra:
+                continue
+            for reference in klass.constraints.device_claims:
+                allocation = ledger.allocation((klass.namespace, reference.claim))
+                for device in devices_of(allocation) if allocation else ():
+                    sharers.setdefault(device, []).append(task)
+                    devices.setdefault(task, []).append(device)
+        self._sharers = {device: tasks for device, tasks in sharers.items() if len(tasks) > 1}
+        self._devices = {
+            task: [device for device in held if device in self._sharers]
+            for task, held in devices.items()
+        }
+
+    @property
+    def exist(self) -> bool:
+        """Tell whether any device is shared at all."""
+        return bool(self._sharers)
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Ask tasks that want GPUs through claims."""
+        return klass.is_dra
+
+    def adjust(self, task: int, node: int, cells: Cells) -> Cells:
+        """Take off the devices that another pod on the node pays for already."""
+        held = self._devices.get(task)
+        if not held:
+            return cells
+        discount = sum(1 for device in held if self._is_paid(device, task, node))
+        if not discount:
+            return cells
+        return tuple(
+            (row, max(amount - discount, 0.0) if row == GPU_ROW else amount)
+            for row, amount in cells
+        )
+
+    def correct_charges(self) -> None:
+        """Give back what the opening charged more than once."""
+        nodes, status = self._state.nodes, self._state.tasks.status
+        for device, tasks in self._sharers.items():
+            places = {self._state.tasks.node[task] for task in tasks} - {-1}
+            for node in places:
+                on_node = [
+                    t for t in tasks if self._state.tasks.node[t] == node and ACTIVE_USED[status[t]]
+                ]
+                leaving = sum(status[t] == TaskStatus.RELEASING for t in on_node)
+                if not on_node or device not in self._devices[on_node[0]]:
+                    continue
+                nodes.idle[GPU_ROW, node] += len(on_node) - 1
+                nodes.whole_gpus_used[node] -= len(on_node) - 1
+                surplus = leaving - 1 if leaving == len(on_node) else leaving
+                nodes.releasing[GPU_ROW, node] -= surplus
+
+    def _is_paid(self, device: DeviceId, task: int, node: int) -> bool:
+        tasks = self._state.tasks
+        return any(
+            other != task
+            and tasks.node[other] == node
+            and ACTIVE_USED[tasks.status[other]]
+            and tasks.status[other] != TaskStatus.RELEASING
+            for other in self._sharers[device]
+        )
