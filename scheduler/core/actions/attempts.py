@@ -8,6 +8,7 @@ actions see it; a search that ran out of time ends the action.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from scheduler.core.actions.base import pending_views
@@ -64,6 +65,15 @@ class EvictionRules(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Workshop:
+    """What all searches of one action share."""
+
+    pool: VictimPool
+    board: PendingBoard
+    runner: TrialRunner
+
+
 class Attempts:
     """One run of one evicting action."""
 
@@ -76,6 +86,7 @@ class Attempts:
         self._rules = rules
         self._failed = FailedSearches(session)
         self._budget = ActionBudget.start(session.config.budgets, rules.name, session.clock)
+        self._workshop: _Workshop | None = None
 
     def run(self) -> None:
         """Give every pending pod group its search."""
@@ -85,14 +96,12 @@ class Attempts:
         order = GroupOrder(
             self._session, views, depth=self._session.config.depth_of(self._rules.name)
         )
-        self._pool = VictimPool(self._session)
-        self._board = PendingBoard(self._session)
-        self._runner = TrialRunner(self._session, self._placer, self._board, self._rules.name)
         while (view := order.pop()) is not None:
             if not self._attempt(view):
                 break
-        self._count("scenarios_simulated", self._runner.simulated)
-        self._count("scenarios_rejected_by_validator", self._runner.refused)
+        if self._workshop is not None:
+            self._count("scenarios_simulated", self._workshop.runner.simulated)
+            self._count("scenarios_rejected_by_validator", self._workshop.runner.refused)
 
     def _attempt(self, view: GangView) -> bool:
         """Search for one pod group; False ends the action."""
@@ -116,12 +125,14 @@ class Attempts:
         return True
 
     def _search(self, view: GangView) -> SearchResult:
-        rules, pool = self._rules, self._pool
+        rules = self._rules
         if not rules.may_search(view):
             return SearchResult.GENERATORS_EXHAUSTED
         budget = self._budget.for_group()
         if budget is None:
             return SearchResult.NOT_ATTEMPTED
+        shop = self._open_workshop()
+        pool = shop.pool
         task = SearchTask(
             view=view,
             make_sequence=lambda passed_over: rules.victims(pool, passed_over),
@@ -129,7 +140,7 @@ class Attempts:
             reason_of=rules.reason,
             takeable=rules.takeable,
         )
-        search = Search(self._session, self._runner, task, budget)
+        search = Search(self._session, shop.runner, task, budget)
         outcome = search.run()
         self._count("scenarios_filtered", search.filtered)
         self._count("scenarios_duplicate", search.duplicates)
@@ -138,9 +149,18 @@ class Attempts:
         if outcome.statement is not None:
             changed = self._groups_of(outcome.victims, view)
             outcome.statement.keep()
-            self._pool.refresh(changed)
-            self._board.refresh(changed)
+            pool.refresh(changed)
+            shop.board.refresh(changed)
         return outcome.result
+
+    def _open_workshop(self) -> _Workshop:
+        """Collect victims and pending pod groups when the first search really starts."""
+        if self._workshop is None:
+            session = self._session
+            board = PendingBoard(session)
+            runner = TrialRunner(session, self._placer, board, self._rules.name)
+            self._workshop = _Workshop(VictimPool(session), board, runner)
+        return self._workshop
 
     def _is_beyond_help(self, view: GangView) -> bool:
         """Tell whether something no eviction can cure keeps the pod group away; record what."""

@@ -100,6 +100,15 @@ class TrialRunner:
             statement.evict(task, reason)
         return by_group
 
+    def _has_evicted(self, tasks: Sequence[int]) -> bool:
+        """Tell whether some victims of a pod group have no place yet.
+
+        They get another turn, one step at a time as in allocation; KAI gives every victim one turn
+        only, so that a pod group that lost two elastic tasks can never get both back.
+        """
+        status = self._session.state.tasks.status
+        return any(status[task] == TaskStatus.RELEASING for task in tasks)
+
     def _take_turns(
         self, statement: Statement, trial: Trial, victims: Mapping[int, Sequence[int]]
     ) -> bool:
@@ -119,4 +128,6 @@ class TrialRunner:
                 if not placed:
                     return False
                 found_room = True
+            elif placed and self._has_evicted(victims[view.group]):
+                order.push(view)
         return found_room

@@ -112,7 +112,7 @@ class TurnOrder:
         for view in views:
             entry = (session.group_key(view), view.group, view)
             own.setdefault(view.queue, []).append(entry)
-        concerned = frozenset(view.group for view in views)
+        self._concerned = concerned = frozenset(view.group for view in views)
         for queue, entries in own.items():
             entries.sort(key=_entry_key)
             self._lines[queue] = _Line(entries, board.entries(queue), concerned)
@@ -140,6 +140,18 @@ class TurnOrder:
             if view is not None:
                 return view
         return None
+
+    def push(self, view: GangView) -> None:
+        """Give a pod group that had its turn, and is not whole again, another one."""
+        line = self._lines.get(view.queue)
+        if line is None:
+            line = self._lines[view.queue] = _Line(
+                [], self._board.entries(view.queue), self._concerned
+            )
+            self._hang(self._children, view.queue)
+        line.put_own((self._session.group_key(view), view.group, view))
+        self._left += 1
+        self._forget(view.queue)
 
     # ------------------------------------------------------------------------------ structure
 
@@ -172,13 +184,16 @@ class TurnOrder:
     def _tree(self) -> dict[int, list[int]]:
         children: dict[int, list[int]] = {}
         for leaf in self._lines:
-            path = self._paths[leaf]
-            for below, above in zip(path, (*path[1:], NOWHERE), strict=True):
-                siblings = children.setdefault(above, [])
-                if below in siblings:
-                    break
-                siblings.append(below)
+            self._hang(children, leaf)
         return children
+
+    def _hang(self, children: dict[int, list[int]], leaf: int) -> None:
+        path = self._paths[leaf]
+        for below, above in zip(path, (*path[1:], NOWHERE), strict=True):
+            siblings = children.setdefault(above, [])
+            if below in siblings:
+                return
+            siblings.append(below)
 
     def _remove(self, queue: int) -> None:
         del self._lines[queue]
@@ -275,6 +290,10 @@ class _Line:
         view = self.own[self.next_own][2]
         self.next_own += 1
         return view
+
+    def put_own(self, entry: tuple[Any, int, GangView]) -> None:
+        """Put one pod group in among those that still wait for their turn."""
+        insort(self.own, entry, lo=self.next_own, key=_entry_key)
 
     def pass_run(self, ends: Sequence[int]) -> None:
         """Let a run of bystanders with equal requests have its turn, up to the next own one."""
