@@ -151,6 +151,11 @@ def dig_text(node: Any, *path: str) -> str:
     return found if isinstance(found, str) else ""
 
 
+def dig_strings(node: Any, *path: str) -> dict[str, str]:
+    """Return the text entries of a map, such as the annotations of a template, which nobody validated."""
+    return {key: value for key, value in dig_map(node, *path).items() if isinstance(value, str)}
+
+
 def labels_of(obj: Json) -> dict[str, str]:
     return dig_map(obj, "metadata", "labels")
 

@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from kube.errors import ForbiddenError, KubeError, NotFoundError
 from kube.gateway import Gateway
 from kube.objects.cluster import PriorityClass
-from kube.objects.meta import KubeObject, as_body
+from kube.objects.meta import KubeObject
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.resources import CONFIGMAPS, PODGROUPS, PODS, PRIORITY_CLASSES, Resource
@@ -46,6 +48,12 @@ class Karta(KubeObject, frozen=True, kw_only=True):
     """A grouping definition, its body carried as it is."""
 
     spec: dict[str, Any] = {}  # noqa: RUF012 - msgspec copies an empty default
+
+
+def plain(value: KubeObject) -> Json:
+    """Return an object as the API server would send it: lists are lists, times are text."""
+    body: Json = msgspec.json.decode(msgspec.json.encode(value))
+    return body
 
 
 def index_for_grouping(store: Store) -> None:
@@ -162,24 +170,24 @@ class ClusterLookups:
                     PODS, BY_LABEL, _file(namespace, key, labels[key])
                 )
                 return [
-                    as_body(pod) for pod in found if labels.items() <= pod.metadata.labels.items()
+                    plain(pod) for pod in found if labels.items() <= pod.metadata.labels.items()
                 ]
         return []
 
     def pod_group(self, namespace: str, name: str) -> Json | None:
         group: PodGroup | None = self.store.get(PODGROUPS, f"{namespace}/{name}")
-        return None if group is None else as_body(group)
+        return None if group is None else plain(group)
 
     def pod_groups_starting(self, namespace: str, prefix: str) -> Sequence[Json]:
         return [
-            as_body(group)
+            plain(group)
             for group in self.store.by_index(PODGROUPS, BY_STEM, _stem(f"{namespace}/{prefix}"))
             if group.metadata.name.startswith(prefix)
         ]
 
     def kartas(self, kind: Kind) -> Sequence[Json]:
         file = f"{kind.group}|{kind.version}|{kind.kind}"
-        return [as_body(karta) for karta in self.store.by_index(KARTAS, BY_KIND, file)]
+        return [plain(karta) for karta in self.store.by_index(KARTAS, BY_KIND, file)]
 
     def _kind_defaults(self) -> Mapping[str, KindDefault]:
         read_at, entries = self._defaults

@@ -15,13 +15,13 @@ from typing import Protocol
 
 from kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
 from kube.gateway import EventType, Gateway
-from kube.objects.meta import KubeObject, as_body, convert
+from kube.objects.meta import KubeObject, convert
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.resources import NAMESPACES, PODGROUPS, PODS, Resource
 from kube.store import Store
 from queues.grouping.base import Json, Settings, dig_text, uid_of
-from queues.grouping.cluster import ClusterLookups
+from queues.grouping.cluster import ClusterLookups, plain
 from queues.grouping.errors import GroupingError
 from queues.grouping.owners import references_of
 from queues.grouping.reconcile import decide
@@ -74,7 +74,7 @@ class PodGrouper:
         if pod is None or not self._is_selected(pod):
             self.queue.forget(key)
             return
-        body = as_body(pod)
+        body = plain(pod)
         try:
             self._group(key, body)
         except NotFoundError:
@@ -143,7 +143,7 @@ class PodGrouper:
         return made
 
     def _patch_of(self, stored: PodGroup, desired: Json) -> Json | None:
-        return pod_group_patch(as_body(stored), desired, self.settings)
+        return pod_group_patch(plain(stored), desired, self.settings)
 
 
 def parse_selector(text: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ Only direct children count at each level, so an in-order JobSet can ask for one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from queues.grouping import keys
@@ -19,7 +19,7 @@ from queues.grouping.base import (
     annotations_of,
     count_at,
     dig_list,
-    dig_map,
+    dig_strings,
     dig_text,
     full_name,
     labels_of,
@@ -57,7 +57,9 @@ def _replicated_jobs(job_set: Json) -> list[Json]:
 def _job_groups(job: Json) -> Iterator[SubGroup]:
     name = dig_text(job, "name")
     replicas = count_at(job, "replicas", default=1) or 0
-    members = _minimum_annotation(dig_map(job, "template"), "replicatedJob template")
+    members = _minimum_annotation(
+        dig_strings(job, "template", "metadata", "annotations"), "replicatedJob template"
+    )
     if members is None:
         members = count_at(job, "template", "spec", "parallelism", default=1)
     topology = _placement(job)
@@ -69,19 +71,19 @@ def _job_groups(job: Json) -> Iterator[SubGroup]:
 
 
 def _placement(job: Json) -> Topology | None:
-    topology = topology_from(dig_map(job, "template", "metadata", "annotations"))
+    topology = topology_from(dig_strings(job, "template", "metadata", "annotations"))
     return topology if topology.name and (topology.required or topology.preferred) else None
 
 
 def _minimum_of_set(job_set: Json, jobs: int) -> int:
-    asked = _minimum_annotation(job_set, "JobSet")
+    asked = _minimum_annotation(annotations_of(job_set), "JobSet")
     if asked is not None:
         return min(asked, jobs)
     return min(1, jobs) if _in_order(job_set) else jobs
 
 
-def _minimum_annotation(obj: Json, where: str) -> int | None:
-    text = annotations_of(obj).get(keys.BATCH_MIN_MEMBER)
+def _minimum_annotation(annotations: Mapping[str, str], where: str) -> int | None:
+    text = annotations.get(keys.BATCH_MIN_MEMBER)
     if text is None:
         return None
     value = whole_number(text)
@@ -128,7 +130,7 @@ def _kept_flat(ctx: Context, name: str) -> bool:
 
 
 def _flat(ctx: Context, metadata: Metadata) -> Metadata:
-    minimum = _minimum_annotation(ctx.top, "JobSet") or 1
+    minimum = _minimum_annotation(annotations_of(ctx.top), "JobSet") or 1
     name = metadata.name
     if _in_order(ctx.top):
         name = f"{name}-{_required_label(ctx.pod, REPLICATED_JOB_LABEL)}"

@@ -17,7 +17,7 @@ from queues.grouping.base import (
     Topology,
     annotations_of,
     count_at,
-    dig_map,
+    dig_strings,
     dig_text,
     labels_of,
     name_of,
@@ -173,7 +173,7 @@ def _topology(ctx: Context) -> Topology | None:
 
 
 def _worker_annotations(ctx: Context) -> dict[str, str]:
-    return dig_map(
+    return dig_strings(
         ctx.top, "spec", "leaderWorkerTemplate", "workerTemplate", "metadata", "annotations"
     )
 

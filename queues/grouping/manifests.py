@@ -97,9 +97,24 @@ def _checked(obj: Json, where: str) -> Json:
         raise ManifestError(f"{where}: {obj['kind']} has no metadata.name")
     if metadata.get("name") and not _NAME.fullmatch(name):
         raise ManifestError(f"{where}: {obj['kind']} name {name!r} is not a valid object name")
-    for field in ("labels", "annotations"):
-        _check_strings(metadata.get(field), f"{where}: {obj['kind']} {name}: metadata.{field}")
+    _check_metadata(obj, f"{where}: {obj['kind']} {name}", "")
     return obj
+
+
+def _check_metadata(node: Any, where: str, path: str) -> None:
+    """Check labels and annotations, also those of templates: there a number would be lost silently."""
+    if isinstance(node, list):
+        for index, item in enumerate(node):
+            _check_metadata(item, where, f"{path}[{index}]")
+    if not isinstance(node, dict):
+        return
+    for key, value in node.items():
+        inner = f"{path}.{key}" if path else str(key)
+        if key == "metadata" and isinstance(value, dict):
+            for field in ("labels", "annotations"):
+                _check_strings(value.get(field), f"{where}: {inner}.{field}")
+        else:
+            _check_metadata(value, where, inner)
 
 
 def _check_strings(values: Any, where: str) -> None:

@@ -17,6 +17,7 @@ from queues.grouping.base import (
     annotations_of,
     count_at,
     dig_map,
+    dig_strings,
     full_name,
     labels_of,
     whole_number,
@@ -120,7 +121,9 @@ def _speakers(ctx: Context) -> tuple[Mapping[str, str], Mapping[str, str]]:
     A master's own annotations say nothing about workers; listening to them would make the group flap.
     """
     pod = {} if _role(ctx) == MASTER_GROUP else annotations_of(ctx.pod)
-    return pod, dig_map(ctx.top, "spec", REPLICAS, WORKER, "template", "metadata", "annotations")
+    return pod, dig_strings(
+        ctx.top, "spec", REPLICAS, WORKER, "template", "metadata", "annotations"
+    )
 
 
 def _role(ctx: Context) -> str:

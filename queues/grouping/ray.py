@@ -19,6 +19,7 @@ from queues.grouping.base import (
     dig,
     dig_list,
     dig_map,
+    dig_strings,
     dig_text,
     full_name,
     labels_of,
@@ -111,7 +112,7 @@ def _worker_groups(cluster: Json) -> Iterator[SubGroup]:
 
 
 def _placement(template: Json, group: str) -> Topology | None:
-    topology = topology_from(dig_map(template, "metadata", "annotations"))
+    topology = topology_from(dig_strings(template, "metadata", "annotations"))
     if topology.name:
         return topology if topology.required or topology.preferred else None
     if topology.required or topology.preferred:

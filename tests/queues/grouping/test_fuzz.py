@@ -56,40 +56,41 @@ class World:
 
     def pod(self) -> dict[str, Any]:
         spec = {"schedulerName": "kai-scheduler", "priorityClassName": self.random.choice(TEXTS)}
-        return {"metadata": self.metadata("p", "up"), "spec": spec}
+        return {"metadata": self.metadata("p", "up", 0), "spec": spec}
 
     def owners(self) -> list[dict[str, Any]]:
         return [
             {
                 "apiVersion": api_version,
                 "kind": kind,
-                "metadata": self.metadata(f"n{index}", f"u{index}"),
+                "metadata": self.metadata(f"n{index}", f"u{index}", index + 1),
                 "spec": self.spec(kind),
                 "status": self.value(0),
             }
             for index, (api_version, kind) in enumerate(self.kinds)
         ]
 
-    def metadata(self, name: str, uid: str) -> dict[str, Any]:
+    def metadata(self, name: str, uid: str, above: int) -> dict[str, Any]:
         return {
             "name": name,
             "namespace": "lab",
             "uid": uid,
             "labels": self.words(),
             "annotations": self.words(),
-            "ownerReferences": [
-                self.reference() for _ in range(self.random.choice([0, 1, 1, 1, 1, 2]))
-            ],
+            "ownerReferences": []
+            if above == len(self.kinds) and self.random.random() < 0.9
+            else [self.reference(above) for _ in range(self.random.choice([0] + [1] * 12 + [2]))],
         }
 
     def words(self) -> dict[str, str]:
         chosen = self.random.sample(KEYS, self.random.randint(0, 4))
         return {key: self.random.choice(TEXTS) for key in chosen}
 
-    def reference(self) -> dict[str, Any]:
-        index = self.random.randint(0, len(self.kinds))
+    def reference(self, above: int) -> dict[str, Any]:
+        """Point at the next object up, mostly; sometimes anywhere."""
+        index = above if self.random.random() < 0.9 else self.random.randint(0, len(self.kinds))
         api_version, kind = self.kinds[index] if index < len(self.kinds) else ("v1", "Gone")
-        uid = "other" if self.random.random() < 0.1 else f"u{index}"
+        uid = "other" if self.random.random() < 0.03 else f"u{index}"
         return {"apiVersion": api_version, "kind": kind, "name": f"n{index}", "uid": uid}
 
     def spec(self, kind: str) -> Any:
