@@ -64,7 +64,7 @@ class KindDirectory:
     def _read(self, api_version: str) -> dict[str, Resource]:
         group, _, version = api_version.rpartition("/")
         document = DiscoveryDocument(
-            group=group, version=version, plural="", kind="APIResourceList"
+            group=group, version=version, plural="", kind="APIResourceList", namespaced=False
         )
         try:
             body: dict[str, Any] = self.gateway.get(document, api_version, as_type=dict)
