@@ -15,7 +15,8 @@ from scheduler.core.plugins.predicates.static_filters import (
     wants_node_by_label,
     worker_verdict,
 )
-from scheduler.core.plugins.predicates.volumes import VolumeCheck
+from scheduler.core.plugins.predicates.storage import StorageRoom
+from scheduler.core.plugins.predicates.volumes import VolumeCheck, VolumeClaims, VolumeFilter
 from scheduler.core.session.neighbours import neighbours_of
 from scheduler.core.session.session import Session
 
@@ -27,7 +28,8 @@ class PredicatesPlugin:
         """Register filters and checks."""
         state, hooks = session.state, session.hooks
         nodes = state.nodes
-        hooks.checks += [VolumeCheck(state), LargestNodeCheck(state), ConfigMapCheck(state)]
+        volume_claims = VolumeClaims(state)
+        hooks.checks += [VolumeCheck(volume_claims), LargestNodeCheck(state), ConfigMapCheck(state)]
         hooks.filters += [
             StaticFilter("ResourceType", nodes, resource_type_verdict),
             LegacyMigNeighbours(state),
@@ -39,6 +41,12 @@ class PredicatesPlugin:
             StaticFilter("TaintToleration", nodes, taint_verdict),
             StaticFilter("NodeAffinity", nodes, affinity_verdict, wants_node_by_label),
         ]
+        hooks.filters.append(VolumeFilter(state, volume_claims))
+        if session.config.schedule_csi_storage:
+            storage = StorageRoom(state, volume_claims)
+            hooks.filters.append(storage)
+            hooks.waits.append(storage)
+            hooks.listeners.append(storage)
         neighbours = neighbours_of(session)
         if neighbours.has_terms:
             near = PodNeighbours(state, neighbours)

@@ -1,11 +1,42 @@
-"""Volume claims: those that cannot be used by any node turn the task away before nodes are asked."""
+"""Volume claims: what no node can cure, where bound volumes live, and where new ones can be made."""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from scheduler.core.cluster.classes import TaskClass
-from scheduler.core.cluster.inputs import VolumeClaim
+from scheduler.core.cluster.inputs import NodeInput, VolumeClaim
+from scheduler.core.cluster.matching import matches_any_term
 from scheduler.core.cluster.state import ClusterState
-from scheduler.core.session.fit import CheckFailure
+from scheduler.core.session.fit import CheckFailure, NodeReason, NodeReasonKind
+from scheduler.core.session.hooks import Scope
+
+Bools = NDArray[np.bool_]
+
+ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
+NOT_TO_BE_HAD = "node(s) didn't find available persistent volumes to bind"
+
+
+class VolumeClaims:
+    """Finds the claims a class of tasks mounts."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._by_name = {(one.namespace, one.name): one for one in state.given.volumes.claims}
+
+    def of(self, klass: TaskClass) -> list[VolumeClaim]:
+        """Return the claims of a class that exist."""
+        found = (self._by_name.get((klass.namespace, n)) for n in klass.constraints.volume_claims)
+        return [claim for claim in found if claim is not None]
+
+    def first_problem(self, klass: TaskClass) -> str:
+        """Return what is wrong with the first claim that is missing or unusable, else nothing."""
+        for name in klass.constraints.volume_claims:
+            claim = self._by_name.get((klass.namespace, name))
+            text = f'persistentvolumeclaim "{name}" not found' if claim is None else claim.problem
+            if text:
+                return text
+        return ""
 
 
 class VolumeCheck:
@@ -13,10 +44,8 @@ class VolumeCheck:
 
     name = "VolumeBinding"
 
-    def __init__(self, state: ClusterState) -> None:
-        self._claims: dict[tuple[str, str], VolumeClaim] = {
-            (claim.namespace, claim.name): claim for claim in state.given.volumes.claims
-        }
+    def __init__(self, claims: VolumeClaims) -> None:
+        self._claims = claims
 
     def concerns(self, klass: TaskClass) -> bool:
         """Check tasks that mount claims."""
@@ -25,9 +54,47 @@ class VolumeCheck:
     def check(self, task: int, klass: TaskClass) -> CheckFailure | None:
         """Return the first claim that is missing or has a problem no node can cure."""
         del task
-        for name in klass.constraints.volume_claims:
-            claim = self._claims.get((klass.namespace, name))
-            text = f'persistentvolumeclaim "{name}" not found' if claim is None else claim.problem
-            if text:
-                return CheckFailure(self.name, text, is_victim_invariant=True)
-        return None
+        text = self._claims.first_problem(klass)
+        return CheckFailure(self.name, text, is_victim_invariant=True) if text else None
+
+
+class VolumeFilter:
+    """A bound volume must be reachable from the node, an unbound one must be possible there."""
+
+    name = "VolumeBinding"
+    scope = Scope.CLASS
+
+    def __init__(self, state: ClusterState, claims: VolumeClaims) -> None:
+        self._nodes = state.nodes.inputs
+        self._claims = claims
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Ask tasks with a claim that is tied to some nodes."""
+        return any(
+            one.volume_terms is not None or one.allowed_terms is not None
+            for one in self._claims.of(klass)
+        )
+
+    def mask(self, task: int, klass: TaskClass) -> Bools:
+        """Return which nodes reach all volumes."""
+        nodes = range(len(self._nodes))
+        return np.array([self.passes(task, klass, node) for node in nodes], dtype=np.bool_)
+
+    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+        """Tell whether one node reaches all volumes."""
+        del task
+        return not self._refusal(klass, self._nodes[node])
+
+    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+        """Say what is out of reach."""
+        del task
+        text = self._refusal(klass, self._nodes[node])
+        return (NodeReason(NodeReasonKind.VOLUME, text),) if text else ()
+
+    def _refusal(self, klass: TaskClass, node: NodeInput) -> str:
+        for claim in self._claims.of(klass):
+            if claim.volume_terms is not None and not matches_any_term(node, claim.volume_terms):
+                return ELSEWHERE
+            if claim.allowed_terms is not None and not matches_any_term(node, claim.allowed_terms):
+                return NOT_TO_BE_HAD
+        return ""

@@ -76,7 +76,8 @@ def capacity_of_nodes(nodes: Nodes, need: Need) -> Floats:
             free = free + _parts_of_shared_devices(nodes)
         # A hair of tolerance: 0.3 three times is 0.8999999999999999.
         counts = np.minimum(counts, np.floor(free / need.largest[row] + 1e-9))
-    return np.maximum(counts, 0.0)
+    capacity: Floats = np.maximum(counts, 0.0)
+    return capacity
 
 
 def _parts_of_shared_devices(nodes: Nodes) -> Floats:

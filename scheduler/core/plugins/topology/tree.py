@@ -120,10 +120,8 @@ class DomainTree:
         if level == ROOT:
             return np.array([values[self.in_tree].sum()])
         domains = self.domain_of[level][self.in_tree]
-        added: Floats = np.bincount(
-            domains, weights=values[self.in_tree], minlength=self.count(level)
-        )
-        return added
+        weights = values[self.in_tree]
+        return np.bincount(domains, weights, self.count(level)).astype(np.float64)
 
 
 def searched_levels(levels: Sequence[str], required: str, preferred: str) -> tuple[list[int], str]:
