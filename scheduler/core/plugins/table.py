@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from scheduler.core.config import PluginConfig
+from scheduler.core.plugins.device_claims.plugin import DeviceClaimsPlugin
 from scheduler.core.plugins.generators import GeneratorPlugin
 from scheduler.core.plugins.min_runtime import MinRuntimePlugin
-from scheduler.core.plugins.device_claims.plugin import DeviceClaimsPlugin
 from scheduler.core.plugins.numa.plugin import NumaPlugin
 from scheduler.core.plugins.orders import (
     ElasticPlugin,
