@@ -1,9 +1,9 @@
 """The Gateway over HTTP, and the only file that imports `kubernetes`.
 
 From that package come the configuration (kubeconfig or service account), the authentication with its
-token refresh, and the TLS connection pool. Its models are left alone: requests carry raw bytes over
-the pool and answers are decoded by msgspec, about twenty times cheaper per pod. The import costs two
-thirds of a second, so it waits for the first connection.
+token refresh, and the TLS connection pool for watches and behind proxies; short requests go over
+`kube.wire`. Its models are left alone: bytes are decoded by msgspec, about twenty times cheaper per pod.
+The import costs two thirds of a second, so it waits for the first connection.
 
 A 401 reloads the credentials once (a rotated token, a new certificate); a second one is final.
 """
@@ -11,7 +11,9 @@ A 401 reloads the credentials once (a rotated token, a new certificate); a secon
 from __future__ import annotations
 
 import os
+import ssl
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,12 +28,14 @@ from kube.errors import KubeError, ServerError, UnauthorizedError, error_of
 from kube.gateway import Body, EventType, Listing, PatchType, WatchEvent
 from kube.objects.meta import KubeList, ListMeta, Status, WatchLine, convert, decode
 from kube.resources import PODS, Resource
+from kube.wire import Answer, Endpoint, Wire
 
 T = TypeVar("T")
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 60.0
 WATCH_SLACK_S = 15.0
+TOKEN_KEPT_S = 10.0
 _JSON = "application/json"
 
 
@@ -65,16 +69,32 @@ class _Link:
 
     api: Any
     pool: Any
+    wire: Wire | None
     prefix: str
     user_agent: str
     generation: int
+    _auth: dict[str, str] = field(default_factory=dict)
+    _auth_until: float = 0.0
 
     def headers(self, content_type: str) -> dict[str, str]:
-        headers = {"Accept": _JSON, "User-Agent": self.user_agent}
+        headers = {"Accept": _JSON, "User-Agent": self.user_agent, **self._authorization()}
         if content_type:
             headers["Content-Type"] = content_type
-        self.api.update_params_for_auth(headers, [], ["BearerToken"], None, None, None)
         return headers
+
+    def close(self) -> None:
+        self.pool.close()
+        if self.wire is not None:
+            self.wire.close()
+
+    def _authorization(self) -> dict[str, str]:
+        """Return the token's header; asking the package each time costs 250 us, so now and then."""
+        now = time.monotonic()
+        if now >= self._auth_until:
+            auth: dict[str, str] = {}
+            self.api.update_params_for_auth(auth, [], ["BearerToken"], None, None, None)
+            self._auth, self._auth_until = auth, now + TOKEN_KEPT_S
+        return self._auth
 
 
 @dataclass(slots=True)
@@ -202,6 +222,12 @@ class HttpGateway:
         }
         self._send("POST", PODS.path(namespace, pod, "binding"), body)
 
+    def close(self) -> None:
+        """Close all kept connections."""
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()
+
     def _write(
         self, method: str, path: str, body: Any, *, content_type: str = _JSON
     ) -> dict[str, Any]:
@@ -231,7 +257,6 @@ class HttpGateway:
                 return response
             if response.status != 401 or attempt == 2:
                 break
-            response.drain_conn()
             link = self._reloaded(link.generation)
         raise _refusal(response, method, path)
 
@@ -242,9 +267,13 @@ class HttpGateway:
     def _reloaded(self, stale_generation: int) -> _Link:
         """Read the credentials again, unless another thread just did."""
         with self._lock:
-            if self._link is None or self._link.generation == stale_generation:
-                self._link = _load(self.target, stale_generation + 1)
-            return self._link
+            old = self._link
+            if old is not None and old.generation != stale_generation:
+                return old
+            link = self._link = _load(self.target, stale_generation + 1)
+            if old is not None and old.wire is not None:
+                old.wire.close()
+            return link
 
 
 def _load(target: Target, generation: int) -> _Link:
@@ -270,10 +299,37 @@ def _load(target: Target, generation: int) -> _Link:
             f"no usable cluster configuration ({target.kubeconfig}): {error}"
         ) from error
     api = client.ApiClient(configuration)
-    pool = api.rest_client.pool_manager.connection_from_url(configuration.host)
-    prefix = urlsplit(configuration.host).path.rstrip("/")
     return _Link(
-        api=api, pool=pool, prefix=prefix, user_agent=target.user_agent, generation=generation
+        api=api,
+        pool=api.rest_client.pool_manager.connection_from_url(configuration.host),
+        wire=None if configuration.proxy else Wire(_endpoint(configuration), target.pool_size),
+        prefix=urlsplit(configuration.host).path.rstrip("/"),
+        user_agent=target.user_agent,
+        generation=generation,
+    )
+
+
+def _endpoint(configuration: Any) -> Endpoint:
+    """Return the address and the trust of a configuration."""
+    address = urlsplit(configuration.host)
+    tls = None
+    if address.scheme == "https":
+        tls = ssl.create_default_context(
+            cafile=configuration.ssl_ca_cert, cadata=configuration.ca_cert_data
+        )
+        if not configuration.verify_ssl:
+            tls.check_hostname = False
+            tls.verify_mode = ssl.CERT_NONE
+        elif configuration.assert_hostname is False:
+            tls.check_hostname = False
+        if configuration.cert_file:
+            tls.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return Endpoint(
+        host=address.hostname or "",
+        port=address.port or (443 if tls else 80),
+        tls=tls,
+        server_name=configuration.tls_server_name or "",
+        connect_timeout_s=CONNECT_TIMEOUT_S,
     )
 
 
@@ -291,12 +347,13 @@ def _exchange(
     content_type: str,
     read_timeout_s: float | None,
 ) -> Any:
-    timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=read_timeout_s or READ_TIMEOUT_S)
     headers = link.headers(content_type)
     # A kept connection may have been closed by the server meanwhile; reading again does no harm.
     attempts = 2 if method == "GET" else 1
     for attempt in range(1, attempts + 1):
         try:
+            if link.wire is not None and read_timeout_s is None:
+                return link.wire.exchange(method, link.prefix + path, headers, body, READ_TIMEOUT_S)
             return link.pool.urlopen(
                 method,
                 link.prefix + path,
@@ -304,10 +361,12 @@ def _exchange(
                 headers=headers,
                 retries=False,
                 redirect=False,
-                timeout=timeout,
+                timeout=urllib3.Timeout(
+                    connect=CONNECT_TIMEOUT_S, read=read_timeout_s or READ_TIMEOUT_S
+                ),
                 preload_content=read_timeout_s is None,
             )
-        except HTTPError as error:
+        except (HTTPError, OSError) as error:
             if attempt == attempts:
                 raise ServerError(f"{method} {path}: no answer: {error}") from error
     raise AssertionError("unreachable: the last attempt returns or raises")
@@ -315,7 +374,8 @@ def _exchange(
 
 def _refusal(response: Any, method: str, path: str) -> KubeError:
     data = response.data
-    response.close()
+    if not isinstance(response, Answer):
+        response.close()
     try:
         status = decode(data, Status)
     except (msgspec.DecodeError, msgspec.ValidationError):

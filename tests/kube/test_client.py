@@ -60,7 +60,9 @@ def server(tmp_path: Path) -> Iterator[tuple[HttpGateway, Path]]:
     thread.start()
     kubeconfig = tmp_path / "kubeconfig"
     write_kubeconfig(kubeconfig, httpd.server_port, "old-token")
-    yield connect(Target(kubeconfig=kubeconfig)), kubeconfig
+    gateway = connect(Target(kubeconfig=kubeconfig))
+    yield gateway, kubeconfig
+    gateway.close()
     httpd.shutdown()
     thread.join()
     httpd.server_close()
