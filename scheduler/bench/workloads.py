@@ -368,9 +368,7 @@ def reclaim_missing_pvc(nodes: int = 1500, running: int = 7370, pending: int = 3
         cluster.job(f"cpu-{number}", "test-cpu", 0, running_on=[node], cpus=cpus)
     missing = {"missing_pvcs": ["no-such-claim"]}
     for number in range(pending):
-        cluster.job(
-            f"missing-pvc-{number}", "reclaim-cpu", 0, pending=1, cpus=0.5, task=missing
-        )
+        cluster.job(f"missing-pvc-{number}", "reclaim-cpu", 0, pending=1, cpus=0.5, task=missing)
     return cluster.document()
 
 

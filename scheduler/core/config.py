@@ -1,7 +1,7 @@
 """What a shard's scheduler is told to do: actions, plugins with their arguments, limits of its search.
 
 Values are checked when they are made: a wrong name or number refuses the whole configuration instead
-of being guessed at. `config_sources.py` reads the two written forms (file, shard object).
+of being guessed at. `scheduler/shards.py` reads the written forms.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class NodePlacementArguments:
         """Refuse other strategies."""
         for name, value in (("cpu", self.cpu), ("gpu", self.gpu)):
             if value not in ("binpack", "spread"):
-                raise ConfigError(f"nodeplacement.{name}: expected binpack or spread, got {value!r}")
+                raise ConfigError(
+                    f"nodeplacement.{name}: expected binpack or spread, got {value!r}"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,9 @@ class MinRuntimeArguments:
         """Refuse negative times and unknown methods."""
         for name in ("default_preempt_s", "default_reclaim_s"):
             if getattr(self, name) < 0:
-                raise ConfigError(f"minruntime.{name}: expected 0 or more, got {getattr(self, name)}")
+                raise ConfigError(
+                    f"minruntime.{name}: expected 0 or more, got {getattr(self, name)}"
+                )
         if self.reclaim_resolve_method not in ("lca", "queue"):
             raise ConfigError(
                 f"minruntime.reclaimResolveMethod: expected lca or queue, "

@@ -181,9 +181,7 @@ class ClassTable:
         self._axis = axis
         self._gpu_memory = gpu_memory
         self._by_identity: dict[tuple[int, int, str, str], TaskClass] = {}
-        self._by_value: dict[
-            tuple[TaskRequest, TaskConstraints, str, str], TaskClass
-        ] = {}
+        self._by_value: dict[tuple[TaskRequest, TaskConstraints, str, str], TaskClass] = {}
         self.classes: list[TaskClass] = []
 
     def of(self, task: TaskInput) -> TaskClass:

@@ -91,7 +91,8 @@ def fitting_groups(nodes: Nodes, node: int, memory: int) -> list[str]:
     return [
         group_id
         for group_id, group in nodes.groups[node].items()
-        if group[USED] and group[ALLOCATED] != group[RELEASING]
+        if group[USED]
+        and group[ALLOCATED] != group[RELEASING]
         and nodes.gpu_memory[node] - group[ALLOCATED] + group[RELEASING] - memory >= 0
     ]
 

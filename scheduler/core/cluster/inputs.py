@@ -366,7 +366,7 @@ class StorageCapacity:
     name: str
     storage_class: str
     capacity_bytes: float
-    node_selector: NodeTerm = NodeTerm()
+    node_selector: NodeTerm = field(default_factory=NodeTerm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from scheduler.core.cluster.constraints import (
 )
 from scheduler.core.cluster.inputs import NodeInput
 
-ALL_ADDRESSES = "0.0.0.0"  # noqa: S104  # compared, never bound
+ALL_ADDRESSES = "0.0.0.0"  # compared, never bound
 REPELLING = ("NoSchedule", "NoExecute")
 
 

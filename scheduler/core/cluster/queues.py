@@ -34,9 +34,7 @@ class Queues:
         self.inputs = sorted(rooted, key=lambda queue: (queue.created, queue.name))
         self.names = [queue.name for queue in self.inputs]
         self.index_of = {name: index for index, name in enumerate(self.names)}
-        self.parent = [
-            self.index_of[queue.parent] if queue.parent else -1 for queue in self.inputs
-        ]
+        self.parent = [self.index_of[queue.parent] if queue.parent else -1 for queue in self.inputs]
         self.children: list[list[int]] = [[] for _ in self.inputs]
         for index, parent in enumerate(self.parent):
             if parent >= 0:

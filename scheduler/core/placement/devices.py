@@ -48,9 +48,7 @@ def choose_devices(
     if score is not None:
         size = float(nodes.gpu_memory[node])
         ranked.sort(
-            key=lambda one: -score(
-                None if one is None else (nodes.groups[node][one][USED], size)
-            )
+            key=lambda one: -score(None if one is None else (nodes.groups[node][one][USED], size))
         )
     chosen = ranked[: klass.devices]
     opened = chosen.count(None)

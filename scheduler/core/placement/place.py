@@ -83,7 +83,9 @@ class Placer:
         refusal = self._refuse_chunk(view, tasks)
         if refusal is not None:
             if not nominate_only:
-                self._session.fit.add_group(view.group, GroupFit(_REASON_OF[refusal.reason], refusal))
+                self._session.fit.add_group(
+                    view.group, GroupFit(_REASON_OF[refusal.reason], refusal)
+                )
             return False
         if view.plain_set >= 0:
             return self._place_plain(statement, view, tasks, nodes, nominate_only)
@@ -286,9 +288,7 @@ class Placer:
             statement.allocate(task, node, choice.groups)
         return True
 
-    def _note_shortfall(
-        self, attempt: _Attempt, pod_set: int, task: int, placed_here: int
-    ) -> None:
+    def _note_shortfall(self, attempt: _Attempt, pod_set: int, task: int, placed_here: int) -> None:
         if attempt.nominate_only:
             return
         view = attempt.view

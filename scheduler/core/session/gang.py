@@ -237,16 +237,21 @@ class GangView:
         if len(member.members) == 1 and self.required_members(member) <= 1:
             return self._chunk_of(member.members[0], real)
         if self.is_satisfied(member):
-            for inner in self.ordered_members(member):
-                chunk = self._chunk_of(inner, real)
-                if chunk:
-                    return chunk
-            return []
+            return self._elastic_step(member, real)
         return [
             task
             for inner in self._missing_members(member, real)
             for task in self._chunk_of(inner, real)
         ]
+
+    def _elastic_step(self, group: TreeGroup, real: bool) -> list[int]:
+        """Grow by the first member that has something to place, and can be whole if it is not."""
+        for member in self.ordered_members(group):
+            if self.is_satisfied(member) or self.is_ready(member, real=real):
+                chunk = self._chunk_of(member, real)
+                if chunk:
+                    return chunk
+        return []
 
     def _missing_members(self, group: TreeGroup, real: bool) -> list[Member]:
         """Choose the members that complete a subgroup: as many as are missing, able ones first.

@@ -163,6 +163,7 @@ class PlacementStrategy:
 #: Sort key of a shared device: (used MiB, device MiB), or None for a whole free device.
 GpuScore = Callable[[tuple[float, float] | None], float]
 
+
 class FitRule(Protocol):
     """A rule that changes what must be free on a node for a task."""
 
@@ -173,7 +174,6 @@ class FitRule(Protocol):
     def adjust(self, task: int, node: int, cells: Cells) -> Cells:
         """Return the cells that must be free on the node."""
         ...
-
 
 
 @dataclass(slots=True)

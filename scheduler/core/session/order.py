@@ -4,9 +4,6 @@ At each level the queue whose key is smallest goes first, and its key depends on
 on the best pod group below it. Both change only where something happened: after a turn only the path
 from the touched leaf to the root is measured again. KAI keeps heaps whose inner order may lag behind
 what queues hold; here the best is always the best by the state of the moment.
-
-For victims everything is reversed: the queue (and in it the pod group) to lose first comes first, and
-what has been popped already counts as gone from its queue.
 """
 
 from __future__ import annotations
@@ -15,8 +12,6 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from scheduler.core.cluster.classes import Triple
-from scheduler.core.fairshare.shares import NOTHING, plus
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.policy import Comparable
 from scheduler.core.session.session import Session
@@ -63,23 +58,6 @@ class _Node:
         return not (self.below or self.listed or self.pushed)
 
 
-class _Reversed:
-    """A key that sorts the other way round."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, key: Any) -> None:
-        self.key = key
-
-    def __lt__(self, other: _Reversed) -> bool:
-        return bool(other.key < self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Reversed) and bool(self.key == other.key)
-
-    __hash__ = None  # type: ignore[assignment]  # keys are compared, never looked up
-
-
 class GroupOrder:
     """Pod groups of all queues in the order they are served.
 
@@ -88,7 +66,6 @@ class GroupOrder:
     session : its hooks order pod groups, its policy orders queues
     views : the pod groups; those without a leaf queue are left out
     depth : at most this many of each leaf queue, the best ones
-    simulated : chunks of simulations (tasks evicted by the open statement want their place back)
     """
 
     def __init__(
@@ -97,10 +74,8 @@ class GroupOrder:
         views: Iterable[GangView],
         *,
         depth: float = float("inf"),
-        simulated: bool = False,
     ) -> None:
         self._session = session
-        self._real = not simulated
         self._policy = session.policy
         self._paths = session.policy.ledger.paths
         self._top = _Node(TOP, None)
@@ -129,7 +104,6 @@ class GroupOrder:
             node = node.best
         view = node.take()
         self._count -= 1
-        self._taken(view)
         self._stale.append(node)
         return view
 
@@ -148,21 +122,15 @@ class GroupOrder:
         while (view := self.pop()) is not None:
             yield view
 
-    # ------------------------------------------------------------------ what victims do otherwise
+    # -------------------------------------------------------------------------------- measures
 
     def _entry(self, view: GangView) -> Entry:
         self._serial += 1
         return (self._session.group_key(view), self._serial, view)
 
     def _measure(self, queue: int, view: GangView) -> Comparable:
-        chunk = view.next_chunk(real=self._real)
+        chunk = view.next_chunk(real=True)
         return self._policy.key(queue, self._session.requested_by(chunk))
-
-    def _taken(self, view: GangView) -> None:
-        """Note what a popped pod group leaves behind; nothing, unless victims are ordered."""
-
-    def _precedes(self, key: Comparable, best: Comparable) -> bool:
-        return key < best
 
     # ------------------------------------------------------------------------------ structure
 
@@ -240,33 +208,6 @@ class GroupOrder:
                 if node.view is None:
                     continue
                 key = node.key = self._measure(node.queue, node.view)
-            if best_key is None or self._precedes(key, best_key):
+            if best_key is None or key < best_key:
                 best, best_key = node, key
         return best
-
-
-class VictimOrder(GroupOrder):
-    """Pod groups in the order they lose their place."""
-
-    def __init__(self, session: Session, views: Iterable[GangView]) -> None:
-        self._popped: dict[int, Triple] = {}
-        super().__init__(session, views)
-
-    def _entry(self, view: GangView) -> Entry:
-        self._serial += 1
-        return (_Reversed(self._session.group_key(view)), self._serial, view)
-
-    def _measure(self, queue: int, view: GangView) -> Comparable:
-        gone = plus(self._popped.get(queue, NOTHING), self._held(view))
-        return self._policy.key(queue, NOTHING, gone)
-
-    def _precedes(self, key: Comparable, best: Comparable) -> bool:
-        return best < key
-
-    def _taken(self, view: GangView) -> None:
-        held = self._held(view)
-        for queue in self._paths[view.queue]:
-            self._popped[queue] = plus(self._popped.get(queue, NOTHING), held)
-
-    def _held(self, view: GangView) -> Triple:
-        return self._session.requested_by(view.all_active_tasks())

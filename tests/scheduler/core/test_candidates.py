@@ -1,0 +1,171 @@
+"""The kept order of nodes equals what a plain loop over all nodes finds, whatever happened before."""
+
+from __future__ import annotations
+
+from math import inf
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.core.cluster.status import ACTIVE_ALLOCATED
+from scheduler.core.config import (
+    DEFAULT_PLUGINS,
+    NodePlacementArguments,
+    PluginConfig,
+    SchedulerConfig,
+)
+from scheduler.core.decisions import ActionName, EvictReason
+from scheduler.core.placement.candidates import Candidates
+from scheduler.core.placement.place import Placer
+from scheduler.core.placement.room import FREE, NONE, room_on
+from scheduler.core.session.nodeset import NodeSet
+from scheduler.core.session.session import Session
+from scheduler.core.session.statement import Statement
+from tests.builders import cluster, request
+
+REASON = EvictReason(ActionName.RECLAIM)
+SPREAD = SchedulerConfig(
+    plugins=tuple(
+        PluginConfig("nodeplacement", NodePlacementArguments(cpu="spread", gpu="spread"))
+        if one.name == "nodeplacement"
+        else one
+        for one in DEFAULT_PLUGINS
+    )
+)
+
+
+def plain_scores(session: Session, task: int, chosen: list[int]) -> dict[int, float]:
+    """Score the nodes of a set one by one, straight from the rules."""
+    nodes, klass = session.state.nodes, session.state.tasks.klass[task]
+    row = 0 if klass.is_cpu_only else 2
+    strategy = session.hooks.placement
+    assert strategy is not None
+    binpack = strategy.cpu_binpack if klass.is_cpu_only else strategy.gpu_binpack
+    amounts = {n: float(nodes.idle[row, n] + nodes.releasing[row, n]) for n in chosen}
+    counted = [amounts[n] for n in chosen if nodes.allocatable[row, n] != 0]
+    low, high = min(counted, default=0.0), max(counted, default=0.0)
+    scores = {}
+    for node in chosen:
+        room = room_on(nodes, klass, klass.fits, node)
+        if room == NONE or nodes.inputs[node].unschedulable:
+            continue
+        score = 1000.0 if room == FREE else 0.0
+        if klass.is_cpu_only and nodes.allocatable[2, node] == 0:
+            score += 10.0
+        if nodes.allocatable[row, node] != 0:
+            if not binpack:
+                total = nodes.gpu_count[node] if row == 2 else float(nodes.allocatable[row, node])
+                score += amounts[node] / total
+            elif high and low == high:
+                score += 9.0
+            elif high:
+                score += 9.0 * (1 - (amounts[node] - low) / (high - low))
+        scores[node] = score
+    return scores
+
+
+def in_plain_order(scores: dict[int, float]) -> list[int]:
+    return sorted(scores, key=lambda node: (-scores[node], node))
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(
+    sizes=st.lists(st.sampled_from([0, 1, 2, 4, 8]), min_size=1, max_size=20),
+    closed=st.sets(st.integers(0, 19)),
+    steps=st.lists(st.tuples(st.booleans(), st.integers(0, 99)), max_size=20),
+    spread=st.booleans(),
+    part=st.sets(st.integers(0, 19), min_size=1),
+)
+def test_candidates_equal_a_plain_loop(
+    sizes: list[int],
+    closed: set[int],
+    steps: list[tuple[bool, int]],
+    spread: bool,
+    part: set[int],
+) -> None:
+    built = cluster()
+    for number, size in enumerate(sizes):
+        built.node(f"n{number:02}", gpus=size, cpu=4 + size, unschedulable=number in closed)
+    for number in range(8):
+        built.pending(f"gpu{number}", gpus=1 + number % 3)
+        built.pending(f"cpu{number}", request=request(0, cpu=1 + number % 4))
+    session = built.session(SPREAD if spread else None)
+    placer = Placer(session)
+    chosen = sorted(n for n in part if n < len(sizes))
+    sets = [session.all_nodes] + ([NodeSet.of(chosen)] if chosen else [])
+    kept = [
+        Candidates(
+            session,
+            session.state.tasks.klass[task],
+            placer.rules(session.state.tasks.klass[task], task),
+            nodes,
+            task,
+        )
+        for task in (0, 1, 2)
+        for nodes in sets
+    ]
+    statement = Statement(session, ActionName.RECLAIM)
+    for evict, number in steps:
+        _step(session, placer, statement, evict, number)
+        for place, one in enumerate(kept):
+            if (number + place) % 3:
+                continue
+            task, nodes = (0, 1, 2)[place // len(sets)], sets[place % len(sets)]
+            scores = plain_scores(session, task, nodes.indices.tolist())
+            assert list(one.in_order()) == in_plain_order(scores)
+            best = one.best()
+            assert best == (in_plain_order(scores) or [-1])[0]
+            if best >= 0:
+                assert one.is_free(best) == (scores[best] >= 1000.0)
+    statement.discard()
+    for place, one in enumerate(kept):
+        task, nodes = (0, 1, 2)[place // len(sets)], sets[place % len(sets)]
+        scores = plain_scores(session, task, nodes.indices.tolist())
+        assert list(one.in_order()) == in_plain_order(scores)
+
+
+def _step(session: Session, placer: Placer, statement: Statement, evict: bool, number: int) -> None:
+    tasks = session.state.tasks
+    if evict:
+        able = [
+            t for t in range(len(tasks)) if ACTIVE_ALLOCATED[tasks.status[t]] and tasks.node[t] >= 0
+        ]
+        able = [t for t in able if tasks.left_node[t] < 0 and tasks.status[t] != 3]
+        if able:
+            statement.evict(able[number % len(able)], REASON)
+        return
+    view = session.view(number % len(session.state.groups))
+    placer.place(
+        statement,
+        view,
+        view.next_chunk(real=True),
+        session.all_nodes,
+        nominate_only=number % 5 == 0,
+    )
+
+
+def test_an_empty_set_has_no_best_node() -> None:
+    session = cluster().node("n").pending("p").session()
+    klass = session.state.tasks.klass[0]
+    rules = Placer(session).rules(klass, 0)
+    none = Candidates(session, klass, rules, NodeSet.of([]), 0)
+    assert none.best() == -1
+    assert list(none.in_order()) == []
+
+
+def test_extra_scores_order_nodes_and_drop_those_without() -> None:
+    import numpy as np
+
+    session = cluster().nodes(3).pending("p").session()
+    klass = session.state.tasks.klass[0]
+    rules = Placer(session).rules(klass, 0)
+    nodes = session.all_nodes.with_scores(np.array([1.0, np.nan, 5.0]))
+    assert list(Candidates(session, klass, rules, nodes, 0).in_order()) == [2, 0]
+
+
+def test_scores_are_finite_for_nodes_without_the_resource() -> None:
+    session = cluster().node("a", gpus=0).node("b").pending("p", request=request(0)).session()
+    klass = session.state.tasks.klass[0]
+    kept = Candidates(session, klass, Placer(session).rules(klass, 0), session.all_nodes, 0)
+    assert kept.best() == 0
+    assert inf not in kept._value.tolist()

@@ -1,0 +1,189 @@
+"""Shared devices: none above its capacity, and the whole-device ledger follows its groups."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.gpus import leftovers
+from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.config import DEFAULT_PLUGINS, PluginConfig, SchedulerConfig
+from scheduler.core.decisions import ActionName, Bind, EvictReason, Nominate, ReceivedType
+from scheduler.core.session.session import Session
+from scheduler.core.session.statement import Statement
+from tests.builders import cluster, placements, request
+
+ALLOCATE = ActionName.ALLOCATE
+REASON = EvictReason(ActionName.RECLAIM)
+SPREAD = SchedulerConfig(
+    plugins=tuple(
+        PluginConfig("gpuspread") if one.name == "gpupack" else one
+        for one in DEFAULT_PLUGINS
+        if one.name != "gpusharingorder"
+    )
+)
+
+
+def _memory_held(session: Session) -> dict[tuple[int, str], float]:
+    """Add up, from the tasks alone, what is held of each device by tasks that stay."""
+    tasks, nodes = session.state.tasks, session.state.nodes
+    held: dict[tuple[int, str], float] = {}
+    for task, node in enumerate(tasks.node):
+        if node < 0 or tasks.status[task] in (TaskStatus.RELEASING, TaskStatus.NOMINATED):
+            continue
+        memory = tasks.klass[task].memory_on(nodes.gpu_memory[node])
+        for group in tasks.gpu_groups[task]:
+            held[node, group] = held.get((node, group), 0.0) + memory
+    return held
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    asks=st.lists(
+        st.one_of(
+            st.sampled_from([0.1, 0.25, 0.33, 0.5, 0.6, 0.9, 1, 2]),
+            st.tuples(st.sampled_from([0.3, 0.5]), st.integers(2, 3)),
+            st.sampled_from([100, 350, 700]),
+        ),
+        max_size=25,
+    ),
+    spread=st.booleans(),
+)
+def test_no_device_above_its_capacity_under_any_order(asks: list[object], spread: bool) -> None:
+    built = cluster().nodes(2, gpus=3, gpu_memory_mib=1000)
+    for number, ask in enumerate(asks):
+        if isinstance(ask, tuple):
+            wanted = request(ask[0], gpu_devices=ask[1])
+        elif isinstance(ask, int) and ask >= 100:
+            wanted = request(0, gpu_memory_mib=ask)
+        else:
+            wanted = request(float(ask))  # type: ignore[arg-type]
+        built.pending(f"p{number}", request=wanted)
+    result = built.cycle(ALLOCATE, config=SPREAD if spread else None)
+    held = _memory_held(result.session)
+    assert all(amount <= 1000 for amount in held.values())
+    nodes = result.session.state.nodes
+    for node in range(2):
+        shared = len({group for at, group in held if at == node})
+        assert nodes.idle[GPU_ROW, node] == 3 - shared - nodes.whole_gpus_used[node]
+
+
+def test_two_halves_share_a_device_and_leave_the_others_whole() -> None:
+    result = (
+        cluster().node("n", gpus=2).pending("a", gpus=0.5).pending("b", gpus=0.5).cycle(ALLOCATE)
+    )
+    first, second = result.decisions
+    assert isinstance(first, Bind)
+    assert isinstance(second, Bind)
+    assert first.gpu_groups == second.gpu_groups
+    assert (first.received_type, first.gpu_count, first.gpu_portion) == (
+        ReceivedType.FRACTION,
+        1,
+        0.5,
+    )
+    assert result.session.state.nodes.idle[GPU_ROW].tolist() == [1.0]
+
+
+def test_spread_opens_whole_devices_first() -> None:
+    built = cluster().node("n", gpus=2).pending("a", gpus=0.5).pending("b", gpus=0.5)
+    first, second = built.cycle(ALLOCATE, config=SPREAD).decisions
+    assert first.gpu_groups != second.gpu_groups  # type: ignore[union-attr]
+
+
+def test_several_parts_are_on_distinct_devices_of_one_node() -> None:
+    built = cluster().node("a", gpus=1).node("b", gpus=2)
+    result = built.pending("p", request=request(0.5, gpu_devices=2)).cycle(ALLOCATE)
+    [bind] = result.decisions
+    assert isinstance(bind, Bind)
+    assert bind.node == "b"
+    assert len(set(bind.gpu_groups)) == 2
+    assert result.session.policy.ledger.allocated[0][2] == 1.0
+
+
+def test_gpu_memory_counts_rounded_up_on_its_node() -> None:
+    built = cluster().node("n", gpus=1, gpu_memory_mib=16000)
+    result = built.pending("p", request=request(0, gpu_memory_mib=9000)).cycle(ALLOCATE)
+    [bind] = result.decisions
+    assert isinstance(bind, Bind)
+    assert bind.gpu_portion == 0.57
+    assert result.session.policy.ledger.allocated[0][2] == 0.57
+
+
+def test_gpu_memory_larger_than_the_device_fits_nowhere() -> None:
+    built = cluster().node("n", gpus=4, gpu_memory_mib=1000)
+    result = built.pending("p", request=request(0, gpu_memory_mib=1200)).cycle(ALLOCATE)
+    assert result.decisions == []
+    kinds = [one.kind.value for one in result.session.fit.tasks[0].reasons()]
+    assert kinds == ["insufficient-gpu-memory"]
+
+
+def test_a_device_to_join_is_preferred_to_a_fuller_node() -> None:
+    built = cluster().nodes(2, gpus=4).running("r", ["n1", "n1"], gpus=1)
+    built.running("s", ["n0"], gpus=0.5, gpu_groups=[("g",)])
+    assert placements(built.pending("p", gpus=0.5).cycle(ALLOCATE))["p-0"] == "n0"
+
+
+def test_a_task_without_gpu_gains_nothing_from_a_shared_device() -> None:
+    """KAI gives it the sharing score as well (defect G)."""
+    built = cluster().nodes(2, gpus=1, cpu=4).running("r", ["n1"], request=request(0, cpu=1))
+    built.running("s", ["n0"], gpu_groups=[("g",)], request=request(0.5, cpu=0.5))
+    result = built.pending("p", request=request(0, cpu=1)).cycle(ALLOCATE)
+    assert placements(result)["p-0"] == "n1"
+
+
+def test_only_a_newly_shared_device_needs_a_slot_for_its_reservation() -> None:
+    """KAI asks two slots also of a task that joins a device (defect H)."""
+    built = cluster().node("n", gpus=2, pods=2).running("s", ["n"], gpus=0.5, gpu_groups=[("g",)])
+    result = built.pending("joins", gpus=0.5).cycle(ALLOCATE)
+    assert placements(result)["joins-0"] == "n"
+    crowded = cluster().node("n", gpus=2, pods=1).pending("opens", gpus=0.5).cycle(ALLOCATE)
+    assert crowded.decisions == []
+
+
+def test_a_group_whose_tasks_all_leave_is_a_device_to_wait_for() -> None:
+    built = cluster().node("n", gpus=1).running("s", ["n"], gpus=0.5, gpu_groups=[("g",)])
+    session = built.pending("p", gpus=1).session()
+    statement = Statement(session, ActionName.RECLAIM)
+    statement.evict(0, REASON)
+    nodes = session.state.nodes
+    assert (nodes.idle[GPU_ROW, 0], nodes.releasing[GPU_ROW, 0]) == (0.0, 1.0)
+    statement.unevict(0)
+    assert (nodes.idle[GPU_ROW, 0], nodes.releasing[GPU_ROW, 0]) == (0.0, 0.0)
+    statement.discard()
+
+
+def test_a_group_partly_leaving_can_be_joined_but_not_at_once() -> None:
+    built = cluster().node("n", gpus=1)
+    built.running("s", ["n", "n"], gpus=0.5, gpu_groups=[("g",), ("g",)], minimum=1)
+    session = built.pending("p", gpus=0.5).session()
+    statement = Statement(session, ActionName.RECLAIM)
+    statement.evict(1, REASON)
+    statement.keep()
+    from scheduler.core.cycle import run_action
+    from scheduler.core.placement.place import Placer
+
+    run_action(session, Placer(session), ALLOCATE)
+    nominated = session.decisions[-1]
+    assert isinstance(nominated, Nominate)
+    assert nominated.gpu_groups == ("g",)
+
+
+def test_leftovers_count_parts_of_shared_devices() -> None:
+    built = cluster().node("n", gpus=3, gpu_memory_mib=1000)
+    built.running("s", ["n"], gpus=0.3, gpu_groups=[("g",)])
+    session = built.session()
+    idle, releasing = leftovers(session.state.nodes, 0)
+    assert (round(idle, 9), releasing) == (2.7, 0.0)
+
+
+def test_a_device_count_label_below_allocatable_does_not_free_a_device_twice() -> None:
+    built = cluster().node("n", gpus=2, gpu_count_label=2)
+    built.running("s", ["n"], gpus=0.5, gpu_groups=[("g",)])
+    session = built.session()
+    statement = Statement(session, ActionName.RECLAIM)
+    statement.evict(0, REASON)
+    statement.nominate(0, 0, ("other",), may_unevict=False)
+    assert session.state.nodes.idle[GPU_ROW, 0] == 1.0
+    statement.discard()
+    session.state.validate()

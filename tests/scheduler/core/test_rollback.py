@@ -1,0 +1,136 @@
+"""Whatever a statement tries, rolling back restores the state bit for bit."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scheduler.core.cluster.status import ACTIVE_ALLOCATED, TaskStatus
+from scheduler.core.decisions import ActionName, EvictReason
+from scheduler.core.placement.place import Placer
+from scheduler.core.session.session import Session
+from scheduler.core.session.statement import Statement
+from tests.builders import cluster, fingerprint, request
+
+SHARES = [0.1, 0.3, 0.5, 0.25, 0.7]
+REASON = EvictReason(ActionName.RECLAIM)
+
+
+def busy_session(shares: list[float], whole: list[int]) -> Session:
+    """Open a session with shared and whole devices running, and tasks of each kind pending."""
+    built = cluster().nodes(3, gpus=4, gpu_memory_mib=1000).queue("a", 2.5).queue("b", 3)
+    for number, share in enumerate(shares):
+        group = (f"g{number % 2}",)
+        built.running(
+            f"shared{number}",
+            [f"n{number % 3}"],
+            gpus=share / 10,
+            gpu_groups=[group],
+            queue="ab"[number % 2],
+        )
+    for number, gpus in enumerate(whole):
+        built.running(f"whole{number}", [f"n{number % 3}"], gpus=gpus, queue="a", minimum=0)
+    for number in range(3):
+        built.pending(f"want{number}", 2, gpus=SHARES[number], queue="b")
+        built.pending(f"more{number}", 2, gpus=1 + number % 2, queue="a", minimum=1)
+        built.pending(
+            f"mem{number}", request=request(0, gpu_memory_mib=300, gpu_devices=1 + number % 2)
+        )
+    return built.session()
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+@given(
+    shares=st.lists(st.sampled_from([1, 3, 5, 7]), min_size=1, max_size=6),
+    whole=st.lists(st.sampled_from([1, 2]), max_size=3),
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(["evict", "place", "simulate", "check", "back"]), st.integers(0, 99)
+        ),
+        max_size=25,
+    ),
+)
+def test_rollback_restores_every_cell(
+    shares: list[float], whole: list[int], steps: list[tuple[str, int]]
+) -> None:
+    session = busy_session(shares, whole)
+    placer = Placer(session)
+    start = fingerprint(session)
+    statement = Statement(session, ActionName.RECLAIM)
+    marks = [(statement.checkpoint(), start)]
+    for step, number in steps:
+        _do(session, placer, statement, marks, step, number)
+    statement.discard()
+    assert fingerprint(session) == start
+    session.state.validate()
+    assert session.decisions == []
+
+
+def _do(session, placer, statement, marks, step, number):  # type: ignore[no-untyped-def]
+    tasks, groups = session.state.tasks, session.state.groups
+    if step == "evict":
+        able = [
+            t
+            for t in range(len(tasks))
+            if ACTIVE_ALLOCATED[tasks.status[t]] and not tasks.is_virtual[t]
+        ]
+        if able:
+            statement.evict(able[number % len(able)], REASON)
+    elif step in ("place", "simulate"):
+        view = session.view(number % len(groups))
+        simulated = step == "simulate"
+        chunk = view.next_chunk(real=not simulated)
+        before = fingerprint(session)
+        placed = placer.place(statement, view, chunk, session.all_nodes, nominate_only=simulated)
+        if not placed:
+            assert fingerprint(session) == before
+    elif step == "check":
+        marks.append((statement.checkpoint(), fingerprint(session)))
+    else:
+        place = number % len(marks)
+        checkpoint, expected = marks[place]
+        del marks[place + 1 :]
+        statement.rollback(checkpoint)
+        assert fingerprint(session) == expected
+    session.state.validate()
+
+
+def test_an_evicted_task_that_gets_its_place_back_is_not_evicted() -> None:
+    session = cluster().node("n", gpus=1).running("r", ["n"]).session()
+    statement = Statement(session, ActionName.CONSOLIDATION)
+    before = fingerprint(session)
+    statement.evict(0, REASON)
+    assert session.state.tasks.status[0] == TaskStatus.RELEASING
+    statement.nominate(0, 0)
+    assert statement.victims() == []
+    assert fingerprint(session) == before
+    assert statement.keep() == []
+
+
+def test_a_task_moved_elsewhere_is_evicted_and_nominated() -> None:
+    session = cluster().nodes(2, gpus=1).running("r", ["n0"]).session()
+    statement = Statement(session, ActionName.CONSOLIDATION)
+    statement.evict(0, REASON)
+    statement.nominate(0, 1)
+    evicted, nominated = statement.keep()
+    assert (evicted.node, evicted.moved_to) == ("n0", "n1")  # type: ignore[union-attr]
+    assert (nominated.node, nominated.is_moved_victim) == ("n1", True)  # type: ignore[union-attr]
+    nodes = session.state.nodes
+    assert nodes.releasing[2].tolist() == [1.0, -1.0]
+    assert nodes.idle[2].tolist() == [0.0, 1.0]
+    session.state.validate()
+
+
+def test_rolling_an_unevict_back_brings_the_eviction_back() -> None:
+    session = cluster().node("n", gpus=1).running("r", ["n"]).session()
+    statement = Statement(session, ActionName.RECLAIM)
+    statement.evict(0, REASON)
+    mark = statement.checkpoint()
+    statement.nominate(0, 0)
+    statement.rollback(mark)
+    assert statement.victims() == [0]
+    [decision] = statement.keep()
+    assert decision.task.name == "r-0"
+    assert session.state.groups.last_eviction == [0.0]
