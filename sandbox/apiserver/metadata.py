@@ -78,8 +78,8 @@ def generated_name(prefix: str) -> str:
     return prefix[: _GENERATED_LENGTH - len(suffix)] + suffix
 
 
-def carry_over(old: Obj, new: Obj, target: Target) -> None:
-    """Keep what a client may not change in the metadata of an existing object."""
+def check_identity(old: Obj, new: Obj, target: Target, *, is_patch: bool) -> None:
+    """Refuse a body that speaks of another object than the URL: name, namespace or uid."""
     meta = new["metadata"] = new.get("metadata") or {}
     place(target, meta)
     name = meta.setdefault("name", target.name)
@@ -87,14 +87,20 @@ def carry_over(old: Obj, new: Obj, target: Target) -> None:
         raise errors.bad_request(
             f"the name of the object ({name}) does not match the name on the URL ({target.name})"
         )
-    before = old["metadata"]
-    if meta.get("uid") and meta["uid"] != before["uid"]:
-        why = (
-            f"Precondition failed: UID in precondition: {meta['uid']}, "
-            f"UID in object meta: {before['uid']}"
-        )
-        resource = target.resource
-        raise errors.conflict(resource.group, resource.plural, target.name, why)
+    uid = old["metadata"]["uid"]
+    if not meta.get("uid") or meta["uid"] == uid:
+        return
+    resource = target.resource
+    if is_patch:
+        cause = errors.invalid_value("metadata.uid", meta["uid"], "field is immutable")
+        raise errors.invalid(resource.group, resource.kind, target.name, [cause])
+    why = f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {uid}"
+    raise errors.conflict(resource.group, resource.plural, target.name, why)
+
+
+def carry_over(old: Obj, new: Obj) -> None:
+    """Keep what a client may not change in the metadata of an existing object."""
+    meta, before = new["metadata"], old["metadata"]
     for field in (*_OWNED_BY_SERVER, "generation"):
         if field in before:
             meta[field] = before[field]

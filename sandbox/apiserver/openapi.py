@@ -22,11 +22,12 @@ Obj = dict[str, Any]
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _ACTIONS = {"get": "get", "put": "put", "patch": "patch", "delete": "delete"}
 _WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
+_STRATEGIC = "application/strategic-merge-patch+json"
 _PATCH_MEDIA = (
     "application/apply-patch+yaml",
     "application/json-patch+json",
     "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
+    _STRATEGIC,
 )
 
 
@@ -123,7 +124,7 @@ class OpenApi:
         scoped = f"{base}/namespaces/{{namespace}}" if resource.namespaced else base
         collection = f"{scoped}/{resource.plural}"
         gvk = _gvk(resource.group, resource.version, resource.kind)
-        name = _schema_ref(self._registry, resource)
+        name, custom = _schema_ref(self._registry, resource), resource.custom is not None
         paths: dict[str, Any] = {}
         operations: Obj = {}
         if "create" in resource.verbs:
@@ -133,7 +134,9 @@ class OpenApi:
         paths[collection] = operations
         verbs = {"get": "get", "update": "put", "patch": "patch", "delete": "delete"}
         single = {
-            method: _operation(_ACTIONS[method], gvk, name, body=method in ("put", "patch"))
+            method: _operation(
+                _ACTIONS[method], gvk, name, body=method in ("put", "patch"), custom=custom
+            )
             for verb, method in verbs.items()
             if verb in resource.verbs
         }
@@ -149,7 +152,9 @@ class OpenApi:
                 verb: method for verb, method in verbs.items() if verb in entry["verbs"]
             }
             paths[f"{collection}/{{name}}/{sub}"] = {
-                method: _operation(_ACTIONS[method], kind, name, body=method in ("put", "patch"))
+                method: _operation(
+                    _ACTIONS[method], kind, name, body=method in ("put", "patch"), custom=custom
+                )
                 for method in verbs_of_sub.values()
             }
         return paths
@@ -173,7 +178,9 @@ def _schema_ref(registry: Registry, resource: Resource) -> str:
     return registry.schema_name(resource.group, resource.version, resource.kind) or ""
 
 
-def _operation(action: str, gvk: Obj, schema: str, *, body: bool = False) -> Obj:
+def _operation(
+    action: str, gvk: Obj, schema: str, *, body: bool = False, custom: bool = False
+) -> Obj:
     content = {"schema": {"$ref": REF_PREFIX + schema}} if schema else {}
     operation: Obj = {
         "responses": {"200": {"description": "OK", "content": {"application/json": content}}},
@@ -186,7 +193,9 @@ def _operation(action: str, gvk: Obj, schema: str, *, body: bool = False) -> Obj
             {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
             for name in parameters
         ]
-        media = _PATCH_MEDIA if action == "patch" else ("application/json",)
+        media: tuple[str, ...] = _PATCH_MEDIA if action == "patch" else ("application/json",)
+        if custom:  # kubectl picks the patch type from this list
+            media = tuple(kind for kind in media if kind != _STRATEGIC)
         operation["requestBody"] = {"required": True, "content": dict.fromkeys(media, content)}
     return operation
 

@@ -187,7 +187,7 @@ def _validate_text(value: str, shape: Shape, path: str) -> list[Cause]:
         causes.append(errors.invalid_value(path, value, detail))
     if len(value) > schema.get("maxLength", len(value)):
         message = f"Too long: may not be more than {schema['maxLength']} bytes"
-        causes.append(Cause(path, "FieldValueTooLong", message))
+        return [*causes, Cause(path, "FieldValueTooLong", message)]
     if shape.pattern is not None and not shape.pattern.search(value):
         detail = f"{path} in body should match '{schema['pattern']}'"
         causes.append(errors.invalid_value(path, value, detail))

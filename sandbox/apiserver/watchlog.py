@@ -142,6 +142,10 @@ class Watcher:
             except TimeoutError:
                 return b""
         self._wake.clear()
+        return self.drain()
+
+    def drain(self) -> bytes:
+        """Return what waits to be sent, at once."""
         lines, self._lines = self._lines, []
         return b"".join(lines)
 

@@ -222,8 +222,8 @@ def _denial(name: str, status: Obj) -> errors.ApiError:
     shown = (
         f"denied the request: {message}" if message else "denied the request without explanation"
     )
-    code = status.get("code") or 403
-    reason = status.get("reason") or ("Forbidden" if code == 403 else "")
+    code = max(status.get("code") or 0, 400)
+    reason = status.get("reason") or ""
     details = status.get("details")
     return errors.ApiError(code, reason, f'admission webhook "{name}" {shown}', details=details)
 

@@ -47,7 +47,7 @@ class WriteOptions:
     dry_run: bool = False
     validation: str = "Warn"
     applied: bool = False
-    operation: str = ""
+    is_patch: bool = False
     warnings: list[str] = field(default_factory=list)
 
     @classmethod
@@ -106,8 +106,9 @@ class Writer:
         resource = target.resource
         self.decode(resource, obj, options)
         old = conversion.load_as(resource, entry)
+        metadata.check_identity(old, obj, target, is_patch=options.is_patch)
         self._check_version(target, entry, obj)
-        metadata.carry_over(old, obj, target)
+        metadata.carry_over(old, obj)
         strategy = strategy_of(resource.storage)
         obj = self._merge_part(target, strategy, old, obj)
         if not target.sub:

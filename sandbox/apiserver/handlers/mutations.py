@@ -69,6 +69,7 @@ async def replace_object(context: Context, request: Request, target: Target) -> 
 async def patch_object(context: Context, request: Request, target: Target) -> Reply:
     view = view_of(request)
     options = WriteOptions.of(request)
+    options.is_patch = True
     data = await request.read()
     media = request.content_type
     if media not in PATCH_TYPES:

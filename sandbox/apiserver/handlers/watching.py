@@ -35,6 +35,7 @@ class WatchReply:
         self._watcher = Watcher(
             namespace=target.namespace, labels=labels, fields=fields, render=render
         )
+        self._is_expired = False
         self._log = context.store.collection(target.resource.storage).log
         self._start(request)
 
@@ -66,7 +67,9 @@ class WatchReply:
             if lines and not gone.done():
                 await send({"type": "http.response.body", "body": lines, "more_body": True})
         if not gone.done():
-            last = self._bookmark() if self._bookmarks and not self._watcher.overflowed else b""
+            last = self._watcher.drain()
+            if self._bookmarks and not self._watcher.overflowed and not self._is_expired:
+                last += self._bookmark()
             await send({"type": "http.response.body", "body": last, "more_body": False})
 
     def _start(self, request: Request) -> None:
@@ -87,6 +90,7 @@ class WatchReply:
             message = f"too old resource version: {version} ({self._log.dropped})"
             self._watcher.push(event_line("ERROR", orjson.dumps(errors.expired(message).status)))
             self._timeout_s = 0
+            self._is_expired = True
         else:
             for change in self._log.since(int(version)):
                 self._watcher.offer(change)
