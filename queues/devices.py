@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,9 @@ def assign(count: int, tenants: Sequence[Tenant]) -> dict[str, tuple[int, ...]]:
             groups: tuple[str, ...] = (tenant.reserves,)
         else:
             groups = tenant.groups
-        result[tenant.key] = tuple(cell_of_group[g] for g in groups if g in cell_of_group)
+        # Cells go with groups by position, so a group without a cell ends the list.
+        has_cell = takewhile(cell_of_group.__contains__, groups)
+        result[tenant.key] = tuple(cell_of_group[group] for group in has_cell)
     for tenant in owners:
         mine = kept[tenant.key]
         while len(mine) < tenant.whole and free:
