@@ -23,8 +23,22 @@ HERE = Path(__file__).resolve().parent
 DIST = HERE / "dist"
 STAMP = DIST / ".source-hash"
 INSTALLED = HERE / "node_modules" / ".lock-hash"
-SOURCES = ("package-lock.json", "package.json", "vite.config.ts", "tsconfig.json", "index.html", ".npmrc")
+SOURCES = (
+    "package-lock.json",
+    "package.json",
+    "vite.config.ts",
+    "tsconfig.json",
+    "index.html",
+    ".npmrc",
+)
 SOURCE_FOLDERS = ("src", "public", "dev")
+
+TASKS = {
+    "check": "check types, style and formatting instead of building",
+    "test": "run the unit tests instead of building",
+    "fmt": "format and repair what can be repaired instead of building",
+    "types": "write src/api/schema.ts anew from openapi.json instead of building",
+}
 
 
 class BuildError(RuntimeError):
@@ -42,7 +56,9 @@ class Node:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Build the dashboard into frontend/dist.")
     parser.add_argument("--force", action="store_true", help="build even if nothing changed")
-    parser.add_argument("--npm", nargs=argparse.REMAINDER, help="run npm with these arguments instead")
+    parser.add_argument(
+        "--npm", nargs=argparse.REMAINDER, help="run npm with these arguments instead"
+    )
     options = parser.parse_args(argv)
     try:
         if options.npm is not None:
@@ -88,8 +104,8 @@ def source_hash() -> str:
 def _source_files() -> list[Path]:
     files = [HERE / name for name in SOURCES]
     for folder in SOURCE_FOLDERS:
-        files += [path for path in (HERE / folder).rglob("*") if path.is_file()]
-    return [path for path in files if path.is_file()]
+        files += (HERE / folder).rglob("*")
+    return [path for path in files if path.is_file() and "node_modules" not in path.parts]
 
 
 def install_packages(node: Node) -> None:
@@ -103,7 +119,10 @@ def install_packages(node: Node) -> None:
 
 def run_npm(node: Node, *arguments: str) -> None:
     # Only this Node is put on PATH: npm's scripts start `node` by name.
-    environment = {**os.environ, "PATH": f"{node.binary.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+    environment = {
+        **os.environ,
+        "PATH": f"{node.binary.parent}{os.pathsep}{os.environ.get('PATH', '')}",
+    }
     command = [str(node.binary), str(node.npm_cli), *arguments]
     print(f"frontend: npm {' '.join(arguments)}", flush=True)
     result = subprocess.run(command, cwd=HERE, env=environment, check=False)
@@ -126,7 +145,9 @@ def _system_node() -> Node | None:
     binary, npm = shutil.which("node"), shutil.which("npm")
     if binary is None or npm is None:
         return None
-    version = subprocess.run([binary, "--version"], capture_output=True, text=True, check=False).stdout
+    version = subprocess.run(
+        [binary, "--version"], capture_output=True, text=True, check=False
+    ).stdout
     if not is_new_enough(version):
         return None
     cli = Path(npm).resolve()

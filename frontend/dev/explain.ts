@@ -40,13 +40,19 @@ export function explanationOf(workload: Workload): Explanation {
       ? [
           {
             name: "GPUs",
-            asked: workload.gpu,
-            available: 2,
+            asked: String(workload.gpu),
+            available: "2",
             where: "largest free block, node a100-03",
           },
-          { name: "Queue limit", asked: workload.gpu, available: 6, where: workload.queue },
+          {
+            name: "Queue limit",
+            asked: String(workload.gpu),
+            available: "6",
+            where: workload.queue,
+          },
         ]
       : [],
+    since: workload.createdAt,
     others: [],
     stages: stages.map((stage, index) => ({
       stage,

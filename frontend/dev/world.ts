@@ -2,7 +2,7 @@
  * A make-believe cluster for working on the pages without any backend: a queue tree, nodes with
  * GPUs, workloads that come, wait, run and go. It only has to look right; nothing here schedules.
  */
-import type { Bounds, Cluster, Device, Node, Queue, Session, Workload } from "../src/model/rows.ts";
+import type { Cluster, Device, Node, Queue, Session, Workload } from "../src/model/rows.ts";
 import { explanationOf, podsOf } from "./explain.ts";
 import type { LiveServer } from "./live-server.ts";
 
@@ -106,7 +106,7 @@ export class World {
       if (workload.state === "running" && this.#random() < 0.035) this.#end(key, workload);
       else if (workload.state === "finished" && this.#random() < 0.2) this.#forget(key);
     }
-    if (this.#random() < 0.8) this.#arrive(0);
+    for (let i = 0; i < 3; i++) if (this.#random() < 0.75) this.#arrive(0);
     this.#cycle(Date.now());
   }
 
@@ -120,12 +120,12 @@ export class World {
   #makeQueues(): void {
     TEAMS.forEach(([name, parent, quota, weight, priority], index) => {
       const none = { gpu: 0, cpuMilli: 0, memoryBytes: 0 };
-      const limit: Bounds = {
+      const limit: Queue["limit"] = {
         gpu: name === "robotics" ? 24 : "unlimited",
         cpuMilli: "unlimited",
         memoryBytes: "unlimited",
       };
-      const capacity: Bounds = {
+      const capacity: Queue["quota"] = {
         gpu: quota,
         cpuMilli: quota === "unlimited" ? quota : quota * 12_000,
         memoryBytes: "unlimited",
@@ -146,6 +146,14 @@ export class World {
         runningWorkloads: 0,
         orphan: false,
         managedBy: "",
+        depth: parent === null ? 0 : 1,
+        children: [],
+        leaf: LEAVES.includes(name),
+        preemptMinRuntime: null,
+        reclaimMinRuntime: null,
+        generation: 1,
+        labels: {},
+        totalWorkloads: 0,
         problems: [],
         createdAt: new Date(1_700_000_000_000 + index * 1_000).toISOString(),
         etag: `"${++this.#version}"`,
@@ -180,6 +188,7 @@ export class World {
           cpu: { allocatable: gpus * 14_000, allocated: 900 },
           memory: { allocatable: gpus * 128 * GIB, allocated: 3 * GIB },
           pods: 0,
+          taints: [],
           devices,
         });
       }
@@ -218,6 +227,10 @@ export class World {
       reasonText: "",
       createdAt: new Date(Date.now() + ago).toISOString(),
       startedAt: null,
+      user: "",
+      gated: 0,
+      reasonSince: null,
+      rv: "1",
       evictions: this.#random() < 0.1 ? 1 : 0,
     });
   }
@@ -263,6 +276,11 @@ export class World {
       evicted: this.#random() < 0.06 ? 2 : 0,
       nominated: 0,
       unschedulable: refused,
+      number: this.#session,
+      snapshotMs: load * 0.4,
+      commitMs: load * 0.2,
+      podGroups: this.workloads.size,
+      pods: this.workloads.size * 2,
       error: "",
     };
     this.#server.topic("sessions").put({ k: String(session.id), ...session });
@@ -402,12 +420,17 @@ export class World {
         const mine = nodes.filter((node) => node.model === model);
         const size = sum(mine, (node) => node.gpuTotal);
         const used = sum(mine, (node) => node.gpuAllocated);
-        return { model, total: size, allocated: used, free: size - used };
+        return { model, total: size, allocated: used, free: size - used, unusable: 0 };
       }),
+      mirrorAt: new Date().toISOString(),
+      asOf: { time: new Date().toISOString(), session: this.#session, rv: "1" },
+      queues: { total: this.queues.size, orphans: 0 },
       nodes: { total: nodes.length, ready: nodes.filter((node) => node.ready).length, cordoned: 1 },
       workloads: {
         pending: pending.length,
         running: [...this.workloads.values()].filter(({ state }) => state === "running").length,
+        finished: 0,
+        failed: 0,
       },
       pendingByReason: reasons
         .map((reason) => {

@@ -1,49 +1,13 @@
 /** The REST calls the dashboard makes. Every one of them is public API: what we do, CI can do. */
-import type { Bounds, Explanation, PodRow, Queue, Weights } from "../model/rows.ts";
-import { type FieldError, readProblem, unreachable } from "./problem.ts";
+import type { Me, QueuePatch, QueueWritten } from "../model/rows.ts";
+import { readProblem, unreachable } from "./problem.ts";
 
-export type Me = {
-  readonly username: string;
-  readonly displayName: string;
-  readonly isAdmin: boolean;
-  readonly rights: Readonly<Record<string, boolean>>;
-};
-
-type Nulls<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> | null };
-
-/** A merge patch: an absent field stays, null makes a bound unset. */
-export type QueuePatch = {
-  readonly displayName?: string;
-  readonly priority?: number | null;
-  readonly quota?: Nulls<Bounds>;
-  readonly limit?: Nulls<Bounds>;
-  readonly weight?: Nulls<Weights>;
-};
-
-export type QueueAnswer = {
-  readonly queue: Queue;
-  readonly warnings: readonly FieldError[];
-  readonly changed: boolean;
-};
+export type QueueAnswer = QueueWritten;
 
 const ROOT = "/api/v1";
 
 export function fetchMe(signal?: AbortSignal): Promise<Me> {
   return call<Me>("GET", "/me", signal ? { signal } : {});
-}
-
-export function fetchPods(namespace: string, name: string): Promise<{ items: readonly PodRow[] }> {
-  return call(
-    "GET",
-    `/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}/pods`,
-  );
-}
-
-export function fetchExplanation(namespace: string, name: string): Promise<Explanation> {
-  return call(
-    "GET",
-    `/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}/explain`,
-  );
 }
 
 export function patchQueue(

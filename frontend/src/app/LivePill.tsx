@@ -24,7 +24,7 @@ export function LivePill() {
         <div>{words.why}</div>
         <dl className={styles.card}>
           <dt>As of</dt>
-          <dd>{asOf === null ? "nothing yet" : clockTime(asOf.time)}</dd>
+          <dd>{asOf?.time ? clockTime(asOf.time) : "nothing yet"}</dd>
           <dt>Session</dt>
           <dd>{asOf?.session ?? "none yet"}</dd>
           <dt>Cluster version</dt>

@@ -1,11 +1,14 @@
 import { Link, useLocation } from "react-router";
-import { Empty } from "../ui/States.tsx";
+import { Page } from "../ui/Page.tsx";
 
 export function NotFound() {
   const { pathname } = useLocation();
   return (
-    <Empty title="There is no such page">
-      Nothing lives at <code>{pathname}</code>. <Link to="/">Go to the overview</Link>.
-    </Empty>
+    <Page title="There is no such page">
+      <p>
+        Nothing lives at <code>{pathname}</code>.
+      </p>
+      <Link to="/">Go to the overview</Link>
+    </Page>
   );
 }

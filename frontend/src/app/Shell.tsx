@@ -67,11 +67,11 @@ export function Shell() {
           <span className={styles.word}>Fold</span>
         </button>
       </nav>
-      <header className={styles.top}>
+      <section className={styles.top} aria-label="Status and preferences">
         <LivePill />
         <div className={styles.spacer} />
         <UserMenu onHelp={help.open} />
-      </header>
+      </section>
       <main id="main" className={styles.main} tabIndex={-1} aria-busy={isLoading}>
         <OfflineBanner />
         <Boundary key={pathname}>

@@ -10,6 +10,8 @@ export type LiveWords = {
 /** The server says something at least every 20 s, so a longer silence means the numbers are old. */
 const SILENT_AFTER_MS = 30_000;
 
+const LAG_FROM_MS = 10_000;
+
 /** What the live pill says about the connection. */
 export function liveWords(status: LiveStatus, waiting: number, now: number): LiveWords {
   switch (status.link) {
@@ -34,6 +36,10 @@ export function liveWords(status: LiveStatus, waiting: number, now: number): Liv
       word: `Paused · ${waiting}`,
       why: `${waiting} rows have changed since.`,
     };
+  }
+  if (status.lagMs > LAG_FROM_MS) {
+    const lag = span(status.lagMs);
+    return { tone: "warn", word: `Delayed ${lag}`, why: `The mirror is ${lag} behind the cluster.` };
   }
   const silence = status.heardAt === null ? 0 : now - status.heardAt;
   if (silence > SILENT_AFTER_MS) {

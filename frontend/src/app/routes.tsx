@@ -1,8 +1,49 @@
-import { createBrowserRouter } from "react-router";
+import { createBrowserRouter, type RouteObject } from "react-router";
 import { NotFound } from "./NotFound.tsx";
+import { PageError } from "./PageError.tsx";
 import { Shell } from "./Shell.tsx";
 
 // Every page is its own chunk; the shell and the live client are all a first visit must load besides.
+const PAGES: RouteObject[] = [
+  {
+    index: true,
+    lazy: async () => ({
+      Component: (await import("../features/overview/OverviewPage.tsx")).OverviewPage,
+    }),
+  },
+  {
+    path: "queues",
+    lazy: async () => ({
+      Component: (await import("../features/queues/QueuesPage.tsx")).QueuesPage,
+    }),
+  },
+  {
+    path: "workloads",
+    lazy: async () => ({
+      Component: (await import("../features/workloads/WorkloadsPage.tsx")).WorkloadsPage,
+    }),
+  },
+  {
+    path: "workloads/:namespace/:name/:tab?",
+    lazy: async () => ({
+      Component: (await import("../features/workloads/WorkloadPage.tsx")).WorkloadPage,
+    }),
+  },
+  {
+    path: "nodes",
+    lazy: async () => ({
+      Component: (await import("../features/nodes/NodesPage.tsx")).NodesPage,
+    }),
+  },
+  {
+    path: "scheduler",
+    lazy: async () => ({
+      Component: (await import("../features/scheduler/SchedulerPage.tsx")).SchedulerPage,
+    }),
+  },
+  { path: "*", Component: NotFound },
+];
+
 export const router = createBrowserRouter([
   {
     path: "/",
@@ -10,42 +51,9 @@ export const router = createBrowserRouter([
     HydrateFallback: () => null,
     children: [
       {
-        index: true,
-        lazy: async () => ({
-          Component: (await import("../features/overview/OverviewPage.tsx")).OverviewPage,
-        }),
+        ErrorBoundary: PageError,
+        children: PAGES,
       },
-      {
-        path: "queues",
-        lazy: async () => ({
-          Component: (await import("../features/queues/QueuesPage.tsx")).QueuesPage,
-        }),
-      },
-      {
-        path: "workloads",
-        lazy: async () => ({
-          Component: (await import("../features/workloads/WorkloadsPage.tsx")).WorkloadsPage,
-        }),
-      },
-      {
-        path: "workloads/:namespace/:name/:tab?",
-        lazy: async () => ({
-          Component: (await import("../features/workloads/WorkloadPage.tsx")).WorkloadPage,
-        }),
-      },
-      {
-        path: "nodes",
-        lazy: async () => ({
-          Component: (await import("../features/nodes/NodesPage.tsx")).NodesPage,
-        }),
-      },
-      {
-        path: "scheduler",
-        lazy: async () => ({
-          Component: (await import("../features/scheduler/SchedulerPage.tsx")).SchedulerPage,
-        }),
-      },
-      { path: "*", Component: NotFound },
     ],
   },
 ]);

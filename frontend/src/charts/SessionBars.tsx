@@ -1,11 +1,11 @@
+import { useElementSize } from "@mantine/hooks";
 import { scaleLinear } from "d3-scale";
 import type { Session } from "../model/rows.ts";
 import { clockTime, milliseconds } from "../model/units.ts";
 import styles from "./Chart.module.css";
 import { Chart } from "./Chart.tsx";
 
-const WIDTH = 600;
-const HEIGHT = 120;
+const HEIGHT = 130;
 const LEFT = 46;
 const FOOT = 18;
 const HUE_OF_ACTION: Readonly<Record<string, string>> = {
@@ -18,9 +18,10 @@ const HUE_OF_ACTION: Readonly<Record<string, string>> = {
 
 /** How long the latest scheduling sessions took, stacked by action, oldest on the left. */
 export function SessionBars({ sessions }: { sessions: readonly Session[] }) {
+  const { ref, width } = useElementSize<HTMLDivElement>();
   const top = Math.max(1, ...sessions.map((session) => session.durationMs));
   const y = scaleLinear([0, top], [HEIGHT - FOOT, 6]).nice(3);
-  const step = (WIDTH - LEFT) / Math.max(sessions.length, 1);
+  const step = (width - LEFT) / Math.max(sessions.length, 1);
   const first = sessions[0];
   const last = sessions.at(-1);
   const rows = sessions.map((session) => [
@@ -38,40 +39,37 @@ export function SessionBars({ sessions }: { sessions: readonly Session[] }) {
       rows={rows}
       file="sessions.csv"
     >
-      <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        width="100%"
-        role="img"
-        aria-label={`Slowest session ${slowest}`}
-      >
-        {y.ticks(3).map((tick) => (
-          <g key={tick}>
-            <line className={styles.grid} x1={LEFT} x2={WIDTH} y1={y(tick)} y2={y(tick)} />
-            <text className={styles.axis} x={LEFT - 6} y={y(tick) + 4} textAnchor="end">
-              {milliseconds(tick)}
-            </text>
-          </g>
-        ))}
-        {sessions.map((session, index) => (
-          <SessionBar
-            key={session.id}
-            session={session}
-            x={LEFT + index * step}
-            width={step}
-            y={y}
-          />
-        ))}
-        {first !== undefined && last !== undefined && (
-          <>
-            <text className={styles.axis} x={LEFT} y={HEIGHT - 3}>
-              {clockTime(first.startedAt)}
-            </text>
-            <text className={styles.axis} x={WIDTH} y={HEIGHT - 3} textAnchor="end">
-              {clockTime(last.startedAt)}
-            </text>
-          </>
-        )}
-      </svg>
+      <div ref={ref}>
+        <svg height={HEIGHT} width="100%" role="img" aria-label={`Slowest session ${slowest}`}>
+          {y.ticks(3).map((tick) => (
+            <g key={tick}>
+              <line className={styles.grid} x1={LEFT} x2={width} y1={y(tick)} y2={y(tick)} />
+              <text className={styles.axis} x={LEFT - 6} y={y(tick) + 4} textAnchor="end">
+                {tick === 0 ? "0" : milliseconds(tick)}
+              </text>
+            </g>
+          ))}
+          {sessions.map((session, index) => (
+            <SessionBar
+              key={session.id}
+              session={session}
+              x={LEFT + index * step}
+              width={step}
+              y={y}
+            />
+          ))}
+          {first !== undefined && last !== undefined && (
+            <>
+              <text className={styles.axis} x={LEFT} y={HEIGHT - 3}>
+                {clockTime(first.startedAt)}
+              </text>
+              <text className={styles.axis} x={width} y={HEIGHT - 3} textAnchor="end">
+                {clockTime(last.startedAt)}
+              </text>
+            </>
+          )}
+        </svg>
+      </div>
     </Chart>
   );
 }

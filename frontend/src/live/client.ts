@@ -5,7 +5,7 @@
  * socket is up, and how a lost connection is resumed is settled here. A topic nobody looks at
  * any more is kept for half a minute, so that going back and forth between pages shows rows at once.
  */
-import type { ClientFrame, ServerFrame } from "./protocol.ts";
+import type { AsOf, ClientFrame, ServerFrame } from "./protocol.ts";
 import { Subscription } from "./resume.ts";
 import { type Clock, Link, type LinkState, type OpenWire } from "./socket.ts";
 import { RowStore } from "./store.ts";
@@ -15,6 +15,8 @@ export type LiveStatus = {
   readonly retryAt: number | null;
   readonly paused: boolean;
   readonly heardAt: number | null;
+  /** How far the server's picture was behind the cluster when it last said so. */
+  readonly lagMs: number;
 };
 
 export type Topic = {
@@ -33,8 +35,9 @@ export class LiveClient {
   readonly #topics = new Map<string, Shared>();
   readonly #byId = new Map<string, Shared>();
   readonly #listeners = new Set<() => void>();
-  #status: LiveStatus = { link: "connecting", retryAt: null, paused: false, heardAt: null };
+  #status: LiveStatus = { link: "connecting", retryAt: null, paused: false, heardAt: null, lagMs: 0 };
   #ready = false;
+  #skewMs = 0;
   #nextId = 1;
 
   constructor(openWire: OpenWire, clock: Clock, locale: string) {
@@ -42,7 +45,11 @@ export class LiveClient {
     const hello: ClientFrame = { t: "hello", client: "kaiweb-dashboard", locale };
     this.#link = new Link(openWire, clock, hello, {
       onState: (link, retryAt) => this.#linkChanged(link, retryAt),
-      onReady: () => this.#openAll(),
+      onReady: (serverTime) => {
+        // People's clocks are wrong; ages are measured against the server's.
+        this.#skewMs = clock.now() - Date.parse(serverTime);
+        this.#openAll();
+      },
       onFrame: (frame) => this.#receive(frame),
       onBeat: () => this.#beat(),
     });
@@ -155,7 +162,7 @@ export class LiveClient {
       case "welcome":
         return;
       case "hb":
-        this.#setStatus({ heardAt: now });
+        this.#setStatus({ heardAt: now, lagMs: this.#lag(frame.asOf, now) });
         return;
       case "err":
         if (frame.id !== null) this.#byId.get(frame.id)?.subscription.fail(frame.problem);
@@ -165,9 +172,15 @@ export class LiveClient {
         const shared = this.#byId.get(frame.id);
         if (shared === undefined) return;
         for (const answer of shared.subscription.take(frame, now)) this.#link.send(answer);
-        this.#setStatus({ heardAt: now });
+        const lagMs = "asOf" in frame ? this.#lag(frame.asOf, now) : this.#status.lagMs;
+        this.#setStatus({ heardAt: now, lagMs });
       }
     }
+  }
+
+  #lag(asOf: AsOf | null, now: number): number {
+    const at = Date.parse(asOf?.time ?? "");
+    return Number.isNaN(at) ? this.#status.lagMs : Math.max(0, now - this.#skewMs - at);
   }
 
   #beat(): void {

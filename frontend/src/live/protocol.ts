@@ -9,7 +9,8 @@ export const SUBPROTOCOL = "gpuq.live.v1";
 export type Row = { readonly k: string; readonly [field: string]: unknown };
 
 export type AsOf = {
-  readonly time: string;
+  /** Null while the mirror has not seen the cluster yet. */
+  readonly time: string | null;
   readonly session: number | null;
   readonly rv: string | null;
 };
@@ -54,7 +55,7 @@ export type ServerFrame =
     }
   | { t: "resumed"; id: string; from: string }
   | { t: "reset"; id: string; reason: ResetReason }
-  | { t: "hb"; seqs: Readonly<Record<string, string>> }
+  | { t: "hb"; seqs: Readonly<Record<string, string>>; asOf: AsOf | null }
   | { t: "err"; id: string | null; problem: Problem };
 
 export type ClientFrame =
@@ -118,7 +119,11 @@ export function parseFrame(text: string): ServerFrame | null {
         reason: string(frame, "reason") as ResetReason,
       };
     case "hb":
-      return { t: "hb", seqs: (frame.seqs ?? {}) as Record<string, string> };
+      return {
+        t: "hb",
+        seqs: (frame.seqs ?? {}) as Record<string, string>,
+        asOf: frame.asOf === undefined ? null : asOf(frame.asOf),
+      };
     case "err":
       return { t: "err", id: (frame.id as string) ?? null, problem: problem(frame.problem) };
     default:
@@ -192,7 +197,7 @@ function change(value: unknown): Change {
 function asOf(value: unknown): AsOf {
   const item = object(value, "asOf");
   return {
-    time: text_(item.time),
+    time: typeof item.time === "string" ? item.time : null,
     session: typeof item.session === "number" ? item.session : null,
     rv: typeof item.rv === "string" ? item.rv : null,
   };

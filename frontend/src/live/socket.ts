@@ -28,7 +28,7 @@ export type OpenWire = (subprotocol: string) => Wire;
 
 export type LinkEvents = {
   onState(state: LinkState, retryAt: number | null): void;
-  onReady(): void;
+  onReady(serverTime: string): void;
   onFrame(frame: ServerFrame): void;
   onBeat(): void;
 };
@@ -107,7 +107,7 @@ export class Link {
       this.#failures = 0;
       this.#beatMs = Math.max(1, frame.hb) * 1_000;
       this.#events.onState("open", null);
-      this.#events.onReady();
+      this.#events.onReady(frame.time);
       this.#wait(this.#beatMs, () => this.#beat());
     } else {
       this.#events.onFrame(frame);

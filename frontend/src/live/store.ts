@@ -127,7 +127,7 @@ export class RowStore {
   }
 }
 
-const EPOCH: AsOf = { time: "1970-01-01T00:00:00Z", session: null, rv: null };
+const EPOCH: AsOf = { time: null, session: null, rv: null };
 
 /** Structural equality of JSON values; a snapshot after a reset mostly repeats what is known. */
 export function isSame(a: unknown, b: unknown): boolean {

@@ -2,8 +2,7 @@
  * Editing a queue: its editable fields as a flat map, what a person changed, and the merge of two
  * people's changes. A field is named by its JSON pointer, the same name the server's errors use.
  */
-import type { QueuePatch } from "../api/client.ts";
-import { type Bound, type Queue, RESOURCES, type Resource } from "./rows.ts";
+import { type Bound, type Queue, type QueuePatch, RESOURCES, type Resource } from "./rows.ts";
 import { bound, fromShown, RESOURCE_NAME, toShown } from "./units.ts";
 
 export type Part = "quota" | "limit" | "weight";

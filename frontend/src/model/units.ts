@@ -82,3 +82,8 @@ export function dateTime(iso: string): string {
 export function plural(n: number, one: string, many = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : many}`;
 }
+
+/** A GPU product without its maker, which is the same on nearly every line. */
+export function modelName(model: string): string {
+  return model.replace(/^NVIDIA-/, "") || "Unknown model";
+}

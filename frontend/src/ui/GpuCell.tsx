@@ -61,9 +61,9 @@ export function deviceWords({ index, state, used, group, holders }: Device): str
       return `GPU ${index}: unhealthy`;
     case "reserved":
       return `GPU ${index}: reserved${who === "" ? "" : ` for ${who}`}`;
-    case "whole":
-      return `GPU ${index}: ${who || "allocated"}`;
     case "shared":
       return `GPU ${index}: ${gpus(used)} shared${group === "" ? "" : ` in group ${group}`} by ${who || "unknown"}`;
+    default:
+      return `GPU ${index}: ${who || "allocated"}`;
   }
 }

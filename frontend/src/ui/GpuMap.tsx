@@ -1,7 +1,7 @@
 import { memo } from "react";
 import type { Hue } from "../model/hues.ts";
 import type { Device, Node } from "../model/rows.ts";
-import { gpus } from "../model/units.ts";
+import { gpus, modelName } from "../model/units.ts";
 import styles from "./GpuMap.module.css";
 import { hueStyle } from "./hueStyle.ts";
 
@@ -21,7 +21,7 @@ export function GpuMap({ nodes, hues, showModels = true }: Props) {
         <div key={model} role="img" aria-label={modelWords(model, members)}>
           {showModels && (
             <div className={styles.model}>
-              <b>{model || "Unknown model"}</b>
+              <b>{modelName(model)}</b>
               <span>{usedWords(members)}</span>
             </div>
           )}
@@ -43,7 +43,7 @@ function usedWords(nodes: readonly Node[]): string {
 }
 
 function modelWords(model: string, nodes: readonly Node[]): string {
-  return `${model || "Unknown model"}: ${usedWords(nodes)} on ${nodes.length} nodes`;
+  return `${modelName(model)}: ${usedWords(nodes)} on ${nodes.length} nodes`;
 }
 
 const Block = memo(function Block({ node, hues }: { node: Node; hues: Hues }) {

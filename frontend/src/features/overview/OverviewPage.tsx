@@ -3,7 +3,7 @@ import { SessionBars } from "../../charts/SessionBars.tsx";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import type { Cluster } from "../../model/rows.ts";
-import { count, milliseconds, plural } from "../../model/units.ts";
+import { count, gpus, milliseconds, modelName } from "../../model/units.ts";
 import { GpuMap } from "../../ui/GpuMap.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
@@ -32,9 +32,8 @@ export function OverviewPage() {
     <Page title="Overview" note="Is the cluster healthy, full and fair?">
       <div className={styles.stats}>
         <GpuTile cluster={cluster} />
-        <WorkloadTile cluster={cluster} />
-        <NodeTile cluster={cluster} />
-        <SessionTile cluster={cluster} />
+        <ModelTile cluster={cluster} />
+        <NowTile cluster={cluster} />
       </div>
       <div className={styles.grid}>
         <div className={styles.column}>
@@ -50,44 +49,59 @@ export function OverviewPage() {
   );
 }
 
-function WorkloadTile({ cluster }: { cluster: Cluster }) {
+/** The three other things to know at a glance. */
+function NowTile({ cluster }: { cluster: Cluster }) {
+  const { nodes, workloads, sessions } = cluster;
   return (
-    <Panel title="Workloads">
-      <div className={styles.big}>
-        {count(cluster.workloads.running)} <small>running</small>
-      </div>
-      <div className={styles.sub}>
-        <Link to="/workloads?state=pending">{count(cluster.workloads.pending)} pending</Link>
-      </div>
+    <Panel title="Right now">
+      <dl className={styles.now}>
+        <dt>Workloads</dt>
+        <dd>
+          <b>{count(workloads.running)}</b> running
+          <Link to="/workloads?state=pending">{count(workloads.pending)} pending</Link>
+        </dd>
+        <dt>Nodes</dt>
+        <dd>
+          <b>{count(nodes.ready)}</b> of {count(nodes.total)} ready
+          <span>
+            {nodes.cordoned === 0 ? "none cordoned" : `${count(nodes.cordoned)} cordoned`}
+          </span>
+        </dd>
+        <dt>Session</dt>
+        <dd>
+          <b>{sessions.lastDurationMs === null ? "–" : milliseconds(sessions.lastDurationMs)}</b>{" "}
+          last
+          {sessions.p95Ms !== null && <span>p95 {milliseconds(sessions.p95Ms)}</span>}
+        </dd>
+        <dt>Pace</dt>
+        <dd>
+          <b>{count(Math.round(sessions.perMinute))}</b> sessions/min
+        </dd>
+      </dl>
     </Panel>
   );
 }
 
-function NodeTile({ cluster }: { cluster: Cluster }) {
-  const { total, ready, cordoned } = cluster.nodes;
+function ModelTile({ cluster }: { cluster: Cluster }) {
   return (
-    <Panel title="Nodes">
-      <div className={styles.big}>
-        {count(ready)} <small>of {count(total)} ready</small>
-      </div>
-      <div className={styles.sub}>
-        {cordoned === 0 ? "none cordoned" : `${count(cordoned)} cordoned`}
-      </div>
-    </Panel>
-  );
-}
-
-function SessionTile({ cluster }: { cluster: Cluster }) {
-  const { lastDurationMs, p95Ms, perMinute } = cluster.sessions;
-  return (
-    <Panel title="Last session">
-      <div className={styles.big}>
-        {lastDurationMs === null ? "–" : milliseconds(lastDurationMs)}
-      </div>
-      <div className={styles.sub}>
-        {plural(Math.round(perMinute), "session")}/min
-        {p95Ms === null ? "" : ` · p95 ${milliseconds(p95Ms)}`}
-      </div>
+    <Panel title="By model">
+      {cluster.models.length === 0 ? (
+        <Empty title="No GPU seen yet" />
+      ) : (
+        <ul className={styles.models}>
+          {cluster.models.map(({ model, total, allocated }) => (
+            <li key={model}>
+              <span className={styles.model}>{modelName(model)}</span>
+              <b>
+                {gpus(allocated)} <small>of {gpus(total)}</small>
+              </b>
+              <span className={styles.rail} aria-hidden>
+                <i style={{ width: `${(100 * allocated) / Math.max(total, 1)}%` }} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
     </Panel>
   );
 }

@@ -6,46 +6,52 @@ import { clockTime, count, milliseconds } from "../../model/units.ts";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { usePreferences } from "../../ui/preferences.ts";
+import { Badge } from "../../ui/StateBadge.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
 import { type Column, VirtualTable } from "../../ui/VirtualTable.tsx";
 
 const COLUMNS: readonly Column<Session>[] = [
-  { key: "id", label: "Session", width: "80px", sortBy: (row) => row.id, render: (row) => row.id },
-  { key: "time", label: "Started", width: "90px", render: (row) => clockTime(row.startedAt) },
+  { key: "id", label: "Session", width: "68px", sortBy: (row) => row.id, render: (row) => row.id },
+  { key: "time", label: "Started", width: "66px", render: (row) => clockTime(row.startedAt) },
   {
     key: "shard",
     label: "Shard",
-    width: "minmax(80px, 0.6fr)",
+    width: "minmax(64px, 0.5fr)",
     sortBy: (row) => row.shard,
     render: (row) => row.shard,
   },
   {
     key: "duration",
     label: "Duration",
-    width: "84px",
+    width: "70px",
     numeric: true,
     sortBy: (row) => row.durationMs,
     render: (row) => milliseconds(row.durationMs),
   },
   {
     key: "actions",
-    label: "Actions",
+    label: "What it did",
     width: "minmax(200px, 2fr)",
-    render: (row) => row.actions.map(({ name, ms }) => `${name} ${milliseconds(ms)}`).join(" · "),
+    render: (row) =>
+      row.error === "" ? (
+        row.actions.map(({ name, ms }) => `${name} ${milliseconds(ms)}`).join(" · ")
+      ) : (
+        <span title={row.error}>
+          <Badge tone="bad">failed</Badge> {row.error}
+        </span>
+      ),
   },
   number("nodes", "Nodes", (row) => row.nodes),
-  number("queues", "Queues", (row) => row.queues),
   number("pending", "Pending", (row) => row.pendingBefore),
   number("bound", "Bound", (row) => row.bound),
   number("nominated", "Nominated", (row) => row.nominated),
   number("evicted", "Evicted", (row) => row.evicted),
   number("refused", "Refused", (row) => row.unschedulable),
-  { key: "error", label: "Error", width: "minmax(80px, 1fr)", render: (row) => row.error || "–" },
 ];
 
 function number(key: string, label: string, of: (row: Session) => number): Column<Session> {
-  return { key, label, width: "78px", numeric: true, sortBy: of, render: (row) => count(of(row)) };
+  return { key, label, width: "70px", numeric: true, sortBy: of, render: (row) => count(of(row)) };
 }
 
 function sessionKey(row: Session): string {
@@ -82,7 +88,7 @@ export function SchedulerPage() {
         rowKey={sessionKey}
         columns={COLUMNS}
         rowHeight={isCompact ? 30 : 38}
-        minWidth={1240}
+        minWidth={1030}
         sort={search.get("sort") ?? "-id"}
         onSort={(sort) => change({ sort: sort === "-id" ? null : sort })}
         tools={

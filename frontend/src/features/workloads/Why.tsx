@@ -39,7 +39,7 @@ export function Why({ workload }: { workload: WorkloadDetail }) {
               <StageIcon state={state} />
               <div>
                 <b>{STAGES[stage] ?? stage}</b>{" "}
-                <span className="visually-hidden">{STAGE_WORDS[state]}</span>
+                <span className="visually-hidden">{STAGE_WORDS[state] ?? state}</span>
                 {text !== "" && <p>{text}</p>}
               </div>
             </li>
@@ -58,14 +58,14 @@ function sentence({ state, explain }: WorkloadDetail): string {
   return `${reasonWords(explain.reason)}.`;
 }
 
-const STAGE_WORDS = {
+const STAGE_WORDS: Readonly<Record<string, string>> = {
   ok: "done",
   blocked: "blocked here",
   waiting: "not reached yet",
   unknown: "unknown",
-} as const;
+};
 
-function StageIcon({ state }: { state: Explanation["stages"][number]["state"] }) {
+function StageIcon({ state }: { state: string }) {
   switch (state) {
     case "ok":
       return <IconCircleCheck size={20} color="var(--good)" aria-hidden />;
@@ -73,7 +73,7 @@ function StageIcon({ state }: { state: Explanation["stages"][number]["state"] })
       return <IconCircleX size={20} color="var(--bad)" aria-hidden />;
     case "waiting":
       return <IconClock size={20} color="var(--line-strong)" aria-hidden />;
-    case "unknown":
+    default:
       return <IconCircleDashed size={20} color="var(--line-strong)" aria-hidden />;
   }
 }

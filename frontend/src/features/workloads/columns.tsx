@@ -30,7 +30,7 @@ export function workloadColumns(hues: ReadonlyMap<string, Hue>): readonly Column
     {
       key: "queue",
       label: "Queue",
-      width: "minmax(110px, 0.7fr)",
+      width: "minmax(104px, 0.7fr)",
       sortBy: (row) => row.queue,
       render: (row) => (
         <span className={styles.queue}>
@@ -42,14 +42,14 @@ export function workloadColumns(hues: ReadonlyMap<string, Hue>): readonly Column
     {
       key: "state",
       label: "State",
-      width: "118px",
+      width: "104px",
       sortBy: (row) => STATE_ORDER.indexOf(row.state),
       render: (row) => <StateBadge state={row.state} />,
     },
     {
       key: "ready",
       label: "Ready / min",
-      width: "84px",
+      width: "78px",
       numeric: true,
       render: (row) => `${row.ready} / ${row.minMember}`,
     },
@@ -64,14 +64,14 @@ export function workloadColumns(hues: ReadonlyMap<string, Hue>): readonly Column
     {
       key: "priority",
       label: "Priority",
-      width: "92px",
+      width: "78px",
       sortBy: (row) => row.priority ?? 0,
       render: (row) => row.priorityClass || String(row.priority ?? "–"),
     },
     {
       key: "reason",
       label: "Why it waits",
-      width: "minmax(220px, 2.2fr)",
+      width: "minmax(210px, 2.4fr)",
       sortBy: (row) => row.reason,
       render: (row) => <Reason workload={row} />,
     },
