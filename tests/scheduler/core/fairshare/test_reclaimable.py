@@ -1,0 +1,159 @@
+"""The rules of taking from other queues, on the worked examples and at every level."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from scheduler.core.fairshare.reclaimable import (
+    QuotaViolation,
+    Reclaimer,
+    SaturationViolation,
+    StrategyViolation,
+    can_reclaim,
+    find_violation,
+    guarantees_quota,
+    keeps_victim,
+    leveled_pair,
+    maintains_fair_share,
+)
+from tests.scheduler.core.fairshare.ledgers import gpus, ledger, queue
+
+
+def reclaimer(index: int, wants: float = 1, *, preemptible: bool = True) -> Reclaimer:
+    return Reclaimer(queue=index, required=gpus(wants), preemptible=preemptible)
+
+
+def violation(books, who, chunks, multiplier=1.0):
+    return find_violation(books, books.copy_allocated(), who, chunks, multiplier)
+
+
+def pair(a_held: float, b_held: float, *, a_share: float = 2, b_share: float = 2):
+    return ledger(
+        queue("A", quota=2, share=a_share, held=a_held),
+        queue("B", quota=2, share=b_share, held=b_held),
+    )
+
+
+def test_only_a_queue_within_its_fair_share_may_look() -> None:
+    assert can_reclaim(pair(1, 3), reclaimer(0))
+    assert not can_reclaim(pair(2, 2), reclaimer(0))
+
+
+def test_firm_work_must_also_stay_within_quota() -> None:
+    books = ledger(queue("A", quota=1, share=5, firm=1))
+    assert can_reclaim(books, reclaimer(0))
+    assert not can_reclaim(books, reclaimer(0, preemptible=False))
+
+
+def test_a_share_of_cpu_that_is_too_small_refuses_a_gpu_claim() -> None:
+    books = ledger(queue("A", share=(1000.0, inf, 5.0)))
+    who = Reclaimer(queue=0, required=(2000.0, 0.0, 1.0), preemptible=True)
+    assert not can_reclaim(books, who)
+
+
+def test_taking_what_is_above_the_share_is_just() -> None:
+    assert violation(pair(1, 3), reclaimer(0), {1: [gpus(1)]}) is None
+
+
+def test_taking_from_a_queue_at_its_share_is_not() -> None:
+    found = violation(pair(1, 2), reclaimer(0), {1: [gpus(1)]})
+    assert found == StrategyViolation(queue=1, remaining=(0.0, 0.0, 2.0))
+
+
+def test_the_last_chunk_may_dive_below_the_share() -> None:
+    assert violation(pair(0, 3), reclaimer(0, 2), {1: [gpus(2)]}) is None
+
+
+def test_elastic_chunks_are_asked_one_by_one() -> None:
+    books = ledger(queue("A", quota=0, share=4, held=1), queue("B", quota=2, share=2, held=3))
+    found = violation(books, reclaimer(0, 2), {1: [gpus(1), gpus(1)]})
+    assert found == StrategyViolation(queue=1, remaining=(0.0, 0.0, 2.0))
+
+
+def test_a_claim_within_quota_may_take_what_is_above_quota_though_within_share() -> None:
+    books = ledger(queue("A", quota=4, share=4, held=1), queue("B", quota=2, share=6, held=5))
+    assert violation(books, reclaimer(0, 1), {1: [gpus(1)]}) is None
+    assert violation(books, reclaimer(0, 4), {1: [gpus(4)]}) is not None
+
+
+def departments():
+    return ledger(
+        queue("d1", quota=4, share=4, held=4),
+        queue("d2", quota=3, share=3, held=7),
+        queue("d1/p1", parent="d1", quota=3, share=1),
+        queue("d2/p1", parent="d2", quota=3, share=3, held=7),
+    )
+
+
+def test_queues_are_compared_where_their_paths_part() -> None:
+    books = departments()
+    assert leveled_pair(books, 2, 3) == (0, 1)
+    assert violation(books, reclaimer(2), {3: [gpus(1)]}) is None
+
+
+def test_saturation_is_compared_at_every_level() -> None:
+    found = violation(departments(), reclaimer(2), {3: [gpus(1)]}, 2.0)
+    assert found == SaturationViolation(
+        queue=0, sibling=1, resource=2, ratio=1.25, sibling_ratio=2.0
+    )
+
+
+def test_a_multiplier_below_one_counts_as_one() -> None:
+    assert violation(departments(), reclaimer(2), {3: [gpus(1)]}, 0.1) is None
+
+
+def test_firm_work_must_fit_into_the_quota_of_every_ancestor() -> None:
+    books = ledger(
+        queue("top", quota=1, share=9),
+        queue("a", parent="top", quota=5, share=5),
+        queue("b", quota=0, share=1, held=5),
+    )
+    assert violation(books, reclaimer(1, 2), {2: [gpus(2)]}) is None
+    found = violation(books, reclaimer(1, 2, preemptible=False), {2: [gpus(2)]})
+    assert found == QuotaViolation(queue=0)
+
+
+def test_a_share_of_nothing_counts_as_endlessly_full() -> None:
+    books = ledger(queue("A", quota=0, share=(inf, inf, 0.0)), queue("B", quota=0, share=1, held=4))
+    found = violation(books, reclaimer(0), {1: [gpus(1)]})
+    assert isinstance(found, SaturationViolation)
+    assert found.ratio == inf
+
+
+def test_resources_nobody_touches_are_not_compared() -> None:
+    books = ledger(
+        queue("A", quota=(inf, inf, 4.0), share=(10.0, inf, 4.0), held=(50.0, 0.0, 0.0)),
+        queue("B", quota=(inf, inf, 0.0), share=(10.0, inf, 0.0), held=(60.0, 0.0, 4.0)),
+    )
+    assert violation(books, reclaimer(0), {1: [gpus(1)]}) is None
+
+
+def test_nothing_taken_is_always_just() -> None:
+    assert violation(pair(1, 2), reclaimer(0), {}) is None
+
+
+FILTER = {
+    "claim within quota, other above quota": (0, 3, True),
+    "claim within quota, other at quota": (0, 2, True),
+    "claim within quota, other below quota": (0, 1, False),
+    "claim beyond quota, other above share": (2, 4, True),
+    "claim beyond quota, other at share": (2, 3, False),
+}
+
+
+@pytest.mark.parametrize("case", FILTER)
+def test_which_queues_are_worth_a_look(case) -> None:
+    a_held, b_held, keeps = FILTER[case]
+    books = pair(a_held, b_held, a_share=4, b_share=3)
+    assert keeps_victim(books, reclaimer(0), 1) is keeps
+
+
+def test_the_two_rules_alone() -> None:
+    books = pair(1, 3)
+    assert maintains_fair_share(books, 1, gpus(2.5))
+    assert not maintains_fair_share(books, 1, gpus(2))
+    assert guarantees_quota(books, 0, gpus(1), gpus(1), 1, gpus(3))
+    assert not guarantees_quota(books, 0, gpus(2), gpus(1), 1, gpus(3))
+    assert not guarantees_quota(books, 0, gpus(1), gpus(1), 1, gpus(2))
