@@ -191,6 +191,9 @@ class BinderWorker:
         attempts = outcome.request.status.failed_attempts + 1
         if outcome.error and limit is not None and attempts < limit:
             self._due[key] = self.clock() + retry_delay_s(attempts)
+        groups = outcome.request.spec.selected_gpu_groups
+        if outcome.error and groups:  # the request counted as a user until it was marked failed
+            self._tidy(list(groups))
         self._done(key)
 
     def _done(self, key: str) -> None:

@@ -1,0 +1,180 @@
+"""A bind request is carried out once, told truthfully, and retried only as it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from binder.errors import ConfigError
+from binder.params import DEFAULT_STEPS, StepConfig
+from binder.steps.table import make_steps
+from kube.errors import ConflictError, ServerError, UnauthorizedError
+from kube.resources import BINDREQUESTS, NODES, PODS
+from tests.binder.objects import Rig, pod, request
+from tests.fakes.gateway import FakeGateway
+
+
+def test_plain_pod_is_bound_with_four_writes() -> None:
+    rig = Rig().seed(pods=[pod()], requests=[request()]).run()
+    assert [call[:2] for call in rig.gateway.calls] == [
+        ("bind", "pods"),
+        ("patch", "bindrequests"),
+        ("patch", "pods"),
+        ("create", "events"),
+    ]
+    assert rig.pod()["spec"]["nodeName"] == "n1"
+    assert rig.pod()["metadata"]["annotations"] == {"received-resource-type": "Regular"}
+    assert rig.status() == {"phase": "Succeeded"}
+    assert rig.condition("PodBound") == {
+        "type": "PodBound",
+        "status": "True",
+        "reason": "Bound",
+        "message": "Pod bound successfully to node n1",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    assert rig.events() == [("Normal", "Bound", "Pod bound successfully to node n1")]
+
+
+def test_numa_prediction_travels_with_the_binding() -> None:
+    zones = [{"zone": "node-0", "amount": {"cpu": "8"}}]
+    rig = Rig().seed(pods=[pod()], requests=[request(predictedNUMAZones=zones)]).run()
+    annotations = rig.pod()["metadata"]["annotations"]
+    assert annotations["kai.scheduler/numa-placement-predicted"] == (
+        '[{"zone":"node-0","amount":{"cpu":"8"}}]'
+    )
+
+
+def test_pod_that_has_a_node_is_not_bound_again() -> None:
+    rig = Rig().seed(pods=[pod(node="n7")], requests=[request()]).run()
+    assert ("bind", "pods", "p") not in rig.gateway.calls
+    assert rig.status() == {"phase": "Succeeded"}
+    assert rig.condition("PodBound")["message"] == "Pod bound successfully to node n7"
+
+
+def test_conflict_with_our_own_earlier_binding_is_success() -> None:
+    rig = Rig().seed(pods=[pod()], requests=[request()])
+    rig.watch()
+    rig.gateway.bind("ns", "p", pod_uid="uid-p", node="n1")  # by a binder that died before telling
+    rig.worker.run_queued()
+    assert rig.status() == {"phase": "Succeeded"}
+    assert rig.condition("PodBound")["status"] == "True"
+
+
+def test_failure_without_retry_is_final_and_told() -> None:
+    rig = Rig().seed(pods=[pod()], requests=[request()])
+    rig.gateway.fail_next("bind", "pods", ServerError("the API server is away"))
+    rig.run()
+    reason = "failed to bind pod <ns/p> to node <n1>: the API server is away"
+    assert rig.status() == {"phase": "Failed", "reason": reason, "failedAttempts": 1}
+    assert rig.events() == [
+        ("Warning", "BindingError", f"Failed to bind pod ns/p to node n1: {reason}")
+    ]
+    assert rig.condition("PodBound")["reason"] == "BindingError"
+    rig.now += 1000
+    rig.worker.sweep()
+    rig.run()
+    assert rig.status()["failedAttempts"] == 1
+    assert "nodeName" not in rig.pod()["spec"]
+
+
+def test_retries_wait_longer_each_time_and_status_follows_each() -> None:
+    rig = Rig().seed(pods=[pod()], requests=[request(backoffLimit=3)])
+    rig.gateway.fail_next("bind", "pods", ServerError("first"))
+    rig.gateway.fail_next("bind", "pods", ServerError("second"))
+    rig.run()
+    assert rig.status()["failedAttempts"] == 1
+    rig.now = 1.9
+    assert rig.worker.sweep() == 0
+    rig.now = 2.0
+    assert rig.worker.sweep() == 1
+    rig.run()
+    assert rig.status()["failedAttempts"] == 2
+    assert rig.status()["reason"].endswith("second")
+    rig.now = 6.0
+    assert rig.worker.sweep() == 1
+    rig.run()
+    assert rig.status() == {"phase": "Succeeded", "failedAttempts": 2}
+
+
+def test_missing_pod_and_missing_node() -> None:
+    rig = Rig().seed(pods=[pod("q")], requests=[request("gone"), request("q", node="n9")]).run()
+    assert rig.status("gone")["reason"].startswith("pod <ns/gone> was not found")
+    assert rig.status("q")["reason"].startswith("node <n9> was not found")
+
+
+def test_node_that_the_watch_has_not_shown_yet_is_asked_for() -> None:
+    rig = Rig().seed(pods=[pod()], requests=[request(node="n2")])
+    rig.watch()
+    rig.gateway.seed(NODES, {"metadata": {"name": "n2"}})
+    rig.worker.run_queued()
+    assert rig.pod()["spec"]["nodeName"] == "n2"
+
+
+def test_request_of_an_earlier_pod_is_left_alone() -> None:
+    rig = Rig().seed(pods=[pod()], requests=[request(owner="earlier")]).run()
+    assert rig.gateway.calls == []
+
+
+def test_request_from_a_worker_that_lost_its_shard_is_refused() -> None:
+    rig = Rig().seed(pods=[pod("a"), pod("b"), pod("c")])
+    fence = "kaiweb.dev/fence"
+    rig.watch()
+    for name, number in (("a", "7"), ("b", "8"), ("c", "7")):
+        rig.gateway.seed(BINDREQUESTS, request(name, annotations={fence: number}))
+    rig.run()
+    assert [rig.status(name)["phase"] for name in "abc"] == ["Succeeded", "Succeeded", "Failed"]
+    assert rig.status("c")["reason"] == "made by a scheduling worker that no longer owns the shard"
+    assert "nodeName" not in rig.pod("c")["spec"]
+
+
+def test_refused_credentials_end_the_process() -> None:
+    rig = Rig().seed(pods=[pod()], requests=[request()])
+    rig.gateway.fail_next("bind", "pods", UnauthorizedError("401"))
+    rig.run()
+    assert [str(error) for error in rig.fatal] == ["401"]
+
+
+def test_defect_in_one_attempt_is_a_failure_of_that_request_only() -> None:
+    rig = Rig().seed(pods=[pod("a"), pod("b")], requests=[request("a"), request("b")])
+    rig.gateway.fail_next("bind", "pods", ZeroDivisionError("oops"))  # type: ignore[arg-type]
+    rig.run()
+    assert rig.status("a")["reason"] == "Internal Error: oops"
+    assert rig.status("b") == {"phase": "Succeeded"}
+
+
+def test_binds_go_before_reports_of_earlier_binds() -> None:
+    rig = Rig().seed(pods=[pod("a"), pod("b")], requests=[request("a"), request("b")]).run()
+    verbs = [(verb, name) for verb, _, name in rig.gateway.calls if verb in ("bind", "patch")]
+    assert verbs[:2] == [("bind", "a"), ("bind", "b")]
+
+
+def test_deleted_pod_between_bind_and_report_is_no_error() -> None:
+    rig = Rig().seed(pods=[pod()], requests=[request()])
+    rig.watch()
+    rig.gateway.fail_next("patch", "pods", ConflictError("gone"))
+    rig.run()
+    assert rig.status() == {"phase": "Succeeded"}
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        (StepConfig(name="nothing", priority=1), "failed to get binder plugin nothing"),
+        (StepConfig(name="gpusharing", priority=1), 'missing argument "cdiEnabled"'),
+        (
+            StepConfig(name="gpusharing", priority=1, arguments={"cdiEnabled": "x"}),
+            'invalid argument "cdiEnabled"="x"',
+        ),
+    ],
+)
+def test_bad_step_configuration_stops_the_start(config: StepConfig, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        make_steps(FakeGateway(), [config])
+
+
+def test_steps_run_by_priority() -> None:
+    names = [name for name, _ in make_steps(FakeGateway(), DEFAULT_STEPS)]
+    assert names == ["volumebinding", "dynamicresources", "gpusharing"]
+
+
+def test_pods_of_the_seed_are_really_there() -> None:
+    assert Rig().seed(pods=[pod()]).gateway.names(PODS) == ["p"]
