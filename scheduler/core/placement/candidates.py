@@ -119,7 +119,9 @@ class Candidates:
         """Tell whether the node, which may take a task, has free room for it now."""
         position_of = self._set.position_of
         place = node if position_of is None else position_of[node]
-        return self._rooms[place] == FREE
+        return self._rooms[place] == FREE and not any(
+            rule.must_wait(self._task, node, self._klass) for rule in self._rules.waits
+        )
 
     def cells(self, node: int) -> Cells:
         """Return what must be free on a node, after the rules of plugins."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler.core.cluster.classes import TaskClass
-from scheduler.core.session.hooks import FitRule, NodeFilter, NodeScore, PreCheck, Scope
+from scheduler.core.session.hooks import FitRule, NodeFilter, NodeScore, PlaceWait, PreCheck, Scope
 from scheduler.core.session.session import Session
 
 Bools = NDArray[np.bool_]
@@ -26,6 +26,7 @@ class ClassRules:
     node_filters, node_scores : answers that change when a node is touched
     cluster_filters, cluster_scores : answers that anything may change
     fit_rules : rules that change what must be free
+    waits : rules that let a place be had only after somebody left it
     is_volatile : nothing about this class may be kept between two placements
     """
 
@@ -40,6 +41,7 @@ class ClassRules:
         "node_scores",
         "static_mask",
         "static_scores",
+        "waits",
     )
 
     def __init__(self, session: Session, klass: TaskClass, task: int) -> None:
@@ -53,6 +55,7 @@ class ClassRules:
         self.cluster_scores = [s for s in scores if s.scope is Scope.CLUSTER]
         self.fit_rules: list[FitRule] = [r for r in hooks.fit_rules if r.concerns(klass)]
         self.is_volatile = bool(self.cluster_filters or self.cluster_scores or self.fit_rules)
+        self.waits: list[PlaceWait] = [w for w in hooks.waits if w.concerns(klass)]
         self.static_mask: Bools = np.ones(len(session.state.nodes), dtype=np.bool_)
         for one in self.filters:
             if one.scope is Scope.CLASS:

@@ -1,0 +1,131 @@
+"""Inter-pod affinity: near whom, far from whom, and waiting for those who leave."""
+
+from __future__ import annotations
+
+from scheduler.core.cluster.constraints import (
+    Expression,
+    LabelSelector,
+    Operator,
+    PodTerm,
+    TaskConstraints,
+)
+from scheduler.core.cluster.inputs import OtherPod, TaskInput
+from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.config import PluginConfig, SchedulerConfig
+from scheduler.core.decisions import ActionName, Bind, Nominate
+from scheduler.core.session.fit import NodeReason, NodeReasonKind
+from scheduler.core.session.neighbours import Wish, neighbours_of
+from tests.builders import ClusterBuilder, cluster, placements, request
+
+ALLOCATE = ActionName.ALLOCATE
+HOST, RACK = "host", "rack"
+
+
+def _app(name: str, key: str = HOST, **options: object) -> PodTerm:
+    selector = LabelSelector((Expression("app", Operator.IN, (name,)),))
+    return PodTerm(topology_key=key, selector=selector, **options)
+
+
+def _nodes() -> ClusterBuilder:
+    built = cluster()
+    for name, rack in (("n0", "r0"), ("n1", "r0"), ("n2", "r1")):
+        built.node(name, 2, labels={HOST: name, RACK: rack})
+    return built
+
+
+def _labelled(app: str) -> dict[str, object]:
+    return {"labels": {"app": app}}
+
+
+def test_an_anti_affine_gang_spreads_over_domains_and_stops_when_they_run_out() -> None:
+    apart = TaskConstraints(pod_anti_affinity=(_app("web"),))
+    built = _nodes().pending("web", 3, constraints=apart, task=_labelled("web"))
+    assert sorted(placements(built.cycle(ALLOCATE)).values()) == ["n0", "n1", "n2"]
+    too_many = _nodes().pending("web", 4, constraints=apart, task=_labelled("web"))
+    assert placements(too_many.cycle(ALLOCATE)) == {}
+
+
+def test_those_already_there_keep_others_away() -> None:
+    apart = TaskConstraints(pod_anti_affinity=(_app("noisy", RACK),))
+    built = _nodes().running("quiet", ["n0"], constraints=apart)
+    built.pending("noisy", task=_labelled("noisy"))
+    result = built.cycle(ALLOCATE)
+    assert placements(result)["noisy-0"] == "n2"
+    full = _nodes().running("quiet", ["n0"], constraints=apart).running("rest", ["n2", "n2"])
+    full.pending("noisy", task=_labelled("noisy"))
+    outcome = full.cycle(ALLOCATE)
+    reasons = outcome.session.fit.tasks[3].reasons()
+    assert reasons[NodeReason(NodeReasonKind.EXISTING_ANTI_AFFINITY)] == 2
+
+
+def test_affinity_goes_where_a_match_is_and_the_first_of_its_kind_may_start() -> None:
+    near = TaskConstraints(pod_affinity=(_app("db", RACK),))
+    built = _nodes().running("db", ["n2"], task=_labelled("db")).pending("api", constraints=near)
+    assert placements(built.cycle(ALLOCATE))["api-0"] == "n2"
+    alone = _nodes().pending("api", constraints=near)
+    assert placements(alone.cycle(ALLOCATE)) == {}
+    first = _nodes().pending("db", 2, constraints=near, task=_labelled("db"))
+    assert len(set(placements(first.cycle(ALLOCATE)).values())) <= 2
+
+
+def test_other_namespaces_count_only_where_the_term_says_so() -> None:
+    stranger = OtherPod(
+        task=TaskInput(
+            name="s",
+            uid="s",
+            namespace="far",
+            status=TaskStatus.RUNNING,
+            node="n0",
+            labels={"app": "x"},
+            request=request(0),
+        ),
+        is_foreign=True,
+    )
+    own = TaskConstraints(pod_anti_affinity=(_app("x", RACK),))
+    named = TaskConstraints(pod_anti_affinity=(_app("x", RACK, namespaces=("far",)),))
+    team = LabelSelector((Expression("team", Operator.IN, ("blue",)),))
+    selected = TaskConstraints(pod_anti_affinity=(_app("x", RACK, namespace_selector=team),))
+    for constraints, node in ((own, "n0"), (named, "n2"), (selected, "n2")):
+        built = _nodes().other(stranger).pending("p", constraints=constraints)
+        built.having(namespaces={"far": {"team": "blue"}})
+        assert placements(built.cycle(ALLOCATE))["p-0"] == node
+
+
+def test_a_place_beside_a_leaving_enemy_is_nominated_not_bound() -> None:
+    apart = TaskConstraints(pod_anti_affinity=(_app("old", RACK),))
+    built = cluster().node("n", 4, labels={RACK: "r"})
+    built._add("old", [(TaskStatus.RELEASING, "n")], {"task": _labelled("old")})
+    built.pending("new", constraints=apart)
+    [decision] = built.cycle(ALLOCATE).decisions
+    assert isinstance(decision, Nominate)
+    stays = cluster().node("n", 4, labels={RACK: "r"}).running("old", ["n"], task=_labelled("old"))
+    assert stays.pending("new", constraints=apart).cycle(ALLOCATE).decisions == ()
+
+
+def test_eviction_and_rollback_keep_the_counters_in_step() -> None:
+    apart = TaskConstraints(pod_anti_affinity=(_app("web"),))
+    session = (
+        _nodes()
+        .running("web", ["n0"], task=_labelled("web"))
+        .pending("p", constraints=apart)
+        .session()
+    )
+    near = neighbours_of(session)
+    [(_, counter)] = near.matching_each(session.state.tasks.klass[1], Wish.ANTI_AFFINITY)
+    assert counter.near(0) == 1
+    near.left(0, 0)
+    assert counter.near(0) == 0
+    session.state.journal.rewind(0)
+    assert counter.near(0) == 1
+
+
+def test_preferences_pull_and_push() -> None:
+    config = SchedulerConfig(plugins=(*SchedulerConfig().plugins, PluginConfig("podaffinity")))
+    pull = TaskConstraints(preferred_pod_affinity=(_app("db", RACK, weight=5),))
+    push = TaskConstraints(preferred_pod_anti_affinity=(_app("db", RACK, weight=5),))
+    for constraints, node in ((pull, "n2"), (push, "n0")):
+        built = _nodes().running("db", ["n2"], task=_labelled("db"))
+        built.pending("p", constraints=constraints)
+        [decision] = built.cycle(ALLOCATE, config=config).decisions
+        assert isinstance(decision, Bind)
+        assert decision.node == node
