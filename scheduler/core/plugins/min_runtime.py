@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from scheduler.core.cluster.status import ACTIVE_ALLOCATED
 from scheduler.core.config import MinRuntimeArguments
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
@@ -122,19 +123,23 @@ class MinRuntimePlugin:
         )
 
     def _keeps_gangs(self, victims: Sequence[int], min_runtime_of: _MinRuntimeOf) -> bool:
-        """Tell whether protected pod groups keep their minimum; moved victims count as lost."""
+        """Tell whether protected pod groups keep their minimum; moved victims count as lost.
+
+        KAI counts tasks that are already leaving as kept, so that two pod groups of one cycle could
+        each take a task and break a protected gang together.
+        """
         tasks, sets = self._session.state.tasks, self._session.state.groups.pod_sets
-        taken: dict[int, int] = {}
+        kept: dict[int, int] = {}
         for task in victims:
             pod_set = tasks.pod_set[task]
-            taken[pod_set] = taken.get(pod_set, 0) + 1
-        for pod_set, count in taken.items():
-            group = sets.group[pod_set]
-            if sets.active_used[pod_set] - count < sets.minimum[pod_set] and self._is_protected(
-                group, min_runtime_of(group)
-            ):
-                return False
-        return True
+            count = kept.setdefault(pod_set, sets.active_allocated[pod_set])
+            if ACTIVE_ALLOCATED[tasks.status[task]]:
+                kept[pod_set] = count - 1
+        return not any(
+            count < sets.minimum[pod_set]
+            and self._is_protected(sets.group[pod_set], min_runtime_of(sets.group[pod_set]))
+            for pod_set, count in kept.items()
+        )
 
 
 class _MinRuntimeOf(Protocol):
