@@ -1,0 +1,229 @@
+"""Workloads, nodes, GPUs, sessions, bind requests, the cluster: the mirror as people and scripts see it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from binder import mirror as binder_mirror
+from kube.objects.bindrequest import BindRequest
+from kube.objects.meta import convert
+from kube.resources import BINDREQUESTS, NODES, PODGROUPS, PODS, QUEUES
+from queues.mirror.feed import Mirror, beat
+from queues.mirror.kinds import KINDS
+from queues.mirror.writer import Writer
+from scheduler.models import Cycle, QueueShare
+from tests.queues.cluster_objects import a_group, a_node, a_pod, a_queue, added, listed, meta
+
+pytestmark = pytest.mark.django_db
+NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
+API = "/api/v1"
+
+
+@pytest.fixture
+def world(db: None) -> Mirror:
+    """Two queues; one running gang, one pod that waits with a reason, one part of a device."""
+    writer = Writer(sleep=lambda _s: None, bind_errors=binder_mirror.bind_errors)
+    mirror = Mirror((*KINDS, binder_mirror.KIND), writer, now=lambda: NOON)
+    condition = {
+        "nodePool": "default", "reason": "Unschedulable", "status": "True", "transitionID": "1",
+        "message": "OverLimit: team quota has reached the allowable limit of GPUs.",
+        "lastTransitionTime": "2026-11-29T12:03:00Z",
+        "reasons": [{
+            "reason": "OverLimit", "message": "Limit is 2 GPUs",
+            "details": {"queueDetails": {
+                "name": "team", "podGroupRequestedResources": {"nvidia.com/gpu": "4"},
+                "queueResourceLimits": {"nvidia.com/gpu": "2"},
+                "queueAllocatedResources": {"nvidia.com/gpu": "1"},
+            }},
+        }],
+    }  # fmt: skip
+    mirror.consume(
+        [
+            listed(QUEUES, a_queue("top", 1, gpu={"quota": 8}), a_queue("team", 2, parent="top")),
+            listed(NODES, a_node("n1", 3), a_node("n2", 4, gpus=4, ready=False)),
+            added(PODGROUPS, a_group("gang", 5, min_member=2)),
+            added(PODGROUPS, a_group("waits", 6, conditions=[condition])),
+            added(PODS, a_pod("g0", 7, group="gang", node="n1", gpus=2, phase="Running")),
+            added(PODS, a_pod("g1", 8, group="gang", node="n1", gpus=2, phase="Running")),
+            added(PODS, a_pod("w0", 9, group="waits", gpus=4, message="no room")),
+        ]
+    )
+    return mirror
+
+
+def get(client: APIClient, path: str) -> Any:
+    response = client.get(API + path)
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", ["gang", "waits"]),
+        ("?state=pending", ["waits"]),
+        ("?state=pending,running", ["gang", "waits"]),
+        ("?queue=top", []),
+        ("?queue=top&subtree=true", ["gang", "waits"]),
+        ("?reason=OverLimit", ["waits"]),
+        ("?q=GAN", ["gang"]),
+        ("?namespace=other", []),
+        ("?sort=-gpu&limit=1", ["gang"]),
+        ("?sort=-createdAt", ["gang", "waits"]),
+    ],
+)
+def test_workloads_are_filtered(
+    client: APIClient, world: Mirror, query: str, names: list[str]
+) -> None:
+    assert [item["name"] for item in get(client, f"/workloads{query}")["items"]] == names
+
+
+@pytest.mark.parametrize("query", ["?state=asleep", "?statte=pending", "?subtree=maybe&queue=top"])
+def test_a_filter_that_means_nothing_is_refused(
+    client: APIClient, world: Mirror, query: str
+) -> None:
+    assert client.get(f"{API}/workloads{query}").status_code == 400
+
+
+def test_a_waiting_workload_tells_the_same_reason_everywhere(
+    client: APIClient, world: Mirror
+) -> None:
+    text = "OverLimit: team quota has reached the allowable limit of GPUs."
+    item = get(client, "/workloads?state=pending")["items"][0]
+    detail = get(client, "/workloads/default/waits")
+    explain = get(client, "/workloads/default/waits/explain")
+    assert [(one["reason"], one["reasonText"]) for one in (item, detail)] == [
+        ("OverLimit", text)
+    ] * 2
+    assert (explain["reason"], explain["text"]) == ("OverLimit", text)
+    assert explain["since"] == item["reasonSince"] == "2026-11-29T12:03:00.000Z"
+    assert explain["evidence"] == [
+        {
+            "name": "OverLimit: nvidia.com/gpu", "asked": "4", "available": "2, of which 1 in use",
+            "where": "team",
+        }
+    ]  # fmt: skip
+    stages = {stage["stage"]: stage["state"] for stage in explain["stages"]}
+    assert stages == {
+        "managed": "ok", "grouped": "ok", "queue": "ok", "quota": "ok", "limit": "blocked",
+        "order": "unknown", "nodes": "unknown", "bind": "unknown", "started": "unknown",
+    }  # fmt: skip
+
+
+def test_a_running_gang_shows_its_pods_and_cells(client: APIClient, world: Mirror) -> None:
+    gang = get(client, "/workloads/default/gang")
+    assert (gang["state"], gang["ready"], gang["minMember"], gang["gpu"]) == ("running", 2, 2, 4)
+    assert (gang["kind"], gang["owner"], gang["nodes"]) == ("Job", "train", ["n1"])
+    assert [(pod["name"], pod["state"], pod["devices"]) for pod in gang["podList"]] == [
+        ("g0", "running", [0, 1]), ("g1", "running", [2, 3]),
+    ]  # fmt: skip
+    assert get(client, "/workloads/default/gang/pods")["items"] == gang["podList"]
+    assert {stage["state"] for stage in gang["explain"]["stages"]} == {"ok"}
+
+
+def test_a_failed_binding_is_the_reason_that_counts(client: APIClient, world: Mirror) -> None:
+    failed = convert(
+        {
+            "metadata": meta("w0", 20, namespace="default"),
+            "spec": {"podName": "w0", "selectedNode": "n1"},
+            "status": {"phase": "Failed", "reason": "volume is busy", "failedAttempts": 1},
+        },
+        BindRequest,
+    )
+    world.consume([added(BINDREQUESTS, failed)])
+    waits = get(client, "/workloads/default/waits")
+    assert (waits["reason"], waits["reasonText"]) == ("BindFailing", "volume is busy")
+    assert waits["podList"][0]["message"] == "volume is busy"
+    requests = get(client, "/bind-requests?phase=Failed")["items"]
+    assert [(one["pod"], one["node"], one["failedAttempts"]) for one in requests] == [
+        ("w0", "n1", 1)
+    ]
+
+
+def test_nodes_and_gpus_agree(client: APIClient, world: Mirror) -> None:
+    nodes = get(client, "/nodes")["items"]
+    assert [(node["name"], node["ready"], node["gpuTotal"], node["gpuAllocated"]) for node in nodes] == [
+        ("n1", True, 8, 4), ("n2", False, 4, 0),
+    ]  # fmt: skip
+    assert nodes[0]["cpu"] == {"allocatable": 64000, "allocated": 1000}
+    cells = get(client, "/gpus?state=whole")["items"]
+    assert [(cell["node"], cell["index"], cell["holders"][0]["pod"]) for cell in cells] == [
+        ("n1", 0, "default/g0"), ("n1", 1, "default/g0"), ("n1", 2, "default/g1"), ("n1", 3, "default/g1"),
+    ]  # fmt: skip
+    assert get(client, "/nodes/n1") == nodes[0]
+    assert client.get(f"{API}/nodes/n9").status_code == 404
+
+
+def test_a_broken_device_is_shown(client: APIClient, world: Mirror) -> None:
+    node = a_node("n3", 30)
+    body = convert(
+        {
+            "metadata": meta("n3", 31),
+            "status": {
+                "capacity": {"nvidia.com/gpu": "2"}, "allocatable": {"nvidia.com/gpu": "1"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        },
+        type(node),
+    )  # fmt: skip
+    world.consume([added(NODES, body)])
+    assert [cell["state"] for cell in get(client, "/nodes/n3")["devices"]] == ["free", "unhealthy"]
+
+
+def test_the_queue_adds_up_workloads_and_shares(client: APIClient, world: Mirror) -> None:
+    QueueShare.objects.create(shard="default", queue="team", cycle=1, gpu=1.5, cpu=100, memory=10)
+    QueueShare.objects.create(shard="other", queue="team", cycle=1, gpu=0.5, cpu=0, memory=0)
+    top, team = get(client, "/queues/top"), get(client, "/queues/team")
+    assert (top["pendingWorkloads"], top["runningWorkloads"], top["totalWorkloads"]) == (1, 1, 2)
+    assert team["share"] == {"gpu": 2, "cpuMilli": 100, "memoryBytes": 10}
+    assert (top["share"], top["leaf"], team["leaf"]) == (None, False, True)
+
+
+def test_the_cluster_in_one_item(client: APIClient, world: Mirror) -> None:
+    beat(NOON)
+    cluster = get(client, "/cluster")
+    assert cluster["gpus"] == {"total": 12, "allocated": 4, "free": 4, "unusable": 4}
+    assert cluster["models"] == [{"model": "H100", **cluster["gpus"]}]
+    assert cluster["nodes"] == {"total": 2, "ready": 1, "cordoned": 0}
+    assert cluster["workloads"] == {"pending": 1, "running": 1, "finished": 0, "failed": 0}
+    assert cluster["pendingByReason"] == [{"reason": "OverLimit", "workloads": 1, "gpu": 4}]
+    assert cluster["mirrorAt"] == cluster["asOf"]["time"] == "2026-11-29T12:00:00.000Z"
+
+
+def test_sessions_come_newest_first(client: APIClient) -> None:
+    for number in range(3):
+        Cycle.objects.create(
+            shard="default", number=number, started_at=NOON + timedelta(seconds=number),
+            duration_ms=1.23456, bound=number, actions=[{"name": "allocate", "ms": 1.2}],
+        )  # fmt: skip
+    items = get(client, "/sessions?limit=2")["items"]
+    assert [(item["number"], item["bound"], item["durationMs"]) for item in items] == [
+        (2, 2, 1.235), (1, 1, 1.235),
+    ]  # fmt: skip
+    assert get(client, f"/sessions/{items[0]['id']}") == items[0]
+    assert get(client, "/sessions?shard=other")["items"] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/queues/x",
+        "/workloads/a/b",
+        "/workloads/a/b/explain",
+        "/nodes/x",
+        "/sessions/99",
+        "/nothing",
+    ],
+)
+def test_what_is_not_there_is_a_problem(client: APIClient, path: str) -> None:
+    response = client.get(API + path)
+    assert response.status_code == 404
+    body = response.json()
+    assert body["type"] == "https://kaiweb.dev/problems/not-found"
+    assert body["instance"] == API + path
+    assert body["requestId"] == response["Request-Id"]
+    assert body["detail"]
