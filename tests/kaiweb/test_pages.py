@@ -1,0 +1,76 @@
+"""Health, metrics, request ids, and log lines."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+
+import pytest
+from django.test import Client
+
+from kaiweb import health
+from kaiweb.settings.logging import JsonFormatter, LineFormatter
+from queues.mirror.feed import beat
+
+pytestmark = pytest.mark.django_db
+
+
+def test_alive_and_ready() -> None:
+    assert Client().get("/healthz").json() == {"status": "ok"}
+    assert Client().get("/readyz").json() == {
+        "status": "ok", "checks": {"database": "ok", "migrations": "ok", "broker": "ok"},
+    }  # fmt: skip
+
+
+def test_a_failed_check_is_named_and_makes_it_unready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(health.CHECKS, "broker", lambda: "broker: refused")
+    response = Client().get("/readyz")
+    assert (response.status_code, response.json()["checks"]["broker"]) == (503, "broker: refused")
+
+
+def test_a_broker_that_is_away_is_told(settings: object) -> None:
+    settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"  # type: ignore[attr-defined]
+    assert health.CHECKS["broker"]().startswith("broker: ")
+
+
+def test_metrics_tell_the_age_of_the_mirror() -> None:
+    beat(datetime.now(UTC))
+    text = Client().get("/metrics").content.decode()
+    age = next(
+        line
+        for line in text.splitlines()
+        if line.startswith('kaiweb_mirror_age_seconds{kind="mirror"}')
+    )
+    assert 0 <= float(age.split()[1]) < 60
+    assert "kaiweb_live_position 0.0" in text
+    assert 'kaiweb_mirror_rows{kind="PodGroup/pending"} 0.0' in text
+
+
+def test_a_harmless_request_id_is_kept_and_a_bad_one_replaced() -> None:
+    assert Client().get("/healthz", headers={"Request-Id": "ci-7"})["Request-Id"] == "ci-7"
+    answer = Client().get("/healthz", headers={"Request-Id": "a b\tc"})["Request-Id"]
+    assert len(answer) == 32
+
+
+def test_every_answer_has_a_content_security_policy() -> None:
+    policy = Client().get("/login")["Content-Security-Policy"]
+    assert "script-src 'self';" in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+def record(**extra: object) -> logging.LogRecord:
+    made = logging.makeLogRecord(
+        {"name": "queues", "levelname": "INFO", "msg": "listed", "created": 0.0}
+    )
+    vars(made).update(extra)
+    return made
+
+
+def test_both_log_formats_carry_the_same_fields() -> None:
+    line = LineFormatter().format(record(kind="Pod"))
+    assert line == "1970-01-01T00:00:00.000Z INFO    queues  listed kind=Pod"
+    assert json.loads(JsonFormatter().format(record(kind="Pod"))) == {
+        "time": "1970-01-01T00:00:00.000Z", "level": "INFO", "logger": "queues",
+        "message": "listed", "kind": "Pod",
+    }  # fmt: skip
