@@ -159,6 +159,7 @@ class ShardWorker:
             self._pool,
             fence=fence,
             is_allowed=self.is_allowed,
+            wall=self.wall,
         )
         committer.clean_up()
         opened = time.perf_counter()
@@ -222,7 +223,9 @@ class ShardWorker:
         self.settings = settings
         self.recorder = _kept(getattr(self, "recorder", None), self.gateway, settings)
         self._builder = SnapshotBuilder(settings.params, origin=self.wall().timestamp())
-        self._statuses = StatusWriter(self.gateway, self.recorder, settings.params, self._pool)
+        self._statuses = StatusWriter(
+            self.gateway, self.recorder, settings.params, self._pool, wall=self.wall
+        )
 
     def _follow(self, reflector: Reflector[Any]) -> Callable[[], None]:
         return lambda: reflector.run(self._stop, on_fatal=self.on_fatal)
