@@ -1,8 +1,9 @@
-"""The few protobuf bodies that kubectl sends without asking: decoded by a table of field numbers.
+"""Protobuf bodies, which typed Go clients send without asking: decoded by a table of field numbers.
 
-Typed Go clients post reviews, tokens, service accounts and small objects as protobuf and do not fall
-back on 415. These messages are small and frozen, so a table of numbers reads them; any other kind is
-answered 415, and JSON clients never come here.
+kubectl posts reviews, tokens, deployments and other small objects as protobuf and does not fall back
+when that is refused. The table covers what kubectl creates and what event recorders and leader
+election write. A kind that is not in it, or a field that the table does not know and that carries
+something, is answered 415: nothing is ever dropped in silence.
 """
 
 from __future__ import annotations
@@ -13,154 +14,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from sandbox.apiserver import clock, errors
+from sandbox.apiserver.protobuf_messages import MESSAGES
 
 MEDIA = "application/vnd.kubernetes.protobuf"
 MAGIC = b"k8s\x00"
+_FALLBACKS = ("application/json", "application/yaml")
 
 Obj = dict[str, Any]
-# number -> (name, type); a type is a message name, or text | bytes | int | bool | time,
-# with [] for repeated fields and {} for maps from text.
-Fields = dict[int, tuple[str, str]]
 
-_ATTRIBUTES: Fields = {
-    1: ("namespace", "text"),
-    2: ("verb", "text"),
-    3: ("group", "text"),
-    4: ("version", "text"),
-    5: ("resource", "text"),
-    6: ("subresource", "text"),
-    7: ("name", "text"),
-}
-_MESSAGES: dict[str, Fields] = {
-    "ObjectMeta": {
-        1: ("name", "text"),
-        2: ("generateName", "text"),
-        3: ("namespace", "text"),
-        5: ("uid", "text"),
-        6: ("resourceVersion", "text"),
-        11: ("labels", "text{}"),
-        12: ("annotations", "text{}"),
-        13: ("ownerReferences", "OwnerReference[]"),
-        14: ("finalizers", "text[]"),
-    },
-    "OwnerReference": {
-        1: ("kind", "text"),
-        3: ("name", "text"),
-        4: ("uid", "text"),
-        5: ("apiVersion", "text"),
-        6: ("controller", "bool"),
-        7: ("blockOwnerDeletion", "bool"),
-    },
-    "ResourceAttributes": _ATTRIBUTES,
-    "NonResourceAttributes": {1: ("path", "text"), 2: ("verb", "text")},
-    "AccessReviewSpec": {
-        1: ("resourceAttributes", "ResourceAttributes"),
-        2: ("nonResourceAttributes", "NonResourceAttributes"),
-        3: ("user", "text"),
-        4: ("groups", "text[]"),
-        6: ("uid", "text"),
-    },
-    "SelfSubjectAccessReview": {1: ("metadata", "ObjectMeta"), 2: ("spec", "AccessReviewSpec")},
-    "SubjectAccessReview": {1: ("metadata", "ObjectMeta"), 2: ("spec", "AccessReviewSpec")},
-    "LocalSubjectAccessReview": {1: ("metadata", "ObjectMeta"), 2: ("spec", "AccessReviewSpec")},
-    "RulesReviewSpec": {1: ("namespace", "text")},
-    "SelfSubjectRulesReview": {1: ("metadata", "ObjectMeta"), 2: ("spec", "RulesReviewSpec")},
-    "SelfSubjectReview": {1: ("metadata", "ObjectMeta")},
-    "TokenReviewSpec": {1: ("token", "text"), 2: ("audiences", "text[]")},
-    "TokenReview": {1: ("metadata", "ObjectMeta"), 2: ("spec", "TokenReviewSpec")},
-    "BoundObjectReference": {
-        1: ("kind", "text"),
-        2: ("apiVersion", "text"),
-        3: ("name", "text"),
-        4: ("uid", "text"),
-    },
-    "TokenRequestSpec": {
-        1: ("audiences", "text[]"),
-        3: ("boundObjectRef", "BoundObjectReference"),
-        4: ("expirationSeconds", "int"),
-    },
-    "TokenRequest": {1: ("metadata", "ObjectMeta"), 2: ("spec", "TokenRequestSpec")},
-    "LocalObjectReference": {1: ("name", "text")},
-    "ServiceAccount": {
-        1: ("metadata", "ObjectMeta"),
-        3: ("imagePullSecrets", "LocalObjectReference[]"),
-        4: ("automountServiceAccountToken", "bool"),
-    },
-    "Namespace": {1: ("metadata", "ObjectMeta")},
-    "ConfigMap": {
-        1: ("metadata", "ObjectMeta"),
-        2: ("data", "text{}"),
-        3: ("binaryData", "bytes{}"),
-        4: ("immutable", "bool"),
-    },
-    "Secret": {
-        1: ("metadata", "ObjectMeta"),
-        2: ("data", "bytes{}"),
-        3: ("type", "text"),
-        4: ("stringData", "text{}"),
-        5: ("immutable", "bool"),
-    },
-    "PriorityClass": {
-        1: ("metadata", "ObjectMeta"),
-        2: ("value", "int"),
-        3: ("globalDefault", "bool"),
-        4: ("description", "text"),
-        5: ("preemptionPolicy", "text"),
-    },
-    "PolicyRule": {
-        1: ("verbs", "text[]"),
-        2: ("apiGroups", "text[]"),
-        3: ("resources", "text[]"),
-        4: ("resourceNames", "text[]"),
-        5: ("nonResourceURLs", "text[]"),
-    },
-    "Role": {1: ("metadata", "ObjectMeta"), 2: ("rules", "PolicyRule[]")},
-    "ClusterRole": {1: ("metadata", "ObjectMeta"), 2: ("rules", "PolicyRule[]")},
-    "Subject": {
-        1: ("kind", "text"),
-        2: ("apiGroup", "text"),
-        3: ("name", "text"),
-        4: ("namespace", "text"),
-    },
-    "RoleRef": {1: ("apiGroup", "text"), 2: ("kind", "text"), 3: ("name", "text")},
-    "RoleBinding": {
-        1: ("metadata", "ObjectMeta"),
-        2: ("subjects", "Subject[]"),
-        3: ("roleRef", "RoleRef"),
-    },
-    "ClusterRoleBinding": {
-        1: ("metadata", "ObjectMeta"),
-        2: ("subjects", "Subject[]"),
-        3: ("roleRef", "RoleRef"),
-    },
-    "Preconditions": {1: ("uid", "text"), 2: ("resourceVersion", "text")},
-    "DeleteOptions": {
-        1: ("gracePeriodSeconds", "int"),
-        2: ("preconditions", "Preconditions"),
-        3: ("orphanDependents", "bool"),
-        4: ("propagationPolicy", "text"),
-        5: ("dryRun", "text[]"),
-    },
-    "Eviction": {1: ("metadata", "ObjectMeta"), 2: ("deleteOptions", "DeleteOptions")},
-    "ObjectReference": {
-        1: ("kind", "text"),
-        2: ("namespace", "text"),
-        3: ("name", "text"),
-        4: ("uid", "text"),
-        5: ("apiVersion", "text"),
-    },
-    "Binding": {1: ("metadata", "ObjectMeta"), 2: ("target", "ObjectReference")},
-    "LeaseSpec": {
-        1: ("holderIdentity", "text"),
-        2: ("leaseDurationSeconds", "int"),
-        3: ("acquireTime", "time"),
-        4: ("renewTime", "time"),
-        5: ("leaseTransitions", "int"),
-    },
-    "Lease": {1: ("metadata", "ObjectMeta"), 2: ("spec", "LeaseSpec")},
-}
-_TYPE_META: Fields = {1: ("apiVersion", "text"), 2: ("kind", "text")}
-_TIME: Fields = {1: ("seconds", "int"), 2: ("nanos", "int")}
+
+class _UnknownFieldError(Exception):
+    """The message has content that the table cannot name."""
 
 
 def is_protobuf(media: str, data: bytes) -> bool:
@@ -172,7 +36,7 @@ def decode_object(data: bytes) -> Obj:
 
     Raises
     ------
-    ApiError : 415 for a kind that is not in the table, 400 for bytes that are no such message
+    ApiError : 415 for what the table does not cover, 400 for bytes that are no such message
     """
     if not data.startswith(MAGIC):
         raise errors.bad_request("provided data does not appear to be a protobuf message")
@@ -181,33 +45,51 @@ def decode_object(data: bytes) -> Obj:
     try:
         for number, value in _wire(data[len(MAGIC) :]):
             if number == 1:
-                head = _message(value, _TYPE_META)
+                head = _message(value, "TypeMeta")
             elif number == 2:
                 raw = value
         kind = head.get("kind", "")
-        if kind not in _MESSAGES:
-            raise errors.unsupported_body(["application/json", "application/yaml"])
-        return {**head, **_message(raw, _MESSAGES[kind])}
+        group = head.get("apiVersion", "").rpartition("/")[0]
+        name = f"{group}/{kind}" if f"{group}/{kind}" in MESSAGES else kind
+        if name not in MESSAGES:
+            raise errors.unsupported_body(_FALLBACKS)
+        return {**head, **_message(raw, name)}
+    except _UnknownFieldError as error:
+        raise errors.unsupported_body(_FALLBACKS) from error
     except (IndexError, UnicodeDecodeError) as error:
         raise errors.bad_request(f"the protobuf body is damaged: {error}") from error
 
 
-def _message(data: bytes, fields: Fields) -> Obj:
+def _message(data: bytes, name: str) -> Obj:
+    fields = MESSAGES[name]
     result: Obj = {}
     for number, value in _wire(data):
         if number not in fields:
+            if value not in (0, b""):
+                raise _UnknownFieldError(f"{name} has no field {number} in the table")
             continue
-        name, kind = fields[number]
+        key, kind = fields[number]
         if kind.endswith("[]"):
-            result.setdefault(name, []).append(_value(value, kind[:-2]))
+            result.setdefault(key, []).append(_value(value, kind[:-2]))
         elif kind.endswith("{}"):
-            pair = _message(value, {1: ("key", "text"), 2: ("value", kind[:-2])})
-            result.setdefault(name, {})[pair.get("key", "")] = pair.get("value", "")
-        else:
-            decoded = _value(value, kind)
-            if decoded not in ("", {}):  # Go writes empty strings and structs, JSON omits them
-                result[name] = decoded
+            name_of, item = _pair(value, kind[:-2])
+            result.setdefault(key, {})[name_of] = item
+        elif kind != "-":
+            decoded = _value(value, kind.rstrip("?"))
+            # Go writes the zero of every plain field; JSON leaves it out unless it is a pointer's
+            if kind.endswith("?") or decoded not in ("", 0, False, None, {}):
+                result[key] = decoded
     return result
+
+
+def _pair(data: bytes, kind: str) -> tuple[str, Any]:
+    key, item = "", _value(b"", kind) if kind != "quantity" else "0"
+    for number, value in _wire(data):
+        if number == 1:
+            key = value.decode()
+        else:
+            item = _value(value, kind)
+    return key, item
 
 
 def _value(value: Any, kind: str) -> Any:
@@ -221,12 +103,24 @@ def _value(value: Any, kind: str) -> Any:
         case "int":
             return value - (1 << 64) if value >= 1 << 63 else value
         case "time":
-            moment = _message(value, _TIME)
-            at = dt.datetime.fromtimestamp(moment.get("seconds", 0), dt.UTC)
-            fraction = moment.get("nanos", 0) // 1000
-            return clock.stamp(at).replace("Z", f".{fraction:06d}Z")
+            return _time(value)
+        case "quantity":
+            return _message(value, "Quantity").get("text", "0")
+        case "port":
+            choice = _message(value, "IntOrString")
+            return choice.get("text", "") if choice.get("type") else choice.get("number", 0)
         case _:
-            return _message(value, _MESSAGES[kind])
+            return _message(value, kind)
+
+
+def _time(data: bytes) -> str | None:
+    moment = _message(data, "Time")
+    if not moment:
+        return None
+    at = dt.datetime.fromtimestamp(moment.get("seconds", 0), dt.UTC)
+    fraction = moment.get("nanos", 0) // 1000
+    text = clock.stamp(at)
+    return text.replace("Z", f".{fraction:06d}Z") if fraction else text
 
 
 def _wire(data: bytes) -> Iterator[tuple[int, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from sandbox.apiserver import errors
+from sandbox.apiserver import errors, openapi_v2_protobuf
 from sandbox.apiserver.handlers.context import Context
 from sandbox.apiserver.request import Reply, Request, json_reply
 from sandbox.apiserver.resources import Resource
@@ -45,6 +45,9 @@ async def openapi_document(context: Context, request: Request) -> Reply:
 
 
 async def openapi_v2(context: Context, request: Request) -> Reply:
+    if openapi_v2_protobuf.is_wanted(request.header(b"accept")):
+        media = openapi_v2_protobuf.MEDIA.encode()
+        return Reply(openapi_v2_protobuf.encode(context.registry), media=media)
     return Reply(context.openapi.v2())
 
 
