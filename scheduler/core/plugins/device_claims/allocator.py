@@ -118,10 +118,14 @@ def _assign(wishes: list[list[int]]) -> list[int] | None:
 
     def seat(wish: int, seen: set[int]) -> bool:
         for place in wishes[wish]:
+            if place not in holder and place not in seen:
+                holder[place] = wish
+                return True
+        for place in wishes[wish]:
             if place in seen:
                 continue
             seen.add(place)
-            if place not in holder or seat(holder[place], seen):
+            if seat(holder[place], seen):
                 holder[place] = wish
                 return True
         return False

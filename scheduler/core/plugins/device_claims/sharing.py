@@ -69,10 +69,11 @@ class SharedDevices:
                 leaving = sum(status[t] == TaskStatus.RELEASING for t in on_node)
                 if not on_node or device not in self._devices[on_node[0]]:
                     continue
-                nodes.idle[GPU_ROW, node] += len(on_node) - 1
+                nodes.idle_rows[GPU_ROW][node] += len(on_node) - 1
                 nodes.whole_gpus_used[node] -= len(on_node) - 1
                 surplus = leaving - 1 if leaving == len(on_node) else leaving
-                nodes.releasing[GPU_ROW, node] -= surplus
+                nodes.releasing_rows[GPU_ROW][node] -= surplus
+                nodes.touched.append(node)
 
     def _is_paid(self, device: DeviceId, task: int, node: int) -> bool:
         tasks = self._state.tasks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW, PODS_ROW
 from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.device_backed import device_backed
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.fairshare.capacity import human_amount
 from scheduler.core.session.fit import CheckFailure
@@ -45,6 +46,11 @@ class LargestNodeCheck:
         self._largest = (
             allocatable.max(axis=1).tolist() if len(state.nodes) else [0.0] * len(state.axis)
         )
+        #: What device classes hand out is not in what nodes say they have; GPUs are counted in.
+        row_of = state.axis.row_of
+        self._exempt = {row_of[n] for n in device_backed(state.given.devices) if n in row_of} - {
+            GPU_ROW
+        }
         self._known: dict[int, tuple[int, float] | None] = {}
 
     def concerns(self, klass: TaskClass) -> bool:
@@ -74,7 +80,7 @@ class LargestNodeCheck:
 
     def _too_large(self, klass: TaskClass) -> tuple[int, float] | None:
         for row in (GPU_ROW, CPU_ROW, MEMORY_ROW, *range(PODS_ROW + 1, len(self._largest))):
-            if klass.vector[row] > self._largest[row]:
+            if klass.vector[row] > self._largest[row] and row not in self._exempt:
                 return row, self._largest[row]
         return None
 

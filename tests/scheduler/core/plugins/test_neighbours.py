@@ -99,7 +99,7 @@ def test_a_place_beside_a_leaving_enemy_is_nominated_not_bound() -> None:
     [decision] = built.cycle(ALLOCATE).decisions
     assert isinstance(decision, Nominate)
     stays = cluster().node("n", 4, labels={RACK: "r"}).running("old", ["n"], task=_labelled("old"))
-    assert stays.pending("new", constraints=apart).cycle(ALLOCATE).decisions == ()
+    assert stays.pending("new", constraints=apart).cycle(ALLOCATE).decisions == []
 
 
 def test_eviction_and_rollback_keep_the_counters_in_step() -> None:

@@ -1,0 +1,301 @@
+"""Device claims: what is checked before nodes are asked, who gets which device, and what sharing costs."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.constraints import ClaimReference, ContainerRequest, TaskConstraints
+from scheduler.core.cluster.inputs import (
+    ClaimAllocation,
+    Device,
+    DeviceClaim,
+    DeviceClass,
+    DeviceInputs,
+    DeviceRequest,
+    DeviceSlice,
+    NodeInput,
+    TaskRequest,
+)
+from scheduler.core.cluster.journal import Journal
+from scheduler.core.config import PluginConfig, SchedulerConfig
+from scheduler.core.decisions import ActionName, Bind
+from scheduler.core.plugins.device_claims.allocator import Allocator
+from scheduler.core.plugins.device_claims.extended import EXTENDED_CLAIM, ExtendedResources
+from scheduler.core.plugins.device_claims.ledger import ClaimLedger
+from scheduler.core.session.fit import NodeReasonKind
+from tests.builders import ClusterBuilder, cluster, placements, request
+
+ALLOCATE = ActionName.ALLOCATE
+GPU_CLASS = DeviceClass(name="gpu.example.com")
+QUEUE = {"kai.scheduler/queue": "default"}
+
+
+def _slice(node: str, count: int) -> DeviceSlice:
+    devices = tuple(Device(name=str(n)) for n in range(count))
+    return DeviceSlice(driver="gpu.example.com", pool=node, node=node, devices=devices)
+
+
+def _claim(name: str, count: float = 1, **options: object) -> DeviceClaim:
+    wanted = DeviceRequest(name="gpus", device_class=GPU_CLASS.name, count=count)
+    return DeviceClaim(name=name, **({"labels": QUEUE, "requests": (wanted,)} | options))
+
+
+def _wanting(*claims: str, template: bool = False) -> TaskConstraints:
+    references = tuple(ClaimReference(claim, from_template=template) for claim in claims)
+    return TaskConstraints(device_claims=references)
+
+
+def _asking(count: float = 1) -> TaskRequest:
+    return TaskRequest(cpu_milli=1000, device_classes=((GPU_CLASS.name, count),))
+
+
+def _cluster(*claims: DeviceClaim, available: bool = True, gpus: int = 2) -> ClusterBuilder:
+    built = cluster().node("a", gpus, dra_gpus=gpus).node("b", gpus, dra_gpus=gpus)
+    return built.having(
+        devices=DeviceInputs(
+            available=available,
+            classes=(GPU_CLASS,),
+            slices=(_slice("a", gpus), _slice("b", gpus)),
+            claims=claims,
+        )
+    )
+
+
+def _texts(built: ClusterBuilder) -> list[str]:
+    result = built.cycle(ALLOCATE)
+    assert result.decisions == []
+    return [check.text for check in result.session.fit.tasks[0].checks]
+
+
+def test_a_claim_gets_devices_of_the_chosen_node() -> None:
+    built = _cluster(_claim("c", 2)).pending("p", request=_asking(2), constraints=_wanting("c"))
+    [bind] = built.cycle(ALLOCATE).decisions
+    assert isinstance(bind, Bind)
+    [allocation] = bind.claim_allocations
+    assert allocation.claim == "c"
+    assert allocation.devices == (
+        ("gpu.example.com", "a", "0", "gpus"),
+        ("gpu.example.com", "a", "1", "gpus"),
+    )
+    assert allocation.node_terms is not None
+
+
+def test_two_claims_never_share_a_device() -> None:
+    built = _cluster(_claim("c1"), _claim("c2"), _claim("c3"), gpus=1)
+    for name in ("c1", "c2", "c3"):
+        built.pending(f"p-{name}", request=_asking(), constraints=_wanting(name))
+    result = built.cycle(ALLOCATE)
+    devices = [d.claim_allocations[0].devices[0][:3] for d in result.decisions]
+    assert sorted(devices) == [("gpu.example.com", "a", "0"), ("gpu.example.com", "b", "0")]
+
+
+def test_checks_speak_before_any_node_is_asked() -> None:
+    def wants(*claims: DeviceClaim, name: str = "c", **options: bool) -> ClusterBuilder:
+        return _cluster(*claims, **options).pending(
+            "p", request=_asking(), constraints=_wanting(name)
+        )
+
+    assert _texts(wants(_claim("c"), available=False)) == [
+        "pod /p-0 cannot be scheduled, it references resource claims c while dynamic resource "
+        "allocation is not available in the cluster"
+    ]
+    assert _texts(wants(name="gone")) == ["resource claim /gone does not exist"]
+    assert _texts(wants(_claim("c", labels={}))) == [
+        "pod /p-0 cannot be scheduled: DRA claim c is a shared GPU claim but does not have a queue "
+        "label (kai.scheduler/queue)"
+    ]
+    assert _texts(wants(_claim("c", labels={"kai.scheduler/queue": "other"}))) == [
+        "pod /p-0 cannot be scheduled: DRA claim c is a shared GPU claim with wrong queue label "
+        "(expected queue: default, claim queue label: other)"
+    ]
+    crowd = tuple(f"u{n}" for n in range(256))
+    assert _texts(wants(_claim("c", reserved_for=crowd))) == [
+        "resource claim /c has reached its maximum number of consumers (256)"
+    ]
+    unknown = DeviceRequest(name="gpus", device_class="gpu-of-nobody")
+    assert _texts(wants(_claim("c", requests=(unknown,)))) == [
+        "device class gpu-of-nobody does not exist for claim /c request gpus"
+    ]
+
+
+def test_a_claim_from_a_template_needs_no_queue_label() -> None:
+    built = _cluster(_claim("c", labels={}))
+    built.pending("p", request=_asking(), constraints=_wanting("c", template=True))
+    assert placements(built.cycle(ALLOCATE)) == {"p-0": "a"}
+
+
+def _held(node: str) -> ClaimAllocation:
+    session = _cluster(_claim("c")).session()
+    allocator = Allocator(session.state.given.devices, session.state.nodes.inputs)
+    found = allocator.allocate(_claim("c"), session.state.nodes.index_of[node], ())
+    assert found is not None
+    return found
+
+
+def test_a_shared_device_is_charged_once_and_holds_its_pods_together() -> None:
+    claim = _claim("c", allocation=_held("a"), reserved_for=("r-0", "s-0"))
+    built = _cluster(claim, gpus=1)
+    for name in ("r", "s"):
+        built.running(name, ["a"], request=_asking(), constraints=_wanting("c"))
+    built.pending("p", request=_asking(), constraints=_wanting("c"))
+    result = built.cycle(ALLOCATE)
+    assert placements(result)["p-0"] == "a"
+    assert result.session.state.nodes.idle[GPU_ROW].tolist() == [0.0, 1.0]
+
+
+def test_a_claim_bound_elsewhere_names_itself_as_the_reason() -> None:
+    claim = _claim("c", allocation=_held("a"))
+    built = (
+        _cluster(claim)
+        .running("full", ["a", "a"])
+        .pending("p", request=_asking(), constraints=_wanting("c"))
+    )
+    result = built.cycle(ALLOCATE)
+    reasons = result.session.fit.tasks[2].reasons()
+    assert any(
+        reason.kind is NodeReasonKind.DEVICES
+        and reason.subject == "claim /c node selector does not match node b"
+        for reason in reasons
+    )
+
+
+def test_what_a_bind_request_promised_is_not_given_away() -> None:
+    promised = _held("a")
+    built = _cluster(_claim("c"), _claim("d"), gpus=1)
+    built.running(
+        "r",
+        ["a"],
+        request=_asking(),
+        constraints=_wanting("c"),
+        task={"claim_allocations": (promised,)},
+    )
+    built.pending("p", request=_asking(), constraints=_wanting("d"))
+    assert placements(built.cycle(ALLOCATE))["p-0"] == "b"
+
+
+@given(
+    kinds=st.lists(st.sets(st.sampled_from("abcd"), min_size=1), min_size=1, max_size=4),
+    taken=st.sets(st.sampled_from("abcd")),
+)
+def test_the_matching_finds_an_assignment_whenever_one_exists(
+    kinds: list[set[str]], taken: set[str]
+) -> None:
+    classes = tuple(DeviceClass(name=f"k{n}", selectors=(f"k{n}",)) for n in range(len(kinds)))
+    devices = tuple(Device(name=name) for name in "abcd")
+    slices = (DeviceSlice(driver="d", pool="p", node="n", devices=devices),)
+    matching = frozenset(
+        (f"k{n}", "d", "p", name) for n, names in enumerate(kinds) for name in names
+    )
+    inputs = DeviceInputs(classes=classes, slices=slices, matching=matching)
+    claim = DeviceClaim(
+        name="c",
+        requests=tuple(DeviceRequest(name=str(n), device_class=f"k{n}") for n in range(len(kinds))),
+    )
+    found = Allocator(inputs, [NodeInput(name="n")]).allocate(
+        claim, 0, {("d", "p", name) for name in taken}
+    )
+    assert (found is not None) == _exists([names - taken for names in kinds])
+    if found is not None:
+        given_out = [device for _, _, device, _ in found.devices]
+        assert len(set(given_out)) == len(kinds)
+        assert not taken & set(given_out)
+
+
+def _exists(wishes: list[set[str]], used: frozenset[str] = frozenset()) -> bool:
+    if not wishes:
+        return True
+    return any(_exists(wishes[1:], used | {one}) for one in wishes[0] - used)
+
+
+def test_mode_all_wants_every_device_free() -> None:
+    everything = DeviceRequest(name="all", device_class=GPU_CLASS.name, mode="All")
+    claim = DeviceClaim(name="c", requests=(everything,))
+    inputs = DeviceInputs(classes=(GPU_CLASS,), slices=(_slice("a", 3),))
+    allocator = Allocator(inputs, [NodeInput(name="a")])
+    found = allocator.allocate(claim, 0, ())
+    assert found is not None
+    assert len(found.devices) == 3
+    assert allocator.allocate(claim, 0, {("gpu.example.com", "a", "1")}) is None
+
+
+def test_the_last_consumer_frees_the_devices_and_undo_brings_them_back() -> None:
+    journal = Journal()
+    ledger = ClaimLedger([_claim("c", allocation=_held("a"), reserved_for=("x", "y"))], journal)
+    key = ("", "c")
+    before = ledger.current()
+    ledger.unreserve(key, "x")
+    assert ledger.allocation(key) is not None
+    ledger.unreserve(key, "y")
+    assert ledger.allocation(key) is None
+    assert ledger.taken == {}
+    journal.rewind(0)
+    assert ledger.current()[0].allocation == before[0].allocation
+    assert set(ledger.current()[0].reserved_for) == {"x", "y"}
+    assert list(ledger.taken) == [("gpu.example.com", "a", "0")]
+
+
+EXTENDED = DeviceClass(name="nic.example.com", extended_resource="example.com/nic")
+CONFIG = SchedulerConfig(plugins=(*SchedulerConfig().plugins, PluginConfig("podaffinity")))
+
+
+def test_a_resource_backed_by_a_class_is_served_by_a_claim_of_our_own() -> None:
+    container = ContainerRequest(name="c", requests=(("example.com/nic", 2000.0), ("cpu", 1000.0)))
+    built = cluster().node("a", 1)
+    built.having(
+        devices=DeviceInputs(
+            classes=(EXTENDED,),
+            slices=(
+                DeviceSlice(
+                    driver="nic",
+                    pool="a",
+                    node="a",
+                    devices=(Device(name="0"), Device(name="1"), Device(name="2")),
+                ),
+            ),
+        )
+    )
+    for name in ("p", "q"):
+        built.pending(
+            name,
+            request=request(0, other=(("example.com/nic", 2000.0),)),
+            constraints=TaskConstraints(containers=(container,)),
+        )
+    result = built.cycle(ALLOCATE, config=CONFIG)
+    [bind] = result.decisions
+    assert isinstance(bind, Bind)
+    [allocation] = bind.claim_allocations
+    assert allocation.claim == EXTENDED_CLAIM
+    assert [device[2:] for device in allocation.devices] == [
+        ("0", "container-0-request-1"),
+        ("1", "container-0-request-1"),
+    ]
+
+
+def test_what_init_containers_need_beyond_the_running_ones_is_asked_once() -> None:
+    session = (
+        cluster()
+        .node("a")
+        .having(devices=DeviceInputs(classes=(EXTENDED,)))
+        .pending(
+            "p",
+            request=request(0, other=(("example.com/nic", 3000.0),)),
+            constraints=TaskConstraints(
+                containers=(
+                    ContainerRequest(kind="init", requests=(("example.com/nic", 3000.0),)),
+                    ContainerRequest(kind="init", requests=(("example.com/nic", 2000.0),)),
+                    ContainerRequest(requests=(("example.com/nic", 1000.0),)),
+                )
+            ),
+        )
+        .session()
+    )
+    extended = ExtendedResources(session.state.given.devices)
+    klass = session.state.tasks.klass[0]
+    missing = extended.missing_on(klass, session.state.nodes.inputs[0])
+    claim = extended.claim(klass, missing)
+    assert [(one.name, one.count) for one in claim.requests] == [
+        ("container-2-request-0", 1.0),
+        ("container-0-request-0", 2.0),
+    ]
