@@ -1,0 +1,158 @@
+"""A small cluster that lives from cycle to cycle: what is bound runs, what is evicted comes back.
+
+No kubelet and no API server: the decisions of a cycle are applied to the next snapshot directly.
+Victims leave within one cycle and are created again as pending pods of the same pod group, which is
+what the controllers of real workloads do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID, uuid5
+
+from scheduler.core.cluster.inputs import (
+    ClusterInput,
+    NodeInput,
+    PodGroupInput,
+    QueueAmounts,
+    QueueInput,
+    TaskInput,
+)
+from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.config import SchedulerConfig
+from scheduler.core.cycle import CycleResult, run_cycle
+
+CYCLE_S = 1.0
+SEED = UUID("6f9d1c0e-6a0d-4a6b-9a3e-0c6d2b9f4c11")
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a task is."""
+
+    status: TaskStatus = TaskStatus.PENDING
+    node: str = ""
+    gpu_groups: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class LivingCluster:
+    """Nodes, queues and pod groups, and where every task is after the cycles so far.
+
+    Pod groups come with all tasks pending; their `created` is a time of this cluster's clock, which
+    advances by one second a cycle.
+    """
+
+    nodes: tuple[NodeInput, ...]
+    queues: tuple[QueueInput, ...]
+    config: SchedulerConfig = field(default_factory=SchedulerConfig)
+    now_s: float = 0.0
+    groups: dict[str, PodGroupInput] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+    last_start_s: dict[str, float] = field(default_factory=dict)
+    usage: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+
+    def submit(self, group: PodGroupInput) -> None:
+        """Add a pod group."""
+        self.groups[group.name] = group
+        for task in group.tasks:
+            self.places[task.uid] = Place()
+
+    def finish(self, name: str) -> None:
+        """Take a pod group away with all its tasks."""
+        for task in self.groups.pop(name).tasks:
+            del self.places[task.uid]
+        self.last_start_s.pop(name, None)
+
+    def is_running(self, name: str) -> bool:
+        """Tell whether all tasks of a pod group run."""
+        return all(
+            self.places[task.uid].status is TaskStatus.RUNNING for task in self.groups[name].tasks
+        )
+
+    def step(self) -> CycleResult:
+        """Run one cycle and let the cluster follow its decisions."""
+        seed = uuid5(SEED, str(self.now_s))
+        result = run_cycle(self.snapshot(), self.config, group_seed=seed)
+        self._follow(result)
+        self.now_s += CYCLE_S
+        return result
+
+    def snapshot(self) -> ClusterInput:
+        """Return what the scheduler sees now."""
+        return ClusterInput(
+            nodes=self.nodes,
+            queues=tuple(self._with_usage(queue) for queue in self.queues),
+            pod_groups=tuple(self._seen(group) for group in self.groups.values()),
+        )
+
+    def gpus_of_queues(self, result: CycleResult) -> dict[str, float]:
+        """Return how many GPUs the pods that run hold after a cycle, by leaf queue."""
+        held = {queue.name: 0.0 for queue in self.queues}
+        tasks, groups = result.session.state.tasks, result.session.state.groups
+        for index, given in enumerate(tasks.inputs):
+            place = self.places.get(given.uid)
+            if place is not None and place.status is TaskStatus.RUNNING:
+                held[groups.inputs[tasks.group[index]].queue] += tasks.accepted[index][2]
+        return held
+
+    def _seen(self, group: PodGroupInput) -> PodGroupInput:
+        started = self.last_start_s.get(group.name)
+        return replace(
+            group,
+            created=group.created - self.now_s,
+            last_start=None if started is None else started - self.now_s,
+            tasks=tuple(self._seen_task(task) for task in group.tasks),
+        )
+
+    def _seen_task(self, task: TaskInput) -> TaskInput:
+        place = self.places[task.uid]
+        return replace(task, status=place.status, node=place.node, gpu_groups=place.gpu_groups)
+
+    def _with_usage(self, queue: QueueInput) -> QueueInput:
+        used = self.usage.get(queue.name)
+        if used is None:
+            return queue
+        cpu, memory, gpu = (
+            _used(amounts, share)
+            for amounts, share in zip((queue.cpu, queue.memory, queue.gpu), used, strict=True)
+        )
+        return replace(queue, cpu=cpu, memory=memory, gpu=gpu)
+
+    def _follow(self, result: CycleResult) -> None:
+        state = result.session.state
+        for index, given in enumerate(state.tasks.inputs):
+            status = TaskStatus(state.tasks.status[index])
+            if status is TaskStatus.BINDING:
+                self.places[given.uid] = Place(
+                    TaskStatus.RUNNING,
+                    state.nodes.names[state.tasks.node[index]],
+                    state.tasks.gpu_groups[index],
+                )
+            elif status in (TaskStatus.NOMINATED, TaskStatus.RELEASING):
+                self.places[given.uid] = Place()
+        for index, group in enumerate(state.groups.inputs):
+            started = state.groups.last_start[index]
+            if started == 0.0:
+                self.last_start_s[group.name] = self.now_s
+
+
+def _used(amounts: QueueAmounts, share: float) -> QueueAmounts:
+    return replace(amounts, usage=share)
+
+
+def one_task_groups(
+    names: Sequence[str], template: PodGroupInput, tasks: int, created_s: float
+) -> list[PodGroupInput]:
+    """Return like pod groups under other names, each as a gang of so many tasks."""
+    found = []
+    for number, name in enumerate(names):
+        members = tuple(
+            replace(template.tasks[0], name=f"{name}-{index}", uid=f"{name}-{index}")
+            for index in range(tasks)
+        )
+        found.append(
+            replace(template, name=name, uid=name, tasks=members, created=created_s + number * 1e-3)
+        )
+    return found
