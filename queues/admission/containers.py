@@ -1,0 +1,95 @@
+"""Reading and editing the containers of a pod that nobody has validated yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from queues.admission.review import DeniedError
+
+Json = dict[str, Any]
+CONTAINER_NAME = "gpu-fraction-container-name"
+GPU = "nvidia.com/gpu"
+MIG_PREFIX = "nvidia.com/mig-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerRef:
+    """A container and its index as ConfigMap names spell it: `0`, or `i0` for an init container."""
+
+    container: Json
+    index: str
+
+
+def annotations_of(pod: Json) -> dict[str, str]:
+    found = _map(_map(pod, "metadata"), "annotations")
+    return {key: value for key, value in found.items() if isinstance(value, str)}
+
+
+def regular_containers(pod: Json) -> list[Json]:
+    return _list(_map(pod, "spec"), "containers")
+
+
+def init_containers(pod: Json) -> list[Json]:
+    return _list(_map(pod, "spec"), "initContainers")
+
+
+def all_containers(pod: Json) -> Iterator[Json]:
+    yield from regular_containers(pod)
+    yield from init_containers(pod)
+
+
+def fraction_container(pod: Json) -> ContainerRef | None:
+    """Return the container that gets the shared device; None when the pod has no containers.
+
+    Raises
+    ------
+    DeniedError : the named container does not exist
+    """
+    name = annotations_of(pod).get(CONTAINER_NAME)
+    regular = regular_containers(pod)
+    if not name:
+        return ContainerRef(container=regular[0], index="0") if regular else None
+    for prefix, containers in (("i", init_containers(pod)), ("", regular)):
+        for index, container in enumerate(containers):
+            if container.get("name") == name:
+                return ContainerRef(container=container, index=f"{prefix}{index}")
+    raise DeniedError(
+        "failed to get fraction container ref: "
+        f"container with name {name} not found for fraction request"
+    )
+
+
+def limits_of(container: Json) -> Json:
+    return _map(_map(container, "resources"), "limits")
+
+
+def asks_for_gpu(container: Json) -> bool:
+    """Say whether a container requests whole devices or MIG slices (a limit is a request too)."""
+    resources = _map(container, "resources")
+    merged = {**_map(resources, "limits"), **_map(resources, "requests")}
+    return any(
+        (name == GPU or str(name).startswith(MIG_PREFIX)) and str(amount) not in ("0", "")
+        for name, amount in merged.items()
+    )
+
+
+def env_of(container: Json) -> list[Json]:
+    return _list(container, "env")
+
+
+def set_env(container: Json, entry: Json) -> None:
+    """Put one variable in, in the place of a namesake."""
+    kept = [item for item in env_of(container) if item.get("name") != entry["name"]]
+    container["env"] = [*kept, entry]
+
+
+def _map(node: Json, key: str) -> Json:
+    found = node.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _list(node: Json, key: str) -> list[Json]:
+    found = node.get(key)
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

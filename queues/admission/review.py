@@ -1,0 +1,127 @@
+"""AdmissionReview in, AdmissionReview out: the envelope around every webhook of ours.
+
+A handler sees the request and answers with a `Verdict`; whatever goes wrong inside becomes a refusal with a
+reason, because an answer without sense would be worse for the caller than a clear no.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jsonpatch
+
+log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+API_VERSION = "admission.k8s.io/v1"
+
+
+class DeniedError(Exception):
+    """The object is refused; the text is what the user reads."""
+
+
+class BadReviewError(ValueError):
+    """The body is no AdmissionReview."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the API server asks about."""
+
+    uid: str
+    operation: str
+    namespace: str
+    name: str
+    object: Json
+    old_object: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Allowed or not; a changed object becomes a JSON patch."""
+
+    message: str = ""
+    warnings: tuple[str, ...] = ()
+    changed: Json | None = None
+
+    @property
+    def is_allowed(self) -> bool:
+        return not self.message
+
+
+ALLOWED = Verdict()
+Handler = Callable[[Request], Verdict]
+
+
+def denied(message: str, warnings: tuple[str, ...] = ()) -> Verdict:
+    return Verdict(message=message, warnings=warnings)
+
+
+def respond(body: bytes, handler: Handler) -> bytes:
+    """Return the AdmissionReview that answers one.
+
+    Raises
+    ------
+    BadReviewError : the body is no AdmissionReview v1 with a request
+    """
+    request = read_request(body)
+    try:
+        # Handlers change the object in place; the patch needs the original.
+        verdict = handler(_copied(request))
+    except DeniedError as error:
+        verdict = denied(str(error))
+    return json.dumps(_answer(request, verdict)).encode()
+
+
+def read_request(body: bytes) -> Request:
+    """Return the request of a review."""
+    try:
+        review = json.loads(body)
+    except ValueError as error:
+        raise BadReviewError(f"the body is not JSON: {error}") from error
+    request = review.get("request") if isinstance(review, dict) else None
+    if not isinstance(request, dict) or not isinstance(request.get("uid"), str):
+        raise BadReviewError("expected an AdmissionReview with a request that has a uid")
+    return Request(
+        uid=request["uid"],
+        operation=str(request.get("operation", "")),
+        namespace=str(request.get("namespace") or ""),
+        name=str(request.get("name") or ""),
+        object=_object(request.get("object")),
+        old_object=_object(request.get("oldObject")),
+    )
+
+
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _copied(request: Request) -> Request:
+    return Request(
+        uid=request.uid,
+        operation=request.operation,
+        namespace=request.namespace,
+        name=request.name,
+        object=copy.deepcopy(request.object),
+        old_object=request.old_object,
+    )
+
+
+def _answer(request: Request, verdict: Verdict) -> Json:
+    response: Json = {"uid": request.uid, "allowed": verdict.is_allowed}
+    if verdict.message:
+        response["status"] = {"code": 403, "reason": "Forbidden", "message": verdict.message}
+    if verdict.warnings:
+        response["warnings"] = list(verdict.warnings)
+    if verdict.is_allowed and verdict.changed is not None:
+        patch = jsonpatch.make_patch(request.object, verdict.changed).patch
+        if patch:
+            response["patchType"] = "JSONPatch"
+            response["patch"] = base64.b64encode(json.dumps(patch).encode()).decode()
+    return {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}

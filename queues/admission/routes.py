@@ -1,0 +1,64 @@
+"""Which path answers what; the same table serves the HTTPS port and Django's URLs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kube.gateway import Gateway
+from kube.resources import QUEUES
+from queues.admission.pod import mutate_pod, validate_pod
+from queues.admission.podgroup import validate_pod_group
+from queues.admission.queue import tree_of, validate_queue
+from queues.admission.review import Handler, Request, Verdict, respond
+from queues.admission.settings import AdmissionSettings
+from queues.admission.topology import validate_topology
+from queues.hierarchy import Tree
+
+MUTATE_POD = "/mutate--v1-pod"
+VALIDATE_POD = "/validate--v1-pod"
+VALIDATE_TOPOLOGY = "/validate-kai-scheduler-v1alpha1-topology"
+VALIDATE_QUEUE = "/validate-scheduling-run-ai-v2-queue"
+VALIDATE_POD_GROUP = "/validate-scheduling-run-ai-v2alpha2-podgroup"
+PATHS = (MUTATE_POD, VALIDATE_POD, VALIDATE_TOPOLOGY, VALIDATE_QUEUE, VALIDATE_POD_GROUP)
+
+
+@dataclass(slots=True)
+class Routes:
+    """Answers reviews by path.
+
+    Attributes
+    ----------
+    tree : reads the queue tree as it is now
+    """
+
+    tree: Callable[[], Tree]
+    settings: AdmissionSettings = field(default_factory=AdmissionSettings)
+    compares_quotas: bool = False
+
+    def answer(self, path: str, body: bytes) -> bytes | None:
+        """Return the answer of a path, or None when nothing is served there.
+
+        Raises
+        ------
+        BadReviewError : the body is no AdmissionReview
+        """
+        handler = self._handlers().get(path)
+        return None if handler is None else respond(body, handler)
+
+    def _handlers(self) -> dict[str, Handler]:
+        return {
+            MUTATE_POD: lambda request: mutate_pod(request, self.settings),
+            VALIDATE_POD: lambda request: validate_pod(request, self.settings),
+            VALIDATE_TOPOLOGY: validate_topology,
+            VALIDATE_QUEUE: self._queue,
+            VALIDATE_POD_GROUP: validate_pod_group,
+        }
+
+    def _queue(self, request: Request) -> Verdict:
+        return validate_queue(request, self.tree(), compares_quotas=self.compares_quotas)
+
+
+def listed_tree(gateway: Gateway) -> Tree:
+    """Return the queue tree as the API server has it."""
+    return tree_of(list(gateway.list(QUEUES, as_type=dict).items))

@@ -1,0 +1,39 @@
+"""The admission switches of a process, from its environment (the operator's Config says the same in a cluster)."""
+
+from __future__ import annotations
+
+import os
+
+from queues.admission.settings import AdmissionSettings
+
+
+def flag(name: str, *, default: bool) -> bool:
+    """Return an on/off variable.
+
+    Raises
+    ------
+    ValueError : neither on nor off
+    """
+    text = os.environ.get(name, "").strip().lower()
+    if not text:
+        return default
+    if text in ("1", "true", "yes", "on"):
+        return True
+    if text in ("0", "false", "no", "off"):
+        return False
+    raise ValueError(f"{name}: expected 1 or 0, got {text!r}")
+
+
+def settings_from_environment() -> tuple[AdmissionSettings, bool]:
+    """Return the pod webhooks' settings and whether quotas are compared as KAI does.
+
+    GPU sharing is on here and off in KAI: the embedded cluster offers it out of the box.
+    """
+    settings = AdmissionSettings(
+        scheduler_name=os.environ.get("KAIWEB_SCHEDULER_NAME", "kai-scheduler"),
+        gpu_sharing=flag("KAIWEB_GPU_SHARING", default=True),
+        hami_core=flag("KAIWEB_HAMI_CORE", default=False),
+        block_visible_devices=flag("KAIWEB_BLOCK_NVIDIA_VISIBLE_DEVICES", default=False),
+        fraction_runtime_class=os.environ.get("KAIWEB_GPU_FRACTION_RUNTIME_CLASS", "nvidia"),
+    )
+    return settings, flag("KAIWEB_QUOTA_VALIDATION", default=False)

@@ -1,0 +1,243 @@
+"""Certificates, registration and the HTTPS port of the webhooks."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import urllib.error
+import urllib.request
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from django.test import Client, override_settings
+
+from queues.admission.certificates import ensure_certificates
+from queues.admission.install import (
+    MUTATING,
+    VALIDATING,
+    Registration,
+    ServiceTarget,
+    UrlTarget,
+    configurations,
+    install,
+    uninstall,
+)
+from queues.admission.review import BadReviewError, read_request
+from queues.admission.routes import VALIDATE_POD_GROUP, Routes
+from queues.admission.server import AdmissionServer
+from queues.admission.switches import flag, settings_from_environment
+from tests.fakes.gateway import FakeGateway
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+NAMES = ("127.0.0.1", "localhost")
+
+
+def review(spec: dict[str, Any]) -> bytes:
+    request = {"uid": "u", "operation": "CREATE", "object": {"spec": spec}}
+    return json.dumps({"request": request}).encode()
+
+
+def leaf(file: Path) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(file.read_bytes())
+
+
+def test_certificates_are_made_once_and_kept(tmp_path: Path) -> None:
+    made = ensure_certificates(tmp_path, NAMES, NOW)
+    again = ensure_certificates(tmp_path, NAMES, NOW + timedelta(days=1))
+    assert (made.is_new, again.is_new) == (True, False)
+    assert made.bundle == again.bundle
+    assert made.key.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "ca.key").stat().st_mode & 0o777 == 0o600
+    (authority,) = x509.load_pem_x509_certificates(made.bundle)
+    leaf(made.certificate).verify_directly_issued_by(authority)
+
+
+def test_a_certificate_is_renewed_before_it_ends_under_the_same_authority(tmp_path: Path) -> None:
+    first = ensure_certificates(tmp_path, NAMES, NOW)
+    serial = leaf(first.certificate).serial_number
+    assert not ensure_certificates(tmp_path, NAMES, NOW + timedelta(days=59)).is_new
+    later = ensure_certificates(tmp_path, NAMES, NOW + timedelta(days=61))
+    assert later.is_new
+    assert leaf(later.certificate).serial_number != serial
+    assert later.bundle == first.bundle
+
+
+def test_a_new_authority_joins_the_old_one_in_the_bundle(tmp_path: Path) -> None:
+    ensure_certificates(tmp_path, NAMES, NOW)
+    late = NOW + timedelta(days=3650 - 300)
+    renewed = ensure_certificates(tmp_path, NAMES, late)
+    authorities = x509.load_pem_x509_certificates(renewed.bundle)
+    assert len(authorities) == 2
+    leaf(renewed.certificate).verify_directly_issued_by(authorities[0])
+    after = ensure_certificates(tmp_path, NAMES, NOW + timedelta(days=3651))
+    assert len(x509.load_pem_x509_certificates(after.bundle)) == 1
+
+
+@pytest.mark.parametrize("broken", ["ca.crt", "ca.key", "tls.crt", "tls.key"])
+def test_damaged_files_are_replaced(tmp_path: Path, broken: str) -> None:
+    ensure_certificates(tmp_path, NAMES, NOW)
+    (tmp_path / broken).write_text("damaged")
+    repaired = ensure_certificates(tmp_path, NAMES, NOW)
+    assert repaired.is_new
+    newest = x509.load_pem_x509_certificates(repaired.bundle)[0]
+    leaf(repaired.certificate).verify_directly_issued_by(newest)
+
+
+def test_other_names_mean_another_certificate(tmp_path: Path) -> None:
+    ensure_certificates(tmp_path, NAMES, NOW)
+    assert ensure_certificates(tmp_path, ("admission.kai.svc",), NOW).is_new
+
+
+def registered(**options: Any) -> dict[str, dict[str, Any]]:
+    wanted = Registration(target=UrlTarget(base="https://127.0.0.1:9"), bundle=b"CA", **options)
+    return {body["metadata"]["name"]: body for _, body in configurations(wanted)}
+
+
+def test_webhooks_are_scoped_to_what_they_judge() -> None:
+    bodies = registered(namespace="kai")
+    assert sorted(bodies) == [
+        "kai-podgroup-validation-v2alpha2",
+        "kai-queue-validation-v2",
+        "mutating-kai-admission",
+        "validating-kai-admission",
+    ]
+    (mutating,) = bodies["mutating-kai-admission"]["webhooks"]
+    assert mutating["name"] == "admission.kai.svc"
+    assert mutating["clientConfig"] == {
+        "url": "https://127.0.0.1:9/mutate--v1-pod",
+        "caBundle": base64.b64encode(b"CA").decode(),
+    }
+    assert mutating["rules"] == [
+        {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"], "scope": "Namespaced"}
+    ]  # fmt: skip
+    assert (mutating["failurePolicy"], mutating["sideEffects"]) == ("Fail", "None")
+    assert mutating["reinvocationPolicy"] == "IfNeeded"
+    assert mutating["namespaceSelector"] == {
+        "matchExpressions": [
+            {
+                "key": "kubernetes.io/metadata.name",
+                "operator": "NotIn",
+                "values": ["kube-system", "kai"],
+            }
+        ]
+    }
+    assert mutating["matchConditions"][0] == {
+        "name": "scheduler-name-match",
+        "expression": "object.spec.schedulerName == 'kai-scheduler'",
+    }
+    assert mutating["matchConditions"][1]["name"] == "asks-for-part-of-a-gpu"
+    pods, topologies = bodies["validating-kai-admission"]["webhooks"]
+    assert pods["rules"][0]["operations"] == ["CREATE", "UPDATE"]
+    assert topologies["name"] == "topology.admission.kai.svc"
+    (queues,) = bodies["kai-queue-validation-v2"]["webhooks"]
+    assert queues["rules"][0]["operations"] == ["CREATE", "UPDATE", "DELETE"]
+
+
+def test_selectors_of_the_config_narrow_the_pod_webhooks() -> None:
+    bodies = registered(
+        pod_labels={"a": "b"},
+        namespace_labels={"c": "d"},
+        required_namespace_label="kai.scheduler/queue",
+        asks_about_every_pod=True,
+    )
+    (hook,) = bodies["mutating-kai-admission"]["webhooks"]
+    assert hook["objectSelector"] == {"matchLabels": {"a": "b"}}
+    assert hook["namespaceSelector"]["matchLabels"] == {"c": "d"}
+    assert hook["namespaceSelector"]["matchExpressions"][1] == {
+        "key": "kai.scheduler/queue",
+        "operator": "Exists",
+    }
+    assert [c["name"] for c in hook["matchConditions"]] == ["scheduler-name-match"]
+
+
+def test_registration_can_be_repeated_and_undone() -> None:
+    gateway = FakeGateway()
+    wanted = Registration(target=ServiceTarget(namespace="kai"), bundle=b"CA", namespace="kai")
+    install(gateway, wanted)
+    install(gateway, wanted)
+    assert gateway.names(MUTATING) == ["mutating-kai-admission"]
+    hook = gateway.raw(MUTATING, "mutating-kai-admission")["webhooks"][0]
+    assert hook["clientConfig"]["service"] == {
+        "namespace": "kai",
+        "name": "admission",
+        "path": "/mutate--v1-pod",
+        "port": 443,
+    }
+    uninstall(gateway)
+    uninstall(gateway)
+    assert (gateway.names(MUTATING), gateway.names(VALIDATING)) == ([], [])
+
+
+def test_the_https_port_answers_reviews_and_registers_itself(tmp_path: Path) -> None:
+    gateway = FakeGateway()
+    server = AdmissionServer(
+        gateway=gateway,
+        routes=Routes(tree=dict),
+        folder=tmp_path,
+        registration=Registration(target=UrlTarget(base=""), bundle=b""),
+    )
+    port = server.start()
+    try:
+        context = ssl.create_default_context(cadata=(tmp_path / "bundle.crt").read_text())
+        base = f"https://127.0.0.1:{port}"
+
+        def post(path: str, body: bytes) -> tuple[int, bytes]:
+            try:
+                with urllib.request.urlopen(
+                    urllib.request.Request(base + path, data=body), timeout=10, context=context
+                ) as answer:
+                    return answer.status, answer.read()
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code, error.read()
+
+        status, body = post(
+            f"{VALIDATE_POD_GROUP}?timeout=5s", review({"subGroups": [{"name": "a"}]})
+        )
+        assert status == 200
+        assert (
+            json.loads(body)["response"]["status"]["message"] == "subgroup a: minMember is required"
+        )
+        assert post(VALIDATE_POD_GROUP, b"[]")[0] == 400
+        assert post("/elsewhere", review({}))[0] == 404
+        with urllib.request.urlopen(f"{base}/healthz", timeout=10, context=context) as answer:
+            assert answer.read() == b"ok"
+    finally:
+        server.stop()
+    hook = gateway.raw(MUTATING, "mutating-kai-admission")["webhooks"][0]
+    assert hook["clientConfig"]["url"] == f"https://127.0.0.1:{port}/mutate--v1-pod"
+    assert (tmp_path / "port").read_text() == str(port)
+
+
+@override_settings(ROOT_URLCONF="queues.admission.urls")
+def test_the_same_answers_come_from_django() -> None:
+    client = Client()
+    answer = client.post(VALIDATE_POD_GROUP, data=review({}), content_type="application/json")
+    assert answer.json()["response"] == {"uid": "u", "allowed": True}
+    assert (
+        client.post(VALIDATE_POD_GROUP, data=b"x", content_type="application/json").status_code
+        == 400
+    )
+    assert client.get(VALIDATE_POD_GROUP).status_code == 405
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"[]", b'{"request": {}}', b'{"request": {"uid": 1}}']
+)
+def test_what_is_no_review_is_refused(body: bytes) -> None:
+    with pytest.raises(BadReviewError):
+        read_request(body)
+
+
+def test_switches_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAIWEB_GPU_SHARING", "0")
+    monkeypatch.setenv("KAIWEB_QUOTA_VALIDATION", "on")
+    settings, compares = settings_from_environment()
+    assert (settings.gpu_sharing, compares) == (False, True)
+    monkeypatch.setenv("KAIWEB_GPU_SHARING", "perhaps")
+    with pytest.raises(ValueError, match="KAIWEB_GPU_SHARING: expected 1 or 0, got 'perhaps'"):
+        flag("KAIWEB_GPU_SHARING", default=True)
