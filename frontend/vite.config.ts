@@ -1,12 +1,14 @@
 /// <reference types="vitest/config" />
+
+import { readFileSync } from "node:fs";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
 import { backend } from "./dev/backend.ts";
 
 // Django serves what lands in dist/ under /static/ and finds the hashed entry through manifest.json.
 export default defineConfig(({ command }) => ({
   base: command === "build" ? "/static/" : "/",
-  plugins: [react(), backend()],
+  plugins: [react(), backend(), loginFont()],
   build: {
     outDir: "dist",
     emptyOutDir: true,
@@ -23,3 +25,15 @@ export default defineConfig(({ command }) => ({
     css: { modules: { classNameStrategy: "non-scoped" } },
   },
 }));
+
+/** The login page is no part of the bundle, so it needs the font under a name without a hash. */
+function loginFont(): Plugin {
+  const source = "node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2";
+  return {
+    name: "kaiweb-login-font",
+    apply: "build",
+    generateBundle() {
+      this.emitFile({ type: "asset", fileName: "inter.woff2", source: readFileSync(source) });
+    },
+  };
+}

@@ -10,6 +10,12 @@ export function fetchMe(signal?: AbortSignal): Promise<Me> {
   return call<Me>("GET", "/me", signal ? { signal } : {});
 }
 
+/** What the page was served with, so that the first paint needs no question; null in development. */
+export function bootMe(): Me | null {
+  const text = document.getElementById("kaiweb-boot")?.textContent;
+  return text ? ((JSON.parse(text) as { me?: Me }).me ?? null) : null;
+}
+
 export function patchQueue(
   name: string,
   patch: QueuePatch,

@@ -10,8 +10,8 @@ import {
   IconSun,
   IconUserCircle,
 } from "@tabler/icons-react";
-import { useQuery } from "@tanstack/react-query";
-import { csrfToken, fetchMe } from "../api/client.ts";
+import { csrfToken } from "../api/client.ts";
+import { useMe } from "../api/useMe.ts";
 import { usePreferences } from "../ui/preferences.ts";
 
 const THEMES = [
@@ -23,7 +23,7 @@ const THEMES = [
 export function UserMenu({ onHelp }: { onHelp: () => void }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const { density, shortcuts, set } = usePreferences();
-  const me = useQuery({ queryKey: ["me"], queryFn: ({ signal }) => fetchMe(signal) });
+  const me = useMe();
   const isCompact = density === "compact";
   return (
     <>
@@ -64,20 +64,12 @@ export function UserMenu({ onHelp }: { onHelp: () => void }) {
       </Menu>
       <Menu position="bottom-end" width={240} shadow="md">
         <Menu.Target>
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size="lg"
-            aria-label="You"
-            title={me.data?.username}
-          >
+          <ActionIcon variant="subtle" color="gray" size="lg" aria-label="You" title={me?.username}>
             <IconUserCircle size={20} />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Label>
-            {me.data ? `Signed in as ${me.data.displayName || me.data.username}` : "…"}
-          </Menu.Label>
+          <Menu.Label>{me ? `Signed in as ${me.displayName || me.username}` : "…"}</Menu.Label>
           <Menu.Item leftSection={<IconKeyboard size={16} />} onClick={onHelp}>
             Keyboard
           </Menu.Item>

@@ -39,7 +39,11 @@ export function liveWords(status: LiveStatus, waiting: number, now: number): Liv
   }
   if (status.lagMs > LAG_FROM_MS) {
     const lag = span(status.lagMs);
-    return { tone: "warn", word: `Delayed ${lag}`, why: `The mirror is ${lag} behind the cluster.` };
+    return {
+      tone: "warn",
+      word: `Delayed ${lag}`,
+      why: `The mirror is ${lag} behind the cluster.`,
+    };
   }
   const silence = status.heardAt === null ? 0 : now - status.heardAt;
   if (silence > SILENT_AFTER_MS) {

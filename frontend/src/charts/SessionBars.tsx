@@ -8,6 +8,7 @@ import { Chart } from "./Chart.tsx";
 const HEIGHT = 130;
 const LEFT = 46;
 const FOOT = 18;
+const WIDEST = 14;
 const HUE_OF_ACTION: Readonly<Record<string, string>> = {
   allocate: "var(--hue-0)",
   consolidation: "var(--hue-2)",
@@ -21,7 +22,7 @@ export function SessionBars({ sessions }: { sessions: readonly Session[] }) {
   const { ref, width } = useElementSize<HTMLDivElement>();
   const top = Math.max(1, ...sessions.map((session) => session.durationMs));
   const y = scaleLinear([0, top], [HEIGHT - FOOT, 6]).nice(3);
-  const step = (width - LEFT) / Math.max(sessions.length, 1);
+  const step = Math.min(WIDEST, (width - LEFT) / Math.max(sessions.length, 1));
   const first = sessions[0];
   const last = sessions.at(-1);
   const rows = sessions.map((session) => [

@@ -35,7 +35,13 @@ export class LiveClient {
   readonly #topics = new Map<string, Shared>();
   readonly #byId = new Map<string, Shared>();
   readonly #listeners = new Set<() => void>();
-  #status: LiveStatus = { link: "connecting", retryAt: null, paused: false, heardAt: null, lagMs: 0 };
+  #status: LiveStatus = {
+    link: "connecting",
+    retryAt: null,
+    paused: false,
+    heardAt: null,
+    lagMs: 0,
+  };
   #ready = false;
   #skewMs = 0;
   #nextId = 1;

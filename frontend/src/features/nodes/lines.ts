@@ -1,5 +1,5 @@
 import type { Node } from "../../model/rows.ts";
-import { gpus } from "../../model/units.ts";
+import { gpus, modelName } from "../../model/units.ts";
 
 export type Grouping = "model" | "rack" | "zone" | "pool";
 
@@ -17,12 +17,16 @@ export function layOut(nodes: readonly Node[], grouping: Grouping, perLine: numb
     groups.set(key, [...(groups.get(key) ?? []), node]);
   }
   const lines: Line[] = [];
-  for (const title of [...groups.keys()].sort(COLLATOR.compare)) {
+  // What has no name (nodes without GPUs, without a rack label) comes last.
+  const titles = [...groups.keys()].sort(
+    (a, b) => Number(a === "") - Number(b === "") || COLLATOR.compare(a, b),
+  );
+  for (const title of titles) {
     const members = (groups.get(title) ?? []).sort((a, b) => COLLATOR.compare(a.name, b.name));
     lines.push({
       kind: "group",
       key: `group ${title}`,
-      title: title || nameless(grouping),
+      title: shownTitle(title, grouping),
       note: words(members),
     });
     for (let at = 0; at < members.length; at += perLine) {
@@ -32,8 +36,9 @@ export function layOut(nodes: readonly Node[], grouping: Grouping, perLine: numb
   return lines;
 }
 
-function nameless(grouping: Grouping): string {
-  return grouping === "model" ? "Without GPUs" : `No ${grouping}`;
+function shownTitle(title: string, grouping: Grouping): string {
+  if (title === "") return grouping === "model" ? "Without GPUs" : `No ${grouping}`;
+  return grouping === "model" ? modelName(title) : title;
 }
 
 function words(nodes: readonly Node[]): string {

@@ -1,8 +1,7 @@
 import { Button, Drawer } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
-import { fetchMe } from "../../api/client.ts";
+import { useMe } from "../../api/useMe.ts";
 import type { Pointer } from "../../model/editing.ts";
 import { type Queue, RESOURCES } from "../../model/rows.ts";
 import { amount, count, dateTime, RESOURCE_NAME, UNIT } from "../../model/units.ts";
@@ -74,7 +73,7 @@ function FactLine({ queue, resource }: { queue: Queue; resource: (typeof RESOURC
 }
 
 function Editor({ queue }: { queue: Queue }) {
-  const me = useQuery({ queryKey: ["me"], queryFn: ({ signal }) => fetchMe(signal) });
+  const me = useMe();
   const editor = useQueueEditor(queue, (answer) => {
     notifications.show({
       title: answer.changed ? "Saved" : "Nothing to change",
@@ -83,7 +82,7 @@ function Editor({ queue }: { queue: Queue }) {
       closeButtonProps: { "aria-label": "Dismiss" },
     });
   });
-  const locked = lockedBecause(queue, me.data?.rights.editQueues);
+  const locked = lockedBecause(queue, me?.rights.editQueues);
   const general =
     editor.verdict?.errors.filter((error) => !editor.entries.has(error.pointer as Pointer)) ?? [];
   const field = (pointer: Pointer) => (

@@ -1,0 +1,16 @@
+import { useQuery } from "@tanstack/react-query";
+import type { Me } from "../model/rows.ts";
+import { bootMe, fetchMe } from "./client.ts";
+
+const STALE_MS = 60_000;
+
+/** Who is signed in and what they may do; known at once from the page itself. */
+export function useMe(): Me | undefined {
+  const query = useQuery({
+    queryKey: ["me"],
+    queryFn: ({ signal }) => fetchMe(signal),
+    initialData: () => bootMe() ?? undefined,
+    staleTime: STALE_MS,
+  });
+  return query.data;
+}

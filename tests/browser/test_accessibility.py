@@ -1,0 +1,88 @@
+"""axe finds nothing on any page, in either theme (WCAG 2.2 AA and its best practices)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser import manifests
+from tests.integration.stack import Stack, wait_until
+
+QUEUE = "browser-axe"
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+PAGES = {
+    "/": "GPU map",
+    "/queues": "default-parent-queue",
+    f"/queues?queue={QUEUE}": "No changes",
+    "/workloads": "waits",
+    "/workloads/waits": "The road to running",
+    "/workloads/waits/pods": "waits",
+    "/nodes": manifests.NODE,
+    "/scheduler": "Time per session",
+    "/no-such-page": "There is no such page",
+}
+
+
+@pytest.fixture(scope="module")
+def filled(stack: Stack) -> Iterator[str]:
+    """A queue with a running and a waiting pod: pages without rows prove little. Yields the path."""
+    stack.kubectl("apply", "-f", "-", stdin=manifests.queue(QUEUE, quota=4))
+    for manifest in (
+        manifests.pod("runs", queue=QUEUE),
+        manifests.pod("waits", queue=QUEUE, gpus=8, priority_class="build"),
+    ):
+        stack.kubectl("apply", "-f", "-", stdin=manifest)
+    wait_until(
+        lambda: len(stack.objects("podgroups", "-n", manifests.NAMESPACE)) == 2,
+        what="two pod groups",
+        stack=stack,
+    )
+    groups = stack.objects("podgroups", "-n", manifests.NAMESPACE)
+    name = next(
+        group["metadata"]["name"] for group in groups if "waits" in group["metadata"]["name"]
+    )
+    yield f"/workloads/{manifests.NAMESPACE}/{name}"
+    stack.kubectl("delete", "pod", "--all", "-n", manifests.NAMESPACE, "--now")
+    stack.kubectl("delete", "queue", QUEUE)
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def themed(
+    browser: Browser, stack: Stack, session: str, request: pytest.FixtureRequest
+) -> Iterator[Page]:
+    context = browser.new_context(
+        base_url=stack.url,
+        storage_state=session,
+        viewport={"width": 1280, "height": 900},
+        color_scheme=request.param,
+        reduced_motion="reduce",
+    )
+    yield context.new_page()
+    context.close()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_axe_finds_nothing(filled: str, themed: Page, path: str):
+    themed.goto(path.replace("/workloads/waits", filled))
+    expect(themed.get_by_text(PAGES[path]).first).to_be_visible()
+    _assert_clean(themed)
+
+
+def test_axe_finds_nothing_on_the_login_page(browser: Browser, stack: Stack):
+    for theme in ("light", "dark"):
+        context = browser.new_context(base_url=stack.url, color_scheme=theme)
+        page = context.new_page()
+        page.goto("/login")
+        expect(page.get_by_label("Password")).to_be_visible()
+        _assert_clean(page)
+        context.close()
+
+
+def _assert_clean(page: Page) -> None:
+    options = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
+    found = Axe().run(page, options=options).response["violations"]
+    problems = [f"{each['id']}: {each['nodes'][0]['html']}" for each in found]
+    assert problems == []

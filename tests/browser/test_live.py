@@ -1,0 +1,122 @@
+"""What happens in the cluster appears in the browser, without a reload and after a broken line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, WebSocket, expect
+
+from tests.browser import manifests
+from tests.integration.stack import Stack, wait_until
+
+QUEUE = "browser-live"
+MARK = "document.documentElement.dataset.mark"
+
+
+@pytest.fixture
+def live(stack: Stack) -> Iterator[Stack]:
+    stack.kubectl("apply", "-f", "-", stdin=manifests.queue(QUEUE, quota=4))
+    yield stack
+    stack.kubectl("delete", "pod", "--all", "-n", manifests.NAMESPACE, "--wait=true", "--now")
+    stack.kubectl("delete", "queue", QUEUE)
+
+
+def _cells(page: Page) -> Locator:
+    """The GPU cells our queue holds."""
+    return page.locator(f'[data-cell^="{manifests.NODE}/"][data-queue="{QUEUE}"]')
+
+
+def _apply(stack: Stack, name: str, gpus: int = 1, priority_class: str | None = None) -> None:
+    manifest = manifests.pod(name, queue=QUEUE, gpus=gpus, priority_class=priority_class)
+    stack.kubectl("apply", "-f", "-", stdin=manifest)
+
+
+def test_a_pod_takes_its_gpu_cell_and_gives_it_back_without_a_reload(live: Stack, page: Page):
+    page.goto(f"/nodes?q={manifests.NODE}")
+    expect(page.get_by_role("gridcell", name="GPU 0: free")).to_be_visible()
+    page.evaluate(f"{MARK} = 'same page'")
+    _apply(live, "cell", gpus=2)
+    expect(_cells(page)).to_have_count(2)
+    expect(_cells(page).first).to_have_attribute("data-state", "whole")
+    _cells(page).first.click()
+    expect(page.get_by_role("dialog")).to_contain_text("cell")
+    page.keyboard.press("Escape")
+    live.kubectl("delete", "pod", "cell", "-n", manifests.NAMESPACE, "--now")
+    expect(_cells(page)).to_have_count(0)
+    assert page.evaluate(MARK) == "same page"
+
+
+def test_a_pending_workload_shows_the_same_reason_in_list_page_and_rest(live: Stack, page: Page):
+    _apply(live, "greedy", gpus=6, priority_class="build")
+    page.goto(f"/workloads?queue={QUEUE}")
+    row = page.get_by_role("row", name="greedy")
+    expect(row).to_contain_text("NonPreemptibleOverQuota")
+    expect(row).to_contain_text("Pending")
+    row.click()
+    expect(page.get_by_role("heading", name="greedy", level=1)).to_be_visible()
+    body = page.locator("main")
+    expect(body).to_contain_text("NonPreemptibleOverQuota")
+    expect(body).to_contain_text(f"Workload requested 6 GPUs, but {QUEUE} quota is 4 GPUs")
+    answer = page.request.get("/api/v1/workloads", params={"queue": QUEUE, "state": "pending"})
+    [workload] = answer.json()["items"]
+    assert workload["reason"] == "NonPreemptibleOverQuota"
+    expect(body).to_contain_text(workload["reasonText"])
+    page.get_by_role("link", name="Pods").click()
+    expect(page.get_by_role("rowheader", name="greedy")).to_be_visible()
+
+
+def test_filters_live_in_the_address_and_survive_a_reload(live: Stack, page: Page):
+    _apply(live, "one")
+    _apply(live, "two")
+    page.goto(f"/workloads?queue={QUEUE}")
+    expect(page.get_by_role("row", name="two")).to_be_visible()
+    page.get_by_label("Search workloads").fill("one")
+    expect(page.get_by_role("row", name="two")).to_have_count(0)
+    page.reload()
+    expect(page.get_by_label("Search workloads")).to_have_value("one")
+    expect(page.get_by_role("row", name="one")).to_be_visible()
+    expect(page.get_by_role("row", name="two")).to_have_count(0)
+
+
+def test_pausing_freezes_the_page_and_resuming_catches_up(live: Stack, page: Page):
+    page.goto(f"/nodes?q={manifests.NODE}")
+    expect(page.get_by_role("gridcell", name="GPU 0: free")).to_be_visible()
+    page.get_by_role("button", name="Live").click()
+    page.get_by_role("button", name="Pause updates").click()
+    page.keyboard.press("Escape")
+    _apply(live, "hidden")
+    expect(page.get_by_role("button", name="Paused · ")).not_to_have_text("Paused · 0")
+    wait_until(
+        lambda: live.objects("pod", "hidden", "-n", manifests.NAMESPACE)[0]["spec"].get("nodeName"),
+        what="the bound pod",
+        stack=live,
+    )
+    expect(_cells(page)).to_have_count(0)
+    page.get_by_role("button", name="Paused").click()
+    page.get_by_role("button", name="Resume updates").click()
+    expect(_cells(page)).to_have_count(1)
+
+
+def test_a_killed_web_process_is_survived_by_resuming_without_a_new_picture(
+    live: Stack, page: Page
+):
+    frames: list[str] = []
+
+    def listen(socket: WebSocket) -> None:
+        socket.on("framereceived", lambda frame: frames.append(str(frame)))
+
+    page.on("websocket", listen)
+    page.goto(f"/nodes?q={manifests.NODE}")
+    expect(page.get_by_role("gridcell", name="GPU 0: free")).to_be_visible()
+    page.evaluate(f"{MARK} = 'same page'")
+    frames.clear()
+    live.kill("web")
+    expect(page.get_by_role("button", name="Live", exact=True)).to_have_count(0)
+    _apply(live, "meanwhile")
+    expect(page.get_by_role("button", name="Live", exact=True)).to_be_visible(timeout=60_000)
+    expect(_cells(page)).to_have_count(1)
+    assert page.evaluate(MARK) == "same page"
+    kinds = [frame[:40] for frame in frames if '"resumed"' in frame or '"snap"' in frame]
+    assert any("resumed" in kind for kind in kinds)
+    assert not any("snap" in kind for kind in kinds)

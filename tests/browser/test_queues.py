@@ -1,0 +1,138 @@
+"""Editing a queue in the browser changes it in the cluster, and never over somebody else's head."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser import manifests
+from tests.integration.stack import Stack, wait_until
+
+QUEUE = "browser-lab"
+
+
+@pytest.fixture
+def lab(stack: Stack) -> Iterator[Stack]:
+    stack.kubectl("apply", "-f", "-", stdin=manifests.queue(QUEUE, quota=8, limit=16))
+    yield stack
+    stack.kubectl("delete", "queue", QUEUE)
+
+
+def _gpu(stack: Stack) -> dict[str, Any]:
+    spec: dict[str, Any] = stack.objects("queue", QUEUE)[0]["spec"]
+    gpu: dict[str, Any] = spec["resources"]["gpu"]
+    return gpu
+
+
+def _patch(stack: Stack, gpu: dict[str, Any]) -> None:
+    patch = json.dumps({"spec": {"resources": {"gpu": gpu}}})
+    stack.kubectl("patch", "queue", QUEUE, "--type=merge", "-p", patch)
+
+
+def _row(page: Page) -> Locator:
+    return page.get_by_role("row", name=QUEUE)
+
+
+def _open(page: Page) -> Locator:
+    page.goto("/queues")
+    _row(page).click()
+    form = page.get_by_role("form", name=f"Edit {QUEUE}")
+    expect(form).to_be_visible()
+    return form
+
+
+def _choose(form: Locator, field: str, choice: str) -> None:
+    form.get_by_role("radiogroup", name=f"{field}: kind").get_by_text(choice, exact=True).click()
+
+
+def test_an_edited_quota_reaches_the_cluster_and_the_row(lab: Stack, page: Page):
+    form = _open(page)
+    form.get_by_label("GPU quota", exact=True).fill("12.5")
+    expect(form.get_by_role("status")).to_have_text("1 field changed")
+    form.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved")).to_be_visible()
+    assert _gpu(lab)["quota"] == 12.5
+    page.keyboard.press("Escape")
+    expect(_row(page).get_by_role("gridcell").nth(0)).to_have_text("12.5")
+
+
+def test_value_unlimited_and_unset_are_three_different_things(lab: Stack, page: Page):
+    form = _open(page)
+    _choose(form, "GPU limit", "Unlimited")
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_role("status")).to_have_text("No changes")
+    assert _gpu(lab)["limit"] == -1
+    _choose(form, "GPU limit", "Unset")
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_role("status")).to_have_text("No changes")
+    assert "limit" not in _gpu(lab)
+    _choose(form, "GPU limit", "Value")
+    expect(form.get_by_text("Enter a number, or choose unlimited or unset.")).to_be_visible()
+    expect(form.get_by_role("button", name="Save")).to_be_disabled()
+
+
+def test_a_negative_quota_cannot_be_saved(lab: Stack, page: Page):
+    form = _open(page)
+    form.get_by_label("GPU quota", exact=True).fill("-3")
+    expect(form.get_by_text("Must not be negative.")).to_be_visible()
+    expect(form.get_by_role("button", name="Save")).to_be_disabled()
+    assert _gpu(lab)["quota"] == 8
+
+
+def test_the_server_warns_while_typing(lab: Stack, page: Page):
+    form = _open(page)
+    form.get_by_label("GPU quota", exact=True).fill("20")
+    # The quota is above the queue's own limit of 16: legal, and worth a word.
+    expect(form.get_by_text("limit", exact=False).filter(has_text="20")).to_be_visible()
+    expect(form.get_by_role("button", name="Save")).to_be_enabled()
+
+
+def test_others_changes_to_other_fields_are_merged_without_asking(lab: Stack, page: Page):
+    form = _open(page)
+    form.get_by_label("GPU quota", exact=True).fill("10")
+    _patch(lab, {"limit": 40})
+    expect(form.get_by_label("GPU limit", exact=True)).to_have_value("40")
+    form.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved")).to_be_visible()
+    gpu = _gpu(lab)
+    assert (gpu["quota"], gpu["limit"]) == (10, 40)
+
+
+@pytest.mark.parametrize(("keep", "kept"), [("Mine", 11), ("Theirs", 7)])
+def test_a_field_both_changed_is_asked_about(lab: Stack, page: Page, keep: str, kept: float):
+    form = _open(page)
+    form.get_by_label("GPU quota", exact=True).fill("11")
+    _patch(lab, {"quota": 7})
+    form.get_by_role("button", name="Save").click()
+    dialog = page.get_by_role("dialog", name="Someone else changed this queue")
+    expect(dialog.get_by_role("row", name="GPU quota")).to_contain_text("8 GPUs7 GPUs11 GPUs")
+    assert _gpu(lab)["quota"] == 7
+    dialog.get_by_text(keep, exact=True).last.click()
+    dialog.get_by_role("button", name="Save the merged queue").click()
+    expect(dialog).to_be_hidden()
+    expect(form.get_by_role("status")).to_have_text("No changes")
+    wait_until(lambda: _gpu(lab)["quota"] == kept, what=f"a quota of {kept}", stack=lab)
+    expect(form.get_by_label("GPU quota", exact=True)).to_have_value(str(kept))
+
+
+def test_the_tree_is_walked_and_edited_by_keyboard_alone(lab: Stack, page: Page):
+    page.goto("/queues")
+    parent = page.get_by_role("row", name="default-parent-queue")
+    child = page.get_by_role("row", name="default-queue")
+    expect(child).to_have_attribute("aria-level", "2")
+    parent.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(parent).to_have_attribute("aria-expanded", "false")
+    expect(child).to_have_count(0)
+    page.keyboard.press("ArrowRight")
+    expect(child).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    expect(child).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("form", name="Edit default-queue")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(child).to_be_focused()
