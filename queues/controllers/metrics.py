@@ -43,7 +43,7 @@ def parse_pairs(text: str, flag: str) -> dict[str, str]:
     return pairs
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class QueueMetrics(Collector):
     """A Prometheus collector over the queues of a store.
 
