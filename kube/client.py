@@ -193,7 +193,12 @@ class HttpGateway:
         resource_version: str = "",
         uid: str = "",
     ) -> None:
-        options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        # As kubectl does: some kinds (Jobs) orphan their dependents when nobody says otherwise.
+        options: dict[str, Any] = {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "propagationPolicy": "Background",
+        }
         if grace_period_s is not None:
             options["gracePeriodSeconds"] = grace_period_s
         preconditions = {"resourceVersion": resource_version, "uid": uid}
