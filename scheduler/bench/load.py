@@ -37,11 +37,15 @@ STATUS_OF = {"Pending": TaskStatus.PENDING, "Running": TaskStatus.RUNNING}
 
 
 def load_config(document: Document) -> SchedulerConfig:
-    """Return the default configuration with the workload's actions and extra plugins."""
+    """Return the default configuration with the workload's actions and extra plugins.
+
+    Consolidation may move any number of pods, as in the runs the expected outcomes come from.
+    """
     extra = tuple(PluginConfig(name) for name in document.get("extra_plugins", ()))
     return SchedulerConfig(
         actions=tuple(ActionName(name) for name in document["actions"]),
         plugins=DEFAULT_PLUGINS + extra,
+        max_consolidation_victims=inf,
     )
 
 

@@ -137,6 +137,7 @@ def node_placement(case: Case) -> list[Mismatch]:
     )
     for node, amount in enumerate(amounts):
         session.state.nodes.idle_rows[row][node] = float(amount)
+        session.state.nodes.touched.append(node)
     klass = session.state.tasks.klass[0]
     rules = Placer(session).rules(klass, 0)
     candidates = Candidates(session, klass, rules, session.all_nodes, 0)
@@ -365,6 +366,7 @@ def _topology_session(case: Case) -> Session:
             row = session.state.axis.row_of[name]
             index = session.state.nodes.index_of[node["name"]]
             session.state.nodes.releasing_rows[row][index] = float(amount)
+            session.state.nodes.touched.append(index)
     return session
 
 

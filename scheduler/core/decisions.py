@@ -2,6 +2,9 @@
 
 A kept statement yields `Bind`, `Evict` and `Nominate`; the end of the cycle adds the reasons of what did
 not fit and the marks a pod group should carry. Applying them is the business of the room around.
+
+They are values like all others here, compared and never changed, but not frozen ones: a frozen class of
+this many fields takes 8 microseconds to make (Python 3.11), and a cycle makes thousands.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ class ReceivedType(StrEnum):
     MIG = "MigInstance"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class TaskRef:
     """Which pod a decision speaks of."""
 
@@ -39,7 +42,7 @@ class TaskRef:
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Bind:
     """Put this pod on this node."""
 
@@ -82,7 +85,7 @@ class EvictReason:
     stale_minimum: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Evict:
     """Delete this pod; `moved_to` names the node its successor is expected on (consolidation)."""
 
@@ -94,7 +97,7 @@ class Evict:
     moved_to: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Nominate:
     """A pod placed on room that is still being freed; an event and nothing else."""
 

@@ -15,11 +15,13 @@ from scheduler.core.session.order import GroupOrder
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
 
+ALLOCATE = ActionName.ALLOCATE
+
 
 class AllocateAction:
     """Binds on free room and nominates on room that is being freed."""
 
-    name = ActionName.ALLOCATE
+    name = ALLOCATE
 
     def run(self, session: Session, placer: Placer, report: ActionReport) -> None:
         """Serve pod groups until none is left that fits."""
@@ -42,11 +44,11 @@ def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
     if len(chunk) == 1 and view.plain_set >= 0 and can_bind_directly(session, chunk[0]):
         node = placer.find_free(view, chunk[0])
         if node is not None and not groups.pod_sets.nominated[view.plain_set]:
-            bind_directly(session, ActionName.ALLOCATE, chunk[0], node)
+            bind_directly(session, ALLOCATE, chunk[0], node)
             if held_none:
                 groups.last_start[view.group] = 0.0
             return True
-    statement = Statement(session, ActionName.ALLOCATE)
+    statement = Statement(session, ALLOCATE)
     if not placer.place(statement, view, chunk, session.all_nodes, nominate_only=False):
         statement.discard()
         return False

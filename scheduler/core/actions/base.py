@@ -25,14 +25,19 @@ def pending_views(session: Session) -> list[GangView]:
     """Return the pod groups that want places: ready, with a pending task, in a leaf queue."""
     state = session.state
     groups, queues = state.groups, state.queues
+    sets, plain_set = groups.pod_sets, groups.plain_set
+    is_leaf = [queues.is_leaf(queue) for queue in range(len(queues))]
     found = []
     for group, pending in enumerate(groups.pending):
         if not pending:
             continue
         queue = groups.queue[group]
-        if queue == NOWHERE or not queues.is_leaf(queue):
+        if queue == NOWHERE or not is_leaf[queue]:
             continue
-        view = session.view(group)
-        if view.is_ready_to_run():
-            found.append(view)
+        only = plain_set[group]
+        if only >= 0:
+            if pending >= sets.minimum[only] - sets.active_allocated[only]:
+                found.append(session.view(group))
+        elif session.view(group).is_ready_to_run():
+            found.append(session.view(group))
     return found

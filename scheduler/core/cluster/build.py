@@ -58,6 +58,7 @@ def build_state(given: ClusterInput, *, full_hierarchy: bool = True) -> ClusterS
     _charge_nodes(state)
     state.journal.forget()
     state.nodes.touched.clear()
+    state.nodes.copy_rows()
     return state
 
 
@@ -150,11 +151,13 @@ def _charge_nodes(state: ClusterState) -> None:
     for (index, leaving), places in bulk.items():
         counts = np.bincount(places, minlength=len(nodes)).astype(np.float64)
         for row, amount in state.classes.classes[index].charge:
-            nodes.idle[row] -= counts * amount
+            taken = counts * amount
+            nodes.idle_rows[row][:] = (np.array(nodes.idle_rows[row]) - taken).tolist()
             if leaving:
-                nodes.releasing[row] += counts * amount
+                releasing = np.array(nodes.releasing_rows[row]) + taken
+                nodes.releasing_rows[row][:] = releasing.tolist()
             if row == GPU_ROW:
-                used = np.asarray(nodes.whole_gpus_used) + counts * amount
+                used = np.array(nodes.whole_gpus_used) + taken
                 nodes.whole_gpus_used[:] = used.tolist()
 
 

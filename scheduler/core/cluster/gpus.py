@@ -23,6 +23,12 @@ class Hold(Enum):
     NOMINATED = 2
 
 
+#: The members as module names, see `status.py`.
+NORMAL_HOLD = Hold.NORMAL
+LEAVING_HOLD = Hold.RELEASING
+NOMINATED_HOLD = Hold.NOMINATED
+
+
 def join_group(
     nodes: Nodes, journal: Journal, node: int, group_id: str, memory: int, hold: Hold
 ) -> None:
@@ -32,7 +38,7 @@ def join_group(
     if group is None:
         group = GpuGroup((0.0, 0.0, 0.0, 0.0))
         journal.insert(groups, group_id, group)
-    if hold is Hold.NOMINATED:
+    if hold is NOMINATED_HOLD:
         journal.put(group, USED, group[USED] + memory)
         journal.put(group, RELEASING, group[RELEASING] - memory)
         if group[USED] - memory == group[RELEASING] + memory:
@@ -40,7 +46,7 @@ def join_group(
         return
     journal.put(group, USED, group[USED] + memory)
     journal.put(group, ALLOCATED, group[ALLOCATED] + memory)
-    if hold is Hold.NORMAL:
+    if hold is NORMAL_HOLD:
         if group[USED] <= memory:
             if _lacks_device(nodes, node):
                 _add(nodes.idle_rows[GPU_ROW], journal, node, -1.0)
@@ -60,7 +66,7 @@ def leave_group(
 ) -> None:
     """Take one task's memory off a device group."""
     group = nodes.groups[node][group_id]
-    if hold is Hold.NOMINATED:
+    if hold is NOMINATED_HOLD:
         was_all_leaving = group[USED] == group[RELEASING]
         journal.put(group, USED, group[USED] - memory)
         journal.put(group, RELEASING, group[RELEASING] + memory)
@@ -69,7 +75,7 @@ def leave_group(
         return
     journal.put(group, USED, group[USED] - memory)
     journal.put(group, ALLOCATED, group[ALLOCATED] - memory)
-    if hold is Hold.RELEASING:
+    if hold is LEAVING_HOLD:
         journal.put(group, RELEASING, group[RELEASING] - memory)
         if group[USED] <= 0:
             _give_back(nodes, journal, node)

@@ -1,8 +1,9 @@
-"""Nodes as arrays, one row per resource, with cell access that costs no array arithmetic.
+"""Nodes as rows of numbers, one per resource, read as arrays or cell by cell.
 
 Questions about all nodes (which fit, which score best) are array operations over `idle[resource, node]`.
-Questions about one node, which are asked at every placement, go through memory views of the very same
-cells: reading and writing one float that way costs a third of indexing the array.
+Questions about one node, which are asked and answered at every placement, read and write one number; a
+Python list does that six times faster than an array. So the lists (`idle_rows`) hold the truth, every
+change is noted in `touched`, and asking for the array first copies what was touched since.
 
 Nodes are kept in order of name, so "the first best index" and "the best node, ties by name" are the same.
 """
@@ -10,7 +11,6 @@ Nodes are kept in order of name, so "the first best index" and "the best node, t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,8 @@ class Nodes:
 
     Attributes
     ----------
-    allocatable, idle, releasing : shape (resources, nodes)
-    *_rows : the same cells as one memory view per resource
+    allocatable : shape (resources, nodes); `idle` and `releasing` likewise, as of the last change
+    allocatable_rows, idle_rows, releasing_rows : per resource, one number per node; the truth
     whole_gpus_used : GPUs held by tasks that take whole devices
     groups : per node, the shared devices by group id
     tasks : per node, the tasks on it (a dict for its order); also those being evicted from it
@@ -45,18 +45,18 @@ class Nodes:
     """
 
     __slots__ = (
+        "_idle",
+        "_read",
+        "_releasing",
         "allocatable",
         "allocatable_rows",
         "gpu_count",
         "gpu_memory",
         "groups",
-        "has_negative",
-        "idle",
         "idle_rows",
         "index_of",
         "inputs",
         "names",
-        "releasing",
         "releasing_rows",
         "tasks",
         "touched",
@@ -76,11 +76,11 @@ class Nodes:
         for column, node in enumerate(self.inputs):
             for name, amount in node.allocatable.items():
                 self.allocatable[axis.row_of[name], column] = amount
-        self.idle: Floats = self.allocatable.copy()
-        self.releasing: Floats = np.zeros(shape)
-        self.allocatable_rows = _rows(self.allocatable)
-        self.idle_rows = _rows(self.idle)
-        self.releasing_rows = _rows(self.releasing)
+        self._idle: Floats = self.allocatable.copy()
+        self._releasing: Floats = np.zeros(shape)
+        self.allocatable_rows: list[list[float]] = self.allocatable.tolist()
+        self.idle_rows: list[list[float]] = self.allocatable.tolist()
+        self.releasing_rows: list[list[float]] = self._releasing.tolist()
         zero = self.allocatable == 0
         #: Rows a node has nothing of; such parts of a request are not charged there.
         self.zero_rows = [frozenset(np.flatnonzero(zero[:, n]).tolist()) for n in range(shape[1])]
@@ -95,11 +95,40 @@ class Nodes:
         self.groups: list[dict[str, GpuGroup]] = [{} for _ in self.names]
         self.tasks: list[dict[int, None]] = [{} for _ in self.names]
         self.touched: list[int] = []
+        self._read = 0
+
+    @property
+    def idle(self) -> Floats:
+        """Return what is free now, shape (resources, nodes); for reading."""
+        if self._read != len(self.touched):
+            self._copy_touched()
+        return self._idle
+
+    @property
+    def releasing(self) -> Floats:
+        """Return what is being freed less what is promised of it, shape (resources, nodes)."""
+        if self._read != len(self.touched):
+            self._copy_touched()
+        return self._releasing
+
+    def copy_rows(self) -> None:
+        """Copy all rows into the arrays, after a change of many nodes that was not noted."""
+        self._idle[:] = self.idle_rows
+        self._releasing[:] = self.releasing_rows
+        self._read = len(self.touched)
+
+    def _copy_touched(self) -> None:
+        news = set(self.touched[self._read :])
+        if len(news) * 4 > len(self.names):
+            self.copy_rows()
+            return
+        for row, (idle, releasing) in enumerate(
+            zip(self.idle_rows, self.releasing_rows, strict=True)
+        ):
+            for node in news:
+                self._idle[row, node] = idle[node]
+                self._releasing[row, node] = releasing[node]
+        self._read = len(self.touched)
 
     def __len__(self) -> int:
         return len(self.names)
-
-
-def _rows(array: Floats) -> list[Any]:
-    """One writable view per resource; `Any` because a view of floats is typed as one of ints."""
-    return [memoryview(array[row]) for row in range(array.shape[0])]

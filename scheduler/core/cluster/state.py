@@ -12,7 +12,14 @@ import numpy as np
 
 from scheduler.core.cluster.axis import GPU_ROW, ResourceAxis
 from scheduler.core.cluster.classes import Cells, ClassTable, TaskClass
-from scheduler.core.cluster.gpus import Hold, join_group, leave_group
+from scheduler.core.cluster.gpus import (
+    LEAVING_HOLD,
+    NOMINATED_HOLD,
+    NORMAL_HOLD,
+    Hold,
+    join_group,
+    leave_group,
+)
 from scheduler.core.cluster.inputs import ClusterInput
 from scheduler.core.cluster.journal import MISSING, Journal
 from scheduler.core.cluster.nodes import Nodes
@@ -153,13 +160,13 @@ class ClusterState:
         """Take from a node what a task needs, in the way it holds it."""
         nodes = self.nodes
         log = self.journal.cells
-        taken = nodes.releasing_rows if hold is Hold.NOMINATED else nodes.idle_rows
+        taken = nodes.releasing_rows if hold is NOMINATED_HOLD else nodes.idle_rows
         for row, amount in self.charge_cells(task, node):
             cells = taken[row]
             old = cells[node]
             log.append((cells, node, old))
             cells[node] = old - amount
-            if hold is Hold.RELEASING:
+            if hold is LEAVING_HOLD:
                 self._add(nodes.releasing_rows[row], node, amount)
             if row == GPU_ROW:
                 used = nodes.whole_gpus_used
@@ -180,11 +187,11 @@ class ClusterState:
         """Give back what a task holds on a node; the reverse of `charge`."""
         nodes = self.nodes
         for row, amount in self.charge_cells(task, node):
-            if hold is Hold.NOMINATED:
+            if hold is NOMINATED_HOLD:
                 self._add(nodes.releasing_rows[row], node, amount)
             else:
                 self._add(nodes.idle_rows[row], node, amount)
-                if hold is Hold.RELEASING:
+                if hold is LEAVING_HOLD:
                     self._add(nodes.releasing_rows[row], node, -amount)
             if row == GPU_ROW:
                 self._add(nodes.whole_gpus_used, node, -amount)
@@ -199,12 +206,12 @@ class ClusterState:
     def turn_to_releasing(self, task: int, node: int) -> None:
         """Let a task that holds room normally hold it as leaving; its devices follow."""
         self._turn(task, node, 1.0)
-        self._rejoin(task, node, Hold.NORMAL, Hold.RELEASING)
+        self._rejoin(task, node, NORMAL_HOLD, LEAVING_HOLD)
 
     def turn_to_normal(self, task: int, node: int) -> None:
         """Let a leaving task hold its room normally again."""
         self._turn(task, node, -1.0)
-        self._rejoin(task, node, Hold.RELEASING, Hold.NORMAL)
+        self._rejoin(task, node, LEAVING_HOLD, NORMAL_HOLD)
 
     def _turn(self, task: int, node: int, sign: float) -> None:
         releasing, log = self.nodes.releasing_rows, self.journal.cells

@@ -52,7 +52,9 @@ class Candidates:
         "_capacity_view",
         "_counted",
         "_high",
+        "_keeps_best",
         "_klass",
+        "_last",
         "_low",
         "_nodes",
         "_read",
@@ -85,6 +87,15 @@ class Candidates:
         self._capacity = self._capacities()
         self._capacity_view = _cells(self._capacity)
         self._low = self._high = 0.0
+        #: The node found last, -1 if none; and whether filling it can only make it better.
+        self._last = -1
+        self._keeps_best = (
+            self._binpack
+            and not klass.is_shared
+            and not rules.is_volatile
+            and not rules.node_filters
+            and not rules.node_scores
+        )
         self._build()
 
     # --------------------------------------------------------------------------------- public
@@ -92,13 +103,36 @@ class Candidates:
     def best(self) -> int:
         """Return the best node that may take a task of the class now, -1 if there is none."""
         if self._read != len(self._nodes.touched):
+            if self._is_still_best():
+                return self._last
             self._refresh()
         if not len(self._value):
             return -1
         place = int(self._value.argmax())
         if self._value_view[place] == -inf:
             return -1
-        return place if self._set.is_all else int(self._set.indices[place])
+        self._last = place if self._set.is_all else int(self._set.indices[place])
+        return self._last
+
+    def _is_still_best(self) -> bool:
+        """Tell whether the node found last is the best again, because only it was touched.
+
+        A node that is filled up only gets better by being filled, as long as it has free room: so
+        a run of equal tasks needs no new comparison until the node is full.
+        """
+        if not self._keeps_best or self._last < 0:
+            return False
+        last, touched = self._last, self._nodes.touched
+        if touched[-1] != last or any(node != last for node in touched[self._read :]):
+            return False
+        row = self._row
+        amount = self._nodes.idle_rows[row][last] + self._nodes.releasing_rows[row][last]
+        place = last if self._set.position_of is None else self._set.position_of[last]
+        return (
+            amount < self._amount_view[place]
+            and self._rooms[place] == FREE
+            and room_on(self._nodes, self._klass, self._klass.fits, last) == FREE
+        )
 
     def in_order(self) -> Iterator[int]:
         """Return all nodes that may take a task of the class now, best first."""
@@ -119,9 +153,10 @@ class Candidates:
         """Tell whether the node, which may take a task, has free room for it now."""
         position_of = self._set.position_of
         place = node if position_of is None else position_of[node]
-        return self._rooms[place] == FREE and not any(
-            rule.must_wait(self._task, node, self._klass) for rule in self._rules.waits
-        )
+        if self._rooms[place] != FREE:
+            return False
+        waits = self._rules.waits
+        return not waits or not any(one.must_wait(self._task, node, self._klass) for one in waits)
 
     def cells(self, node: int) -> Cells:
         """Return what must be free on a node, after the rules of plugins."""

@@ -46,12 +46,14 @@ class _Attempt:
 class Placer:
     """Places chunks; keeps what it knows about classes of tasks for the rest of the session."""
 
-    __slots__ = ("_candidates", "_rules", "_session")
+    __slots__ = ("_candidates", "_everywhere", "_rules", "_session")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._rules: dict[int, ClassRules] = {}
         self._candidates: dict[tuple[int, object], Candidates] = {}
+        #: Candidates over all nodes of classes that no check concerns, for lone tasks.
+        self._everywhere: dict[int, Candidates | None] = {}
 
     # --------------------------------------------------------------------------------- public
 
@@ -109,14 +111,25 @@ class Placer:
         would have to wait, a gate or check refuses)
         """
         klass = self._session.state.tasks.klass[task]
-        rules = self.rules(klass, task)
-        if rules.checks or self._refuse_chunk(view, (task,)) is not None:
+        candidates = self._everywhere.get(klass.index)
+        if candidates is None:
+            if klass.index in self._everywhere:
+                return None
+            candidates = self._everywhere[klass.index] = self._unchecked_candidates(klass, task)
+            if candidates is None:
+                return None
+        if self._refuse_chunk(view, (task,)) is not None:
             return None
-        candidates = self._candidates_of(klass, rules, self._session.all_nodes, task)
         node = candidates.best()
         if node >= 0 and candidates.is_free(node):
             return node
         return None
+
+    def _unchecked_candidates(self, klass: TaskClass, task: int) -> Candidates | None:
+        rules = self.rules(klass, task)
+        if rules.checks or rules.is_volatile:
+            return None
+        return self._candidates_of(klass, rules, self._session.all_nodes, task)
 
     def failed_check(self, task: int, *, victim_invariant: bool) -> bool:
         """Run the checks that need no node; record what failed.

@@ -9,10 +9,13 @@ most of what a cycle does.
 from __future__ import annotations
 
 from scheduler.core.cluster.axis import GPU_ROW
-from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.cluster.status import BINDING
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.decisions import ActionName, Bind, ReceivedType, TaskRef
 from scheduler.core.session.session import Session
+
+_REGULAR = ReceivedType.REGULAR
+_MIG = ReceivedType.MIG
 
 
 def can_bind_directly(session: Session, task: int) -> bool:
@@ -38,7 +41,7 @@ def bind_directly(session: Session, action: ActionName, task: int, node: int) ->
     klass = tasks.klass[task]
     group, pod_set = tasks.group[task], tasks.pod_set[task]
 
-    tasks.status[task] = TaskStatus.BINDING
+    tasks.status[task] = BINDING
     tasks.node[task] = node
     accepted = tasks.accepted[task] = klass.accepted_on(nodes.gpu_memory[node])
     sets = groups.pod_sets
@@ -68,7 +71,7 @@ def bind_directly(session: Session, action: ActionName, task: int, node: int) ->
         nodes.names[node],
         action,
         tasks.gpu_groups[task],
-        ReceivedType.MIG if klass.is_mig else ReceivedType.REGULAR,
+        _MIG if klass.is_mig else _REGULAR,
         int(klass.gpu_amount),
     )
     session.decisions.append(decision)

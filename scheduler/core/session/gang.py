@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from scheduler.core.cluster.podgroups import TreeGroup, TreePodSet
 from scheduler.core.cluster.state import ClusterState
-from scheduler.core.cluster.status import ACTIVE_ALLOCATED, TaskStatus
+from scheduler.core.cluster.status import ACTIVE_ALLOCATED, PENDING, RELEASING
 
 Member = TreeGroup | TreePodSet
 
@@ -139,8 +139,7 @@ class GangView:
         for task in self.state.groups.pod_sets.tasks[pod_set]:
             now = status[task]
             if (
-                now == TaskStatus.PENDING
-                or (not real and now == TaskStatus.RELEASING and virtual[task])
+                now == PENDING or (not real and now == RELEASING and virtual[task])
             ) and task not in hidden:
                 found.append(task)
                 if most is not None and len(found) == most:
@@ -327,9 +326,9 @@ class GangView:
         Only required members count, unlike in KAI, where an optional empty subgroup keeps a pod
         group "below" for ever.
         """
-        first = self.state.groups.first_pod_set[self.group]
-        if self.state.groups.pod_set_count[self.group] == 1:
-            active, minimum = self.active(first), self.minimum(first)
+        only = self.plain_set
+        if only >= 0:
+            active, minimum = self.active(only), self.minimum(only)
             return 0 if active < minimum else 1 if active == minimum else 2
         if not self.is_satisfied(self.root):
             return 0

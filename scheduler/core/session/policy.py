@@ -145,51 +145,65 @@ class FairSharePolicy(QueuePolicy):
         that compares the two is `test_policy.py`.
         """
         ledger = self.ledger
-        held0, held1, held2 = ledger.allocated[queue]
+        held = ledger.allocated[queue]
+        held0, held1, held2 = held
         with0, with1, with2 = held0 + candidate[0], held1 + candidate[1], held2 + candidate[2]
         share, quota = ledger.fair_shares[queue], ledger.quotas[queue]
         limit = ledger.allocatable[queue]
-        measure = self._measures[queue]
+        is_over = share[0] < held0 and share[1] < held1 and share[2] < held2
+        is_beyond = with0 > quota[0] or with1 > quota[1] or with2 > quota[2]
+        lacks_share = (limit[0] == 0 < with0) or (limit[1] == 0 < with1) or (limit[2] == 0 < with2)
+        if victims is not NOTHING:
+            with0, with1, with2 = with0 - victims[0], with1 - victims[1], with2 - victims[2]
+        # The dominant share with the candidate and without it, see `dominant_share`.
+        after = before = 0.0
+        for measure, more, now in zip(
+            self._measures[queue], (with0, with1, with2), held, strict=True
+        ):
+            if measure:
+                more /= measure
+                now /= measure
+            else:
+                more *= 1000.0
+                now *= 1000.0
+            if more > after:
+                after = more
+            if now > before:
+                before = now
         return (
-            share[0] < held0 and share[1] < held1 and share[2] < held2,
-            with0 > quota[0] or with1 > quota[1] or with2 > quota[2],
+            is_over,
+            is_beyond,
             -ledger.priorities[queue],
-            (limit[0] == 0 < with0) or (limit[1] == 0 < with1) or (limit[2] == 0 < with2),
-            _dominant(with0 - victims[0], with1 - victims[1], with2 - victims[2], measure),
-            _dominant(held0, held1, held2, measure),
+            lacks_share,
+            after,
+            before,
             self._ties[queue],
         )
 
 
-def _dominant(cpu: float, memory: float, gpu: float, measure: Amounts) -> float:
-    """Return the largest ratio to a measure, at least 0; nothing to measure by counts 1000 times."""
-    largest, bound = 0.0, measure[0]
-    ratio = cpu / bound if bound else cpu * 1000.0
-    if ratio > largest:
-        largest = ratio
-    bound = measure[1]
-    ratio = memory / bound if bound else memory * 1000.0
-    if ratio > largest:
-        largest = ratio
-    bound = measure[2]
-    ratio = gpu / bound if bound else gpu * 1000.0
-    return ratio if ratio > largest else largest
-
-
 class _Tie:
-    """What decides between queues of equal measures: the weaker share, then age."""
+    """What decides between queues of equal measures: the weaker share, then age.
 
-    __slots__ = ("allocatable", "seniority")
+    Both stay the same for a whole session, so each pair is worked out once.
+    """
+
+    __slots__ = ("_answers", "allocatable", "seniority")
 
     def __init__(self, allocatable: Amounts, seniority: int) -> None:
         self.allocatable = allocatable
         self.seniority = seniority
+        self._answers: dict[int, bool] = {}
 
     def __lt__(self, other: _Tie) -> bool:
-        weaker = is_weaker(self.allocatable, other.allocatable)
-        if weaker or is_weaker(other.allocatable, self.allocatable):
-            return weaker
-        return self.seniority < other.seniority
+        answer = self._answers.get(other.seniority)
+        if answer is None:
+            weaker = is_weaker(self.allocatable, other.allocatable)
+            if weaker or is_weaker(other.allocatable, self.allocatable):
+                answer = weaker
+            else:
+                answer = self.seniority < other.seniority
+            self._answers[other.seniority] = answer
+        return answer
 
 
 def empty_ledger(queues: Queues) -> QueueLedger:

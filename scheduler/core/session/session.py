@@ -106,7 +106,10 @@ class Session:
 
     def group_key(self, view: GangView) -> tuple[object, ...]:
         """Return a pod group's place in its leaf queue; the smaller is served first."""
-        return (*[key(view) for key in self.hooks.group_order], view.group)
+        keys = self.hooks.group_order
+        if len(keys) == 2:
+            return (keys[0](view), keys[1](view), view.group)
+        return (*[key(view) for key in keys], view.group)
 
     def requested_by(self, tasks: Sequence[int]) -> Triple:
         """Return what tasks ask of their queue, for the order of queues and for reclaim."""

@@ -9,9 +9,16 @@ from __future__ import annotations
 
 from enum import Enum
 
-from scheduler.core.cluster.gpus import Hold
+from scheduler.core.cluster.gpus import NOMINATED_HOLD, NORMAL_HOLD, Hold
 from scheduler.core.cluster.inputs import NumaShare
-from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.cluster.status import (
+    ALLOCATED,
+    BINDING,
+    NOMINATED,
+    RELEASING,
+    RUNNING,
+    TaskStatus,
+)
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.decisions import (
     ActionName,
@@ -36,6 +43,14 @@ class OperationKind(Enum):
     NOMINATE = "nominate"
     UNEVICT = "un-evict"
     CONVERT = "convert"
+
+
+_REGULAR = ReceivedType.REGULAR
+_EVICT = OperationKind.EVICT
+_ALLOCATE = OperationKind.ALLOCATE
+_NOMINATE = OperationKind.NOMINATE
+_UNEVICT = OperationKind.UNEVICT
+_CONVERT = OperationKind.CONVERT
 
 
 class Operation:
@@ -87,19 +102,19 @@ class Statement:
         """Let a task that holds a node begin to leave it; its queue stops holding it now."""
         tasks = self._state.tasks
         node = tasks.node[task]
-        self._state.set_status(task, TaskStatus.RELEASING)
+        self._state.set_status(task, RELEASING)
         self._put_virtual(task, 1)
         if node != NOWHERE:
             self._state.turn_to_releasing(task, node)
             self._charge_queue(task, -1.0)
             for listener in self._session.listeners_of(task):
                 listener.left(task, node)
-        self._operations.append(Operation(OperationKind.EVICT, task, node, reason))
+        self._operations.append(Operation(_EVICT, task, node, reason))
 
     def allocate(self, task: int, node: int, gpu_groups: tuple[str, ...] = ()) -> None:
         """Give a pending task room that is free now."""
-        self._place(task, node, gpu_groups, TaskStatus.ALLOCATED, Hold.NORMAL)
-        self._operations.append(Operation(OperationKind.ALLOCATE, task, node))
+        self._place(task, node, gpu_groups, ALLOCATED, NORMAL_HOLD)
+        self._operations.append(Operation(_ALLOCATE, task, node))
 
     def nominate(
         self,
@@ -118,7 +133,7 @@ class Statement:
         tasks = self._state.tasks
         if (
             may_unevict
-            and tasks.status[task] == TaskStatus.RELEASING
+            and tasks.status[task] == RELEASING
             and tasks.is_virtual[task]
             and tasks.node[task] == node
             and (not gpu_groups or gpu_groups == tasks.gpu_groups[task])
@@ -128,37 +143,37 @@ class Statement:
             return
         if numa is not None:
             self._journal.insert(tasks.numa, task, numa)
-        self._place(task, node, gpu_groups, TaskStatus.NOMINATED, Hold.NOMINATED)
-        self._operations.append(Operation(OperationKind.NOMINATE, task, node))
+        self._place(task, node, gpu_groups, NOMINATED, NOMINATED_HOLD)
+        self._operations.append(Operation(_NOMINATE, task, node))
 
     def unevict(self, task: int) -> None:
         """Take the eviction of a task back: it keeps running where it is."""
         state = self._state
         evicted = self._eviction_of(task)
         node = state.tasks.node[task]
-        state.set_status(task, TaskStatus.RUNNING)
+        state.set_status(task, RUNNING)
         self._put_virtual(task, 0)
         state.turn_to_normal(task, node)
         self._charge_queue(task, 1.0)
         for listener in self._session.listeners_of(task):
             listener.placed(task, node)
         evicted.is_undone = True
-        self._operations.append(Operation(OperationKind.UNEVICT, task, node, None, evicted))
+        self._operations.append(Operation(_UNEVICT, task, node, None, evicted))
 
     def convert_to_nominated(self, view: GangView) -> None:
         """Turn everything this statement allocated for a pod group into nominations."""
         tasks, state = self._state.tasks, self._state
         for operation in list(self._operations):
-            if operation.kind is not OperationKind.ALLOCATE or operation.is_undone:
+            if operation.kind is not _ALLOCATE or operation.is_undone:
                 continue
             task = operation.task
             if tasks.group[task] != view.group:
                 continue
-            state.set_status(task, TaskStatus.NOMINATED)
-            state.release(task, operation.node, Hold.NORMAL)
-            state.charge(task, operation.node, Hold.NOMINATED)
+            state.set_status(task, NOMINATED)
+            state.release(task, operation.node, NORMAL_HOLD)
+            state.charge(task, operation.node, NOMINATED_HOLD)
             operation.is_undone = True
-            undo = Operation(OperationKind.CONVERT, task, operation.node, None, operation)
+            undo = Operation(_CONVERT, task, operation.node, None, operation)
             self._operations.append(undo)
 
     def set_numa(self, task: int, numa: tuple[NumaShare, ...]) -> None:
@@ -208,15 +223,15 @@ class Statement:
         evicted: set[int] = set()
         for operation in self._operations:
             task = operation.task
-            if operation.is_undone or operation.kind is OperationKind.UNEVICT:
+            if operation.is_undone or operation.kind is _UNEVICT:
                 continue
             tasks.is_virtual[task] = 0
-            if operation.kind is OperationKind.EVICT:
+            if operation.kind is _EVICT:
                 evicted.add(task)
                 state.groups.last_eviction[tasks.group[task]] = 0.0
                 decisions.append(self._evict_decision(operation))
-            elif operation.kind is OperationKind.ALLOCATE:
-                tasks.status[task] = TaskStatus.BINDING
+            elif operation.kind is _ALLOCATE:
+                tasks.status[task] = BINDING
                 decisions.append(self._bind_decision(task, operation.node))
             else:
                 decisions.append(self._nominate_decision(task, operation.node, task in evicted))
@@ -231,7 +246,7 @@ class Statement:
         return [
             operation.task
             for operation in self._operations
-            if operation.kind is OperationKind.EVICT and not operation.is_undone
+            if operation.kind is _EVICT and not operation.is_undone
         ]
 
     @property
@@ -288,11 +303,7 @@ class Statement:
 
     def _eviction_of(self, task: int) -> Operation:
         for operation in self._operations:
-            if (
-                operation.task == task
-                and operation.kind is OperationKind.EVICT
-                and not operation.is_undone
-            ):
+            if operation.task == task and operation.kind is _EVICT and not operation.is_undone:
                 return operation
         name = self._state.tasks.inputs[task].name
         raise InvariantError(f"task {name} was not evicted by this statement of {self.action}")
@@ -307,7 +318,7 @@ class Statement:
         tasks, nodes = self._state.tasks, self._state.nodes
         klass = tasks.klass[task]
         group = self._state.groups.inputs[tasks.group[task]]
-        received, count, portion = ReceivedType.REGULAR, int(klass.gpu_amount), 1.0
+        received, count, portion = _REGULAR, int(klass.gpu_amount), 1.0
         if klass.is_shared:
             received, count = ReceivedType.FRACTION, klass.devices
             portion = klass.portion_on(nodes.gpu_memory[node])
@@ -333,7 +344,7 @@ class Statement:
         group = self._state.groups.inputs[tasks.group[task]]
         if operation.reason is None:
             raise InvariantError(f"the eviction of {tasks.inputs[task].name} has no reason")
-        moved = tasks.status[task] == TaskStatus.NOMINATED
+        moved = tasks.status[task] == NOMINATED
         return Evict(
             self._ref(task),
             group.name,

@@ -169,3 +169,24 @@ def test_scores_are_finite_for_nodes_without_the_resource() -> None:
     kept = Candidates(session, klass, Placer(session).rules(klass, 0), session.all_nodes, 0)
     assert kept.best() == 0
     assert inf not in kept._value.tolist()
+
+
+def test_a_run_of_equal_tasks_goes_where_asking_anew_each_time_would_send_it() -> None:
+    built = cluster()
+    for number, size in enumerate([8, 3, 8, 5, 0]):
+        built.node(f"n{number}", gpus=size, cpu=7)
+    for number in range(24):
+        built.pending(f"p{number}", request=request(1))
+    session = built.session()
+    placer = Placer(session)
+    klass = session.state.tasks.klass[0]
+    kept = Candidates(session, klass, placer.rules(klass, 0), session.all_nodes, 0)
+    for task in range(23):
+        expected = (in_plain_order(plain_scores(session, task, list(range(5)))) or [-1])[0]
+        assert kept.best() == expected
+        if expected < 0:
+            break
+        statement = Statement(session, ActionName.ALLOCATE)
+        statement.allocate(task, expected)
+        statement.keep()
+    assert session.state.nodes.idle[2].tolist() == [1.0, 0.0, 1.0, 0.0, 0.0]
