@@ -220,6 +220,11 @@ def _arguments(name: str, given: Mapping[str, object]) -> Arguments:
     return made
 
 
+def plugin_config(name: str, given: Mapping[str, object]) -> PluginConfig:
+    """Return one plugin with its arguments as a configuration file writes them."""
+    return PluginConfig(name, _arguments(name, given))
+
+
 def _depths(given: Mapping[str, int], actions: tuple[ActionName, ...]) -> dict[ActionName, int]:
     depths = {}
     for key, depth in given.items():
