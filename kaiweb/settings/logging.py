@@ -68,5 +68,8 @@ def logging_config(*, level: str, json_lines: bool) -> dict[str, Any]:
             "kombu": {"level": "WARNING"},
             "celery.app.trace": {"level": "WARNING"},
             "celery.beat": {"level": "WARNING"},
+            # One line per tick and second says nothing.
+            "celery.worker.strategy": {"level": "WARNING"},
+            "celery.worker.request": {"level": "WARNING"},
         },
     }

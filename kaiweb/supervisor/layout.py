@@ -18,7 +18,7 @@ from pathlib import Path
 from kaiweb.supervisor.broker import broker_command
 from kaiweb.supervisor.process import Spec
 
-EMBEDDED_PORTS = ("broker", "cluster", "webhooks")
+EMBEDDED_PORTS = ("broker", "cluster")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,6 @@ class Installation:
         return {
             "KAIWEB_HOME": str(self.home),
             "KAIWEB_PORT": str(self.web_port),
-            "KAIWEB_WEBHOOK_PORT": str(self.ports["webhooks"]),
             "REDIS_URL": self.redis_url,
             "KUBECONFIG": str(self.kubeconfig),
             "PYTHONUNBUFFERED": "1",
@@ -81,7 +80,7 @@ def specs(plan: Installation) -> list[Spec]:
     def add_worker(name: str, queue: str) -> None:
         add(
             name, 2, sys.executable, "-m", "celery", "-A", "kaiweb", "worker",
-            "-Q", queue, "-n", f"{name}@%h", "-P", "solo", "-l", "INFO",
+            "-Q", queue, "-n", f"{name}@%h", "-P", "solo", "-l", "WARNING",
             "--without-gossip", "--without-mingle",
         )  # fmt: skip
 
@@ -109,7 +108,7 @@ def specs(plan: Installation) -> list[Spec]:
     add_worker("binding", "binding")
     add_worker("worker", "default")
     add(
-        "beat", 2, sys.executable, "-m", "celery", "-A", "kaiweb", "beat", "-l", "INFO",
+        "beat", 2, sys.executable, "-m", "celery", "-A", "kaiweb", "beat", "-l", "WARNING",
         "-s", str(plan.home / "celerybeat-schedule"), "--pidfile", "",
     )  # fmt: skip
     return listed

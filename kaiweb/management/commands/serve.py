@@ -1,4 +1,4 @@
-"""`kaiweb serve`: the web process (HTTP and the live socket) on uvicorn."""
+"""`kaiweb serve`: the web process on uvicorn: pages, REST and the live socket; beside it, the webhooks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import uvicorn
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
+
+from queues.admission.embedded import admission_server
 
 DRAIN_S = 3
 
@@ -22,11 +24,22 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=settings.KAIWEB_PORT)
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Run until a signal comes; sockets get a few seconds to end."""
+        """Run until a signal comes."""
+        admission = admission_server()
+        if admission:
+            admission.start()
+        try:
+            self._serve(options["host"], options["port"])
+        finally:
+            if admission:
+                admission.stop()
+
+    def _serve(self, host: str, port: int) -> None:
+        """Serve; sockets get a few seconds to end."""
         uvicorn.run(
             "kaiweb.asgi:application",
-            host=options["host"],
-            port=options["port"],
+            host=host,
+            port=port,
             log_config=None,
             access_log=False,
             lifespan="off",
