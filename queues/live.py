@@ -24,6 +24,7 @@ from channels.layers import get_channel_layer
 from django.db import connection, transaction
 from django.db.models import Max, Min
 from django.utils import timezone
+from redis.exceptions import RedisError
 
 from queues.models import LiveChange, LiveEpoch
 
@@ -34,6 +35,7 @@ GROUP = "live"
 KEPT_CHANGES = 50_000
 KEPT_FOR = timedelta(minutes=10)
 WAKE_PAUSE_S = 0.05
+AWAY_PAUSE_S = 1.0
 # Any constant: it only has to differ from other advisory locks in the same PostgreSQL database.
 LOG_LOCK = 0x6B61_69
 
@@ -74,44 +76,42 @@ def _order_commits() -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOG_LOCK])
 
 
-class _Throttle:
-    """Remembers the last wake-up of this process."""
+class _Waker:
+    """Sends wake-ups, not too many; says once that the broker is away, and once that it is back."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last = 0.0
+        self._is_away = False
 
-    def is_due(self, now: float) -> bool:
+    def wake(self, now: float) -> None:
         with self._lock:
-            if now - self._last < WAKE_PAUSE_S:
-                return False
+            pause_s = AWAY_PAUSE_S if self._is_away else WAKE_PAUSE_S
+            if now - self._last < pause_s:
+                return  # readers look again after each read that found something
             self._last = now
-            return True
+        layer = get_channel_layer()
+        if layer is None:
+            return
+        try:
+            async_to_sync(layer.group_send)(GROUP, {"type": "live.wake"})
+        except (OSError, RedisError) as error:
+            self._note(is_away=True, text=f"no live wake-ups: {error}")
+        else:
+            self._note(is_away=False, text="live wake-ups work again")
+
+    def _note(self, *, is_away: bool, text: str) -> None:
+        if is_away != self._is_away:
+            log.warning(text)
+        self._is_away = is_away
 
 
-_throttle = _Throttle()
+_waker = _Waker()
 
 
 def wake() -> None:
     """Tell the web processes to look at the log. Never fails: they look anyway, only later."""
-    if not _throttle.is_due(time.monotonic()):
-        return  # readers look again after each read that found something
-    layer = get_channel_layer()
-    if layer is None:
-        return
-    try:
-        async_to_sync(layer.group_send)(GROUP, {"type": "live.wake"})
-    except (OSError, RuntimeError) as error:
-        # redis.ConnectionError is an OSError neither in name nor in fact; see _is_broker_error.
-        log.warning("no live wake-up: %s", error)
-    except Exception as error:
-        if not _is_broker_error(error):
-            raise
-        log.warning("no live wake-up: %s", error)
-
-
-def _is_broker_error(error: Exception) -> bool:
-    return type(error).__module__.startswith("redis.")
+    _waker.wake(time.monotonic())
 
 
 def epoch() -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from queues import devices, hierarchy, live, reasons
+from queues.mirror import bulk
 from queues.models import Node, Pod, PodGroup, PriorityClass, Queue, WorkloadState
 from queues.shape import QueueShape
 
@@ -39,9 +40,8 @@ class Touched:
     moved_queues: set[str] = field(default_factory=set)
 
 
-def roll_up(touched: Touched, bind_errors: BindErrors) -> None:
+def roll_up(touched: Touched, tree: TreeView, bind_errors: BindErrors) -> None:
     """Sum up what was touched and record the changes; call it inside the chunk's transaction."""
-    tree = _Tree.load()
     if touched.moved_queues:
         touched.groups |= _waiting_below(tree, touched.moved_queues)
     changed_queues = _roll_up_groups(touched.groups, tree, bind_errors)
@@ -55,13 +55,13 @@ def roll_up(touched: Touched, bind_errors: BindErrors) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tree:
+class TreeView:
     """The queue tree, names and parents only."""
 
     shapes: Mapping[str, QueueShape]
 
     @classmethod
-    def load(cls) -> _Tree:
+    def load(cls) -> TreeView:
         rows = Queue.objects.values_list("name", "parent")
         return cls({name: QueueShape(name=name, parent=parent) for name, parent in rows})
 
@@ -69,7 +69,7 @@ class _Tree:
         return hierarchy.ancestors(self.shapes, name)
 
 
-def _waiting_below(tree: _Tree, names: set[str]) -> set[str]:
+def _waiting_below(tree: TreeView, names: set[str]) -> set[str]:
     """Return the waiting groups whose reason may be another now that these queues came, went or moved."""
     affected: set[str] = set()
     for name in names:
@@ -78,7 +78,7 @@ def _waiting_below(tree: _Tree, names: set[str]) -> set[str]:
     return set(found.values_list("key", flat=True))
 
 
-def _roll_up_groups(keys: set[str], tree: _Tree, bind_errors: BindErrors) -> set[str]:
+def _roll_up_groups(keys: set[str], tree: TreeView, bind_errors: BindErrors) -> set[str]:
     """Write the sums of the groups that changed; return the queues whose counts changed with them."""
     if not keys:
         return set()
@@ -98,9 +98,7 @@ def _roll_up_groups(keys: set[str], tree: _Tree, bind_errors: BindErrors) -> set
             changed.append(group)
         if counted != (group.state, group.gpu) or not before[GROUP_SUMS.index("pods")]:
             queues.add(group.queue)
-    PodGroup.objects.bulk_create(
-        changed, update_conflicts=True, unique_fields=["key"], update_fields=GROUP_SUMS
-    )
+    bulk.update(PodGroup, changed, fields=GROUP_SUMS)
     return queues
 
 
@@ -108,7 +106,7 @@ def _sum_group(
     group: PodGroup,
     pods: list[Pod],
     classes: list[PriorityClass],
-    tree: _Tree,
+    tree: TreeView,
     bind_error: str,
 ) -> None:
     alive = [pod for pod in pods if pod.phase not in FINISHED]
@@ -155,7 +153,7 @@ def _priority(name: str, classes: Iterable[PriorityClass]) -> int:
     return next((row.value for row in classes if row.is_default), DEFAULT_PRIORITY)
 
 
-def _facts(group: PodGroup, waiting: list[Pod], tree: _Tree, bind_error: str) -> reasons.Facts:
+def _facts(group: PodGroup, waiting: list[Pod], tree: TreeView, bind_error: str) -> reasons.Facts:
     telling = next((pod for pod in waiting if pod.message), None)
     is_known = group.queue in tree.shapes
     return reasons.Facts(
@@ -189,10 +187,8 @@ def _roll_up_nodes(names: set[str]) -> None:
         if before != [getattr(node, column) for column in NODE_SUMS]:
             changed.append(node)
         moved += _place(node, pods[name])
-    Node.objects.bulk_create(
-        changed, update_conflicts=True, unique_fields=["name"], update_fields=NODE_SUMS
-    )
-    Pod.objects.bulk_update(moved, ["devices"])
+    bulk.update(Node, changed, fields=NODE_SUMS)
+    bulk.update(Pod, moved, fields=("devices",))
 
 
 def _sum_node(node: Node, pods: list[Pod]) -> None:

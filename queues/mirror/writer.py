@@ -19,7 +19,8 @@ from django.db import models, transaction
 
 from kube.objects.meta import KubeObject
 from kube.resources import Resource
-from queues.mirror.rollup import BindErrors, Touched, roll_up
+from queues.mirror import bulk
+from queues.mirror.rollup import BindErrors, Touched, TreeView, roll_up
 from queues.models import MirrorRow
 
 M = TypeVar("M", bound=MirrorRow)
@@ -52,15 +53,10 @@ class MirroredKind:
     is_optional: bool = False
 
     @property
-    def key_field(self) -> str:
-        name: str = self.model._meta.pk.name
-        return name
-
-    @property
-    def update_fields(self) -> list[str]:
+    def update_fields(self) -> tuple[str, ...]:
         """The columns that an object's event sets."""
         columns = [one.name for one in self.model._meta.concrete_fields if not one.primary_key]
-        return [name for name in columns if name not in self.derived]
+        return tuple(name for name in columns if name not in self.derived)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +80,7 @@ class Writer:
     bind_errors: BindErrors = no_bind_errors
     sleep: Callable[[float], None] = time.sleep
     written: int = 0
+    _tree: TreeView | None = None
     _dead: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
     def upsert(self, kind: MirroredKind, objects: Iterable[KubeObject]) -> None:
@@ -133,13 +130,8 @@ class Writer:
                     kind.carry(old, row)
             kind.touch(old, row, touched)
         with transaction.atomic():
-            kind.model.objects.bulk_create(
-                fresh,
-                update_conflicts=True,
-                unique_fields=[kind.key_field],
-                update_fields=kind.update_fields,
-            )
-            roll_up(touched, self.bind_errors)
+            bulk.upsert(kind.model, fresh, update=kind.update_fields)
+            self._roll_up(touched)
         self.written += len(fresh)
         self.sleep(PAUSE_S)
 
@@ -152,9 +144,22 @@ class Writer:
             kind.touch(row, None, touched)
         with transaction.atomic():
             kind.model.objects.filter(pk__in=[row.pk for row in rows]).delete()
-            roll_up(touched, self.bind_errors)
+            self._roll_up(touched)
         self.written += len(rows)
         self.sleep(PAUSE_S)
+
+    def _roll_up(self, touched: Touched) -> None:
+        """Sum up what was touched, with the queue tree kept in mind while nobody moves in it.
+
+        Only this writer writes queues, so the tree cannot change behind its back; a failed transaction
+        may have, so after one it is read anew.
+        """
+        tree = None if touched.moved_queues else self._tree
+        self._tree = None
+        if tree is None:
+            tree = TreeView.load()
+        roll_up(touched, tree, self.bind_errors)
+        self._tree = tree
 
     def bury(self, uid: str) -> None:
         """Remember that this object is dead; a uid never lives twice."""

@@ -1,0 +1,81 @@
+"""Write many rows with one prepared statement.
+
+Django's `bulk_create` builds and resolves an expression for every cell, which cost two thirds of the
+mirror's time. Here the statement is built once for each table and set of columns, and only the columns
+whose values need translating (JSON, times) are translated. Both SQLite and PostgreSQL take the syntax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from django.db import connection
+from django.db.models import DateTimeField, JSONField, Model
+
+Prepare = Callable[[Any], Any]
+
+
+def upsert(model: type[Model], rows: Sequence[Any], *, update: tuple[str, ...]) -> None:
+    """Insert rows; where the primary key exists, set the columns in `update`."""
+    if not rows:
+        return
+    fields = tuple(field.name for field in model._meta.concrete_fields)
+    _run(_upsert_sql(model, fields, update), _cells(model, fields, rows))
+
+
+def update(model: type[Model], rows: Sequence[Any], *, fields: tuple[str, ...]) -> None:
+    """Set these columns of rows that exist."""
+    if not rows:
+        return
+    key = model._meta.pk.name
+    _run(_update_sql(model, fields), _cells(model, (*fields, key), rows))
+
+
+def _run(sql: str, cells: Iterable[Sequence[Any]]) -> None:
+    with connection.cursor() as cursor:
+        cursor.executemany(sql, list(cells))
+
+
+def _cells(model: type[Model], names: tuple[str, ...], rows: Sequence[Any]) -> Iterable[list[Any]]:
+    columns = [(name, _prepare(model._meta.get_field(name))) for name in names]
+    for row in rows:
+        yield [
+            prepare(getattr(row, name)) if prepare else getattr(row, name)
+            for name, prepare in columns
+        ]
+
+
+def _prepare(field: Any) -> Prepare | None:
+    if isinstance(field, JSONField | DateTimeField):
+        return lambda value: field.get_db_prep_save(value, connection)
+    return None
+
+
+def _columns(model: type[Model], names: tuple[str, ...]) -> list[str]:
+    fields: list[Any] = [model._meta.get_field(name) for name in names]
+    return [connection.ops.quote_name(field.column) for field in fields]
+
+
+@cache
+def _insert_sql(model: type[Model], names: tuple[str, ...]) -> str:
+    columns = _columns(model, names)
+    table = connection.ops.quote_name(model._meta.db_table)
+    marks = ", ".join(["%s"] * len(columns))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+
+
+@cache
+def _upsert_sql(model: type[Model], names: tuple[str, ...], update: tuple[str, ...]) -> str:
+    key = _columns(model, (model._meta.pk.name,))[0]
+    changes = ", ".join(f"{column} = EXCLUDED.{column}" for column in _columns(model, update))
+    return f"{_insert_sql(model, names)} ON CONFLICT ({key}) DO UPDATE SET {changes}"
+
+
+@cache
+def _update_sql(model: type[Model], names: tuple[str, ...]) -> str:
+    key = _columns(model, (model._meta.pk.name,))[0]
+    table = connection.ops.quote_name(model._meta.db_table)
+    changes = ", ".join(f"{column} = %s" for column in _columns(model, names))
+    return f"UPDATE {table} SET {changes} WHERE {key} = %s"
