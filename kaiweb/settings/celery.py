@@ -40,6 +40,12 @@ def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, An
         }
         for shard in shards
     }
+    # The binder finds its work by watching; the sweep heals one whose start has failed.
+    ticks["sweep-bind-requests"] = {
+        "task": "binder.tasks.sweep",
+        "schedule": 5.0,
+        "options": {"queue": "binding", "expires": 4.0},
+    }
     ticks["trim-live-log"] = {
         "task": "queues.tasks.trim_live_log",
         "schedule": 60.0,
