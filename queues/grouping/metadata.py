@@ -7,9 +7,8 @@ whole owner chain for priority, preemptibility and the two durations; every othe
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-
-import yaml
 
 from queues.durations import format_duration, parse_duration
 from queues.grouping import keys
@@ -30,6 +29,10 @@ from queues.grouping.base import (
 )
 from queues.grouping.errors import GroupingError
 
+# What YAML reads as text without quotes; the words are those it takes for something else.
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 PREEMPTIBILITIES = {"preemptible", "non-preemptible"}
 
 
@@ -153,19 +156,27 @@ def _labels(ctx: Context) -> dict[str, str]:
 def _annotations(ctx: Context) -> dict[str, str]:
     user = annotations_of(ctx.pod).get(keys.USER)
     annotations = {keys.USER: user} if user else {}
-    kind = kind_of(ctx.top)
-    annotations[keys.TOP_OWNER] = yaml.safe_dump(
-        {
-            "name": name_of(ctx.top),
-            "uid": uid_of(ctx.top),
-            "group": kind.group,
-            "version": kind.version,
-            "kind": kind.kind,
-        },
-        sort_keys=False,
-    )
+    annotations[keys.TOP_OWNER] = _top_owner(ctx.top)
     annotations.update(annotations_of(ctx.top))
     return annotations
+
+
+def _top_owner(owner: Json) -> str:
+    """Return the owner's identity as YAML. By hand: a YAML library costs more than the rest of the grouping."""
+    kind = kind_of(owner)
+    fields = {
+        "name": name_of(owner),
+        "uid": uid_of(owner),
+        "group": kind.group,
+        "version": kind.version,
+        "kind": kind.kind,
+    }
+    return "".join(f"{key}: {_yaml_text(value)}\n" for key, value in fields.items())
+
+
+def _yaml_text(value: str) -> str:
+    is_plain = _PLAIN.fullmatch(value) and value.lower() not in _YAML_WORDS
+    return value if is_plain or _UUID.fullmatch(value) else json.dumps(value)
 
 
 def _duration(ctx: Context, candidates: Sequence[Json], key: str, *, negative: bool) -> str:

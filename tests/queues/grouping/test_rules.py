@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from queues.durations import format_duration, parse_duration
 from queues.grouping.base import KindDefault, Settings
@@ -245,3 +246,13 @@ def test_durations_are_written_as_go_writes_them(text: str, canonical: str) -> N
 def test_texts_that_are_no_durations(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    "name", ["job", "true", "123", "1e3", "2001-12-14", "a:b", "null", "y", "", "a#b", "é"]
+)
+def test_the_top_owner_annotation_reads_back_as_text(name: str) -> None:
+    body = decided(pod(name=name)).body
+    assert body is not None
+    stated = yaml.safe_load(body["metadata"]["annotations"]["kai.scheduler/top-owner-metadata"])
+    assert stated == {"name": name, "uid": "u-p", "group": "", "version": "v1", "kind": "Pod"}
