@@ -34,6 +34,8 @@ class Installation:
     has_sandbox: bool
     has_simulators: bool
     has_demo_stream: bool
+    #: Which simulated nodes: a profile name, or e.g. 500x8.
+    nodes: str
     shards: tuple[str, ...]
 
     @property
@@ -65,6 +67,7 @@ def read_installation(home: Path, ports: Mapping[str, int]) -> Installation:
         has_sandbox=not external,
         has_simulators=not external or os.environ.get("KAIWEB_SIMULATE", "0") == "1",
         has_demo_stream=os.environ.get("DEMO", "1") != "0",
+        nodes=os.environ.get("KAIWEB_NODES", "demo"),
         shards=tuple(os.environ.get("KAIWEB_SHARDS", "default").split(",")),
     )
 
@@ -101,7 +104,7 @@ def specs(plan: Installation) -> list[Spec]:
         stream = () if plan.has_demo_stream else ("--no-stream",)
         add(
             "simulators", 1, sys.executable, "-m", "sandbox.simulate",
-            "--kubeconfig", str(plan.kubeconfig), *stream,
+            "--kubeconfig", str(plan.kubeconfig), "--nodes", plan.nodes, *stream,
         )  # fmt: skip
     for shard in plan.shards:
         add_worker(f"scheduling-{shard}", f"shard.{shard}")

@@ -1,0 +1,1 @@
+"""Measurements a person reads; nothing here judges."""

@@ -1,0 +1,30 @@
+"""`make bench`: the core on the standard workloads, grouping, and a burst through the whole road."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.bench import burst, grouping
+
+CORE = (
+    ("fill", "nodes=500"),
+    ("fill", "nodes=1000"),
+    ("gang_fill", "nodes=512", "jobs=8"),
+    ("reclaim_half", "nodes=200"),
+    ("reclaim_large_job", "nodes=500"),
+    ("consolidate_nodes", "nodes=100"),
+    ("reclaim_unschedulable", "nodes=100"),
+)
+
+
+def main() -> None:
+    """Run all measurements one after the other."""
+    for workload in CORE:
+        subprocess.run([sys.executable, "-m", "kaiweb", "bench", *workload], check=True)
+    print(grouping.measure())
+    print(burst.measure())
+
+
+if __name__ == "__main__":
+    main()
