@@ -90,7 +90,7 @@ class Application:
     async def _answer(self, request: Request) -> Reply | WatchReply:
         path = request.path
         if path.startswith(_OPEN_PATHS):
-            if path == "/version":
+            if path.rstrip("/") == "/version":
                 return await discovery.version(self.context, request)
             return await discovery.health(self.context, request)
         request.user = self.context.authenticator.authenticate(request.header(b"authorization"))

@@ -8,9 +8,10 @@ import gc
 import logging
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import orjson
 import uvicorn
@@ -104,11 +105,7 @@ class Server:
         self._uvicorn = _Quiet(config, lambda: on_ready(port) if on_ready else None)
         if self._journal:
             self._journal.start()
-        workers = [
-            asyncio.create_task(self._collector.run(), name="garbage-collector"),
-            asyncio.create_task(self._namespaces.run(), name="namespaces"),
-            asyncio.create_task(self._compact(), name="compaction"),
-        ]
+        workers = [asyncio.create_task(work) for work in self.controllers()]
         try:
             await self._uvicorn.serve(sockets=[listener])
         finally:
@@ -118,6 +115,10 @@ class Server:
             await self._webhooks.close()
             if self._journal:
                 self._journal.stop(self.store.version)
+
+    def controllers(self) -> list[Coroutine[Any, Any, None]]:
+        """The work that goes on beside requests: garbage, namespaces, forgetting history."""
+        return [self._collector.run(), self._namespaces.run(), self._compact()]
 
     def stop(self) -> None:
         """Ask `serve` to return; may be called from a signal handler or another thread."""
