@@ -28,6 +28,7 @@ from scheduler.core.cluster.queues import Queues
 from scheduler.core.cluster.status import (
     ACTIVE_ALLOCATED,
     ACTIVE_USED,
+    RELEASING,
     STATUS_COUNT,
     TaskStatus,
 )
@@ -41,6 +42,9 @@ _HOLD_OF = {
 
 #: A rule that changes what a task is charged on a node: (task, node, cells) -> cells.
 ChargeRule = Callable[[int, int, Cells], Cells]
+
+
+GroupMove = Callable[[Nodes, Journal, int, str, int, Hold], None]
 
 
 def hold_of(status: int) -> Hold:
@@ -213,6 +217,25 @@ class ClusterState:
         self._turn(task, node, -1.0)
         self._rejoin(task, node, LEAVING_HOLD, NORMAL_HOLD)
 
+    def withdraw(self, task: int, node: int) -> None:
+        """Give back what was promised to a nominated task; it was never there."""
+        self._turn(task, node, 1.0)
+        self._move_promise(task, node, leave_group)
+        self.journal.remove(self.nodes.tasks[node], task)
+
+    def promise_again(self, task: int, node: int) -> None:
+        """Promise room to a task again after `withdraw`."""
+        self._turn(task, node, -1.0)
+        self._move_promise(task, node, join_group)
+        self.journal.insert(self.nodes.tasks[node], task, None)
+
+    def _move_promise(self, task: int, node: int, move: GroupMove) -> None:
+        klass = self.tasks.klass[task]
+        if klass.is_shared:
+            memory = klass.memory_on(self.nodes.gpu_memory[node])
+            for group_id in self.tasks.gpu_groups[task]:
+                move(self.nodes, self.journal, node, group_id, memory, NOMINATED_HOLD)
+
     def _turn(self, task: int, node: int, sign: float) -> None:
         releasing, log = self.nodes.releasing_rows, self.journal.cells
         for row, amount in self.charge_cells(task, node):
@@ -282,7 +305,10 @@ class ClusterState:
     def _validate_whereabouts(self) -> None:
         tasks, nodes = self.tasks, self.nodes
         for task, node in enumerate(tasks.node):
-            if node >= 0 and ACTIVE_USED[tasks.status[task]] and task not in nodes.tasks[node]:
+            status = tasks.status[task]
+            if status == RELEASING or not ACTIVE_USED[status]:
+                continue  # a nomination that was withdrawn looks like a task that leaves
+            if node >= 0 and task not in nodes.tasks[node]:
                 raise InvariantError(
                     f"task {tasks.inputs[task].name} holds node {nodes.names[node]} "
                     f"but is not on it"

@@ -15,8 +15,8 @@ from scheduler.core.cluster.status import (
     ALLOCATED,
     BINDING,
     NOMINATED,
+    PENDING,
     RELEASING,
-    RUNNING,
     TaskStatus,
 )
 from scheduler.core.cluster.tasks import NOWHERE
@@ -54,9 +54,12 @@ _CONVERT = OperationKind.CONVERT
 
 
 class Operation:
-    """One step of a statement; `undoes` is the earlier step it takes back, if any."""
+    """One step of a statement.
 
-    __slots__ = ("is_undone", "kind", "node", "reason", "task", "undoes")
+    `undoes` is the earlier step it takes back, if any; `was` the status before an eviction.
+    """
+
+    __slots__ = ("is_undone", "kind", "node", "reason", "task", "undoes", "was")
 
     def __init__(
         self,
@@ -65,7 +68,9 @@ class Operation:
         node: int,
         reason: EvictReason | None = None,
         undoes: Operation | None = None,
+        was: int = PENDING,
     ) -> None:
+        self.was = was
         self.kind = kind
         self.task = task
         self.node = node
@@ -99,17 +104,23 @@ class Statement:
     # ----------------------------------------------------------------------------- operations
 
     def evict(self, task: int, reason: EvictReason) -> None:
-        """Let a task that holds a node begin to leave it; its queue stops holding it now."""
+        """Let a task that holds a node begin to leave it; its queue stops holding it now.
+
+        A task that is only nominated was never there: what was promised to it becomes free.
+        """
         tasks = self._state.tasks
-        node = tasks.node[task]
+        node, was = tasks.node[task], tasks.status[task]
         self._state.set_status(task, RELEASING)
         self._put_virtual(task, 1)
         if node != NOWHERE:
-            self._state.turn_to_releasing(task, node)
+            if was == NOMINATED:
+                self._state.withdraw(task, node)
+            else:
+                self._state.turn_to_releasing(task, node)
             self._charge_queue(task, -1.0)
             for listener in self._session.listeners_of(task):
                 listener.left(task, node)
-        self._operations.append(Operation(_EVICT, task, node, reason))
+        self._operations.append(Operation(_EVICT, task, node, reason, None, was))
 
     def allocate(self, task: int, node: int, gpu_groups: tuple[str, ...] = ()) -> None:
         """Give a pending task room that is free now."""
@@ -151,9 +162,12 @@ class Statement:
         state = self._state
         evicted = self._eviction_of(task)
         node = state.tasks.node[task]
-        state.set_status(task, RUNNING)
+        state.set_status(task, TaskStatus(evicted.was))
         self._put_virtual(task, 0)
-        state.turn_to_normal(task, node)
+        if evicted.was == NOMINATED:
+            state.promise_again(task, node)
+        else:
+            state.turn_to_normal(task, node)
         self._charge_queue(task, 1.0)
         for listener in self._session.listeners_of(task):
             listener.placed(task, node)
@@ -228,8 +242,9 @@ class Statement:
             tasks.is_virtual[task] = 0
             if operation.kind is _EVICT:
                 evicted.add(task)
-                state.groups.last_eviction[tasks.group[task]] = 0.0
-                decisions.append(self._evict_decision(operation))
+                if self._is_there(operation):
+                    state.groups.last_eviction[tasks.group[task]] = 0.0
+                    decisions.append(self._evict_decision(operation))
             elif operation.kind is _ALLOCATE:
                 tasks.status[task] = BINDING
                 decisions.append(self._bind_decision(task, operation.node))
@@ -267,7 +282,7 @@ class Statement:
         state = self._state
         tasks, cells = state.tasks, state.journal.cells
         left = tasks.node[task]
-        if left != NOWHERE:
+        if left != NOWHERE and task in state.nodes.tasks[left]:
             cells.append((tasks.left_node, task, tasks.left_node[task]))
             tasks.left_node[task] = left
         state.set_status(task, status)
@@ -297,6 +312,16 @@ class Statement:
         self._session.policy.charge(
             self._journal, queue, accepted, preemptible=self._state.groups.preemptible[group]
         )
+
+    def _is_there(self, operation: Operation) -> bool:
+        """Tell whether an evicted task is really on a node, or was only going to be.
+
+        A task nominated in this very cycle has nothing to be deleted; one that moved earlier in the
+        cycle has been told to go already.
+        """
+        if operation.was != NOMINATED:
+            return True
+        return self._state.tasks.inputs[operation.task].status == NOMINATED
 
     def _put_virtual(self, task: int, value: int) -> None:
         self._journal.put(self._state.tasks.is_virtual, task, value)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED, TaskStatus
 from scheduler.core.decisions import ActionName, EvictReason
+from scheduler.core.errors import InvariantError
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
@@ -134,3 +136,64 @@ def test_rolling_an_unevict_back_brings_the_eviction_back() -> None:
     [decision] = statement.keep()
     assert decision.task.name == "r-0"
     assert session.state.groups.last_eviction == [0.0]
+
+
+def test_evicting_a_nominated_task_gives_back_the_promise_and_deletes_nothing() -> None:
+    session = cluster().nodes(2, gpus=1).running("r", ["n0"]).pending("p").session()
+    first = Statement(session, ActionName.RECLAIM)
+    first.evict(0, REASON)
+    first.nominate(1, 0)
+    first.keep()
+    before = fingerprint(session)
+    again = Statement(session, ActionName.PREEMPT)
+    again.evict(1, REASON)
+    assert session.state.nodes.releasing[2].tolist() == [1.0, 0.0]
+    again.unevict(1)
+    assert fingerprint(session) == before
+    again.evict(1, REASON)
+    again.nominate(1, 1)
+    [decision] = again.keep()
+    assert (decision.task.name, decision.node) == ("p-0", "n1")
+    assert session.state.nodes.releasing[2].tolist() == [1.0, -1.0]
+    session.state.validate()
+
+
+def test_a_task_moved_twice_is_told_to_go_once() -> None:
+    session = cluster().nodes(3, gpus=1).running("r", ["n0"]).session()
+    for target in (1, 2):
+        statement = Statement(session, ActionName.CONSOLIDATION)
+        statement.evict(0, REASON)
+        statement.nominate(0, target)
+        statement.keep()
+    kinds = [type(one).__name__ for one in session.decisions]
+    assert kinds == ["Evict", "Nominate", "Nominate"]
+    assert session.state.nodes.releasing[2].tolist() == [1.0, 0.0, -1.0]
+    assert session.state.tasks.left_node == [0]
+
+
+def test_a_shared_nomination_is_given_back_to_its_device() -> None:
+    built = cluster().node("n", gpus=1).running("s", ["n"], gpus=0.5, gpu_groups=[("g",)])
+    session = built.pending("p", gpus=0.5).session()
+    first = Statement(session, ActionName.RECLAIM)
+    first.nominate(1, 0, ("g",))
+    first.keep()
+    held = list(session.state.nodes.groups[0]["g"])
+    second = Statement(session, ActionName.RECLAIM)
+    second.evict(1, REASON)
+    assert session.state.nodes.groups[0]["g"][0] == 50.0
+    second.unevict(1)
+    assert list(session.state.nodes.groups[0]["g"]) == held
+    second.discard()
+
+
+def test_two_statements_cannot_be_open_at_once() -> None:
+    session = cluster().node("n").pending("p").pending("q").session()
+    Statement(session, ActionName.ALLOCATE).allocate(0, 0)
+    with pytest.raises(InvariantError, match="not settled"):
+        Statement(session, ActionName.RECLAIM)
+
+
+def test_unevicting_what_was_not_evicted_is_a_defect() -> None:
+    session = cluster().node("n").running("r", ["n"]).session()
+    with pytest.raises(InvariantError, match="r-0 was not evicted"):
+        Statement(session, ActionName.RECLAIM).unevict(0)
