@@ -8,6 +8,8 @@ from celery import Celery
 from celery.signals import setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kaiweb.settings.local")
+# System checks would load every view into every worker; CI runs them.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 app = Celery("kaiweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")

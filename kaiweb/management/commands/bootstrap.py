@@ -22,6 +22,8 @@ class Command(BaseCommand):
     """Migrate, make the first user, install the custom resources and the default objects."""
 
     help = "Prepare the database and the cluster (idempotent)."
+    # The checks load every view; CI runs them, a start need not wait for them.
+    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Let each half be left out."""

@@ -17,6 +17,8 @@ class Command(BaseCommand):
     """Serve on loopback unless told otherwise."""
 
     help = "Serve the dashboard and the REST API."
+    # The checks load every view; CI runs them, a start need not wait for them.
+    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Say where to listen."""
