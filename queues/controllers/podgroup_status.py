@@ -15,7 +15,7 @@ from kube.errors import KubeError, NotFoundError
 from kube.gateway import EventType, Gateway
 from kube.objects.cluster import PriorityClass
 from kube.objects.devices import ResourceClaim
-from kube.objects.meta import KubeObject, convert
+from kube.objects.meta import KubeObject
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup, ResourcesStatus
@@ -170,14 +170,14 @@ class PodGroupController:
         patch = status_patch(group.status.resources_status, wanted)
         if patch is None:
             return
-        answer = self.gateway.patch(
+        # Not assumed into the store: the queue controller must hear of the change from the watch.
+        self.gateway.patch(
             PODGROUPS,
             group.metadata.name,
             {"status": {"resourcesStatus": patch}},
             namespace=group.metadata.namespace,
             sub="status",
         )
-        self.store.assume(PODGROUPS, convert(answer, PodGroup))
 
     def _heard(self, resource: Resource, event: EventType, value: KubeObject) -> None:
         if resource == PODGROUPS and event is not EventType.DELETED:

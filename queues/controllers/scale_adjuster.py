@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import msgspec
+
 from kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from kube.gateway import Gateway
-from kube.objects.meta import as_body
 from kube.objects.pod import Pod
 from kube.quantity import parse
 from kube.resources import PODS
@@ -137,7 +138,7 @@ def stand_in_body(need: Need, settings: AdjusterSettings) -> dict[str, Any]:
             }
         ],
     }
-    copied = as_body(source.spec)
+    copied = msgspec.json.decode(msgspec.json.encode(source.spec))
     spec.update({k: copied[k] for k in ("affinity", "tolerations", "nodeSelector") if k in copied})
     return {
         "apiVersion": "v1",

@@ -1,15 +1,18 @@
 """The pod grouper: keeps every pod of our scheduler in its pod group.
 
 Pod events put the pod's key into a work queue; workers decide with `reconcile.decide` and write what differs.
-Pods of one workload arrive together, so creation of a group is serialised by its name and the answer is put
-into the store at once: one create per group, no conflict, one patch per pod.
+Pods of one workload arrive together, so creation of a group is serialised by its name and the answer remembered
+until the watch brings it: one create per group, no conflict, one patch per pod. It is not assumed into the
+store: the store's other listeners hear of an object only when it differs from what the store holds.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,7 +22,7 @@ from kube.objects.meta import KubeObject, convert
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.resources import NAMESPACES, PODGROUPS, PODS, Resource
-from kube.store import Store
+from kube.store import Store, version_number
 from queues.grouping.base import Json, Settings, dig_text, uid_of
 from queues.grouping.cluster import ClusterLookups, plain
 from queues.grouping.errors import GroupingError
@@ -34,6 +37,7 @@ REASON = "PodGrouperWarning"
 SOURCE = "pod-grouper"
 LEASE = "54dff599.kai.scheduler"
 CONCURRENCY = 16
+OWN_WRITE_S = 10.0
 
 
 class Recorder(Protocol):
@@ -58,6 +62,7 @@ class PodGrouper:
     settings: Settings = field(default_factory=Settings)
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     queue: WorkQueue = field(default_factory=WorkQueue)
+    written: OwnWrites = field(default_factory=lambda: OwnWrites())
     _writing: list[threading.Lock] = field(
         default_factory=lambda: [threading.Lock() for _ in range(64)]
     )
@@ -90,7 +95,9 @@ class PodGrouper:
             self.queue.forget(key)
 
     def _heard(self, resource: Resource, event: EventType, value: KubeObject) -> None:
-        if resource == PODS:
+        if resource == PODGROUPS and event is EventType.DELETED:
+            self.written.drop(value.key)
+        elif resource == PODS:
             if event is EventType.DELETED:
                 self.queue.forget(value.key)
             else:
@@ -115,23 +122,24 @@ class PodGrouper:
             return
         # The uid makes the server refuse the patch for a namesake that took this pod's place.
         patch["metadata"]["uid"] = uid_of(pod)
-        answer = self.gateway.patch(PODS, name, patch, namespace=namespace)
-        self.store.assume(PODS, convert(answer, Pod))
+        self.gateway.patch(PODS, name, patch, namespace=namespace)
 
     def _write_group(self, namespace: str, desired: Json) -> None:
         name = dig_text(desired, "metadata", "name")
         key = f"{namespace}/{name}"
-        stored: PodGroup | None = self.store.get(PODGROUPS, key)
+        stored = self._known(key)
         if stored is not None and self._patch_of(stored, desired) is None:
             return
         with self._writing[hash(key) % len(self._writing)]:
-            stored = self.store.get(PODGROUPS, key)
-            if stored is None:
-                stored = self._create(namespace, name, desired)
+            stored = self._known(key) or self._create(namespace, name, desired)
             patch = self._patch_of(stored, desired)
             if patch is not None:
                 answer = self.gateway.patch(PODGROUPS, name, patch, namespace=namespace)
-                self.store.assume(PODGROUPS, convert(answer, PodGroup))
+                self.written.put(key, convert(answer, PodGroup))
+
+    def _known(self, key: str) -> PodGroup | None:
+        stored: PodGroup | None = self.store.get(PODGROUPS, key)
+        return self.written.newer(key, stored)
 
     def _create(self, namespace: str, name: str, desired: Json) -> PodGroup:
         try:
@@ -139,11 +147,46 @@ class PodGrouper:
         except AlreadyExistsError:
             return self.gateway.get(PODGROUPS, name, as_type=PodGroup, namespace=namespace)
         made = convert(answer, PodGroup)
-        self.store.assume(PODGROUPS, made)
+        self.written.put(f"{namespace}/{name}", made)
         return made
 
     def _patch_of(self, stored: PodGroup, desired: Json) -> Json | None:
         return pod_group_patch(plain(stored), desired, self.settings)
+
+
+@dataclass(slots=True)
+class OwnWrites:
+    """Pod groups as we wrote them moments ago, until the watch must have brought them."""
+
+    clock: Callable[[], float] = time.monotonic
+    _found: OrderedDict[str, tuple[float, PodGroup]] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def put(self, key: str, group: PodGroup) -> None:
+        with self._lock:
+            now = self.clock()
+            self._found[key] = (now, group)
+            self._found.move_to_end(key)
+            while self._found and now - next(iter(self._found.values()))[0] > OWN_WRITE_S:
+                self._found.popitem(last=False)
+
+    def newer(self, key: str, stored: PodGroup | None) -> PodGroup | None:
+        """Return our own write where it is newer than what the store holds."""
+        with self._lock:
+            written_at, group = self._found.get(key, (0.0, None))
+        if group is None or self.clock() - written_at > OWN_WRITE_S:
+            return stored
+        if stored is None or _version(group) > _version(stored):
+            return group
+        return stored
+
+    def drop(self, key: str) -> None:
+        with self._lock:
+            self._found.pop(key, None)
+
+
+def _version(group: PodGroup) -> int:
+    return version_number(group.metadata.resource_version)
 
 
 def parse_selector(text: str) -> dict[str, str]:

@@ -1,0 +1,122 @@
+"""The process of all controllers: starts on a store, works, elects, ends on refused credentials."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from kube.errors import UnauthorizedError
+from kube.resources import LEASES, PODGROUPS, PODS, QUEUES
+from queues.controllers import assembly
+from queues.controllers.arguments import options_of
+from queues.controllers.assembly import Controllers, Options
+from tests.fakes.gateway import FakeGateway
+from tests.queues.controllers.clusters import queue
+
+
+def eventually(condition: Callable[[], bool], timeout_s: float = 20.0) -> bool:
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def pod(name: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "namespace": "lab", "labels": {"kai.scheduler/queue": "q"}},
+        "spec": {
+            "schedulerName": "kai-scheduler",
+            "containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+        },
+        "status": {"phase": "Running"},
+    }
+
+
+def status(gateway: FakeGateway, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = gateway.raw(QUEUES, name).get("status", {})
+    return found
+
+
+@pytest.mark.parametrize("has_leases", [False, True])
+def test_a_pod_is_grouped_counted_and_summed_up_to_the_root(has_leases: bool) -> None:
+    gateway = FakeGateway(follow_s=0.5)
+    gateway.seed(QUEUES, queue("root"), queue("q", "root"))
+    gateway.seed(PODS, pod("before"))
+    controllers = Controllers(gateway, Options(has_leader_election=has_leases, concurrency=2))
+    code: list[int] = []
+    runner = threading.Thread(target=lambda: code.append(controllers.run()))
+    runner.start()
+    try:
+        gateway.seed(PODS, pod("after"))
+        two = {"nvidia.com/gpu": "2"}
+        assert eventually(lambda: status(gateway, "root").get("allocated") == two)
+        assert len(gateway.names(PODGROUPS)) == 2
+        assert sorted(gateway.names(LEASES)) == (
+            ["54dff599.kai.scheduler", "o1x22tjj.kai.scheduler", "ov3xj497.kai.scheduler"]
+            if has_leases
+            else []
+        )
+    finally:
+        controllers.stop.set()
+        runner.join(20)
+    assert code == [0]
+
+
+def test_refused_credentials_end_the_process_with_an_error() -> None:
+    gateway = FakeGateway()
+    gateway.fail_next("list", "pods", UnauthorizedError("expired"))
+    controllers = Controllers(gateway, Options(keeps_status=False))
+    assert controllers.run() == 1
+    assert controllers.failure == "expired"
+
+
+def test_flags_become_options() -> None:
+    flags = {
+        "scheduler_name": "kai-scheduler", "namespace": "kai", "leader_elect": True, "metrics_bind_address": ":8080",
+        "queue_label_key": "q", "nodepool_label_key": "", "max_concurrent_reconciles": 3, "search_legacy_pg": "false",
+        "knative_gang_schedule": "false", "generic_karta_fallback": "false", "default_priorities_configmap_name": "n",
+        "default_priorities_configmap_namespace": "ns", "pod_label_selector": " a = b ,junk", "namespace_label_selector": "c=d",
+    }  # fmt: skip
+    options = options_of(flags, keeps_status=False)
+    assert options.metrics_address == ("0.0.0.0", 8080)
+    assert (options.pod_selector, options.namespace_labels) == ("a=b", {"c": "d"})
+    assert options.defaults_config_map == ("ns", "n")
+    settings = options.settings
+    assert (settings.search_legacy, settings.knative_gang, settings.karta_fallback) == (False,) * 3
+    assert options.adjuster is None
+
+
+def test_bad_flags_are_refused_by_name() -> None:
+    with pytest.raises(
+        CommandError, match="--metrics-bind-address: expected host:port, got 'here'"
+    ):
+        call_command("run_controllers", "--metrics-bind-address", "here")
+
+
+def test_the_command_ends_when_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Options] = []
+
+    class Quick(Controllers):
+        def run(self) -> int:
+            seen.append(self.options)
+            return 3
+
+    monkeypatch.setattr(assembly, "Controllers", Quick)
+    monkeypatch.setattr("queues.management.commands.run_controllers.Controllers", Quick)
+    monkeypatch.setattr("queues.cluster.gateway", FakeGateway)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    with pytest.raises(SystemExit) as ended:
+        call_command("run_controllers", "--node-scale-adjuster", "--scale-adjust-namespace", "x")
+    assert ended.value.code == 3
+    assert seen[0].adjuster is not None
+    assert seen[0].adjuster.namespace == "x"
+    with pytest.raises(SystemExit):
+        call_command("run_pod_grouper")
+    assert not seen[1].keeps_status

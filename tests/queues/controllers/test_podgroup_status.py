@@ -1,0 +1,182 @@
+"""What a pod group's status says it asks for and holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kube.errors import ServerError
+from kube.gateway import EventType, WatchEvent
+from kube.objects.pod import Pod
+from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES
+from queues.controllers.podgroup_status import PodGroupController
+from queues.workqueue import WorkQueue
+from tests.queues.controllers.clusters import Cluster, group, pod
+
+
+class World(Cluster):
+    def __init__(self) -> None:
+        super().__init__()
+        self.controller = PodGroupController(self.gateway, self.store, WorkQueue(clock=lambda: 0.0))
+        self.controller.follow()
+
+    def settle(self) -> None:
+        self.sync()
+        while (key := self.controller.queue.get(timeout_s=0)) is not None:
+            self.controller.work(key)
+            self.controller.queue.done(key)
+
+    def resources(self, name: str = "g") -> dict[str, Any]:
+        return self.status(PODGROUPS, name, "lab").get("resourcesStatus", {})
+
+
+@pytest.mark.parametrize(
+    ("phase", "is_bound", "is_requested", "is_allocated"),
+    [
+        ("Pending", False, True, False),
+        ("Pending", True, True, True),
+        ("Running", False, True, True),
+        ("Succeeded", True, False, False),
+        ("Failed", True, False, False),
+        ("Unknown", True, False, False),
+    ],
+)
+def test_phases(phase: str, is_bound: bool, is_requested: bool, is_allocated: bool) -> None:
+    world = World()
+    world.gateway.seed(PODGROUPS, group("g"))
+    world.gateway.seed(PODS, pod("p", "g", phase, is_bound=is_bound))
+    world.settle()
+    one = {"cpu": "1", "nvidia.com/gpu": "1"}
+    expected = {"requested": one} if is_requested else {}
+    if is_allocated:
+        expected["allocated"] = one
+    assert world.resources() == expected
+
+
+def test_sums_follow_the_pods_and_vanish_with_them() -> None:
+    world = World()
+    world.gateway.seed(PODGROUPS, group("g"))
+    world.gateway.seed(PODS, pod("a", "g", "Running"), pod("b", "g"), pod("other", "h", "Running"))
+    world.settle()
+    assert world.resources() == {
+        "requested": {"cpu": "2", "nvidia.com/gpu": "2"},
+        "allocated": {"cpu": "1", "nvidia.com/gpu": "1"},
+    }
+    world.gateway.delete(PODS, "a", namespace="lab", grace_period_s=0)
+    world.gateway.patch(
+        PODS, "b", {"status": {"phase": "Succeeded"}}, namespace="lab", sub="status"
+    )
+    world.settle()
+    assert {key: value for key, value in world.resources().items() if value} == {}
+
+
+def test_nothing_is_written_when_the_amounts_are_the_same_by_value() -> None:
+    world = World()
+    body = group("g")
+    body["status"] = {"resourcesStatus": {"requested": {"cpu": "1000m", "nvidia.com/gpu": 1}}}
+    world.gateway.seed(PODGROUPS, body)
+    world.gateway.seed(PODS, pod("p", "g"))
+    world.settle()
+    assert world.gateway.calls == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_kept"),
+    [
+        ({"priorityClassName": "train"}, False),
+        ({"priorityClassName": "build"}, True),
+        ({"priorityClassName": "build", "preemptibility": "preemptible"}, False),
+        ({"priorityClassName": "train", "preemptibility": "non-preemptible"}, True),
+        ({"priorityClassName": "unknown"}, True),
+    ],
+)
+def test_non_preemptible_groups_count_apart(spec: dict[str, Any], is_kept: bool) -> None:
+    world = World()
+    world.gateway.seed(
+        PRIORITY_CLASSES,
+        {"metadata": {"name": "train"}, "value": 50},
+        {"metadata": {"name": "build"}, "value": 100},
+        {"metadata": {"name": "everyone"}, "value": 200, "globalDefault": True},
+    )
+    world.gateway.seed(PODGROUPS, group("g", **spec))
+    world.gateway.seed(PODS, pod("p", "g", "Running"))
+    world.settle()
+    assert ("allocatedNonPreemptible" in world.resources()) is is_kept
+
+
+def test_without_any_class_a_group_is_preemptible() -> None:
+    world = World()
+    world.gateway.seed(PODGROUPS, group("g", priorityClassName="gone"))
+    world.gateway.seed(PODS, pod("p", "g", "Running"))
+    world.settle()
+    assert "allocatedNonPreemptible" not in world.resources()
+
+
+def test_what_was_non_preemptible_is_cleared_when_the_group_turns_preemptible() -> None:
+    world = World()
+    world.gateway.seed(PODGROUPS, group("g", preemptibility="non-preemptible"))
+    world.gateway.seed(PODS, pod("p", "g", "Running"))
+    world.settle()
+    assert world.resources()["allocatedNonPreemptible"] == {"cpu": "1", "nvidia.com/gpu": "1"}
+    world.gateway.patch(
+        PODGROUPS, "g", {"spec": {"preemptibility": "preemptible"}}, namespace="lab"
+    )
+    world.settle()
+    assert world.resources().get("allocatedNonPreemptible", {}) == {}
+
+
+def test_device_memory_is_held_as_a_part_of_the_nodes_device() -> None:
+    world = World()
+    world.gateway.seed(
+        NODES, {"metadata": {"name": "n", "labels": {"nvidia.com/gpu.memory": "16384"}}}
+    )
+    world.gateway.seed(PODGROUPS, group("g"))
+    annotations = {"gpu-memory": "2000", "received-resource-type": "Fraction"}
+    world.gateway.seed(
+        PODS, pod("p", "g", "Running", node="n", annotations=annotations, requests={})
+    )
+    world.settle()
+    assert world.resources() == {
+        "requested": {"run.ai/gpu.memory": "2k"},
+        "allocated": {"nvidia.com/gpu": "122070313n"},
+    }
+
+
+def test_a_pod_that_cannot_be_counted_is_tried_again() -> None:
+    world = World()
+    world.gateway.seed(NODES, {"metadata": {"name": "n"}})
+    world.gateway.seed(PODGROUPS, group("g"))
+    annotations = {"gpu-memory": "2000", "received-resource-type": "Fraction"}
+    world.gateway.seed(PODS, pod("p", "g", "Running", node="n", annotations=annotations))
+    world.settle()
+    assert world.resources() == {}
+    assert world.controller.queue._failures == {"lab/g": 1}
+
+
+def test_a_failed_write_is_tried_again_and_a_vanished_group_is_not() -> None:
+    world = World()
+    world.gateway.seed(PODGROUPS, group("g"))
+    world.gateway.seed(PODS, pod("p", "g"))
+    world.gateway.fail_next("patch", "podgroups", ServerError("down"))
+    world.settle()
+    assert world.controller.queue._failures == {"lab/g": 1}
+    world.gateway.delete(PODGROUPS, "g", namespace="lab")
+    world.sync()
+    world.controller.work("lab/g")
+    assert world.controller.queue._failures == {}
+
+
+def test_a_pods_event_is_its_groups_event() -> None:
+    world = World()
+    world.gateway.seed(PODGROUPS, group("g"))
+    world.settle()
+    world.gateway.seed(PODS, pod("p", "g"))
+    late: Pod = world.gateway.get(PODS, "p", as_type=Pod, namespace="lab")
+    world.store.apply(
+        PODS,
+        WatchEvent(
+            type=EventType.ADDED, object=late, resource_version=late.metadata.resource_version
+        ),
+    )
+    assert world.controller.queue.get(timeout_s=0) == "lab/g"

@@ -1,0 +1,239 @@
+"""Sums up the tree, child queues, conditions, metrics, and the check that finds what strayed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from kube.errors import ServerError
+from kube.resources import PODGROUPS, PODS, QUEUES
+from queues.controllers import drift
+from queues.controllers.metrics import QueueMetrics, parse_pairs
+from queues.controllers.podgroup_status import PodGroupController
+from queues.controllers.queue_status import QueueController
+from tests.queues.controllers.clusters import Cluster, group, pod, queue
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LATER = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+class World(Cluster):
+    def __init__(self) -> None:
+        super().__init__()
+        self.groups = PodGroupController(self.gateway, self.store)
+        self.controller = QueueController(self.gateway, self.store)
+        self.controller.follow()
+
+    def settle(self, now: datetime = NOW) -> int:
+        self.sync()
+        return self.controller.pass_once(now)
+
+    def queue_status(self, name: str) -> dict[str, Any]:
+        status = self.status(QUEUES, name)
+        return {key: value for key, value in status.items() if key != "conditions" and value}
+
+    def conditions(self, name: str) -> dict[str, tuple[str, str]]:
+        return {
+            c["type"]: (c["status"], c["message"]) for c in self.status(QUEUES, name)["conditions"]
+        }
+
+
+def stated(name: str, in_queue: str, gpus: str) -> dict[str, Any]:
+    body = group(name, in_queue)
+    lists = {"requested": {"nvidia.com/gpu": gpus}, "allocated": {"nvidia.com/gpu": gpus}}
+    body["status"] = {"resourcesStatus": lists}
+    return body
+
+
+def test_one_pass_carries_a_change_from_the_leaf_to_the_root() -> None:
+    world = World()
+    world.gateway.seed(
+        QUEUES, queue("root"), queue("team", "root"), queue("leaf", "team"), queue("leaf2", "team")
+    )
+    world.gateway.seed(
+        PODGROUPS,
+        stated("a", "leaf", "420"),
+        stated("b", "leaf2", "500m"),
+        stated("own", "team", "2"),
+    )
+    assert world.settle() == 4
+    both = {"nvidia.com/gpu": "422500m"}
+    assert world.queue_status("root") == {
+        "allocated": both,
+        "requested": both,
+        "childQueues": ["team"],
+    }
+    assert world.queue_status("team")["childQueues"] == ["leaf", "leaf2"]
+    assert world.queue_status("leaf")["allocated"] == {"nvidia.com/gpu": "420"}
+    assert world.settle() == 0
+    world.gateway.delete(PODGROUPS, "a", namespace="lab")
+    assert world.settle() == 3
+    assert world.queue_status("root")["allocated"] == {"nvidia.com/gpu": "2500m"}
+    assert world.queue_status("leaf") == {}
+
+
+def test_a_group_that_moves_leaves_the_old_queue() -> None:
+    world = World()
+    world.gateway.seed(QUEUES, queue("a"), queue("b"))
+    world.gateway.seed(PODGROUPS, stated("g", "a", "1"))
+    world.settle()
+    world.gateway.patch(PODGROUPS, "g", {"spec": {"queue": "b"}}, namespace="lab")
+    world.settle()
+    assert world.queue_status("a") == {}
+    assert world.queue_status("b")["allocated"] == {"nvidia.com/gpu": "1"}
+
+
+def test_a_queue_that_moves_takes_its_sums_along() -> None:
+    world = World()
+    world.gateway.seed(QUEUES, queue("x"), queue("y"), queue("q", "x"))
+    world.gateway.seed(PODGROUPS, stated("g", "q", "3"))
+    world.settle()
+    world.gateway.patch(QUEUES, "q", {"spec": {"parentQueue": "y"}})
+    world.settle()
+    assert world.queue_status("x") == {}
+    assert world.queue_status("y") == {
+        "allocated": {"nvidia.com/gpu": "3"},
+        "requested": {"nvidia.com/gpu": "3"},
+        "childQueues": ["q"],
+    }
+
+
+def test_orphans_are_told_so_and_recover() -> None:
+    world = World()
+    world.gateway.seed(QUEUES, queue("child", "gone"), queue("grandchild", "child"))
+    world.settle()
+    assert world.conditions("child")["Orphan"] == ("True", "parent queue 'gone' does not exist")
+    assert world.conditions("grandchild")["Orphan"] == (
+        "True",
+        "parent queue 'gone' of its ancestor 'child' does not exist",
+    )
+    world.gateway.seed(QUEUES, queue("gone"))
+    world.settle(LATER)
+    assert world.conditions("grandchild")["Orphan"] == ("False", "")
+    (condition,) = [c for c in world.status(QUEUES, "child")["conditions"] if c["type"] == "Orphan"]
+    assert condition["lastTransitionTime"] == "2026-01-02T00:00:00Z"
+
+
+def test_a_cycle_ends_the_walk_and_is_named() -> None:
+    world = World()
+    world.gateway.seed(QUEUES, queue("a", "b"), queue("b", "a"))
+    world.gateway.seed(PODGROUPS, stated("g", "a", "1"))
+    world.settle()
+    assert world.conditions("a")["Orphan"][0] == "True"
+    assert "among its own ancestors" in world.conditions("a")["Orphan"][1]
+
+
+def test_over_quota_is_stated_with_amounts() -> None:
+    world = World()
+    world.gateway.seed(QUEUES, queue("q", gpu=2, cpu=1000, memory=100))
+    body = stated("g", "q", "3")
+    body["status"]["resourcesStatus"]["allocated"] |= {"cpu": "1500m", "memory": "100M"}
+    world.gateway.seed(PODGROUPS, body)
+    world.settle()
+    assert world.conditions("q")["OverQuota"] == (
+        "True",
+        "gpu: 3 GPUs allocated, quota is 2; cpu: 1500 millicores allocated, quota is 1000",
+    )
+    world.gateway.patch(
+        QUEUES, "q", {"spec": {"resources": {"gpu": {"quota": 3}, "cpu": {"quota": -1}}}}
+    )
+    world.settle()
+    assert world.conditions("q")["OverQuota"] == ("False", "")
+
+
+def test_an_unchanged_condition_keeps_its_time() -> None:
+    world = World()
+    world.gateway.seed(QUEUES, queue("q", gpu=1))
+    world.settle()
+    world.gateway.seed(PODGROUPS, stated("g", "q", "5"))
+    world.settle(LATER)
+    times = {c["type"]: c["lastTransitionTime"] for c in world.status(QUEUES, "q")["conditions"]}
+    assert times == {"Orphan": "2026-01-01T00:00:00Z", "OverQuota": "2026-01-02T00:00:00Z"}
+
+
+def test_a_failed_write_is_part_of_the_next_pass() -> None:
+    world = World()
+    world.gateway.seed(QUEUES, queue("q"))
+    world.gateway.seed(PODGROUPS, stated("g", "q", "1"))
+    world.gateway.fail_next("patch", "queues", ServerError("down"))
+    assert world.settle() == 0
+    assert world.settle() == 1
+
+
+def test_drift_is_found_in_groups_and_queues_and_corrected() -> None:
+    world = World()
+    world.gateway.seed(QUEUES, queue("root"), queue("q", "root"))
+    world.gateway.seed(PODGROUPS, group("g", "q"))
+    world.gateway.seed(PODS, pod("p", "g", "Running", requests={"nvidia.com/gpu": "2"}))
+    world.sync()
+    found = drift.find_drift(world.store, world.groups)
+    assert [(item.kind, item.key) for item in found] == [
+        ("PodGroup", "lab/g"),
+        ("Queue", "q"),
+        ("Queue", "root"),
+    ]
+    assert found[1].message == "status.requested, status.allocated differ"
+    drift.correct(found, world.groups, world.controller)
+    key = world.groups.queue.get(timeout_s=0)
+    assert key == "lab/g"
+    world.groups.work(key)
+    world.settle()
+    world.sync()
+    assert drift.find_drift(world.store, world.groups) == []
+    assert world.queue_status("root")["allocated"] == {"nvidia.com/gpu": "2"}
+
+
+def test_metrics_have_kais_names_labels_and_units() -> None:
+    world = World()
+    body = queue("physics", gpu=12, cpu=96000, memory=400000)
+    body["spec"]["displayName"] = "Physics team"
+    body["metadata"]["labels"] = {"site": "north"}
+    body["status"] = {
+        "allocated": {
+            "nvidia.com/gpu": "1500m",
+            "cpu": "2500m",
+            "memory": "1Gi",
+            "nvidia.com/mig-1g.5gb": "3",
+        }
+    }
+    world.gateway.seed(QUEUES, body, queue("free"))
+    world.sync()
+    registry = CollectorRegistry()
+    registry.register(
+        QueueMetrics(world.store, "kai", {"site": "location", "tier": "class"}, {"tier": "none"})
+    )
+
+    def value(name: str, queue_name: str, display: str = "", location: str = "") -> float | None:
+        labels = {
+            "queue_name": queue_name,
+            "queue_metadata_name": queue_name,
+            "queue_display_name": display,
+            "location": location,
+            "class": "none",
+        }
+        return registry.get_sample_value(name, labels)
+
+    shown = ("physics", "Physics team", "north")
+    assert value("kai_queue_info", *shown) == 1
+    assert value("kai_queue_deserved_gpus", *shown) == 12
+    assert value("kai_queue_quota_cpu_cores", *shown) == 96
+    assert value("kai_queue_quota_memory_bytes", *shown) == 4e11
+    assert value("kai_queue_allocated_gpus", *shown) == 1.5
+    assert value("kai_queue_allocated_cpu_cores", *shown) == 2.5
+    assert value("kai_queue_allocated_memory_bytes", *shown) == 1073741824
+    assert value("kai_queue_quota_cpu_cores", "free") == -1
+    assert value("kai_queue_quota_memory_bytes", "free") == -1
+    assert value("kai_queue_allocated_gpus", "free") == 0
+    world.gateway.delete(QUEUES, "free")
+    world.sync()
+    assert value("kai_queue_info", "free") is None
+
+
+def test_label_maps_of_the_command_line() -> None:
+    assert parse_pairs("a=b,c=d,a=e", "flag") == {"a": "e", "c": "d"}
+    assert parse_pairs("", "flag") == {}
+    with pytest.raises(ValueError, match="--flag: expected key=value, got 'x'"):
+        parse_pairs("a=b,x", "flag")
