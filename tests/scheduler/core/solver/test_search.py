@@ -1,0 +1,339 @@
+"""The search as a whole: what is found, what is left alone, and that short-cuts change nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scheduler.core.cluster.inputs import PodGroupInput, PodSetInput, SubGroupInput, TaskInput
+from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.config import DEFAULT_PLUGINS, SchedulerConfig, SearchBudgets
+from scheduler.core.cycle import run_action
+from scheduler.core.decisions import ActionName, Evict, Nominate
+from scheduler.core.placement.place import Placer
+from scheduler.core.session.fit import DelayRefusal, GroupFit, GroupReason
+from scheduler.core.solver import search
+from scheduler.core.solver.bounds import PlacesBound
+from tests.builders import ClusterBuilder, cluster, fingerprint, placements, request, status_of
+
+CONSOLIDATION, RECLAIM, PREEMPT = ActionName.CONSOLIDATION, ActionName.RECLAIM, ActionName.PREEMPT
+
+
+def victims(result) -> list[str]:
+    return [one.task.name for one in result.decisions if isinstance(one, Evict)]
+
+
+def nominated(result) -> dict[str, str]:
+    return {one.task.name: one.node for one in result.decisions if isinstance(one, Nominate)}
+
+
+def two_queues(nodes: int = 2, gpus: int = 4) -> ClusterBuilder:
+    half = nodes * gpus / 2
+    return cluster().nodes(nodes, gpus).queue("a", half).queue("b", half)
+
+
+def filled(nodes: int = 2, gpus: int = 4) -> ClusterBuilder:
+    built = two_queues(nodes, gpus)
+    for number in range(nodes * gpus):
+        built.running(f"a{number}", [f"n{number % nodes}"], queue="a")
+    return built
+
+
+def test_a_gang_takes_whole_nodes_and_no_more() -> None:
+    result = filled().pending("gang", 1, queue="b", gpus=4).cycle(RECLAIM)
+    assert victims(result) == ["a7-0", "a5-0", "a3-0", "a1-0"]
+    assert nominated(result) == {"gang-0": "n1"}
+
+
+def test_decisions_name_both_sides() -> None:
+    result = filled().pending("want", 1, queue="b").cycle(RECLAIM)
+    [evict] = [one for one in result.decisions if isinstance(one, Evict)]
+    reason = evict.reason
+    assert (reason.action, reason.gang_size, reason.evictor) == (RECLAIM, 1, "want")
+    assert (reason.victim_side.name, reason.evictor_side.name) == ("a", "b")
+    assert reason.victim_side.allocated[2] == 8.0
+    assert reason.evictor_side.fair_share[2] == 1.0
+    assert result.reports[0].counters == {
+        "scenarios_filtered": 1,
+        "scenarios_simulated": 1,
+        "searches_solved": 1,
+    }
+
+
+def test_cousins_are_named_by_their_parents() -> None:
+    built = (
+        cluster()
+        .node("n0", 2)
+        .queue("x", 1)
+        .queue("y", 1)
+        .queue("x1", 1, parent="x")
+        .queue("y1", 1, parent="y")
+    )
+    built.running("r0", ["n0"], queue="x1").running("r1", ["n0"], queue="x1").pending(
+        "want", queue="y1"
+    )
+    [evict] = [one for one in built.cycle(RECLAIM).decisions if isinstance(one, Evict)]
+    assert (evict.reason.victim_side.name, evict.reason.evictor_side.name) == ("x", "y")
+
+
+def test_a_search_that_fails_leaves_no_trace() -> None:
+    session = filled().pending("gang", 5, queue="b").session()
+    before = fingerprint(session)
+    report = run_action(session, Placer(session), RECLAIM)
+    assert fingerprint(session) == before
+    assert session.decisions == []
+    assert (report.attempted, report.succeeded) == (0, 0)
+
+
+def test_without_fair_shares_nobody_reclaims() -> None:
+    plain = SchedulerConfig(plugins=tuple(p for p in DEFAULT_PLUGINS if p.name != "proportion"))
+    assert filled().pending("want", queue="b").cycle(RECLAIM, config=plain).decisions == []
+
+
+def test_without_generators_there_is_no_search() -> None:
+    plain = SchedulerConfig(
+        plugins=tuple(p for p in DEFAULT_PLUGINS if not p.name.startswith("sg-"))
+    )
+    result = filled().pending("want", queue="b").cycle(RECLAIM, config=plain)
+    assert result.decisions == []
+    assert result.reports[0].counters == {"searches_no_generator": 1}
+
+
+def test_time_that_is_over_ends_the_action() -> None:
+    ticks = iter(range(1000))
+    config = SchedulerConfig(budgets=SearchBudgets(default_action_s=6.0, max_job_s=inf))
+    built = filled()
+    for number in range(4):
+        built.pending(f"b{number}", queue="b")
+    session = built.session(config)
+    session.clock = lambda: float(next(ticks))
+    report = run_action(session, Placer(session), RECLAIM)
+    assert report.succeeded == 1
+    assert report.counters["searches_deadline_exhausted"] == 1
+
+
+def test_no_time_at_all_attempts_nothing() -> None:
+    clock = iter([0.0, 0.0, 5.0, 5.0, 5.0])
+    config = SchedulerConfig(budgets=SearchBudgets(default_action_s=1.0))
+    session = filled().pending("b0", queue="b").pending("b1", queue="b").session(config)
+    session.clock = lambda: next(clock)
+    report = run_action(session, Placer(session), RECLAIM)
+    assert report.counters == {"searches_not_attempted": 1}
+    assert report.attempted == 1
+
+
+def test_a_generator_without_time_hands_over_to_the_next() -> None:
+    config = SchedulerConfig(
+        budgets=SearchBudgets(
+            default_action_s=inf,
+            max_job_s=inf,
+            generator_s={"NodeLocalGreedy": 1e-9, "MultiNodeGang": inf},
+        )
+    )
+    session = filled().pending("want", queue="b").session(config)
+    ticks = iter(range(1000))
+    session.clock = lambda: float(next(ticks))
+    report = run_action(session, Placer(session), RECLAIM)
+    assert report.succeeded == 1
+    assert [one.task.name for one in session.decisions if isinstance(one, Evict)] == ["a7-0"]
+
+
+def test_like_pod_groups_are_not_searched_again_unless_easier() -> None:
+    built = cluster().nodes(2, 4).queue("a").queue("b", 4)
+    for node in ("n0", "n1"):
+        built.running(f"firm-{node}", [node], gpus=3, queue="a", priority=100)
+    built.running("r", ["n0"], queue="a")
+    for number in range(3):
+        built.pending(f"wide{number}", gpus=4, queue="b")
+    built.pending("narrow", gpus=1, queue="b")
+    result = built.cycle(RECLAIM)
+    assert result.reports[0].counters["searches_generators_exhausted"] == 1
+    everyone = built.cycle(RECLAIM, config=SchedulerConfig(use_scheduling_signatures=False))
+    assert everyone.reports[0].counters["searches_generators_exhausted"] == 3
+    assert nominated(result) == nominated(everyone) == {"narrow-0": "n0", "r-0": "n1"}
+
+
+def test_the_preemption_delay_is_recorded() -> None:
+    result = (
+        filled().pending("want", queue="b", preemption_delay_s=600.0, created=-100.0).cycle(RECLAIM)
+    )
+    assert result.decisions == []
+    group = next(i for i, g in enumerate(result.session.state.groups.inputs) if g.name == "want")
+    assert result.session.fit.groups[group] == [
+        GroupFit(GroupReason.PREEMPTION_DELAY, DelayRefusal(600.0, 500.0))
+    ]
+
+
+def test_a_delay_counts_anew_from_the_last_eviction() -> None:
+    built = filled().pending(
+        "want", queue="b", preemption_delay_s=60.0, created=-100.0, last_eviction=-10.0
+    )
+    assert built.cycle(RECLAIM).decisions == []
+
+
+def test_elastic_growth_reclaims_one_step() -> None:
+    built = cluster().nodes(1, 4).queue("a", 2).queue("b", 2)
+    for number in range(3):
+        built.running(f"a{number}", ["n0"], queue="a")
+    tasks = tuple(
+        TaskInput(
+            name=f"e-{n}",
+            uid=f"e-{n}",
+            request=request(1),
+            node="n0" if n == 0 else "",
+            status=TaskStatus.RUNNING if n == 0 else TaskStatus.PENDING,
+        )
+        for n in range(3)
+    )
+    built.group(
+        PodGroupInput(
+            name="e",
+            uid="e",
+            queue="b",
+            root=SubGroupInput(pod_sets=(PodSetInput(min_available=1),)),
+            tasks=tasks,
+        )
+    )
+    result = built.cycle(RECLAIM)
+    assert victims(result) == ["a2-0"]
+    assert nominated(result) == {"e-1": "n0"}
+
+
+def test_settled_elastic_victims_stay_settled() -> None:
+    built = cluster().nodes(1, 6).queue("a", 2).queue("b", 4)
+    built.running("elastic", ["n0"] * 6, minimum=1, queue="a")
+    result = built.pending("gang", 4, queue="b").cycle(RECLAIM)
+    assert sorted(victims(result)) == ["elastic-2", "elastic-3", "elastic-4", "elastic-5"]
+    assert len(nominated(result)) == 4
+
+
+def test_consolidation_stops_at_its_number_of_victims() -> None:
+    built = cluster().nodes(2, 4).queue("a")
+    for number in range(4):
+        built.running(f"r{number}", [f"n{number % 2}"])
+    built.pending("wide", gpus=4)
+    two = SchedulerConfig(max_consolidation_victims=2)
+    three = SchedulerConfig(max_consolidation_victims=3)
+    assert (
+        built.cycle(CONSOLIDATION, config=replace(two, max_consolidation_victims=0)).decisions == []
+    )
+    assert built.cycle(CONSOLIDATION, config=two).decisions == []
+    result = built.cycle(CONSOLIDATION, config=three)
+    assert victims(result) == ["r3-0", "r1-0"]
+    assert {one.moved_to for one in result.decisions if isinstance(one, Evict)} == {"n0"}
+
+
+def test_consolidation_asks_the_free_gpus_first() -> None:
+    built = cluster().nodes(2, 2).queue("a").running("r0", ["n0"]).running("r1", ["n1"])
+    result = built.pending("wide", gpus=3).pending("fits", gpus=2).cycle(CONSOLIDATION)
+    assert nominated(result)["fits-0"] in ("n0", "n1")
+    assert "wide-0" not in nominated(result)
+
+
+def test_firm_pod_groups_do_not_consolidate() -> None:
+    built = cluster().nodes(2, 2).queue("a").running("r0", ["n0"]).running("r1", ["n1"])
+    assert built.pending("firm", gpus=2, priority=100).cycle(CONSOLIDATION).decisions == []
+
+
+def test_a_firm_preemptor_over_quota_disturbs_nobody() -> None:
+    built = cluster().nodes(1, 2).queue("a", 1)
+    built.running("firm", ["n0"], priority=100).running("low", ["n0"], priority=50)
+    result = built.pending("more", priority=120).cycle(PREEMPT)
+    assert result.decisions == []
+    assert result.reports[0].counters == {"searches_generators_exhausted": 1}
+
+
+def test_shared_devices_are_reclaimed_by_group() -> None:
+    built = cluster().node("n0", 2).queue("a", 1).queue("b", 1)
+    for number in range(4):
+        built.running(f"h{number}", ["n0"], queue="a", gpus=0.5, gpu_groups=[(f"g{number // 2}",)])
+    result = built.pending("whole", queue="b").cycle(RECLAIM)
+    assert victims(result) == ["h3-0", "h2-0"]
+    assert nominated(result) == {"whole-0": "n0"}
+    result.session.state.validate()
+
+
+def test_a_gang_that_would_not_run_is_not_kept() -> None:
+    """A subgroup that lacks pods is never complete, whatever is evicted for the others."""
+    built = cluster().nodes(1, 2).queue("a", 0).queue("b", 2)
+    for number in range(2):
+        built.running(f"r{number}", ["n0"], queue="a")
+    root = SubGroupInput(
+        pod_sets=(
+            PodSetInput(name="here", min_available=1),
+            PodSetInput(name="gone", min_available=1),
+        )
+    )
+    task = TaskInput(name="t", uid="t", subgroup="here", request=request(1))
+    built.group(PodGroupInput(name="half", uid="half", queue="b", root=root, tasks=(task,)))
+    assert built.cycle(RECLAIM).decisions == []
+
+
+sizes = st.sampled_from([1, 1, 2, 4])
+running = st.tuples(st.integers(0, 2), sizes, st.sampled_from("ab"), st.sampled_from([50, 60, 100]))
+waiting = st.tuples(st.integers(1, 3), sizes, st.sampled_from("ab"), st.sampled_from([50, 75, 100]))
+
+
+@st.composite
+def clusters(draw):
+    built = (
+        cluster()
+        .nodes(3, 4)
+        .queue("a", draw(st.integers(0, 8)), weight=draw(st.integers(0, 2)))
+        .queue("b", 6)
+    )
+    free = [4, 4, 4]
+    for number, (node, gpus, queue, priority) in enumerate(draw(st.lists(running, max_size=12))):
+        if free[node] >= gpus:
+            free[node] -= gpus
+            built.running(f"r{number}", [f"n{node}"], gpus=gpus, queue=queue, priority=priority)
+    for number, (tasks, gpus, queue, priority) in enumerate(
+        draw(st.lists(waiting, min_size=1, max_size=4))
+    ):
+        built.pending(f"p{number}", tasks, gpus=gpus, queue=queue, priority=priority)
+    return built
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(clusters())
+def test_bounds_never_change_what_is_decided(built) -> None:
+    config = SchedulerConfig(max_consolidation_victims=inf)
+    with_bounds = built.cycle(config=config)
+    keep = (PlacesBound.allows, search.is_hopeless)
+    PlacesBound.allows = lambda *_: True
+    search.is_hopeless = lambda *_: False
+    try:
+        without = built.cycle(config=config)
+    finally:
+        PlacesBound.allows, search.is_hopeless = keep
+    assert with_bounds.decisions == without.decisions
+    assert placements(with_bounds) == placements(without)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(clusters())
+def test_any_cycle_keeps_the_rules(built) -> None:
+    result = built.cycle(config=SchedulerConfig(max_consolidation_victims=inf))
+    state = result.session.state
+    free = state.nodes.idle + state.nodes.releasing
+    assert (free >= -1e-9).all(), "a node promised more than it has"
+    firm = {one.task.name for one in result.decisions if isinstance(one, Evict)}
+    for group, given_group in enumerate(state.groups.inputs):
+        names = {task.name for task in given_group.tasks}
+        if not given_group.preemptible:
+            assert not names & firm
+        held = state.groups.active_allocated[group]
+        minimum = sum(one.min_available for one in given_group.root.pod_sets)
+        assert held == 0 or held >= minimum, "a gang is whole or not there"
+
+
+@pytest.mark.parametrize("action", [CONSOLIDATION, RECLAIM, PREEMPT])
+def test_nothing_pending_is_nothing_to_do(action) -> None:
+    result = filled().cycle(action)
+    assert result.decisions == []
+    assert result.reports[0].attempted == 0
+    assert status_of(result, "a0-0") is TaskStatus.RUNNING
