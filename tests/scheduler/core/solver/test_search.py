@@ -9,7 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduler.core.cluster.inputs import PodGroupInput, PodSetInput, SubGroupInput, TaskInput
+from scheduler.core.cluster.inputs import (
+    PodGroupInput,
+    PodSetInput,
+    SubGroupInput,
+    TaskInput,
+    TopologyConstraint,
+    TopologyInput,
+)
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import DEFAULT_PLUGINS, SchedulerConfig, SearchBudgets
 from scheduler.core.cycle import run_action
@@ -337,3 +344,58 @@ def test_nothing_pending_is_nothing_to_do(action) -> None:
     assert result.decisions == []
     assert result.reports[0].attempted == 0
     assert status_of(result, "a0-0") is TaskStatus.RUNNING
+
+
+def test_parts_are_halved_between_success_and_failure() -> None:
+    """One node at a time is added to what is settled, so a jump from two pods to five fails first."""
+    built = cluster().nodes(6, 2).queue("a", 0).queue("b", 12)
+    for number in range(12):
+        built.running(f"r{number}", [f"n{number % 6}"], queue="a")
+    sizes = []
+    original = search.Search._probe
+
+    def spy(self, name, size, settled):
+        success = original(self, name, size, settled)
+        sizes.append((name, size, len(settled), success is not None))
+        return success
+
+    search.Search._probe = spy
+    try:
+        result = built.pending("gang", 5, gpus=2, queue="b").cycle(RECLAIM)
+    finally:
+        search.Search._probe = original
+    local, gang = "sg-nodelocalgreedy", "sg-multinodegang"
+    assert sizes == [
+        (local, 1, 0, True),
+        (local, 2, 2, True),
+        (local, 4, 4, False),
+        (local, 3, 4, True),
+        (local, 5, 6, False),
+        (gang, 1, 0, True),
+        (gang, 2, 2, True),
+        (gang, 4, 4, True),
+        (gang, 5, 8, True),
+    ]
+    assert len(victims(result)) == 10
+    assert len(nominated(result)) == 5
+
+
+def test_a_gang_in_one_rack_is_searched_among_the_nodes_that_matter() -> None:
+    built = (
+        cluster()
+        .queue("a", 0)
+        .queue("b", 8)
+        .having(topologies=(TopologyInput(name="t", levels=("rack",)),))
+    )
+    for number in range(4):
+        built.node(f"n{number}", 2, labels={"rack": f"r{number // 2}"})
+        built.running(
+            f"r{number}", [f"n{number}"], gpus=2, queue="a", priority=100 if number == 1 else 50
+        )
+    root = SubGroupInput(
+        topology=TopologyConstraint(topology="t", required_level="rack"),
+        pod_sets=(PodSetInput(min_available=2),),
+    )
+    result = built.pending("gang", 2, gpus=2, queue="b", root=root).cycle(RECLAIM)
+    assert sorted(victims(result)) == ["r2-0", "r3-0"]
+    assert set(nominated(result).values()) == {"n2", "n3"}

@@ -1,0 +1,106 @@
+"""Turns inside a trial: the order of queues with everyone in it, and runs of bystanders."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from scheduler.core.session.order import GroupOrder
+from scheduler.core.session.session import Session
+from scheduler.core.solver.turns import PendingBoard, TurnOrder
+from tests.builders import ClusterBuilder, cluster
+
+
+def index_of(session: Session, name: str) -> int:
+    return next(i for i, given in enumerate(session.state.groups.inputs) if given.name == name)
+
+
+def turns(session: Session, *names: str) -> list[str]:
+    views = [session.view(index_of(session, name)) for name in names]
+    order = TurnOrder(session, PendingBoard(session), views)
+    inputs = session.state.groups.inputs
+    found = []
+    while (view := order.pop()) is not None:
+        found.append(inputs[view.group].name)
+    return found
+
+
+def plainly(session: Session, *names: str) -> list[str]:
+    """The same by letting every pending pod group have its turn."""
+    groups = session.state.groups
+    wanted = {index_of(session, name) for name in names}
+    everyone = {g for g, pending in enumerate(groups.pending) if pending} | wanted
+    order = GroupOrder(session, [session.view(group) for group in sorted(everyone)])
+    return [groups.inputs[v.group].name for v in order.drain() if v.group in wanted]
+
+
+def busy() -> ClusterBuilder:
+    built = (
+        cluster()
+        .nodes(4, 8)
+        .queue("x", 10)
+        .queue("y", 10)
+        .queue("x1", 4, parent="x")
+        .queue("x2", 6, parent="x")
+        .queue("y1", 5, parent="y")
+    )
+    for number in range(6):
+        built.pending(f"x1-{number}", gpus=1 + number % 2, queue="x1", priority=50 + number % 3)
+        built.pending(f"x2-{number}", queue="x2", gpus=4)
+        built.pending(f"y1-{number}", queue="y1", gpus=1 + number)
+    built.running("x1-r", ["n0", "n1"], queue="x1", gpus=2)
+    return built.running("y1-r", ["n2"], queue="y1", gpus=3)
+
+
+def test_bystanders_take_part_in_the_order_of_queues() -> None:
+    session = busy().session()
+    rng = random.Random(5)
+    names = [given.name for given in session.state.groups.inputs]
+    for _ in range(200):
+        chosen = rng.sample(names, rng.randint(1, 6))
+        assert turns(session, *chosen) == plainly(session, *chosen)
+
+
+def test_a_pod_group_that_had_its_turn_may_get_another() -> None:
+    session = busy().session()
+    views = [session.view(index_of(session, name)) for name in ("x1-0", "y1-0")]
+    order = TurnOrder(session, PendingBoard(session), views)
+    first = order.pop()
+    order.push(first)
+    second = order.pop()
+    third = order.pop()
+    assert {first.group, second.group, third.group} == {view.group for view in views}
+    assert [first, second, third].count(first) == 2
+    assert order.pop() is None
+    order.push(first)
+    assert order.pop() is first
+
+
+def test_the_board_follows_changes() -> None:
+    session = busy().session()
+    board = PendingBoard(session)
+    queue = session.state.queues.index_of["x2"]
+    group = index_of(session, "x2-0")
+    assert board.runs(queue).ends == [6] * 6
+    session.state.groups.pending[group] = 0
+    board.refresh([group])
+    assert len(board.entries(queue)) == 5
+    assert len(board.runs(queue).requests) == 5
+    session.state.groups.pending[group] = 1
+    board.refresh([group])
+    assert len(board.entries(queue)) == 6
+    for one in [index_of(session, f"x2-{n}") for n in range(6)]:
+        session.state.groups.pending[one] = 0
+        board.refresh([one])
+    assert queue not in board.leaves
+    assert board.entries(queue) == ()
+
+
+@pytest.mark.parametrize("chosen", [("x1-0",), ("x1-r", "y1-r"), ("x2-5", "x1-5", "y1-5")])
+def test_runs_end_where_requests_differ(chosen) -> None:
+    session = busy().session()
+    queue = session.state.queues.index_of["y1"]
+    runs = PendingBoard(session).runs(queue)
+    assert runs.ends == [1, 2, 3, 4, 5, 6]
+    assert turns(session, *chosen) == plainly(session, *chosen)
