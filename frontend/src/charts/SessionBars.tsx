@@ -23,6 +23,8 @@ export function SessionBars({ sessions }: { sessions: readonly Session[] }) {
   const top = Math.max(1, ...sessions.map((session) => session.durationMs));
   const y = scaleLinear([0, top], [HEIGHT - FOOT, 6]).nice(3);
   const step = Math.min(WIDEST, (width - LEFT) / Math.max(sessions.length, 1));
+  // Newest at the right edge; a short history leaves room on the left.
+  const start = width - sessions.length * step;
   const first = sessions[0];
   const last = sessions.at(-1);
   const rows = sessions.map((session) => [
@@ -54,14 +56,14 @@ export function SessionBars({ sessions }: { sessions: readonly Session[] }) {
             <SessionBar
               key={session.id}
               session={session}
-              x={LEFT + index * step}
+              x={start + index * step}
               width={step}
               y={y}
             />
           ))}
           {first !== undefined && last !== undefined && (
             <>
-              <text className={styles.axis} x={LEFT} y={HEIGHT - 3}>
+              <text className={styles.axis} x={Math.min(start, width - 140)} y={HEIGHT - 3}>
                 {clockTime(first.startedAt)}
               </text>
               <text className={styles.axis} x={width} y={HEIGHT - 3} textAnchor="end">

@@ -63,9 +63,7 @@ function NowTile({ cluster }: { cluster: Cluster }) {
         <dt>Nodes</dt>
         <dd>
           <b>{count(nodes.ready)}</b> of {count(nodes.total)} ready
-          <span>
-            {nodes.cordoned === 0 ? "none cordoned" : `${count(nodes.cordoned)} cordoned`}
-          </span>
+          <span>{count(nodes.cordoned)} cordoned</span>
         </dd>
         <dt>Session</dt>
         <dd>

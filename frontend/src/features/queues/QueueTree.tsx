@@ -153,6 +153,10 @@ function rowProps(
   const own: HTMLProps<HTMLDivElement> = {
     role: "row",
     "aria-rowindex": index + 2,
+    // Assistive technology moves the focus by itself; the tree must know where it is.
+    onFocus: (event) => {
+      if (event.target === event.currentTarget && !item.isFocused()) item.setFocused();
+    },
     onClick: () => {
       item.setFocused();
       open();
