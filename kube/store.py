@@ -85,6 +85,16 @@ class KindStore(Generic[O]):
         self._view = None
         return True
 
+    def forget_all(self) -> list[O]:
+        """Drop everything, versions seen included; return what was there."""
+        dropped = list(self.objects.values())
+        for value in dropped:
+            self._forget(value.key)
+        self.objects.clear()
+        self.seen_version = 0
+        self._view = None
+        return dropped
+
     def _forget(self, key: str) -> None:
         known = self.objects.get(key)
         if known is not None:
@@ -185,11 +195,17 @@ class Store:
             return self._changed.wait_for(self.is_synced, timeout=timeout_s)
 
     def replace(self, resource: Resource, listing: Listing[Any]) -> None:
-        """Take over a full list: what it lacks is gone, unless assumed after the list was made."""
+        """Take over a full list: what it lacks is gone, unless assumed after the list was made.
+
+        A list older than what was seen means that the server lost its last moments; then the list is
+        the truth and everything newer is forgotten.
+        """
         listed_at = version_number(listing.resource_version)
         told: list[tuple[EventType, Any]] = []
         with self._changed:
             kind = self.kind(resource)
+            if listed_at < kind.seen_version:
+                told += [(EventType.DELETED, value) for value in kind.forget_all()]
             gone = dict(kind.objects)
             for value in listing.items:
                 gone.pop(value.key, None)

@@ -2,7 +2,7 @@
 
 `Reflector.run` is the endless loop and knows nothing but "once more, after a pause"; `pass_once` is
 one list-and-watch whose errors and stream a test can play. A stream that ends normally is resumed at
-the last version seen (bookmarks move it on while nothing happens); 410 Gone asks for a new list.
+the last version seen (bookmarks move it on while nothing happens); an error asks for a new list.
 """
 
 from __future__ import annotations
@@ -97,6 +97,9 @@ class Reflector(Generic[T]):
         except UnauthorizedError:
             raise
         except KubeError as error:
+            # A server that went away may come back without its last moments (the embedded one writes
+            # behind), so that our version names a future that never happens: list again.
+            self.resource_version = ""
             pause_s = self.backoff.pause_s()
             log.warning("watch of %s: %s; again in %.1f s", self.resource.plural, error, pause_s)
             return pause_s

@@ -94,6 +94,18 @@ def test_relist_drops_what_is_gone_but_not_what_was_assumed_later() -> None:
     assert made.is_synced()
 
 
+def test_server_that_lost_its_last_moments_is_believed() -> None:
+    made = store()
+    made.apply(PODS, event("ADDED", pod("kept", 3, node="n1")))
+    made.apply(PODS, event("MODIFIED", pod("kept", 9, node="n2")))
+    made.apply(PODS, event("ADDED", pod("lost", 10)))
+    made.replace(PODS, Listing(items=(pod("kept", 3, node="n1"),), resource_version="7"))
+    assert names(made) == ["kept"]
+    assert made.by_index(PODS, "node", "n1")[0].metadata.resource_version == "3"
+    made.apply(PODS, event("MODIFIED", pod("kept", 8, node="n3")))
+    assert made.get(PODS, "ns/kept").spec.node_name == "n3"
+
+
 def test_late_deletion_of_a_namesake_is_ignored() -> None:
     made = store()
     made.assume(PODS, pod("a", 20, uid="second"))

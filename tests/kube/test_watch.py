@@ -63,6 +63,19 @@ def test_pauses_grow_and_start_over_after_success() -> None:
     assert follower.pass_once(Event()) == 1.0
 
 
+def test_broken_stream_lists_again() -> None:
+    gateway, store = FakeGateway(), Store()
+    gateway.seed(CONFIGMAPS, body("a"))
+    follower = reflector(gateway, store)
+    follower.pass_once(Event())
+    gateway.fail_next("watch", "configmaps", ServerError("reset"))
+    follower.pass_once(Event())
+    assert follower.resource_version == ""
+    gateway.seed(CONFIGMAPS, body("b"))
+    follower.pass_once(Event())
+    assert names(store) == ["a", "b"]
+
+
 def test_pauses_are_spread() -> None:
     assert Backoff(first_s=1.0, spread=lambda: 0.0).pause_s() == 0.5
 
