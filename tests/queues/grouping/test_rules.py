@@ -176,6 +176,29 @@ def test_a_skipped_owner_above_a_typed_workload_delegates() -> None:
     assert (decision.body["spec"]["minMember"], decision.body["spec"]["queue"]) == (2, "q")
 
 
+def test_a_replicated_job_scaled_to_zero_is_left_out() -> None:
+    spec = {"replicatedJobs": [{"name": "a"}, {"name": "off", "replicas": 0}]}
+    job_set = owner("jobset.x-k8s.io/v1alpha2", "JobSet", spec)
+    labels = {"jobset.sigs.k8s.io/replicatedjob-name": "a", "jobset.sigs.k8s.io/job-index": "0"}
+    found = spec_of(pod(job_set, labels=labels), job_set)
+    assert (found["minSubGroup"], minimums(found)) == (1, {"a": -1, "a-replica-0": 1})
+
+
+def test_a_masters_annotations_do_not_move_the_workers() -> None:
+    job = owner(
+        "kubeflow.org/v1",
+        "PyTorchJob",
+        {"pytorchReplicaSpecs": {"Master": {"replicas": 1}, "Worker": {"replicas": 4}}},
+    )
+    annotations = {"kai.scheduler/segment-size": "2"}
+    role = "training.kubeflow.org/replica-type"
+    master = pod(job, labels={role: "master"}, annotations=annotations)
+    assert minimums(spec_of(master, job)) == {"master": 1, "worker": 4}
+    labels = {role: "worker", "training.kubeflow.org/replica-index": "3"}
+    worker = decided(pod(job, labels=labels, annotations=annotations), job)
+    assert worker.sub_group == "worker-1"
+
+
 class Walled(FileCluster):
     """A cluster in which Solvers may not be read."""
 
