@@ -15,8 +15,9 @@ from typing import Any
 from kube.errors import AlreadyExistsError
 from kube.gateway import Gateway
 from kube.resources import NODES
-from sandbox.podstatus import HOST_IP, timestamp
+from sandbox.podstatus import HOST_IP
 from sandbox.simpod import GPU
+from sandbox.wallclock import timestamp
 
 RACK_LABEL = "topology.kubernetes.io/rack"
 ZONE_LABEL = "topology.kubernetes.io/zone"

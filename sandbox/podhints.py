@@ -13,15 +13,12 @@ ends as the real one would, unless its restart policy is Always.
 
 from __future__ import annotations
 
-import re
+from queues import durations
 
 DURATION = "sandbox.kaiweb/duration"
 EXIT_CODE = "sandbox.kaiweb/exit-code"
 START_DELAY = "sandbox.kaiweb/start-delay"
 SHUTDOWN = "sandbox.kaiweb/shutdown"
-
-_UNIT_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 
 
 def parse_duration(text: str) -> float:
@@ -31,10 +28,7 @@ def parse_duration(text: str) -> float:
     ------
     ValueError : the text is none; the message shows it and an example
     """
-    parts = _PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"duration {text!r}: expected numbers with units, such as 90s or 1h30m")
-    return sum(float(number) * _UNIT_S[unit] for number, unit in parts)
+    return durations.parse_duration(text) / durations.SECOND
 
 
 def format_duration(seconds: float) -> str:

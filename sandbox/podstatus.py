@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 
 from sandbox.simpod import SimContainer, SimPod
+from sandbox.wallclock import timestamp
 
 Status = dict[str, Any]
 HOST_IP = "127.0.0.1"
-
-
-def timestamp(now: float) -> str:
-    """Return Unix seconds in the API's text form."""
-    return datetime.fromtimestamp(now, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def running(pod: SimPod, now: float) -> Status:

@@ -22,6 +22,7 @@ from kube.errors import KubeError, UnauthorizedError
 from kube.gateway import Gateway
 from sandbox.kubelet import KubeletRunner
 from sandbox.nodes import Machine, ensure_nodes, profile
+from sandbox.workloads.controller import WorkloadControllers
 
 log = logging.getLogger("sandbox.simulate")
 
@@ -47,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not _populate(gateway, options.nodes, stop, give_up):
         return 1 if failed else 0
     parts: list[Callable[[], None]] = [
-        KubeletRunner(gateway=gateway, stop=stop, on_fatal=give_up).run
+        KubeletRunner(gateway=gateway, stop=stop, on_fatal=give_up).run,
+        WorkloadControllers(gateway=gateway, stop=stop, on_fatal=give_up).run,
     ]
     threads = [threading.Thread(target=part, daemon=True) for part in parts]
     for thread in threads:
@@ -86,6 +88,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sandbox.simulate", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--nodes", type=_profile, default="demo", metavar="demo|none|NxG")
+    parser.add_argument("--no-stream", action="store_true", help="start no workloads")
     return parser.parse_args(arguments)
 
 

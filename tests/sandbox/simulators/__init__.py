@@ -1,0 +1,1 @@
+"""Tests of the simulated nodes, kubelets, workload controllers and the workload stream."""
