@@ -24,13 +24,11 @@ class EvictStaleAction:
         """Note, forget or act, for every pod group with tasks on nodes."""
         del placer
         groups = session.state.groups
-        for group in range(len(groups.inputs)):
-            if not _has_used(session, group):
+        stale = stale_groups(session)
+        for group, since in enumerate(groups.stale_since):
+            if since is not None and group not in stale:
                 groups.stale_since[group] = None
-                continue
-            if not is_stale(session, group):
-                groups.stale_since[group] = None
-                continue
+        for group in stale:
             since = groups.stale_since[group]
             if since is None:
                 since = groups.stale_since[group] = 0.0
@@ -64,18 +62,36 @@ def grace_s(session: Session, group: int) -> float:
     return session.config.staleness_grace_s if own is None else own
 
 
-def is_stale(session: Session, group: int) -> bool:
-    """Tell whether a pod group has running tasks but not its gang, and is not just finishing.
+def stale_groups(session: Session) -> dict[int, None]:
+    """Return the pod groups that have running tasks but not their gang, and are not just finishing.
 
-    A subgroup counts as complete by its own required number of members, so an optional empty
-    subgroup does not make a gang stale, as it does in KAI.
+    Almost all pod groups are one pod set, whose counters answer at once; only the others have their
+    tree of subgroups asked. A subgroup counts as complete by its own required number of members, so
+    an optional empty subgroup does not make a gang stale, as it does in KAI.
     """
+    groups, sets = session.state.groups, session.state.groups.pod_sets
+    found: dict[int, None] = {}
+    used, minimum = sets.active_used, sets.minimum
+    for group, (first, count) in enumerate(
+        zip(groups.first_pod_set, groups.pod_set_count, strict=True)
+    ):
+        if count == 1 and (not used[first] or used[first] >= minimum[first]):
+            continue
+        if _is_stale(session, group):
+            found[group] = None
+    return found
+
+
+def _is_stale(session: Session, group: int) -> bool:
+    if not _has_used(session, group):
+        return False
     state = session.state
     first = state.groups.first_task[group]
     tasks = range(first, first + state.groups.task_count[group])
     if any(state.tasks.status[task] == TaskStatus.SUCCEEDED for task in tasks):
         return False
-    return not _runs_minimum(session, session.view(group), session.view(group).root)
+    view = session.view(group)
+    return not _runs_minimum(session, view, view.root)
 
 
 def first_shortfall(session: Session, view: GangView) -> tuple[str, int]:
