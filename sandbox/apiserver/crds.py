@@ -48,21 +48,20 @@ class CustomKinds:
         if entry is None:
             return
         if after is None:
+            self._drop_objects(entry)
             self._registry.replace_custom(entry.name, [])
             return
-        crd = after.load()
         if after.terminating:
-            self._finish(after, crd)
+            self._drop_objects(after)
             return
+        crd = after.load()
         if before is not None and before.load()["spec"] == crd["spec"]:
             return
         self._registry.replace_custom(after.name, _resources(crd))
 
-    def _finish(self, entry: Entry, crd: Obj) -> None:
-        """A CRD that goes takes its objects with it."""
-        group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
-        collection = self._store.collection(f"{plural}.{group}")
-        for custom in list(collection.entries.values()):
+    def _drop_objects(self, definition: Entry) -> None:
+        """A definition that goes takes its objects with it, whatever finalizers they carry."""
+        for custom in list(self._store.collection(definition.name).entries.values()):
             self._store.remove(custom)
 
 

@@ -65,13 +65,13 @@ class Server:
         home.mkdir(parents=True, exist_ok=True)
         self.pki = Pki(home)
         self.pki.ensure(clock.now())
-        self._journal = Persistence(home / "objects.sqlite3") if settings.persistent else None
-        version, rows = self._journal.load() if self._journal else (1, [])
+        self.journal = Persistence(home / "objects.sqlite3") if settings.persistent else None
+        version, rows = self.journal.load() if self.journal else (1, [])
         self.store = Store(version)
         self._assemble(Authenticator(home))
         self._restore(rows)
-        if self._journal:
-            self.store.journal = self._journal.record
+        if self.journal:
+            self.store.journal = self.journal.record
         ensure_defaults(self.store, self.registry)
 
     @property
@@ -103,8 +103,8 @@ class Server:
             backlog=512,
         )
         self._uvicorn = _Quiet(config, lambda: on_ready(port) if on_ready else None)
-        if self._journal:
-            self._journal.start()
+        if self.journal:
+            self.journal.start()
         workers = [asyncio.create_task(work) for work in self.controllers()]
         try:
             await self._uvicorn.serve(sockets=[listener])
@@ -113,8 +113,8 @@ class Server:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
             await self._webhooks.close()
-            if self._journal:
-                self._journal.stop(self.store.version)
+            if self.journal:
+                self.journal.stop(self.store.version)
 
     def controllers(self) -> list[Coroutine[Any, Any, None]]:
         """The work that goes on beside requests: garbage, namespaces, forgetting history."""
@@ -148,9 +148,10 @@ class Server:
         )
 
     def _restore(self, rows: list[Row]) -> None:
-        """Put saved objects back, CRDs first, since they say what the others are."""
+        """Put saved objects back: CRDs first, since they say what the others are, and namespaces
+        last, so that none of them looks as if it still lacked its service account."""
         unknown = 0
-        for storage, _, _, version, raw in sorted(rows, key=lambda row: row[0] != CRDS):
+        for storage, _, _, version, raw in sorted(rows, key=_load_order):
             resource = self.registry.stored(storage)
             if resource is None:
                 unknown += 1
@@ -164,6 +165,10 @@ class Server:
             await asyncio.sleep(_COMPACTION_INTERVAL_S)
             for _, collection in self.store.items():
                 collection.log.compact(time.monotonic())
+
+
+def _load_order(row: Row) -> int:
+    return {CRDS: 0, "namespaces": 2}.get(row[0], 1)
 
 
 class _Quiet(uvicorn.Server):

@@ -9,8 +9,6 @@ mark the test `integration`.
 
 from __future__ import annotations
 
-import os
-import selectors
 import signal
 import ssl
 import subprocess
@@ -54,9 +52,12 @@ def sandbox_server(home: Path, *, persistent: bool = False) -> Iterator[SandboxS
     command = [sys.executable, "-m", "sandbox.apiserver", "--home", str(home)]
     if not persistent:
         command.append("--in-memory")
-    process = subprocess.Popen(command, cwd=CHECKOUT, stderr=subprocess.PIPE)
+    home.mkdir(parents=True, exist_ok=True)
+    log = home / "apiserver.log"
+    with log.open("wb") as stream:
+        process = subprocess.Popen(command, cwd=CHECKOUT, stderr=stream)
     try:
-        _await_ready(process)
+        _await_ready(process, log)
         config = yaml.safe_load((home / "kubeconfig").read_text())
         server = SandboxServer(
             url=config["clusters"][0]["cluster"]["server"],
@@ -76,26 +77,19 @@ def sandbox_server(home: Path, *, persistent: bool = False) -> Iterator[SandboxS
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        if process.stderr is not None:
-            process.stderr.close()
 
 
-def _await_ready(process: subprocess.Popen[bytes]) -> None:
+def _await_ready(process: subprocess.Popen[bytes], log: Path) -> None:
     """Read the log until the server says that it listens."""
-    assert process.stderr is not None
-    seen = b""
     deadline = time.monotonic() + READY_TIMEOUT_S
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stderr, selectors.EVENT_READ)
-        while b"sandbox API at" not in seen or not seen.endswith(b"\n"):
-            if not selector.select(max(0.0, deadline - time.monotonic())):
-                raise TimeoutError(
-                    f"the sandbox did not start in {READY_TIMEOUT_S} s: {seen.decode()}"
-                )
-            chunk = os.read(process.stderr.fileno(), 65536)
-            if not chunk:
-                raise RuntimeError(f"the sandbox ended at start: {seen.decode()}")
-            seen += chunk
+    while b"sandbox API at" not in log.read_bytes():
+        if process.poll() is not None:
+            raise RuntimeError(f"the sandbox ended at start: {log.read_text()}")
+        if time.monotonic() > deadline:
+            raise TimeoutError(
+                f"the sandbox did not start in {READY_TIMEOUT_S} s: {log.read_text()}"
+            )
+        time.sleep(0.02)
 
 
 def _ask_version(server: SandboxServer) -> None:

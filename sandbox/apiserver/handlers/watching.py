@@ -41,12 +41,11 @@ class WatchReply:
 
     async def send(self, send: Send, receive: Receive) -> None:
         headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-cache, private")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b"", "more_body": True})
-        self._log.watchers.add(self._watcher)
         gone = asyncio.ensure_future(_disconnected(receive))
         gone.add_done_callback(lambda _: self._watcher.stop())
         try:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": b"", "more_body": True})
             await self._stream(send, gone)
         finally:
             self._log.watchers.discard(self._watcher)
@@ -94,6 +93,8 @@ class WatchReply:
         else:
             for change in self._log.since(int(version)):
                 self._watcher.offer(change)
+        # in the same turn of the loop as the look back, or a change in between would be lost
+        self._log.watchers.add(self._watcher)
 
     def _check_initial(self, request: Request) -> None:
         if request.params.get("resourceVersionMatch") != "NotOlderThan":

@@ -74,7 +74,13 @@ class InProcess:
 
     @staticmethod
     def scope(
-        method: str, path: str, query: str, media: str, accept: str, token: str, extra: dict[str, str]
+        method: str,
+        path: str,
+        query: str,
+        media: str,
+        accept: str,
+        token: str,
+        extra: dict[str, str],
     ) -> dict[str, Any]:
         headers = {"content-type": media, "accept": accept, "authorization": f"Bearer {token}"}
         headers |= {key.replace("_", "-"): value for key, value in extra.items()}
@@ -103,7 +109,9 @@ class InProcess:
     async def watch(self, target: str) -> AsyncIterator[asyncio.Queue[dict[str, Any]]]:
         """Yield a queue that fills with the events of a watch."""
         path, _, query = target.partition("?")
-        scope = self.scope("GET", path, f"watch=true&{query}", "", "application/json", self.token, {})
+        scope = self.scope(
+            "GET", path, f"watch=true&{query}", "", "application/json", self.token, {}
+        )
         events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         gone = asyncio.Event()
 

@@ -25,7 +25,9 @@ def owners(obj: dict[str, Any]) -> dict[str, list[str]]:
     """Return the data keys that each manager owns."""
     return {
         entry["manager"]: sorted(
-            field.removeprefix("f:") for field in entry["fieldsV1"].get("f:data", {}) if field != "."
+            field.removeprefix("f:")
+            for field in entry["fieldsV1"].get("f:data", {})
+            if field != "."
         )
         for entry in obj["metadata"].get("managedFields", [])
     }
@@ -77,9 +79,7 @@ async def test_conflict_names_manager_and_field_and_changes_nothing(cluster: InP
 async def test_several_conflicts_are_listed_by_manager(cluster: InProcess) -> None:
     await apply_data(cluster, "m1", x="1", y="1")
     answer = await apply_data(cluster, "m2", x="9", y="9")
-    answer.refused(
-        409, 'Apply failed with 2 conflicts: conflicts with "m1":\n- .data.x\n- .data.y'
-    )
+    answer.refused(409, 'Apply failed with 2 conflicts: conflicts with "m1":\n- .data.x\n- .data.y')
 
 
 async def test_force_takes_the_field_over(cluster: InProcess) -> None:
@@ -119,7 +119,9 @@ async def test_keyed_lists_merge_and_lose_only_own_items(cluster: InProcess) -> 
     (await cluster.patch(url + "m2", side, APPLY)).ok()
     with_port = {"name": "main", "image": "m", "ports": [{"containerPort": 80}]}
     (await cluster.patch(url + "m1", deployment(with_port), APPLY)).ok()
-    final = (await cluster.patch(url + "m1", deployment({"name": "main", "image": "m"}), APPLY)).ok()
+    final = (
+        await cluster.patch(url + "m1", deployment({"name": "main", "image": "m"}), APPLY)
+    ).ok()
     found = {c["name"]: c.get("ports") for c in final["spec"]["template"]["spec"]["containers"]}
     assert found == {"main": None, "side": None}
 
@@ -156,7 +158,12 @@ async def test_resetting_managed_fields(cluster: InProcess) -> None:
 @pytest.mark.parametrize(
     ("query", "body", "code", "message"),
     [
-        ("", {}, 422, "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch"),
+        (
+            "",
+            {},
+            422,
+            'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
+        ),
         ("?fieldManager=m", {"kind": "Secret"}, 400, "invalid object type: /v1, Kind=Secret"),
         (
             "?fieldManager=m",

@@ -12,7 +12,10 @@ from sandbox.apiserver.shapes import Shape
 
 LEVELS = {
     "type": "array",
-    "items": {"type": "object", "properties": {"nodeLabel": {"type": "string"}, "alias": {"type": "string"}}},
+    "items": {
+        "type": "object",
+        "properties": {"nodeLabel": {"type": "string"}, "alias": {"type": "string"}},
+    },
     "x-kubernetes-validations": [
         {
             "rule": "self.map(l, l.nodeLabel) == oldSelf.map(l, l.nodeLabel)",
@@ -55,7 +58,10 @@ def test_transition_rule_needs_an_old_value(rules: Rules) -> None:
 
 
 def test_numbers_follow_the_schema(rules: Rules) -> None:
-    schema = {"type": "number", "x-kubernetes-validations": [{"rule": "self >= 0.0 || self == -1.0"}]}
+    schema = {
+        "type": "number",
+        "x-kubernetes-validations": [{"rule": "self >= 0.0 || self == -1.0"}],
+    }
     assert check(rules, schema, 4) == []
     assert check(rules, schema, -1) == []
     assert check(rules, schema, -2) == [
@@ -74,7 +80,9 @@ def test_transition_in_a_keyed_list_matches_items_by_key(rules: Rules) -> None:
                 "name": {"type": "string"},
                 "size": {
                     "type": "integer",
-                    "x-kubernetes-validations": [{"rule": "self >= oldSelf", "message": "may not shrink"}],
+                    "x-kubernetes-validations": [
+                        {"rule": "self >= oldSelf", "message": "may not shrink"}
+                    ],
                 },
             },
         },

@@ -33,7 +33,10 @@ def test_sift_drops_unknown_fields_and_nulls_of_built_in_kinds(pod_shape: Shape)
         "spec": {"containers": [{"name": "c", "size": 1}], "nodeSelector": {}, "volumes": []},
     }
     findings = schema.sift(pod, pod_shape)
-    assert sorted(path for path, _ in findings or ()) == [".metadata.colour", ".spec.containers[0].size"]
+    assert sorted(path for path, _ in findings or ()) == [
+        ".metadata.colour",
+        ".spec.containers[0].size",
+    ]
     assert pod == {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}}
 
 
@@ -70,7 +73,10 @@ def test_prune_follows_structural_schemas() -> None:
             "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
             "closed": {"type": "object"},
             "map": {"type": "object", "additionalProperties": {"type": "string"}},
-            "list": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
+            "list": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"a": {"type": "string"}}},
+            },
         },
     )
     value = {
@@ -98,7 +104,11 @@ def test_defaults_fill_gaps_and_replace_forbidden_nulls() -> None:
             "a": {"type": "string", "default": "x"},
             "b": {"type": "string", "nullable": True},
             "c": {"type": "string"},
-            "d": {"type": "object", "default": {}, "properties": {"e": {"type": "integer", "default": 3}}},
+            "d": {
+                "type": "object",
+                "default": {},
+                "properties": {"e": {"type": "integer", "default": 3}},
+            },
         },
     )
     value: dict[str, Any] = {"a": None, "b": None, "c": None}
@@ -109,18 +119,58 @@ def test_defaults_fill_gaps_and_replace_forbidden_nulls() -> None:
 @pytest.mark.parametrize(
     ("body", "value", "expected"),
     [
-        ({"type": "string"}, 1, 'spec: Invalid value: "integer": spec in body must be of type string: "integer"'),
-        ({"type": "integer"}, 1.5, 'spec: Invalid value: "number": spec in body must be of type integer: "number"'),
-        ({"type": "string", "enum": ["A", "B"]}, "C", 'spec: Unsupported value: "C": supported values: "A", "B"'),
-        ({"type": "string", "minLength": 2}, "a", 'spec: Invalid value: "a": spec in body should be at least 2 chars long'),
+        (
+            {"type": "string"},
+            1,
+            'spec: Invalid value: "integer": spec in body must be of type string: "integer"',
+        ),
+        (
+            {"type": "integer"},
+            1.5,
+            'spec: Invalid value: "number": spec in body must be of type integer: "number"',
+        ),
+        (
+            {"type": "string", "enum": ["A", "B"]},
+            "C",
+            'spec: Unsupported value: "C": supported values: "A", "B"',
+        ),
+        (
+            {"type": "string", "minLength": 2},
+            "a",
+            'spec: Invalid value: "a": spec in body should be at least 2 chars long',
+        ),
         ({"type": "string", "maxLength": 1}, "ab", "spec: Too long: may not be more than 1 bytes"),
-        ({"type": "string", "pattern": "^a$"}, "b", "spec: Invalid value: \"b\": spec in body should match '^a$'"),
-        ({"type": "integer", "minimum": 0}, -1, "spec: Invalid value: -1: spec in body should be greater than or equal to 0"),
-        ({"type": "number", "maximum": 1}, 2.5, "spec: Invalid value: 2.5: spec in body should be less than or equal to 1"),
-        ({"type": "array", "minItems": 1, "items": {}}, [], "spec: Invalid value: 0: spec in body should have at least 1 items"),
-        ({"type": "array", "maxItems": 1, "items": {}}, [1, 2], "spec: Too many: 2: must have at most 1 items"),
+        (
+            {"type": "string", "pattern": "^a$"},
+            "b",
+            "spec: Invalid value: \"b\": spec in body should match '^a$'",
+        ),
+        (
+            {"type": "integer", "minimum": 0},
+            -1,
+            "spec: Invalid value: -1: spec in body should be greater than or equal to 0",
+        ),
+        (
+            {"type": "number", "maximum": 1},
+            2.5,
+            "spec: Invalid value: 2.5: spec in body should be less than or equal to 1",
+        ),
+        (
+            {"type": "array", "minItems": 1, "items": {}},
+            [],
+            "spec: Invalid value: 0: spec in body should have at least 1 items",
+        ),
+        (
+            {"type": "array", "maxItems": 1, "items": {}},
+            [1, 2],
+            "spec: Too many: 2: must have at most 1 items",
+        ),
         ({"type": "object", "required": ["x"]}, {}, "spec.x: Required value"),
-        ({"type": "array", "x-kubernetes-list-type": "set", "items": {}}, ["a", "a"], 'spec[1]: Duplicate value: "a"'),
+        (
+            {"type": "array", "x-kubernetes-list-type": "set", "items": {}},
+            ["a", "a"],
+            'spec[1]: Duplicate value: "a"',
+        ),
         (
             {
                 "type": "array",
@@ -131,9 +181,21 @@ def test_defaults_fill_gaps_and_replace_forbidden_nulls() -> None:
             [{"name": "a"}, {"name": "a"}],
             'spec[1]: Duplicate value: {"name":"a"}',
         ),
-        ({"x-kubernetes-int-or-string": True}, 1.5, 'spec: Invalid value: "number": spec in body must be of type integer,string: "number"'),
-        ({"type": "string", "format": "date-time"}, "noon", 'spec: Invalid value: "noon": spec in body must be of type date-time: "noon"'),
-        ({"type": "integer", "format": "int32"}, 1 << 40, "spec: Invalid value: 1099511627776: spec in body must be a valid int32"),
+        (
+            {"x-kubernetes-int-or-string": True},
+            1.5,
+            'spec: Invalid value: "number": spec in body must be of type integer,string: "number"',
+        ),
+        (
+            {"type": "string", "format": "date-time"},
+            "noon",
+            'spec: Invalid value: "noon": spec in body must be of type date-time: "noon"',
+        ),
+        (
+            {"type": "integer", "format": "int32"},
+            1 << 40,
+            "spec: Invalid value: 1099511627776: spec in body must be a valid int32",
+        ),
     ],
 )
 def test_refusals(body: dict[str, Any], value: Any, expected: str) -> None:

@@ -85,7 +85,7 @@ def test_field_selector_treats_a_missing_field_as_empty() -> None:
 def test_unknown_field_is_named() -> None:
     with pytest.raises(ApiError, match=r"field label not supported: spec\.foo"):
         field_selector("spec.foo=1", KNOWN)
-    with pytest.raises(ApiError, match='"spec.foo" is not a known field selector'):
+    with pytest.raises(ApiError, match=r'"spec\.foo" is not a known field selector'):
         field_selector("spec.foo=1", {"metadata.name", "metadata.namespace"})
 
 

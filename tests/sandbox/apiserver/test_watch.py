@@ -32,6 +32,25 @@ async def test_watch_resumes_after_a_version(cluster: InProcess) -> None:
         assert await take(events, 3) == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
 
 
+async def test_change_before_the_first_byte_is_not_lost(cluster: InProcess) -> None:
+    sent: list[bytes] = []
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":  # a slow client: others write meanwhile
+            await cluster.post(MAPS, configmap("between"))
+        sent.append(message.get("body", b""))
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(0.05)
+        return {"type": "http.disconnect"}
+
+    query = f"watch=true&resourceVersion={cluster.store.version}"
+    scope = cluster.scope("GET", MAPS, query, "", "application/json", cluster.token, {})
+    await cluster.app(scope, receive, send)
+    assert b'"name":"between"' in b"".join(sent)
+    assert not cluster.store.collection("configmaps").log.watchers
+
+
 async def test_watch_without_version_starts_with_what_exists(cluster: InProcess) -> None:
     await cluster.post(MAPS, configmap("b"))
     await cluster.post(MAPS, configmap("a"))
