@@ -89,7 +89,7 @@ class Writer:
         strategy = strategy_of(resource.storage)
         strategy.defaults(obj)
         call = AdmissionCall("CREATE", target, options.user, options.dry_run, options.warnings)
-        obj = await self._admission.mutate(call, obj, None)
+        obj = await self._mutate(call, strategy, obj, None, options)
         self._prepare_new(resource, strategy, obj)
         self._check(target, strategy, obj, None)
         await self._admission.validate(call, obj, None)
@@ -114,7 +114,7 @@ class Writer:
         if not target.sub:
             strategy.defaults(obj)
         call = AdmissionCall("UPDATE", target, options.user, options.dry_run, options.warnings)
-        obj = await self._admission.mutate(call, obj, old)
+        obj = await self._mutate(call, strategy, obj, old, options)
         if resource.custom is not None:
             schema.fill_defaults(obj, resource.shape)
         obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
@@ -130,6 +130,22 @@ class Writer:
         if self._store.get(resource.storage, entry.namespace, entry.name) is not entry:
             raise errors.stale(resource.group, resource.plural, entry.name)
         return self._commit(target, entry, obj, options)
+
+    async def _mutate(
+        self,
+        call: AdmissionCall,
+        strategy: Strategy,
+        obj: Obj,
+        old: Obj | None,
+        options: WriteOptions,
+    ) -> Obj:
+        """Let admission change the object; what it added is decoded and defaulted like the rest."""
+        mutated = await self._admission.mutate(call, obj, old)
+        if mutated is not obj:
+            self.decode(call.target.resource, mutated, options)
+            if not call.target.sub:
+                strategy.defaults(mutated)
+        return mutated
 
     async def admit(self, call: AdmissionCall, body: Obj) -> None:
         """Show webhooks an act that stores no object of its own, such as a binding."""

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from sandbox.apiserver.webhooks import WebhookUnreachableError
-from tests.sandbox.apiserver.conftest import InProcess, configmap
+from tests.sandbox.apiserver.conftest import InProcess, configmap, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
@@ -76,6 +76,23 @@ async def test_mutation_by_patch(cluster: InProcess, hooks: Hooks) -> None:
         "default",
     )
     assert request["userInfo"]["username"] == "kaiweb-admin"
+
+
+async def test_what_a_webhook_adds_is_defaulted_at_once(cluster: InProcess, hooks: Hooks) -> None:
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["pods"],
+    }
+    await hooks.register("mutating", rules=[rule])
+    volume = {"name": "shared", "configMap": {"name": "c"}}
+    operation = {"op": "add", "path": "/spec/volumes", "value": [volume]}
+    hooks.answer = lambda request: {"allowed": True, "patch": json_patch(operation)}
+    pods = "/api/v1/namespaces/default/pods"
+    made = (await cluster.post(pods, pod("a"))).ok(201)
+    assert made["spec"]["volumes"][0]["configMap"]["defaultMode"] == 420
+    (await cluster.patch(f"{pods}/a", {"metadata": {"annotations": {"a": "b"}}})).ok()
 
 
 async def test_refusal_keeps_its_code_and_stores_nothing(cluster: InProcess, hooks: Hooks) -> None:
