@@ -2,8 +2,9 @@
 
 `Recorder.record` only puts a note on a bounded queue; threads write them. An event repeated word for
 word becomes a higher `count` on the one already written, at growing intervals (5 s to 5 min), so a pod
-that stays pending for a day costs some hundred writes and not one per cycle. When the queue is full
-events are dropped and counted: they are news, not state.
+that stays pending for a day costs some hundred writes and not one per cycle. Writing is paced, so that a
+burst of thousands of binds is not held up by the stories about them. When the queue is full events are
+dropped and counted: they are news, not state.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ NORMAL, WARNING = "Normal", "Warning"
 FIRST_INTERVAL_S = 5.0
 LONGEST_INTERVAL_S = 300.0
 REMEMBERED = 20_000
+PER_SECOND = 100.0
+AT_ONCE = 200.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,23 @@ class _Written:
 
 
 @dataclass(slots=True)
+class Pace:
+    """A token bucket: so many at once, so many per second after."""
+
+    per_s: float = PER_SECOND
+    at_once: float = AT_ONCE
+    _left: float = AT_ONCE
+    _last: float = 0.0
+
+    def wait_s(self, now: float) -> float:
+        """Take one; return how long to wait before using it."""
+        self._left = min(self.at_once, self._left + (now - self._last) * self.per_s)
+        self._last = now
+        self._left -= 1.0
+        return max(0.0, -self._left / self.per_s)
+
+
+@dataclass(slots=True)
 class Recorder:
     """Writes events for one component.
 
@@ -98,11 +118,13 @@ class Recorder:
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     capacity: int = 20_000
+    pace: Pace = field(default_factory=Pace)
     dropped: int = 0
     _queue: queue.Queue[tuple[Note, _Written] | None] = field(init=False)
     _written: OrderedDict[tuple[str, ...], _Written] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _threads: list[threading.Thread] = field(default_factory=list)
+    _stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         """Make the bounded queue."""
@@ -117,7 +139,8 @@ class Recorder:
             self._threads.append(thread)
 
     def stop(self, timeout_s: float = 2.0) -> None:
-        """Write what is queued, within the time, and end the threads."""
+        """Write what is queued without pacing, within the time, and end the threads."""
+        self._stop.set()
         for _ in self._threads:
             try:
                 self._queue.put(None, timeout=timeout_s)
@@ -169,6 +192,10 @@ class Recorder:
             queued = self._queue.get()
             if queued is None:
                 return
+            with self._lock:
+                wait_s = self.pace.wait_s(self.clock())
+            if wait_s:
+                self._stop.wait(wait_s)
             self._write(*queued)
 
     def _write(self, item: Note, written: _Written) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kube.errors import ConflictError, KubeError, NotFoundError
+from kube.errors import ConflictError, KubeError, NotFoundError, UnauthorizedError
 from kube.events import NORMAL, WARNING, Recorder, note
 from kube.gateway import Gateway, PatchType
 from kube.objects.meta import as_body
@@ -49,7 +49,9 @@ class StatusWriter:
     params: ShardParams
     pool: ThreadPoolExecutor
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
+    on_fatal: Callable[[KubeError], None] = lambda error: None
     _said: OrderedDict[tuple[str, str], object] = field(default_factory=OrderedDict)
+    _running: set[Future[None]] = field(default_factory=set)
 
     def write(
         self,
@@ -57,7 +59,11 @@ class StatusWriter:
         verdicts: Iterable[GroupVerdict],
         marks: Iterable[GroupMarks],
     ) -> int:
-        """Write everything that changed; return how many pods are told that they must wait."""
+        """Start writing everything that changed; return how many pods are told that they must wait.
+
+        The next cycle does not wait for these writes. Should two of one object overtake each other, the
+        comparison with the object puts it right in the cycle after.
+        """
         writes: list[Callable[[], object]] = []
         for mark in marks:
             writes.extend(self._mark(snapshot, mark))
@@ -67,9 +73,16 @@ class StatusWriter:
             if group is not None:
                 waiting += len(verdict.pods)
                 writes.extend(self._say(snapshot, group, verdict))
-        for future in [self.pool.submit(self._attempt, work) for work in writes]:
-            future.result()
+        for work in writes:
+            future = self.pool.submit(self._attempt, work)
+            self._running.add(future)
+            future.add_done_callback(self._running.discard)
         return waiting
+
+    def wait(self) -> None:
+        """Wait for the writes started so far."""
+        for future in list(self._running):
+            future.result()
 
     # ------------------------------------------------------------------------------- pod groups
 
@@ -203,6 +216,8 @@ class StatusWriter:
             work()
         except (NotFoundError, ConflictError):
             return
+        except UnauthorizedError as error:
+            self.on_fatal(error)
         except KubeError as error:
             log.warning("status not written: %s", error)
             self._said.clear()

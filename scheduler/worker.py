@@ -34,6 +34,7 @@ from scheduler.explain.verdicts import GroupVerdict, verdicts
 from scheduler.metrics import METRICS
 from scheduler.shards import ShardSettings, settings_of
 from scheduler.snapshot.build import Snapshot, SnapshotBuilder
+from scheduler.snapshot.podgroups import FreshMarks
 from scheduler.statuses import StatusWriter
 from scheduler.wake import Waker
 from scheduler.watched import WATCHED
@@ -41,7 +42,9 @@ from scheduler.watched import WATCHED
 log = logging.getLogger(__name__)
 
 WRITERS = 16
+STATUS_WRITERS = 4
 SYNC_TIMEOUT_S = 60.0
+MARKS_KEPT_S = 5.0
 CONFIG_NAME = "kai-config"
 
 
@@ -84,6 +87,8 @@ class ShardWorker:
     _builder: SnapshotBuilder = field(init=False)
     _statuses: StatusWriter = field(init=False)
     _pool: ThreadPoolExecutor = field(init=False)
+    _status_pool: ThreadPoolExecutor = field(init=False)
+    _marks: dict[str, FreshMarks] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _configured_by: tuple[object, ...] = ()
     _waker: Waker | None = None
@@ -91,6 +96,10 @@ class ShardWorker:
     def __post_init__(self) -> None:
         """Make the parts that live as long as the worker."""
         self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix=f"commit-{self.name}")
+        # Apart from the binds, which must not queue behind the stories of an earlier cycle.
+        self._status_pool = ThreadPoolExecutor(
+            STATUS_WRITERS, thread_name_prefix=f"status-{self.name}"
+        )
         self._configure(ShardSettings())
 
     # -------------------------------------------------------------------------------- life
@@ -133,6 +142,7 @@ class ShardWorker:
         if self._waker is not None:
             self._waker.stop()
         self._pool.shutdown(wait=True)
+        self._status_pool.shutdown(wait=True)
         self.recorder.stop()
 
     # -------------------------------------------------------------------------------- cycle
@@ -148,7 +158,7 @@ class ShardWorker:
         started, started_at = time.perf_counter(), self.wall()
         self._reconfigure()
         now = started_at.timestamp()
-        snapshot = self._builder.build(self.store.view(), now)
+        snapshot = self._builder.build(self.store.view(), now, marks=self._marks)
         snapshot_ms = _ms_since(started)
         committer = Committer(
             self.gateway,
@@ -177,7 +187,9 @@ class ShardWorker:
         committing = time.perf_counter()
         report = committer.wait()
         said = verdicts(session, now)
-        unschedulable = self._statuses.write(snapshot, said, _changed_marks(session))
+        marks = list(_changed_marks(session))
+        unschedulable = self._statuses.write(snapshot, said, marks)
+        self._remember(marks, now)
         report.raise_if_unauthorized()
         commit_ms = _ms_since(committing)
         METRICS.close_session.set(commit_ms)
@@ -198,6 +210,21 @@ class ShardWorker:
             commit_ms=commit_ms,
             duration_ms=duration_ms,
         )
+
+    def wait_for_statuses(self) -> None:
+        """Wait until everything said by finished cycles is written (tests, one-shot commands)."""
+        self._statuses.wait()
+
+    def _remember(self, marks: list[GroupMarks], now: float) -> None:
+        """Keep new timestamps for the next cycles: the watch brings them back a moment later."""
+        self._marks = {key: mark for key, mark in self._marks.items() if mark.until > now}
+        for mark in marks:
+            self._marks[f"{mark.namespace}/{mark.pod_group}"] = FreshMarks(
+                last_start=_absolute(mark.last_start, now),
+                last_eviction=_absolute(mark.last_eviction, now),
+                stale_since=_absolute(mark.stale_since, now),
+                until=now + MARKS_KEPT_S,
+            )
 
     # -------------------------------------------------------------------------------- settings
 
@@ -224,7 +251,12 @@ class ShardWorker:
         self.recorder = _kept(getattr(self, "recorder", None), self.gateway, settings)
         self._builder = SnapshotBuilder(settings.params, origin=self.wall().timestamp())
         self._statuses = StatusWriter(
-            self.gateway, self.recorder, settings.params, self._pool, wall=self.wall
+            self.gateway,
+            self.recorder,
+            settings.params,
+            self._status_pool,
+            wall=self.wall,
+            on_fatal=self.on_fatal,
         )
 
     def _follow(self, reflector: Reflector[Any]) -> Callable[[], None]:
@@ -258,6 +290,10 @@ def _changed_marks(session: Session) -> Iterator[GroupMarks]:
                 stale_since=stale_since,
                 is_stale=stale_since is not None,
             )
+
+
+def _absolute(relative: float | None, now: float) -> float | None:
+    return None if relative is None else now + relative
 
 
 def _shares(session: Session) -> Iterator[tuple[str, str, tuple[float, float, float]]]:

@@ -108,14 +108,23 @@ class SnapshotBuilder:
         self._queues = QueueBuilder(self.origin)
         self._groups = podgroups.GroupBuilder(self.params)
 
-    def build(self, view: StoreView, now: float, usage: Usage | None = None) -> Snapshot:
+    def build(
+        self,
+        view: StoreView,
+        now: float,
+        *,
+        usage: Usage | None = None,
+        marks: Mapping[str, podgroups.FreshMarks] | None = None,
+    ) -> Snapshot:
         """Return the snapshot of a store view.
 
         Parameters
         ----------
         now : Unix time of the cycle
         usage : past consumption by queue, as fractions of the cluster
+        marks : timestamps of pod groups, written a moment ago
         """
+        fresh = marks or {}
         pods = view.of(PODS, Pod)
         devices = self._device_inputs(view)
         slices = view.of(RESOURCE_SLICES, ResourceSlice)
@@ -140,7 +149,7 @@ class SnapshotBuilder:
         made_groups = []
         for key in sorted(shapes):
             tasks = tuple(members.get(key, ()))
-            made = podgroups.group_input(shapes[key], tasks, classes, fallback, now)
+            made = podgroups.group_input(shapes[key], tasks, classes, fallback, now, fresh.get(key))
             others.extend(_seated_outcasts(made.invalid_subgroup_tasks, node_names))
             made_groups.append(made)
         cluster = ClusterInput(

@@ -45,6 +45,16 @@ class GroupShape:
     preemption_delay_s: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreshMarks:
+    """Timestamps (Unix seconds) written a moment ago, which the group may not carry yet."""
+
+    last_start: float | None
+    last_eviction: float | None
+    stale_since: float | None
+    until: float
+
+
 @dataclass(slots=True)
 class GroupBuilder:
     """Makes pod group inputs, remembering the shapes of groups that did not change."""
@@ -84,8 +94,10 @@ def group_input(
     classes: Mapping[str, PriorityClass],
     fallback_priority: int,
     now: float,
+    fresh: FreshMarks | None = None,
 ) -> PodGroupInput:
-    """Join a shape with the tasks of this cycle."""
+    """Join a shape with the tasks of this cycle; fresh timestamps overrule those it carries."""
+    times = shape if fresh is None else fresh
     group = shape.group
     meta, spec = group.metadata, group.spec
     named = classes.get(spec.priority_class_name)
@@ -103,9 +115,9 @@ def group_input(
         root=shape.root,
         tasks=members,
         invalid_subgroup_tasks=invalid,
-        last_start=_relative(shape.last_start, now),
-        last_eviction=_relative(shape.last_eviction, now),
-        stale_since=_relative(shape.stale_since, now),
+        last_start=_relative(times.last_start, now),
+        last_eviction=_relative(times.last_eviction, now),
+        stale_since=_relative(times.stale_since, now),
         staleness_grace_s=shape.staleness_grace_s,
         preemption_delay_s=shape.preemption_delay_s,
     )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kube.errors import ServerError
-from kube.events import WARNING, Note, Recorder
+from kube.events import WARNING, Note, Pace, Recorder
 from kube.resources import EVENTS, PODS, QUEUES
 from tests.fakes.gateway import FakeGateway
 
@@ -118,3 +118,9 @@ def test_threads_write_what_is_queued_before_they_end() -> None:
         made.record(about(f"p{number}"))
     made.stop()
     assert len(stored(gateway)) == 20
+
+
+def test_pace_lets_a_few_through_at_once_and_then_so_many_a_second() -> None:
+    pace = Pace(per_s=10.0, at_once=2.0, _left=2.0)
+    assert [pace.wait_s(0.0) for _ in range(4)] == [0.0, 0.0, 0.1, 0.2]
+    assert pace.wait_s(1.0) == 0.0

@@ -85,6 +85,7 @@ class Rig:
     def cycle_unseen(self, *, fence: int = 0) -> CycleSummary:
         """Run a cycle before the watches bring anything."""
         summary = self.worker.cycle(fence=fence)
+        self.worker.wait_for_statuses()
         self.worker.recorder.flush()
         return summary
 
