@@ -17,7 +17,7 @@ from scheduler.core.session.session import Session
 from scheduler.core.solver.demand import Demand, whole_units
 from scheduler.core.solver.victims import Batch
 
-AFFINITY_FILTER = "nodeaffinity"
+AFFINITY_FILTER = "NodeAffinity"
 
 
 class GrowingFilter(Protocol):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from scheduler.core.cluster.status import NOMINATED
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.fairshare.shares import NOTHING, Amounts, plus
 from scheduler.core.session.gang import GangView
@@ -250,7 +251,10 @@ class VictimSequence:
         return found
 
     def _held(self, view: GangView) -> Amounts:
-        return self._session.requested_by(view.all_active_tasks())
+        """Sum what a pod group really holds; what it was only promised in this cycle is no loss."""
+        status = self._session.state.tasks.status
+        tasks = view.all_active_tasks()
+        return self._session.requested_by([task for task in tasks if status[task] != NOMINATED])
 
     def _drop(self, queue: int) -> None:
         """Take an empty leaf queue, and ancestors that became empty, out of the tree."""
