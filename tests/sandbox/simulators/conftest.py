@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kube.client import Target, connect
-from kube.errors import KubeError
 from kube.gateway import EventType, Gateway
-from kube.resources import NAMESPACES, PODS, Resource
-from sandbox.kubelet import KubeletRunner
-from sandbox.nodes import ensure_nodes, uniform
-from sandbox.workloads.controller import WorkloadControllers
+from kube.resources import NAMESPACES, NODES, PODS, Resource
 from tests.fakes.sandbox_server import sandbox_server
 from tests.reallane.cluster import RealCluster
 from tests.reallane.fixture import real_cluster  # noqa: F401 - a fixture
 
-NODES = 6
+COUNT = 6
 _numbers = itertools.count(1)
 
 
@@ -33,9 +31,7 @@ class LiveCluster:
     """A cluster with running simulators; every pod is bound to the next node as soon as it appears."""
 
     gateway: Gateway
-    kubeconfig: Path
     namespace: str = ""
-    errors: list[KubeError] = field(default_factory=list)
 
     def create(self, resource: Resource, name: str, spec: dict[str, Any], **metadata: Any) -> None:
         body = {"metadata": {"name": name, **metadata}, "spec": spec}
@@ -94,27 +90,33 @@ def cluster(live: LiveCluster) -> LiveCluster:
 
 
 def _with_simulators(kubeconfig: Path) -> Iterator[LiveCluster]:
+    """Run the simulators as the process they are, and a binder for the pods they make."""
     stop = threading.Event()
-    cluster = LiveCluster(connect(Target(kubeconfig=kubeconfig)), kubeconfig)
-    ensure_nodes(cluster.gateway, uniform(NODES), time.time())
-    parts = [
-        KubeletRunner(gateway=cluster.gateway, stop=stop, on_fatal=cluster.errors.append).run,
-        WorkloadControllers(gateway=cluster.gateway, stop=stop, on_fatal=cluster.errors.append).run,
-        lambda: _bind_everything(cluster.gateway, stop),
-    ]
-    threads = [threading.Thread(target=part, daemon=True) for part in parts]
-    for thread in threads:
-        thread.start()
-    yield cluster
-    stop.set()
-    for thread in threads:
-        thread.join(timeout=10)
-    assert cluster.errors == []
+    gateway = connect(Target(kubeconfig=kubeconfig))
+    command = [sys.executable, "-m", "sandbox.simulate", "--kubeconfig", str(kubeconfig)]
+    log_file = kubeconfig.parent / "simulate.log"
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--nodes", f"{COUNT}x8", "--no-stream"], stdout=log, stderr=log
+        )
+    binder = threading.Thread(target=_bind_everything, args=(gateway, stop), daemon=True)
+    binder.start()
+    cluster = LiveCluster(gateway)
+    try:
+        cluster.wait(lambda: len(gateway.list(NODES, as_type=dict).items) == COUNT, "the nodes")
+        yield cluster
+    finally:
+        stop.set()
+        binder.join(timeout=10)
+        gateway.close()
+        process.terminate()
+        code = process.wait(timeout=10)
+    assert code == 0, log_file.read_text()[-2000:]
 
 
 def _bind_everything(gateway: Gateway, stop: threading.Event) -> None:
     """Bind each new pod to the next node in turn."""
-    nodes = itertools.cycle(f"node-{number:04d}" for number in range(NODES))
+    nodes = itertools.cycle(f"node-{number:04d}" for number in range(COUNT))
 
     def bind(pod: dict[str, Any]) -> None:
         meta = pod["metadata"]

@@ -55,7 +55,7 @@ def test_nodes_are_ready_and_carry_gpu_labels(cluster: LiveCluster) -> None:
 
 
 def test_bound_pod_runs_then_succeeds(cluster: LiveCluster) -> None:
-    made = template("1s", restart="Never")
+    made = template("3s", restart="Never")
     cluster.create(PODS, "a", made["spec"], annotations=made["metadata"]["annotations"])
     running = cluster.wait(
         lambda: (pod := cluster.get(PODS, "a"))["status"]["phase"] == "Running" and pod, "Running"
