@@ -121,7 +121,10 @@ class Server:
         return [self._collector.run(), self._namespaces.run(), self._compact()]
 
     def stop(self) -> None:
-        """Ask `serve` to return; may be called from a signal handler or another thread."""
+        """Ask `serve` to return, and end the watches that would hold it up; call it on the loop."""
+        for _, collection in self.store.items():
+            for watcher in list(collection.log.watchers):
+                watcher.stop()
         self._uvicorn.should_exit = True
 
     def _assemble(self, authenticator: Authenticator) -> None:

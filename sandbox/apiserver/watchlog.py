@@ -98,7 +98,7 @@ class Watcher:
         self._wake = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
-        self.overflowed = False
+        self.is_finished = False
 
     def selects(self, entry: Entry) -> bool:
         if self.namespace and entry.namespace != self.namespace:
@@ -125,11 +125,13 @@ class Watcher:
     def push(self, line: bytes) -> None:
         self._lines.append(line)
         if len(self._lines) > BACKLOG_LIMIT:
-            self.overflowed = True
+            self.is_finished = True  # too slow: it may come back from where it stopped
         if self._timer is None:
             self._timer = self._loop.call_later(FLUSH_INTERVAL_S, self._flush)
 
     def stop(self) -> None:
+        """End the stream after what is already queued."""
+        self.is_finished = True
         if self._timer is not None:
             self._timer.cancel()
         self._wake.set()

@@ -54,7 +54,7 @@ class WatchReply:
     async def _stream(self, send: Send, gone: asyncio.Future[None]) -> None:
         end = time.monotonic() + self._timeout_s
         bookmark_at = time.monotonic() + self._context.bookmark_interval_s
-        while not gone.done() and not self._watcher.overflowed:
+        while not self._watcher.is_finished:
             now = time.monotonic()
             if now >= end:
                 break
@@ -67,7 +67,7 @@ class WatchReply:
                 await send({"type": "http.response.body", "body": lines, "more_body": True})
         if not gone.done():
             last = self._watcher.drain()
-            if self._bookmarks and not self._watcher.overflowed and not self._is_expired:
+            if self._bookmarks and not self._watcher.is_finished and not self._is_expired:
                 last += self._bookmark()
             await send({"type": "http.response.body", "body": last, "more_body": False})
 

@@ -34,6 +34,9 @@ from sandbox.apiserver.shapes import Shape
 
 Obj = dict[str, Any]
 
+_KUBECTL = "kubectl"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
 
 def apply_config(
     live: Obj | None,
@@ -67,7 +70,7 @@ def apply_config(
     merged = _merge_objects(live, config, shape)
     _remove_left_out(merged, shares, mine, wanted, shape)
     changed, removed = shape.changes(live, merged)
-    _settle_conflicts(shares, mine, changed, force)
+    _settle_conflicts(shares, mine, changed, force, _last_applied(live, shape, manager))
     for owner, share in shares.items():
         if owner != mine:
             share.fields -= removed
@@ -147,11 +150,30 @@ def _is_prefix_of_any(path: Path, fields: FieldSet) -> bool:
     return any(len(other) > depth and other[:depth] == path for other in fields)
 
 
-def _settle_conflicts(shares: Shares, mine: Owner, changed: FieldSet, force: bool) -> None:
+def _last_applied(live: Obj, shape: ObjectShape, manager: str) -> FieldSet:
+    """Return the fields that kubectl applied from the client before it moved to the server.
+
+    They are kubectl's own, whatever the accounts say, so it may change them without a conflict.
+    """
+    text = (live["metadata"].get("annotations") or {}).get(_LAST_APPLIED)
+    if manager != _KUBECTL or not text:
+        return set()
+    try:
+        config = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return set()
+    config.setdefault("metadata", {})
+    return {*shape.fields(config), ("f:metadata", "f:annotations", f"f:{_LAST_APPLIED}")}
+
+
+def _settle_conflicts(
+    shares: Shares, mine: Owner, changed: FieldSet, force: bool, own: FieldSet
+) -> None:
+    contested = changed - own
     conflicts = [
-        (owner, share.api_version, sorted(share.fields & changed))
+        (owner, share.api_version, sorted(share.fields & contested))
         for owner, share in shares.items()
-        if owner != mine and share.fields & changed
+        if owner != mine and share.fields & contested
     ]
     if conflicts and not force:
         raise _conflict(conflicts)

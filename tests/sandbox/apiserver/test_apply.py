@@ -107,6 +107,18 @@ async def test_fields_from_before_the_first_apply_have_an_owner(cluster: InProce
     )
 
 
+async def test_kubectl_moves_from_client_to_server_without_conflict(cluster: InProcess) -> None:
+    last = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"1"}}'
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": last}
+    body = {"metadata": {"name": "a", "annotations": annotations}, "data": {"x": "1", "y": "1"}}
+    (await cluster.post(MAPS, body)).ok(201)
+    assert (await apply_data(cluster, "kubectl", x="2")).ok()["data"] == {"x": "2", "y": "1"}
+    answer = await apply_data(cluster, "kubectl", x="2", y="2")
+    answer.refused(
+        409, 'Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .data.y'
+    )
+
+
 async def test_keyed_lists_merge_and_lose_only_own_items(cluster: InProcess) -> None:
     url = f"{DEPLOYMENTS}/d?fieldManager="
     await cluster.patch(url + "m1", deployment({"name": "main", "image": "m"}), APPLY)
