@@ -51,11 +51,15 @@ class HostPorts:
         return np.array([self.passes(task, klass, node) for node in nodes], dtype=np.bool_)
 
     def passes(self, task: int, klass: TaskClass, node: int) -> bool:
-        """Tell whether one node has the ports free."""
+        """Tell whether one node has the ports free.
+
+        `task` may be any member of the class, so it says nothing about who is asking; who asks is
+        never among those who stay, being pending or evicted.
+        """
+        del task
         return not any(
             ports_clash(wanted, taken)
             for other in staying_tasks(self._state, node)
-            if other != task
             for taken in self._state.tasks.klass[other].constraints.host_ports
             for wanted in klass.constraints.host_ports
         )
