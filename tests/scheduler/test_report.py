@@ -1,0 +1,73 @@
+"""A finished cycle becomes rows: one cycle, and the shares that are not what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from threading import Event
+
+import pytest
+
+from kube.resources import QUEUES
+from queues.models import LiveChange
+from scheduler.models import Cycle, QueueShare, Shard
+from scheduler.report import Reporter, is_idle, report_cycle
+from scheduler.worker import CycleSummary
+from tests.scheduler.rig import START, Rig
+from tests.scheduler.rig import rig as open_rig
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    with open_rig() as made:
+        yield made
+
+
+@pytest.mark.django_db
+def test_cycle_and_shares_are_on_record(rig: Rig) -> None:
+    rig.cluster(nodes=2, gpus=4).pending("small").pending("huge", gpus=9)
+    row = report_cycle("default", rig.cycle())
+    assert (row.number, row.bound, row.pending_before, row.unschedulable) == (1, 1, 2, 1)
+    assert (row.nodes, row.queues, row.pod_groups, row.pods) == (2, 2, 2, 2)
+    assert row.started_at == START
+    assert row.actions[0]["name"] == "allocate"
+    assert row.actions[0]["succeeded"] == 1
+    shares = {share.queue: share.gpu for share in QueueShare.objects.all()}
+    assert shares == {"q": 8.0, "top": 8.0}
+    kinds = set(LiveChange.objects.values_list("kind", flat=True))
+    assert kinds == {"session", "queue"}
+
+
+@pytest.mark.django_db
+def test_unchanged_shares_are_left_alone_and_gone_queues_removed(rig: Rig) -> None:
+    rig.cluster().pending("huge", gpus=9)
+    report_cycle("default", rig.cycle())
+    report_cycle("default", rig.cycle(seconds=1))
+    assert set(QueueShare.objects.values_list("cycle", flat=True)) == {1}
+    rig.gateway.delete(QUEUES, "q")
+    report_cycle("default", rig.cycle(seconds=1))
+    assert set(QueueShare.objects.values_list("queue", flat=True)) == {"top"}
+    assert Shard.objects.get(name="default").last_number == 3
+    assert list(Cycle.objects.values_list("number", flat=True)) == [3, 2, 1]
+
+
+def test_idle_cycles_are_reported_now_and_then(rig: Rig) -> None:
+    rig.cluster()
+    reported: list[CycleSummary] = []
+    seen = Event()
+
+    def write(_: str, summary: CycleSummary) -> None:
+        reported.append(summary)
+        seen.set()
+
+    reporter = Reporter("default", write=write)
+    reporter.start()
+    for seconds in (0, 1, 8, 2):
+        summary = rig.cycle(seconds=seconds)
+        assert is_idle(summary)
+        reporter.offer(summary)
+        if seconds in (0, 2):
+            assert seen.wait(5)
+            seen.clear()
+    reporter.stop()
+    assert [item.started_at - START for item in reported] == [timedelta(0), timedelta(seconds=11)]
