@@ -1,0 +1,77 @@
+"""The counted reasons equal what asking every node alone gives, and are counted once per state."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.core.cluster.constraints import Taint
+from scheduler.core.decisions import ActionName
+from scheduler.core.placement.explain import count_rejections
+from scheduler.core.placement.place import Placer
+from scheduler.core.placement.room import NONE, room_on
+from scheduler.core.session.fit import NodeReason, NodeReasonKind
+from scheduler.core.session.nodeset import NodeSet
+from tests.builders import cluster, request
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    sizes=st.lists(
+        st.tuples(st.sampled_from([0, 1, 4]), st.sampled_from([1, 3]), st.booleans()),
+        min_size=1,
+        max_size=12,
+    ),
+    gpus=st.sampled_from([0, 0.5, 2]),
+    cpu=st.sampled_from([0, 2, 4]),
+)
+def test_counts_equal_a_plain_loop(
+    sizes: list[tuple[int, int, bool]], gpus: float, cpu: float
+) -> None:
+    built = cluster()
+    for number, (node_gpus, node_cpu, tainted) in enumerate(sizes):
+        taints = (Taint("t"),) if tainted else ()
+        built.node(f"n{number}", gpus=node_gpus, cpu=node_cpu, taints=taints)
+    session = built.pending("p", request=request(gpus, cpu=cpu)).session()
+    klass = session.state.tasks.klass[0]
+    rules = Placer(session).rules(klass, 0)
+    found = count_rejections(session, klass, rules, session.all_nodes, 0, session.view(0))
+    expected: Counter[NodeReason] = Counter()
+    names = session.state.axis.names
+    for node in range(len(sizes)):
+        idle = session.state.nodes.idle[:, node]
+        if room_on(session.state.nodes, klass, klass.fits, node) == NONE:
+            for row, amount in klass.fits:
+                if idle[row] < amount:
+                    expected[NodeReason(NodeReasonKind.INSUFFICIENT, names[row])] += 1
+            if klass.is_shared and idle[2] < klass.devices:
+                expected[NodeReason(NodeReasonKind.INSUFFICIENT, "gpu")] += 1
+        elif session.state.nodes.inputs[node].taints:
+            expected[NodeReason(NodeReasonKind.TAINT)] += 1
+        elif klass.is_shared:
+            expected[NodeReason(NodeReasonKind.POD_SLOTS)] += 1
+    assert found == expected
+
+
+def test_tasks_turned_away_by_the_same_state_share_one_count() -> None:
+    built = cluster().nodes(3, gpus=1)
+    for number in range(3):
+        built.running(f"r{number}", [f"n{number}"])
+    for number in range(4):
+        built.pending(f"p{number}")
+    fit = built.cycle(ActionName.ALLOCATE).session.fit
+    counts = [fit.tasks[task].counts[0] for task in range(3, 7)]
+    assert all(one is counts[0] for one in counts)
+    assert counts[0] == {NodeReason(NodeReasonKind.INSUFFICIENT, "gpu"): 3}
+
+
+def test_attempts_of_one_task_add_up() -> None:
+    session = cluster().nodes(2, gpus=1).pending("p", gpus=2).session()
+    klass = session.state.tasks.klass[0]
+    rules = Placer(session).rules(klass, 0)
+    for nodes in ([0], [0, 1]):
+        counts = count_rejections(session, klass, rules, NodeSet.of(nodes), 0, session.view(0))
+        session.fit.add_counts(0, counts)
+    assert session.fit.tasks[0].reasons() == {NodeReason(NodeReasonKind.INSUFFICIENT, "gpu"): 3}
