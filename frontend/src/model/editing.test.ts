@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { queueRow } from "../testing/rows.ts";
 import {
   changedPointers,
   type Entry,
@@ -13,37 +14,13 @@ import {
   type Value,
   valueWords,
 } from "./editing.ts";
-import type { Queue } from "./rows.ts";
 
-const none = { gpu: 0, cpuMilli: 0, memoryBytes: 0 };
-const queue: Queue = {
+const queue = queueRow({
   name: "a",
-  displayName: "a",
-  parent: null,
-  depth: 0,
-  children: [],
-  leaf: true,
-  preemptMinRuntime: null,
-  reclaimMinRuntime: null,
-  generation: 1,
-  labels: {},
-  totalWorkloads: 0,
-  priority: 100,
   quota: { gpu: 8, cpuMilli: 2_500, memoryBytes: 64e9 },
   limit: { gpu: "unlimited" },
   weight: { gpu: 2 },
-  allocated: none,
-  allocatedNonPreemptible: none,
-  requested: none,
-  share: null,
-  pendingWorkloads: 0,
-  runningWorkloads: 0,
-  orphan: false,
-  managedBy: "",
-  createdAt: "",
-  etag: '"1"',
-  problems: [],
-};
+});
 const base = editableValues(queue);
 const changed = (change: [Pointer, Value][]) => new Map([...base, ...change]);
 

@@ -59,23 +59,25 @@ export function nextCell(
   const node = nodes[at];
   if (node === undefined) return null;
   const last = node.devices.length - 1;
-  const inNode = (target: Node | undefined, index: number) =>
-    target === undefined
-      ? null
-      : { node: target.name, index: Math.min(index, target.devices.length - 1) };
+  // Nodes without devices have nothing to stand on and are stepped over.
+  const walk = (step: number, index: number) => {
+    for (let to = at + step; nodes[to] !== undefined; to += step) {
+      const devices = nodes[to]?.devices.length ?? 0;
+      if (devices > 0) return { node: nodes[to]?.name ?? "", index: Math.min(index, devices - 1) };
+    }
+    return null;
+  };
   switch (key) {
     case "ArrowRight":
-      return from.index < last
-        ? { node: node.name, index: from.index + 1 }
-        : inNode(nodes[at + 1], 0);
+      return from.index < last ? { node: node.name, index: from.index + 1 } : walk(1, 0);
     case "ArrowLeft":
       return from.index > 0
         ? { node: node.name, index: from.index - 1 }
-        : inNode(nodes[at - 1], 99);
+        : walk(-1, Number.MAX_SAFE_INTEGER);
     case "ArrowDown":
-      return inNode(nodes[at + perLine], from.index);
+      return walk(perLine, from.index);
     case "ArrowUp":
-      return inNode(nodes[at - perLine], from.index);
+      return walk(-perLine, from.index);
     case "Home":
       return { node: node.name, index: 0 };
     case "End":

@@ -1,5 +1,6 @@
 import { Button, Drawer } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
+import { useState } from "react";
 import { Link } from "react-router";
 import { useMe } from "../../api/useMe.ts";
 import type { Pointer } from "../../model/editing.ts";
@@ -11,27 +12,35 @@ import { ConflictDialog } from "./ConflictDialog.tsx";
 import styles from "./QueueDrawer.module.css";
 import { useQueueEditor } from "./useQueueEditor.ts";
 
-type Props = { queue: Queue; onClose: () => void };
+type Props = { queue: Queue | undefined; onClose: () => void };
 
 /** One queue: what it has and wants, and the form that edits its bounds. */
 export function QueueDrawer({ queue, onClose }: Props) {
+  // Stays in place while closing, so that the focus finds its way back to the row.
+  const [last, setLast] = useState(queue);
+  if (queue !== undefined && queue !== last) setLast(queue);
+  const shown = queue ?? last;
   return (
     <Drawer
-      opened
+      opened={queue !== undefined}
       onClose={onClose}
       position="right"
       size={560}
-      title={<b>{queue.displayName || queue.name}</b>}
+      title={<b>{shown?.displayName || shown?.name}</b>}
       closeButtonProps={{ "aria-label": "Close" }}
       overlayProps={{ backgroundOpacity: 0.25 }}
     >
-      <Facts queue={queue} />
-      {queue.problems.map((problem) => (
-        <p key={problem} className={styles.summary}>
-          {problem}
-        </p>
-      ))}
-      <Editor key={queue.name} queue={queue} />
+      {shown !== undefined && (
+        <>
+          <Facts queue={shown} />
+          {shown.problems.map((problem) => (
+            <p key={problem} className={styles.summary}>
+              {problem}
+            </p>
+          ))}
+          <Editor key={shown.name} queue={shown} />
+        </>
+      )}
     </Drawer>
   );
 }

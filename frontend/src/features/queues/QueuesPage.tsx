@@ -70,7 +70,7 @@ export function QueuesPage() {
           />
         )}
       </section>
-      {open !== undefined && <QueueDrawer queue={open} onClose={() => change({ queue: null })} />}
+      <QueueDrawer queue={open} onClose={() => change({ queue: null })} />
     </Page>
   );
 }

@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { describe, expect, it } from "vitest";
+
+/** Floors from the top; an import may only point to a lower floor or stay inside its own folder. */
+const FLOORS: readonly (readonly string[])[] = [
+  ["main.tsx", "app"],
+  ["features"],
+  ["charts"],
+  ["ui"],
+  ["live", "api"],
+  ["model", "i18n"],
+];
+const SOURCE = import.meta.dirname;
+
+type Arrow = { readonly from: string; readonly to: string };
+
+function arrows(): Arrow[] {
+  const files = readdirSync(SOURCE, { recursive: true, encoding: "utf8" }).filter(
+    (file) => /\.tsx?$/.test(file) && !/\.test\.tsx?$/.test(file) && !file.startsWith("testing"),
+  );
+  return files.flatMap((from) => {
+    const text = readFileSync(join(SOURCE, from), "utf8");
+    const found = text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g);
+    return [...found].map(([, target = ""]) => ({
+      from,
+      to: relative(SOURCE, join(SOURCE, dirname(from), target)),
+    }));
+  });
+}
+
+const folder = (file: string) => file.split("/")[0] ?? "";
+const floor = (file: string) => FLOORS.findIndex((names) => names.includes(folder(file)));
+const words = ({ from, to }: Arrow) => `${from} -> ${to}`;
+
+describe("imports", () => {
+  const all = arrows();
+
+  it("are found at all", () => {
+    expect(all.length).toBeGreaterThan(100);
+    expect(all.filter(({ from, to }) => floor(from) < 0 || floor(to) < 0).map(words)).toEqual([]);
+  });
+
+  it("point down", () => {
+    const upward = all.filter(
+      ({ from, to }) =>
+        floor(to) < floor(from) || (floor(to) === floor(from) && folder(to) !== folder(from)),
+    );
+    expect(upward.filter(({ from }) => folder(from) !== "main.tsx").map(words)).toEqual([]);
+  });
+
+  it("never lead from one feature into another", () => {
+    const feature = (file: string) => file.split("/").slice(0, 2).join("/");
+    const across = all.filter(
+      ({ from, to }) =>
+        folder(from) === "features" && folder(to) === "features" && feature(from) !== feature(to),
+    );
+    expect(across.map(words)).toEqual([]);
+  });
+
+  it("leave the socket to src/live and the backend to src/api", () => {
+    const texts = readdirSync(SOURCE, { recursive: true, encoding: "utf8" })
+      .filter((file) => /\.tsx?$/.test(file) && !file.includes(".test."))
+      .map((file) => ({ file, text: readFileSync(join(SOURCE, file), "utf8") }));
+    const using = (pattern: RegExp) =>
+      [...new Set(texts.filter(({ text }) => pattern.test(text)).map(({ file }) => file))].sort();
+    expect(using(/new WebSocket\(/)).toEqual(["live/browser.ts"]);
+    expect(using(/\bfetch\(/)).toEqual(["api/client.ts"]);
+  });
+});

@@ -1,0 +1,89 @@
+/** Rows as the backend sends them, for tests: name what matters, the rest is plain. */
+import type { Device, Node, Queue, Workload } from "../model/rows.ts";
+
+const NONE = { gpu: 0, cpuMilli: 0, memoryBytes: 0 };
+
+export function queueRow(change: Partial<Queue> & { name: string }): Queue {
+  return {
+    displayName: change.name,
+    parent: null,
+    depth: 0,
+    children: [],
+    leaf: true,
+    priority: 100,
+    preemptMinRuntime: null,
+    reclaimMinRuntime: null,
+    quota: { gpu: 8 },
+    limit: { gpu: "unlimited" },
+    weight: { gpu: 1 },
+    allocated: NONE,
+    allocatedNonPreemptible: NONE,
+    requested: NONE,
+    share: null,
+    pendingWorkloads: 0,
+    runningWorkloads: 0,
+    totalWorkloads: 0,
+    orphan: false,
+    managedBy: "",
+    labels: {},
+    problems: [],
+    generation: 1,
+    createdAt: "2026-01-01T00:00:00Z",
+    etag: '"1"',
+    ...change,
+  };
+}
+
+export function workloadRow(change: Partial<Workload> & { name: string }): Workload {
+  return {
+    namespace: "team",
+    kind: "Job",
+    owner: change.name,
+    user: "",
+    queue: "a",
+    priorityClass: "train",
+    priority: 50,
+    preemptible: true,
+    state: "pending",
+    minMember: 1,
+    ready: 0,
+    pods: 1,
+    gated: 0,
+    gpu: 1,
+    gpuKind: "whole",
+    nodes: [],
+    reason: "",
+    reasonText: "",
+    reasonSince: null,
+    createdAt: "2026-01-01T00:00:00Z",
+    startedAt: null,
+    evictions: 0,
+    rv: "1",
+    ...change,
+  };
+}
+
+export function freeDevice(index: number): Device {
+  return { index, state: "free", used: 0, group: "", holders: [] };
+}
+
+export function nodeRow(name: string, gpus: number, change: Partial<Node> = {}): Node {
+  return {
+    name,
+    model: gpus > 0 ? "NVIDIA-A100" : "",
+    pool: "default",
+    zone: "z1",
+    rack: "r1",
+    ready: true,
+    cordoned: false,
+    gpuTotal: gpus,
+    gpuAllocated: 0,
+    gpuMemoryBytes: 0,
+    cpu: { allocatable: 1, allocated: 0 },
+    memory: { allocatable: 1, allocated: 0 },
+    pods: 0,
+    taints: [],
+    devices: Array.from({ length: gpus }, (_, index) => freeDevice(index)),
+    ...change,
+  };
+}
