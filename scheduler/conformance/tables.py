@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scheduler.conformance import fair_share_tables, plugin_tables
+from scheduler.conformance import fair_share_tables, order_table, plugin_tables
 from scheduler.conformance.verdict import Mismatch, Verdict
 
 Judge = Callable[[Any], list[Mismatch]]
@@ -27,7 +27,7 @@ TABLES: dict[str, Judge] = {
     "node_placement": plugin_tables.node_placement,
     "topology_levels": plugin_tables.topology_levels,
     "topology_node_sets": plugin_tables.topology_node_sets,
-    "job_order": plugin_tables.job_order,
+    "job_order": order_table.job_order,
 }
 
 

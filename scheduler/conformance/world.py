@@ -57,6 +57,8 @@ STATUS_OF_STATE = {
     "pending": TaskStatus.PENDING,
     "gated": TaskStatus.GATED,
     "binding": TaskStatus.BINDING,
+    "bound": TaskStatus.BOUND,
+    "allocated": TaskStatus.BINDING,
     "pipelined": TaskStatus.NOMINATED,
     "running": TaskStatus.RUNNING,
     "releasing": TaskStatus.RELEASING,
@@ -65,6 +67,7 @@ STATUS_OF_STATE = {
     "failed": TaskStatus.FAILED,
 }
 STATE_OF_STATUS = {status: state for state, status in STATUS_OF_STATE.items()} | {
+    TaskStatus.BINDING: "binding",
     TaskStatus.ALLOCATED: "binding",
     TaskStatus.BOUND: "binding",
     TaskStatus.UNKNOWN: "unknown",
