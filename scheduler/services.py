@@ -47,7 +47,13 @@ def shard_start(shard: str, *, wake: Callable[[], object] | None = None) -> Runn
         if running is None:
             client = broker()
             lock = ShardLock(client, shard)
-            worker = ShardWorker(shard, gateway(), end_process, is_allowed=lock.is_held)
+            worker = ShardWorker(
+                shard,
+                gateway(),
+                end_process,
+                is_allowed=lock.is_held,
+                folder=settings.KAIWEB_HOME,
+            )
             running = RunningShard(worker, lock, Reporter(shard))
             worker.start(wake=wake or (lambda: kick(client, shard)))
             running.reporter.start()

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from kube.errors import KubeError
@@ -36,6 +37,8 @@ from scheduler.shards import ShardSettings, settings_of
 from scheduler.snapshot.build import Snapshot, SnapshotBuilder
 from scheduler.snapshot.podgroups import FreshMarks
 from scheduler.statuses import StatusWriter
+from scheduler.usage_feed import UsageFeed, make_feed
+from scheduler.usage_params import UsageConfigError
 from scheduler.wake import Waker
 from scheduler.watched import WATCHED
 
@@ -73,12 +76,14 @@ class ShardWorker:
     ----------
     on_fatal : called when the API server refuses our credentials for good
     is_allowed : asked before each write; False once the shard's lock is lost
+    folder : where the shard may keep files (its usage history); None for nowhere
     """
 
     name: str
     gateway: Gateway
     on_fatal: Callable[[KubeError], None]
     is_allowed: Callable[[], bool] = lambda: True
+    folder: Path | None = None
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     store: Store = field(default_factory=lambda: Store([item.resource for item in WATCHED]))
     settings: ShardSettings = field(default_factory=ShardSettings)
@@ -92,6 +97,7 @@ class ShardWorker:
     _stop: threading.Event = field(default_factory=threading.Event)
     _configured_by: tuple[object, ...] = ()
     _waker: Waker | None = None
+    _usage: UsageFeed | None = None
 
     def __post_init__(self) -> None:
         """Make the parts that live as long as the worker."""
@@ -158,7 +164,8 @@ class ShardWorker:
         started, started_at = time.perf_counter(), self.wall()
         self._reconfigure()
         now = started_at.timestamp()
-        snapshot = self._builder.build(self.store.view(), now, marks=self._marks)
+        usage = self._usage.usage(now) if self._usage is not None else None
+        snapshot = self._builder.build(self.store.view(), now, usage=usage, marks=self._marks)
         snapshot_ms = _ms_since(started)
         committer = Committer(
             self.gateway,
@@ -187,6 +194,8 @@ class ShardWorker:
         committing = time.perf_counter()
         report = committer.wait()
         said = verdicts(session, now)
+        if self._usage is not None:
+            self._usage.record(session, now)
         marks = list(_changed_marks(session))
         unschedulable = self._statuses.write(snapshot, said, marks)
         self._remember(marks, now)
@@ -238,11 +247,13 @@ class ShardWorker:
         self._configured_by = source
         try:
             settings = settings_of(self.name, shard, config)
-        except ConfigError as error:
+            usage = make_feed(shard.spec.usage_db_config if shard else None, self.folder, self.name)
+        except (ConfigError, UsageConfigError) as error:
             self.config_error = str(error)
             log.error("shard %s keeps its old settings: %s", self.name, error)
             return
         self.config_error = ""
+        self._usage = usage
         if settings != self.settings:
             self._configure(settings)
 

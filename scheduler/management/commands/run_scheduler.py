@@ -11,6 +11,7 @@ import signal
 import threading
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from kube.lease import Elector, candidate_identity
@@ -42,7 +43,7 @@ class Command(BaseCommand):
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, end)
-        worker = ShardWorker(options["shard"], gateway(), end_process)
+        worker = ShardWorker(options["shard"], gateway(), end_process, folder=settings.KAIWEB_HOME)
         reporter = Reporter(options["shard"])
         worker.start(wake=due.set)
         reporter.start()
