@@ -77,8 +77,16 @@ class Registration:
     required_namespace_label: str = ""
     """The queue label key when only namespaces that carry it take part."""
     asks_about_every_pod: bool = False
-    failure_policy: str = "Fail"
     timeout_s: int = 5
+
+    @property
+    def objects_policy(self) -> str:
+        """What becomes of queues, pod groups and topologies while we are away.
+
+        Behind a Service there are replicas, so a refusal is right, as in KAI. A single process at an address
+        must be able to restart in a cluster that it has to fill first; the scheduler copes with bad objects.
+        """
+        return "Fail" if isinstance(self.target, ServiceTarget) else "Ignore"
 
 
 def configurations(wanted: Registration) -> list[tuple[Resource, Json]]:
@@ -142,7 +150,7 @@ def _hook(wanted: Registration, name: str, path: str, rule: Json) -> Json:
         "rules": [rule],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
-        "failurePolicy": wanted.failure_policy,
+        "failurePolicy": "Fail",
         "timeoutSeconds": wanted.timeout_s,
     }
 
@@ -200,7 +208,9 @@ def _pod_conditions(wanted: Registration, *, is_update: bool) -> list[Json]:
 def _topology_hook(wanted: Registration) -> Json:
     rule = _rule("kai.scheduler", "v1alpha1", "topologies", ["CREATE", "UPDATE"], "Cluster")
     name = f"topology.admission.{wanted.namespace}.svc"
-    return _hook(wanted, name, routes.VALIDATE_TOPOLOGY, rule)
+    hook = _hook(wanted, name, routes.VALIDATE_TOPOLOGY, rule)
+    hook["failurePolicy"] = wanted.objects_policy
+    return hook
 
 
 def _queue_hook(wanted: Registration) -> Json:
@@ -208,6 +218,7 @@ def _queue_hook(wanted: Registration) -> Json:
     operations = ["CREATE", "UPDATE", "DELETE"]
     rule = _rule("scheduling.run.ai", "v2", "queues", operations, "Cluster")
     hook = _hook(wanted, "queue-validation.kai.scheduler", routes.VALIDATE_QUEUE, rule)
+    hook["failurePolicy"] = wanted.objects_policy
     hook["matchConditions"] = [
         {
             "name": "spec-changed",
@@ -220,6 +231,7 @@ def _queue_hook(wanted: Registration) -> Json:
 def _pod_group_hook(wanted: Registration) -> Json:
     rule = _rule("scheduling.run.ai", "v2alpha2", "podgroups", ["CREATE", "UPDATE"])
     hook = _hook(wanted, "podgroup-validation.kai.scheduler", routes.VALIDATE_POD_GROUP, rule)
+    hook["failurePolicy"] = wanted.objects_policy
     hook["matchConditions"] = [
         {
             "name": "has-a-tree",

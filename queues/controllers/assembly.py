@@ -111,6 +111,7 @@ class Controllers:
         self._identity = candidate_identity()
         self._recorder = EventRecorder(gateway, pod_grouper.SOURCE)
         self._queues: list[WorkQueue] = []
+        self._workers: list[threading.Thread] = []
         index_for_grouping(self.store)
         podgroup_status.index_pods_by_group(self.store)
         queue_status.index_groups_by_queue(self.store)
@@ -119,12 +120,19 @@ class Controllers:
         """Run until `stop` is set; return the exit code."""
         self.start()
         self.stop.wait()
-        for queue in self._queues:
-            queue.close()
-        self._recorder.stop()
+        self.close()
         if self.failure:
             log.error("controllers end: %s", self.failure)
         return 1 if self.failure else 0
+
+    def close(self) -> None:
+        """End the threads of `start`: no key is taken up any more, what is in work is finished."""
+        self.stop.set()
+        for queue in self._queues:
+            queue.close()
+        for worker in self._workers:
+            worker.join(timeout=5)
+        self._recorder.stop()
 
     def start(self) -> None:
         """Start watches, metrics and controllers in threads of their own."""
@@ -231,7 +239,7 @@ class Controllers:
             namespace=self.options.metrics_namespace, registry=self.registry,
         )  # fmt: skip
         depth.set_function(lambda: len(queue))
-        start_workers(queue, work, count, name)
+        self._workers += start_workers(queue, work, count, name)
 
     def _lead(self, lease: str, begin: Callable[[], None]) -> None:
         """Call `begin` when the store is complete and the lease is held (if leases are used)."""

@@ -16,7 +16,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
+from kube.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+)
 from kube.gateway import EventType, Gateway
 from kube.objects.meta import KubeObject, convert
 from kube.objects.pod import Pod
@@ -122,7 +128,10 @@ class PodGrouper:
             return
         # The uid makes the server refuse the patch for a namesake that took this pod's place.
         patch["metadata"]["uid"] = uid_of(pod)
-        self.gateway.patch(PODS, name, patch, namespace=namespace)
+        try:
+            self.gateway.patch(PODS, name, patch, namespace=namespace)
+        except InvalidError as error:
+            raise ConflictError(str(error)) from error
 
     def _write_group(self, namespace: str, desired: Json) -> None:
         name = dig_text(desired, "metadata", "name")

@@ -144,19 +144,42 @@ def group_objects(
     defaults_config_map : namespace and name of the ConfigMap with defaults per kind; a Config among the
         objects may name it too
     """
+    world = expand(objects, settings, defaults_config_map=defaults_config_map)
+    cluster, settings = world.cluster, world.settings
+    results: dict[str, PodResult] = {}
+    for workload, error in world.failed:
+        results[f"{full_name(workload)} ({workload['kind']})"] = PodResult(error=str(error))
+    for pod in cluster.of_kind("", "Pod"):
+        results[full_name(pod)] = _place(pod, cluster, settings)
+    groups = (cluster.objects[_key(name)] for name in cluster.written)
+    return Report(pod_groups=tuple(groups), pods=results)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The objects with the pods of their workloads, under the settings that a Config among them states.
+
+    Attributes
+    ----------
+    failed : workloads whose shape does not allow to say which pods they make
+    """
+
+    cluster: FileCluster
+    settings: Settings
+    failed: Sequence[tuple[Json, GroupingError]]
+
+
+def expand(
+    objects: Sequence[Json], settings: Settings, *, defaults_config_map: tuple[str, str] = ("", "")
+) -> World:
+    """Complete objects as an API server and the workloads' controllers would."""
     cluster = FileCluster()
     for obj in objects:
         cluster.add(_completed(copy.deepcopy(obj)))
     settings, config_map = _configured(cluster, settings, defaults_config_map)
     cluster.defaults = _defaults(cluster, config_map)
     _link_owners(cluster)
-    results: dict[str, PodResult] = {}
-    for workload, error in _make_pods(cluster, settings):
-        results[f"{full_name(workload)} ({workload['kind']})"] = PodResult(error=str(error))
-    for pod in cluster.of_kind("", "Pod"):
-        results[full_name(pod)] = _place(pod, cluster, settings)
-    groups = (cluster.objects[_key(name)] for name in cluster.written)
-    return Report(pod_groups=tuple(groups), pods=results)
+    return World(cluster=cluster, settings=settings, failed=_make_pods(cluster, settings))
 
 
 def _place(pod: Json, cluster: FileCluster, settings: Settings) -> PodResult:

@@ -137,6 +137,25 @@ def test_webhooks_are_scoped_to_what_they_judge() -> None:
     assert queues["rules"][0]["operations"] == ["CREATE", "UPDATE", "DELETE"]
 
 
+def test_while_we_restart_only_pods_that_need_us_are_held_back() -> None:
+    def policies(target: UrlTarget | ServiceTarget) -> dict[str, str]:
+        wanted = Registration(target=target, bundle=b"CA")
+        return {
+            h["name"]: h["failurePolicy"]
+            for _, body in configurations(wanted)
+            for h in body["webhooks"]
+        }
+
+    alone = policies(UrlTarget(base="https://127.0.0.1:9"))
+    assert alone == {
+        "admission.kai-scheduler.svc": "Fail",
+        "topology.admission.kai-scheduler.svc": "Ignore",
+        "queue-validation.kai.scheduler": "Ignore",
+        "podgroup-validation.kai.scheduler": "Ignore",
+    }
+    assert set(policies(ServiceTarget(namespace="kai")).values()) == {"Fail"}
+
+
 def test_selectors_of_the_config_narrow_the_pod_webhooks() -> None:
     bodies = registered(
         pod_labels={"a": "b"},
