@@ -9,7 +9,7 @@ from __future__ import annotations
 from scheduler.core.actions.base import pending_views
 from scheduler.core.decisions import ActionName, ActionReport
 from scheduler.core.placement.place import Placer
-from scheduler.core.session.direct import bind_directly, can_bind_directly
+from scheduler.core.session.direct import bind_directly
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.order import GroupOrder
 from scheduler.core.session.session import Session
@@ -41,9 +41,10 @@ def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
     groups = session.state.groups
     held_none = groups.active_allocated[view.group] == 0
     chunk = view.next_chunk(real=True)
-    if len(chunk) == 1 and view.plain_set >= 0 and can_bind_directly(session, chunk[0]):
+    only = view.plain_set
+    if len(chunk) == 1 and only >= 0 and not groups.pod_sets.nominated[only]:
         node = placer.find_free(view, chunk[0])
-        if node is not None and not groups.pod_sets.nominated[view.plain_set]:
+        if node is not None:
             bind_directly(session, ALLOCATE, chunk[0], node)
             if held_none:
                 groups.last_start[view.group] = 0.0

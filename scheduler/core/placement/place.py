@@ -19,6 +19,7 @@ from scheduler.core.placement.candidates import Candidates
 from scheduler.core.placement.devices import choose_devices
 from scheduler.core.placement.explain import count_rejections
 from scheduler.core.placement.rules import ClassRules
+from scheduler.core.session.direct import can_bind_directly
 from scheduler.core.session.fit import (
     GangShortfall,
     GroupFit,
@@ -107,8 +108,8 @@ class Placer:
 
         Returns
         -------
-        the node, if the task has free room on it; None if `place` must tell (no node takes it, it
-        would have to wait, a gate or check refuses)
+        the node, if the task has free room on it and may be bound directly; None if `place` must tell
+        (no node takes it, it would have to wait, a gate or check refuses)
         """
         klass = self._session.state.tasks.klass[task]
         candidates = self._everywhere.get(klass.index)
@@ -127,7 +128,7 @@ class Placer:
 
     def _unchecked_candidates(self, klass: TaskClass, task: int) -> Candidates | None:
         rules = self.rules(klass, task)
-        if rules.checks or rules.is_volatile:
+        if rules.checks or rules.is_volatile or not can_bind_directly(self._session, task):
             return None
         return self._candidates_of(klass, rules, self._session.all_nodes, task)
 

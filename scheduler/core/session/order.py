@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from scheduler.core.fairshare.shares import Amounts
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.policy import Comparable
 from scheduler.core.session.session import Session
@@ -25,7 +26,7 @@ Entry = tuple[Any, int, GangView]
 class _Node:
     """A queue that has pod groups below it. Leaves hold entries, inner nodes their best child."""
 
-    __slots__ = ("above", "below", "best", "key", "listed", "pushed", "queue", "view")
+    __slots__ = ("above", "below", "best", "key", "listed", "pushed", "queue", "wanted")
 
     def __init__(self, queue: int, above: _Node | None) -> None:
         self.queue = queue
@@ -36,7 +37,8 @@ class _Node:
         #: Entries from the start, best last; and those pushed later, as a heap.
         self.listed: list[Entry] = []
         self.pushed: list[Entry] = []
-        self.view: GangView | None = None
+        #: What the best pod group below would take next; None until measured for the first time.
+        self.wanted: Amounts | None = None
 
     def first(self) -> Entry:
         """Return the best entry of a leaf."""
@@ -51,11 +53,6 @@ class _Node:
         if self.pushed and self.first() is self.pushed[0]:
             return heapq.heappop(self.pushed)[2]
         return self.listed.pop()[2]
-
-    @property
-    def is_empty(self) -> bool:
-        """Tell whether nothing is left below."""
-        return not (self.below or self.listed or self.pushed)
 
 
 class GroupOrder:
@@ -128,9 +125,8 @@ class GroupOrder:
         self._serial += 1
         return (self._session.group_key(view), self._serial, view)
 
-    def _measure(self, queue: int, view: GangView) -> Comparable:
-        chunk = view.next_chunk(real=True)
-        return self._policy.key(queue, self._session.requested_by(chunk))
+    def _wanted_by(self, view: GangView) -> Amounts:
+        return self._session.requested_by(view.next_chunk(real=True))
 
     # ------------------------------------------------------------------------------ structure
 
@@ -183,17 +179,15 @@ class GroupOrder:
             above = current.above
             if above is None:
                 break
-            if current.is_empty:
-                if self._nodes.get(current.queue) is current:
-                    del self._nodes[current.queue]
-                    above.below.remove(current)
-            else:
-                if current.best is not None:
-                    current.view = current.best.view
-                else:
-                    current.view = current.first()[2]
-                #: An only child is never compared, so its key waits until a sibling appears.
-                current.key = None
+            if current.best is not None:
+                current.wanted = current.best.wanted
+            elif current.listed or current.pushed:
+                current.wanted = self._wanted_by(current.first()[2])
+            elif self._nodes.get(current.queue) is current:
+                del self._nodes[current.queue]
+                above.below.remove(current)
+            # An only child is never compared, so its key waits until a sibling appears.
+            current.key = None
             above.best = self._best_of(above.below)
             current = above
 
@@ -205,9 +199,9 @@ class GroupOrder:
         for node in nodes:
             key = node.key
             if key is None:
-                if node.view is None:
+                if node.wanted is None:
                     continue
-                key = node.key = self._measure(node.queue, node.view)
+                key = node.key = self._policy.key(node.queue, node.wanted)
             if best_key is None or key < best_key:
                 best, best_key = node, key
         return best

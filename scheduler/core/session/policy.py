@@ -100,17 +100,21 @@ class FairSharePolicy(QueuePolicy):
     def __init__(self, ledger: QueueLedger, saturation_multiplier: float = 1.0) -> None:
         super().__init__(ledger, saturation_multiplier)
         unlimited = float("inf")
-        self._ties = [
-            _Tie(share, seniority)
-            for share, seniority in zip(ledger.allocatable, ledger.seniority, strict=True)
-        ]
-        #: What the dominant share is measured against: the cluster where a share is unlimited.
-        self._measures = [
-            tuple(
-                total if share == unlimited else share
-                for share, total in zip(shares, ledger.totals, strict=True)
+        #: Per queue, what its key is made of besides what it holds. The dominant share is measured
+        #: against the cluster where a share is unlimited.
+        self._fixed = [
+            (
+                ledger.fair_shares[queue],
+                ledger.quotas[queue],
+                shares,
+                tuple(
+                    total if share == unlimited else share
+                    for share, total in zip(shares, ledger.totals, strict=True)
+                ),
+                -ledger.priorities[queue],
+                _Tie(shares, ledger.seniority[queue]),
             )
-            for shares in ledger.allocatable
+            for queue, shares in enumerate(ledger.allocatable)
         ]
         self._has_limit = [
             any(amount != unlimited for index in path for amount in ledger.limits[index])
@@ -144,12 +148,9 @@ class FairSharePolicy(QueuePolicy):
         every turn for every queue on the path, and calls cost more than the arithmetic. The test
         that compares the two is `test_policy.py`.
         """
-        ledger = self.ledger
-        held = ledger.allocated[queue]
-        held0, held1, held2 = held
+        held0, held1, held2 = self.ledger.allocated[queue]
+        share, quota, limit, (bound0, bound1, bound2), priority, tie = self._fixed[queue]
         with0, with1, with2 = held0 + candidate[0], held1 + candidate[1], held2 + candidate[2]
-        share, quota = ledger.fair_shares[queue], ledger.quotas[queue]
-        limit = ledger.allocatable[queue]
         is_over = share[0] < held0 and share[1] < held1 and share[2] < held2
         is_beyond = with0 > quota[0] or with1 > quota[1] or with2 > quota[2]
         lacks_share = (limit[0] == 0 < with0) or (limit[1] == 0 < with1) or (limit[2] == 0 < with2)
@@ -157,28 +158,25 @@ class FairSharePolicy(QueuePolicy):
             with0, with1, with2 = with0 - victims[0], with1 - victims[1], with2 - victims[2]
         # The dominant share with the candidate and without it, see `dominant_share`.
         after = before = 0.0
-        for measure, more, now in zip(
-            self._measures[queue], (with0, with1, with2), held, strict=True
-        ):
-            if measure:
-                more /= measure
-                now /= measure
-            else:
-                more *= 1000.0
-                now *= 1000.0
-            if more > after:
-                after = more
-            if now > before:
-                before = now
-        return (
-            is_over,
-            is_beyond,
-            -ledger.priorities[queue],
-            lacks_share,
-            after,
-            before,
-            self._ties[queue],
-        )
+        ratio = with0 / bound0 if bound0 else with0 * 1000.0
+        if ratio > after:
+            after = ratio
+        ratio = with1 / bound1 if bound1 else with1 * 1000.0
+        if ratio > after:
+            after = ratio
+        ratio = with2 / bound2 if bound2 else with2 * 1000.0
+        if ratio > after:
+            after = ratio
+        ratio = held0 / bound0 if bound0 else held0 * 1000.0
+        if ratio > before:
+            before = ratio
+        ratio = held1 / bound1 if bound1 else held1 * 1000.0
+        if ratio > before:
+            before = ratio
+        ratio = held2 / bound2 if bound2 else held2 * 1000.0
+        if ratio > before:
+            before = ratio
+        return (is_over, is_beyond, priority, lacks_share, after, before, tie)
 
 
 class _Tie:
