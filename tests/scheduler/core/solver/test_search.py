@@ -280,28 +280,52 @@ def test_a_gang_that_would_not_run_is_not_kept() -> None:
     assert built.cycle(RECLAIM).decisions == []
 
 
-sizes = st.sampled_from([1, 1, 2, 4])
-running = st.tuples(st.integers(0, 2), sizes, st.sampled_from("ab"), st.sampled_from([50, 60, 100]))
-waiting = st.tuples(st.integers(1, 3), sizes, st.sampled_from("ab"), st.sampled_from([50, 75, 100]))
+sizes = st.sampled_from([0.5, 1, 1, 2, 4])
+priorities = st.sampled_from([50, 60, 75, 100])
+running = st.tuples(
+    st.lists(st.integers(0, 2), min_size=1, max_size=3),
+    sizes,
+    st.sampled_from("ab"),
+    priorities,
+    st.integers(0, 3),
+)
+waiting = st.tuples(st.integers(1, 3), sizes, st.sampled_from("ab"), priorities, st.integers(0, 3))
 
 
 @st.composite
 def clusters(draw):
-    built = (
-        cluster()
-        .nodes(3, 4)
-        .queue("a", draw(st.integers(0, 8)), weight=draw(st.integers(0, 2)))
-        .queue("b", 6)
-    )
-    free = [4, 4, 4]
-    for number, (node, gpus, queue, priority) in enumerate(draw(st.lists(running, max_size=12))):
-        if free[node] >= gpus:
-            free[node] -= gpus
-            built.running(f"r{number}", [f"n{node}"], gpus=gpus, queue=queue, priority=priority)
-    for number, (tasks, gpus, queue, priority) in enumerate(
+    """Three nodes of four GPUs with gangs, elastic pod groups and halves of devices on them."""
+    built = cluster().nodes(3, 4)
+    built.queue("a", draw(st.integers(0, 8)), weight=draw(st.integers(0, 2))).queue("b", 6)
+    free = [4.0, 4.0, 4.0]
+    for number, (nodes, gpus, queue, priority, minimum) in enumerate(
+        draw(st.lists(running, max_size=9))
+    ):
+        if any(free[node] < nodes.count(node) * max(gpus, 1) for node in nodes):
+            continue
+        for node in nodes:
+            free[node] -= max(gpus, 1)
+        shared = [(f"dev-{number}-{n}",) for n in range(len(nodes))]
+        built.running(
+            f"r{number}",
+            [f"n{node}" for node in nodes],
+            gpus=gpus,
+            queue=queue,
+            priority=priority,
+            minimum=min(minimum, len(nodes)),
+            **({"gpu_groups": shared} if gpus < 1 else {}),
+        )
+    for number, (tasks, gpus, queue, priority, minimum) in enumerate(
         draw(st.lists(waiting, min_size=1, max_size=4))
     ):
-        built.pending(f"p{number}", tasks, gpus=gpus, queue=queue, priority=priority)
+        built.pending(
+            f"p{number}",
+            tasks,
+            gpus=gpus,
+            queue=queue,
+            priority=priority,
+            minimum=min(minimum, tasks),
+        )
     return built
 
 
