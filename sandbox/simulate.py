@@ -1,6 +1,7 @@
 """The process that brings a cluster to life: nodes, kubelets, workload controllers, a workload stream.
 
-    python -m sandbox.simulate --kubeconfig FILE [--nodes demo|none|500x8] [--no-stream]
+    python -m sandbox.simulate --kubeconfig FILE [--nodes demo|none|500x8]
+                               [--stream SPEED | --no-stream] [--seed N] [--fractions PART]
 
 A simulator, not a product: it talks to any API server, the embedded one or a real kube-apiserver, and
 plays what kubelets and kube-controller-manager would do there. Ends with 0 on SIGTERM or SIGINT.
@@ -22,6 +23,7 @@ from kube.errors import KubeError, UnauthorizedError
 from kube.gateway import Gateway
 from sandbox.kubelet import KubeletRunner
 from sandbox.nodes import Machine, ensure_nodes, profile
+from sandbox.stream import Stream
 from sandbox.workloads.controller import WorkloadControllers
 
 log = logging.getLogger("sandbox.simulate")
@@ -51,6 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         KubeletRunner(gateway=gateway, stop=stop, on_fatal=give_up).run,
         WorkloadControllers(gateway=gateway, stop=stop, on_fatal=give_up).run,
     ]
+    if not options.no_stream:
+        stream = Stream(
+            gateway=gateway,
+            stop=stop,
+            on_fatal=give_up,
+            speed=options.stream,
+            seed=options.seed,
+            fractions=options.fractions,
+        )
+        parts.append(stream.run)
     threads = [threading.Thread(target=part, daemon=True) for part in parts]
     for thread in threads:
         thread.start()
@@ -88,7 +100,21 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sandbox.simulate", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--nodes", type=_profile, default="demo", metavar="demo|none|NxG")
+    parser.add_argument(
+        "--stream",
+        type=float,
+        default=60.0,
+        metavar="SPEED",
+        help="simulated seconds of the demo day per real second (60)",
+    )
     parser.add_argument("--no-stream", action="store_true", help="start no workloads")
+    parser.add_argument("--seed", type=int, default=1, help="which day is played (1)")
+    parser.add_argument(
+        "--fractions",
+        type=float,
+        default=0.0,
+        help="part of the notebooks that share a GPU, 0 to 1 (0)",
+    )
     return parser.parse_args(arguments)
 
 

@@ -1,0 +1,203 @@
+"""A believable day on a shared GPU cluster, as a seeded sequence of arrivals.
+
+Sizes and durations follow what public traces of such clusters show: most jobs ask for one GPU, a tenth
+for 8 or more, and run times spread over four decades around a median of an hour or so. Submissions
+swell from morning to afternoon; notebooks come in office hours only. How often something arrives is
+derived from the size of the cluster, so that any cluster is asked for a little more than it has.
+
+Pure: no clock and no network; times are simulated seconds since the start, which is at 8 o'clock.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+HOUR_S = 3600.0
+START_HOUR = 8.0
+LOAD = 1.15
+SHORTEST_S, LONGEST_S = 120.0, 10 * HOUR_S
+_SAMPLES = 2000
+
+# GPUs of a job and how many of 15,264 jobs asked for that (Philly, by its size classes).
+_SIZES = {1: 10480, 2: 463, 4: 2044, 8: 1916, 16: 255, 32: 91, 64: 15}
+# Mean and deviation of the logarithm of the run time in seconds, narrowed to what fits a day.
+_LENGTHS = {1: (8.0, 1.6), 2: (9.0, 1.4), 4: (8.8, 1.4), 8: (8.9, 1.4), 16: (8.5, 1.4)}
+# Part of the larger jobs that run as several smaller pods, as data-parallel training does.
+_SPREAD = 0.4
+# Shares of the common GPU fractions among those who share a GPU.
+_FRACTIONS = {0.8: 1078, 0.5: 750, 0.3: 328, 0.65: 253, 0.25: 140}
+
+
+class Work(StrEnum):
+    """What arrives."""
+
+    TRAIN = "train"
+    SWEEP = "sweep"
+    NOTEBOOK = "notebook"
+    PREPARE = "prepare"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Team:
+    """Who submits: its part of the cluster, how busy it is, and with what."""
+
+    name: str
+    department: str
+    title: str
+    quota: float
+    weight: float
+    activity: float
+    mix: dict[Work, float]
+    users: tuple[str, ...]
+    services: tuple[tuple[str, float], ...] = ()
+
+
+TEAMS = (
+    Team(
+        name="vision", department="research", title="Vision", quota=0.16, weight=2, activity=3,
+        mix={Work.TRAIN: 6, Work.SWEEP: 3, Work.NOTEBOOK: 2}, users=("ada", "bo", "chen"),
+    ),
+    Team(
+        name="language", department="research", title="Language models", quota=0.22, weight=3,
+        activity=4, mix={Work.TRAIN: 8, Work.SWEEP: 1, Work.PREPARE: 2},
+        users=("dara", "eli", "fatima", "george"),
+    ),
+    Team(
+        name="robotics", department="research", title="Robotics", quota=0.08, weight=1, activity=1.5,
+        mix={Work.TRAIN: 3, Work.SWEEP: 4, Work.NOTEBOOK: 2}, users=("hana", "ivan"),
+    ),
+    Team(
+        name="search", department="product", title="Search", quota=0.14, weight=1, activity=1,
+        mix={Work.TRAIN: 2, Work.PREPARE: 2}, users=("jo", "kim"),
+        services=(("ranker", 0.05), ("embedder", 0.02)),
+    ),
+    Team(
+        name="assistant", department="product", title="Assistant", quota=0.14, weight=2, activity=1.5,
+        mix={Work.TRAIN: 2, Work.NOTEBOOK: 1}, users=("lena", "mo"),
+        services=(("chat", 0.06), ("speech", 0.02)),
+    ),
+    Team(
+        name="evaluation", department="platform", title="Evaluation", quota=0.06, weight=1,
+        activity=2, mix={Work.SWEEP: 4, Work.PREPARE: 3}, users=("ci-bot",),
+    ),
+)  # fmt: skip
+DEPARTMENTS = {"research": "Research", "product": "Product", "platform": "Platform"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """One workload: `pods` pods of `gpus` GPUs each (a fraction if below 1, none if 0)."""
+
+    at_s: float
+    work: Work
+    team: Team
+    user: str
+    pods: int
+    gpus: float
+    duration_s: float
+    is_failing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """What the day depends on: how many GPUs there are and how many a node has at most."""
+
+    gpus: int
+    per_node: int = 8
+
+
+def arrivals(
+    cluster: Cluster, *, seed: int, fractions: float = 0.0, load: float = LOAD
+) -> Iterator[Arrival]:
+    """Yield workloads in order of their time, without end.
+
+    Parameters
+    ----------
+    seed : the same seed gives the same day
+    fractions : part of the notebooks that share a GPU, 0 to 1
+    load : GPU time asked for, as a part of what the cluster has
+    """
+    dice = random.Random(seed)
+    sample = random.Random(seed + 1)
+    mean = (
+        sum(
+            item.pods * item.gpus * item.duration_s
+            for item in (_draw(sample, cluster, 0.0, fractions) for _ in range(_SAMPLES))
+        )
+        / _SAMPLES
+    )
+    busiest = load * cluster.gpus / mean / _MEAN_RUSH
+    at_s = 0.0
+    while True:
+        at_s += dice.expovariate(busiest)
+        # Thinning: candidates come at the busiest rate, and fewer are kept in quiet hours.
+        if dice.random() < rush(at_s):
+            yield _draw(dice, cluster, at_s, fractions)
+
+
+def rush(at_s: float) -> float:
+    """Return how busy the hour is, from 0.3 at night to 1 in the early afternoon."""
+    hour = (START_HOUR + at_s / HOUR_S) % 24
+    return 0.3 + 0.7 * math.exp(-(((hour - 14.0) / 4.5) ** 2))
+
+
+def service_replicas(part: float, cluster: Cluster, at_s: float) -> int:
+    """Return how many one-GPU replicas a service of that part of the cluster has at that hour."""
+    most = max(1, round(part * cluster.gpus))
+    return max(1, round(most * (0.5 + 0.5 * rush(at_s))))
+
+
+_MEAN_RUSH = sum(rush(step * HOUR_S / 4) for step in range(96)) / 96
+
+
+def _draw(dice: random.Random, cluster: Cluster, at_s: float, fractions: float) -> Arrival:
+    team = dice.choices(TEAMS, [item.activity for item in TEAMS])[0]
+    work = dice.choices(list(team.mix), list(team.mix.values()))[0]
+    hour = (START_HOUR + at_s / HOUR_S) % 24
+    if work is Work.NOTEBOOK and not 8 <= hour < 19:
+        work = Work.TRAIN
+    pods, gpus = _shape(dice, work, cluster, fractions)
+    return Arrival(
+        at_s=at_s,
+        work=work,
+        team=team,
+        user=dice.choice(team.users),
+        pods=pods,
+        gpus=gpus,
+        duration_s=_length(dice, work, pods * gpus),
+        is_failing=work is not Work.NOTEBOOK and dice.random() < 0.04,
+    )
+
+
+def _shape(
+    dice: random.Random, work: Work, cluster: Cluster, fractions: float
+) -> tuple[int, float]:
+    """Return (pods, GPUs of each)."""
+    if work is Work.PREPARE:
+        return dice.randint(1, 4), 0.0
+    if work is Work.NOTEBOOK:
+        is_shared = dice.random() < fractions
+        return 1, dice.choices(list(_FRACTIONS), list(_FRACTIONS.values()))[0] if is_shared else 1.0
+    if work is Work.SWEEP:
+        return dice.randint(2, 8), 1.0
+    most = max(1, cluster.gpus // 3)
+    sizes = [size for size in _SIZES if size <= most]
+    size = dice.choices(sizes, [_SIZES[item] for item in sizes])[0]
+    per_pod = min(size, cluster.per_node)
+    if size >= 4 and dice.random() < _SPREAD:
+        per_pod = max(1, per_pod // dice.choice((2, 4)))
+    return size // per_pod, float(per_pod)
+
+
+def _length(dice: random.Random, work: Work, gpus: float) -> float:
+    if work is Work.NOTEBOOK:
+        mean, spread = math.log(1.5 * HOUR_S), 0.7
+    elif work is Work.PREPARE:
+        mean, spread = math.log(0.3 * HOUR_S), 0.8
+    else:
+        mean, spread = _LENGTHS.get(int(gpus), _LENGTHS[16])
+    return min(LONGEST_S, max(SHORTEST_S, dice.lognormvariate(mean, spread)))
