@@ -133,4 +133,6 @@ def _ensure(store: Store, registry: Registry, address: tuple[str, str, str], obj
     strategy = strategy_of(resource.storage)
     strategy.defaults(obj)
     strategy.prepare(obj)
+    if strategy.has_generation:
+        obj["metadata"]["generation"] = 1
     store.create(resource, obj)

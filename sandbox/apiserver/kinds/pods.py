@@ -21,6 +21,8 @@ def default_pod(pod: Obj) -> None:
     spec = pod.setdefault("spec", {})
     default_pod_spec(spec)
     setdefaults(spec, preemptionPolicy="PreemptLowerPriority", enableServiceLinks=True)
+    for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
+        _request_what_is_limited(container["resources"])
     tolerations = spec.setdefault("tolerations", [])
     present = {toleration.get("key") for toleration in tolerations}
     if not any(not t.get("key") and t.get("operator") == "Exists" for t in tolerations):
@@ -68,7 +70,10 @@ def _default_container(container: Obj) -> None:
     for field in ("livenessProbe", "readinessProbe", "startupProbe"):
         if field in container:
             _default_probe(container[field])
-    resources = container["resources"]
+
+
+def _request_what_is_limited(resources: Obj) -> None:
+    """A pod asks for its limits where it names no request; a template is left as it is."""
     for name, limit in (resources.get("limits") or {}).items():
         resources.setdefault("requests", {}).setdefault(name, limit)
 

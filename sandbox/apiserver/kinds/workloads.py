@@ -74,8 +74,9 @@ def default_cron_job(obj: Obj) -> None:
         successfulJobsHistoryLimit=3,
         failedJobsHistoryLimit=1,
     )
-    template = spec.setdefault("jobTemplate", {}).setdefault("spec", {})
-    _default_template(template)
+    job = spec.setdefault("jobTemplate", {})
+    job.setdefault("metadata", {})
+    _default_template(job.setdefault("spec", {}))
 
 
 def prepare_job(obj: Obj) -> None:
@@ -194,6 +195,7 @@ def _default_replicated(obj: Obj) -> Obj:
 def _default_template(spec: Obj) -> None:
     template = spec.get("template")
     if template is not None and "spec" in template:
+        template.setdefault("metadata", {})
         default_pod_spec(template["spec"])
 
 

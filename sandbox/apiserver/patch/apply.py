@@ -135,14 +135,16 @@ def _remove_left_out(
     held_by_others = {
         path for owner, share in shares.items() if owner != mine for path in share.fields
     }
+    keep = held_by_others | wanted
     # whole items before their fields: an item that has lost its key can no longer be found
     for path in sorted(former.fields - wanted, key=len):
-        if path in held_by_others or _is_prefix_of_any(path, held_by_others | wanted):
+        if path in held_by_others or _is_prefix_of_any(path, keep):
             continue
         if path[0] == "f:metadata":
-            remove_at(merged["metadata"], path[1:], shape.meta)
+            inner = {other[1:] for other in keep if other[0] == "f:metadata"}
+            remove_at(merged["metadata"], path[1:], shape.meta, inner)
         else:
-            remove_at(merged, path, shape.body)
+            remove_at(merged, path, shape.body, keep)
 
 
 def _is_prefix_of_any(path: Path, fields: FieldSet) -> bool:

@@ -122,17 +122,30 @@ def _step(value: Any, segment: str, shape: Shape | None) -> tuple[Any, Shape | N
     return UNSET, None
 
 
-def remove_at(value: Any, path: Path, shape: Shape | None) -> None:
-    """Remove what a path leads to, and containers that are empty afterwards stay."""
-    for segment in path[:-1]:
+def remove_at(value: Any, path: Path, shape: Shape | None, keep: FieldSet) -> None:
+    """Remove what a path leads to, and the containers around it that are empty then.
+
+    Containers whose own path is in `keep` stay, empty or not.
+    """
+    holders: list[tuple[Any, Shape | None]] = []
+    for segment in path:
+        holders.append((value, shape))
         value, shape = _step(value, segment, shape)
         if value is UNSET:
             return
-    kind, _, name = path[-1].partition(":")
-    if kind == "f" and isinstance(value, dict):
-        value.pop(name, None)
-    elif isinstance(value, list) and shape is not None:
-        value[:] = [item for item in value if segment_of(item, shape) != path[-1]]
+    for depth in range(len(path) - 1, -1, -1):
+        holder, holder_shape = holders[depth]
+        _drop(holder, path[depth], holder_shape)
+        if holder or path[:depth] in keep:
+            return
+
+
+def _drop(holder: Any, segment: str, shape: Shape | None) -> None:
+    kind, _, name = segment.partition(":")
+    if kind == "f" and isinstance(holder, dict):
+        holder.pop(name, None)
+    elif isinstance(holder, list) and shape is not None:
+        holder[:] = [item for item in holder if segment_of(item, shape) != segment]
 
 
 def changed_fields(old: Any, new: Any, shape: Shape | None) -> tuple[FieldSet, FieldSet]:

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from sandbox.apiserver.patch.apply import shown_path
 from sandbox.apiserver.patch.fieldset import from_fields_v1, to_fields_v1
-from tests.sandbox.apiserver.conftest import APPLY, STRATEGIC, Answer, InProcess
+from tests.sandbox.apiserver.conftest import (
+    APPLY,
+    STRATEGIC,
+    Answer,
+    InProcess,
+    widget,
+    widget_definition,
+)
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -64,6 +71,17 @@ async def test_fields_left_out_are_removed(cluster: InProcess) -> None:
     await apply_data(cluster, "m1", x="1", y="2")
     left = (await apply_data(cluster, "m1", y="2")).ok()
     assert left["data"] == {"y": "2"}
+
+
+async def test_containers_that_removal_empties_go_too(cluster: InProcess) -> None:
+    definition = widget_definition({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    (await cluster.post(crds, definition)).ok(201)
+    url = "/apis/example.com/v1/namespaces/default/widgets/w?fieldManager=m"
+    full = widget("w", a={"b": {"c": 1}}, kept={"d": {}}, x=1)
+    (await cluster.patch(url, full, APPLY)).ok(201)
+    less = (await cluster.patch(url, widget("w", kept={"d": {}}, x=1), APPLY)).ok()
+    assert less["spec"] == {"kept": {"d": {}}, "x": 1}
 
 
 async def test_conflict_names_manager_and_field_and_changes_nothing(cluster: InProcess) -> None:

@@ -32,6 +32,16 @@ async def test_defaults_and_quality_of_service(cluster: InProcess) -> None:
     assert made["metadata"]["generation"] == 1
 
 
+async def test_templates_do_not_request_their_limits(cluster: InProcess) -> None:
+    container = {"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    made = (await cluster.post(path, {"metadata": {"name": "d"}, "spec": spec})).ok(201)
+    found = made["spec"]["template"]["spec"]["containers"][0]["resources"]
+    assert found == {"limits": {"nvidia.com/gpu": "1"}}
+
+
 async def test_priority_comes_from_the_class(cluster: InProcess) -> None:
     classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
     await cluster.post(classes, {"metadata": {"name": "train"}, "value": 50})
