@@ -134,7 +134,11 @@ def _definition(name: str, resource: Resource) -> Json:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": name},
+        # Groups below k8s.io are protected; the server wants to be told that this is only a test.
+        "metadata": {
+            "name": name,
+            "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+        },
         "spec": {
             "group": resource.group,
             "scope": "Namespaced" if resource.namespaced else "Cluster",
