@@ -32,36 +32,39 @@ _PATCH_MEDIA = (
 
 
 class OpenApi:
-    """Builds documents on demand and keeps them until the set of kinds changes."""
+    """Builds documents on demand and keeps each until its own kinds change."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._generation = -1
-        self._documents: dict[str, bytes] = {}
+        self._resources: dict[str, list[Resource]] = {}
+        self._digests: dict[str, str] = {}
+        self._documents: dict[tuple[str, str], bytes] = {}
 
     def index(self) -> bytes:
         """Return `/openapi/v3`: one path per group version, with a hash for caching."""
-        paths = {}
-        for group_version in self._group_versions():
-            key = _path_of(group_version)
-            digest = hashlib.sha256(self.document(key)).hexdigest()[:32].upper()
-            paths[key] = {"serverRelativeURL": f"/openapi/v3/{key}?hash={digest}"}
+        self._refresh()
+        paths = {
+            key: {"serverRelativeURL": f"/openapi/v3/{key}?hash={digest}"}
+            for key, digest in self._digests.items()
+        }
         return orjson.dumps({"paths": paths})
 
     def document(self, key: str) -> bytes:
         """Return the document of `api/v1` or `apis/<group>/<version>`."""
         self._refresh()
-        if key not in self._documents:
-            resources = [r for r in self._registry.all() if _path_of(r.api_version) == key]
-            if not resources:
-                raise errors.no_such_path()
-            self._documents[key] = orjson.dumps(self._build(resources))
-        return self._documents[key]
+        if key not in self._digests:
+            raise errors.no_such_path()
+        place = (key, self._digests[key])
+        if place not in self._documents:
+            self._documents[place] = orjson.dumps(self._build(self._resources[key]))
+        return self._documents[place]
 
     def v2(self) -> bytes:
         """Return `/openapi/v2` as JSON."""
         self._refresh()
-        if "v2" not in self._documents:
+        place = ("v2", _digest(sorted(self._digests.items())))
+        if place not in self._documents:
             document = self._build(self._registry.all())
             text = orjson.dumps(
                 {
@@ -71,16 +74,24 @@ class OpenApi:
                     "definitions": document["components"]["schemas"],
                 }
             )
-            self._documents["v2"] = text.replace(REF_PREFIX.encode(), b"#/definitions/")
-        return self._documents["v2"]
+            self._documents[place] = text.replace(REF_PREFIX.encode(), b"#/definitions/")
+        return self._documents[place]
 
     def _refresh(self) -> None:
-        if self._generation != self._registry.generation:
-            self._generation = self._registry.generation
-            self._documents.clear()
-
-    def _group_versions(self) -> list[str]:
-        return sorted({resource.api_version for resource in self._registry.all()})
+        """Follow the registry; documents whose kinds are as they were stay."""
+        if self._generation == self._registry.generation:
+            return
+        self._generation = self._registry.generation
+        self._resources = {}
+        for resource in self._registry.all():
+            self._resources.setdefault(_path_of(resource.api_version), []).append(resource)
+        version = self._registry.bundle.version.get("gitVersion", "")
+        self._digests = {
+            key: _digest([version, *(resource.custom or resource.plural for resource in resources)])
+            for key, resources in sorted(self._resources.items())
+        }
+        current = set(self._digests.items())
+        self._documents = {k: v for k, v in self._documents.items() if k in current}
 
     def _build(self, resources: list[Resource]) -> Obj:
         schemas: dict[str, Any] = {}
@@ -158,6 +169,10 @@ class OpenApi:
                 for method in verbs_of_sub.values()
             }
         return paths
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(orjson.dumps(value)).hexdigest()[:32].upper()
 
 
 def _path_of(group_version: str) -> str:
