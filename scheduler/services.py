@@ -18,6 +18,7 @@ from django.conf import settings
 from kube.errors import KubeError
 from queues.cluster import gateway
 from scheduler.lock import ShardLock
+from scheduler.plugin_server import PluginServer, metrics_page
 from scheduler.report import Reporter
 from scheduler.worker import CycleSummary, ShardWorker
 
@@ -56,6 +57,9 @@ def shard_start(shard: str, *, wake: Callable[[], object] | None = None) -> Runn
             )
             running = RunningShard(worker, lock, Reporter(shard))
             worker.start(wake=wake or (lambda: kick(client, shard)))
+            port = getattr(settings, "KAIWEB_SCHEDULER_METRICS_PORT", 0)
+            if port:
+                PluginServer("127.0.0.1", port, {"/metrics": metrics_page}).start()
             running.reporter.start()
             _running[shard] = running
             log.info("shard %s: worker is ready", shard)

@@ -31,6 +31,7 @@ from scheduler.core.cycle import open_session, stream_cycle
 from scheduler.core.decisions import GroupMarks
 from scheduler.core.errors import ConfigError
 from scheduler.core.session.session import Session
+from scheduler.explain.job_order import job_order
 from scheduler.explain.verdicts import GroupVerdict, verdicts
 from scheduler.metrics import METRICS
 from scheduler.shards import ShardSettings, settings_of
@@ -49,6 +50,7 @@ STATUS_WRITERS = 4
 SYNC_TIMEOUT_S = 60.0
 MARKS_KEPT_S = 5.0
 CONFIG_NAME = "kai-config"
+JOB_ORDER_PLUGIN = "reflectjoborder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,7 @@ class ShardWorker:
     store: Store = field(default_factory=lambda: Store([item.resource for item in WATCHED]))
     settings: ShardSettings = field(default_factory=ShardSettings)
     config_error: str = ""
+    order: dict[str, Any] | None = None
     recorder: Recorder = field(init=False)
     _builder: SnapshotBuilder = field(init=False)
     _statuses: StatusWriter = field(init=False)
@@ -187,6 +190,8 @@ class ShardWorker:
             group_seed=uuid.uuid4(),
         )
         METRICS.open_session.set(_ms_since(opened))
+        if self.settings.core.has_plugin(JOB_ORDER_PLUGIN):
+            self.order = job_order(session)
         pending_before = sum(session.state.groups.pending)
         for decision in stream_cycle(session):
             committer.apply(decision)

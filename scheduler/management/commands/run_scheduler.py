@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from kube.lease import Elector, candidate_identity
 from queues.cluster import gateway
+from scheduler.plugin_server import PluginServer, metrics_page, plugin_pages
 from scheduler.report import Reporter
 from scheduler.services import end_process
 from scheduler.worker import ShardWorker
@@ -31,6 +32,12 @@ class Command(BaseCommand):
         parser.add_argument("--shard", default="default")
         parser.add_argument("--leader-elect", action="store_true")
         parser.add_argument("--namespace", default="kai-scheduler", help="where the Lease lives")
+        parser.add_argument(
+            "--listen-address", default="", help="host:port of /metrics; off if empty"
+        )
+        parser.add_argument(
+            "--plugin-server-port", type=int, default=-1, help="loopback port; 0 = a free one"
+        )
         parser.add_argument("--cycles", type=int, default=0, help="end after so many; 0 = never")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -48,6 +55,7 @@ class Command(BaseCommand):
         worker.start(wake=due.set)
         reporter.start()
         elector = self._elect(options, worker, stop) if options["leader_elect"] else None
+        servers = self._serve(options, worker)
         self.stdout.write(f"scheduler of shard {options['shard']} is ready")
         left = options["cycles"] or -1
         while not stop.is_set() and left != 0:
@@ -57,8 +65,22 @@ class Command(BaseCommand):
                 left -= 1
             if left != 0:
                 due.wait(worker.settings.params.schedule_period_s)
+        for server in servers:
+            server.stop()
         worker.stop()
         reporter.stop()
+
+    def _serve(self, options: dict[str, Any], worker: ShardWorker) -> list[PluginServer]:
+        servers = []
+        if options["listen_address"]:
+            host, _, port = options["listen_address"].rpartition(":")
+            servers.append(PluginServer(host, int(port), {"/metrics": metrics_page}))
+        if options["plugin_server_port"] >= 0:
+            pages = plugin_pages(worker)
+            servers.append(PluginServer("127.0.0.1", options["plugin_server_port"], pages))
+        for server in servers:
+            self.stdout.write(f"{', '.join(server.pages)} on port {server.start()}")
+        return servers
 
     def _elect(
         self, options: dict[str, Any], worker: ShardWorker, stop: threading.Event
