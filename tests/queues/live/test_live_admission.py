@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kube.errors import KubeError
+from kube.errors import AlreadyExistsError, KubeError
 from kube.gateway import Gateway
-from kube.resources import PODGROUPS, PODS, QUEUES, TOPOLOGIES
+from kube.resources import PODGROUPS, PODS, QUEUES, TOPOLOGIES, Resource
 from queues.admission.install import MUTATING, Registration, UrlTarget, uninstall
 from queues.admission.routes import Routes, listed_tree
 from queues.admission.server import AdmissionServer
@@ -21,6 +21,15 @@ from tests.queues.live.waiting import eventually
 
 MANIFESTS = Path(__file__).parent.parent / "manifests"
 POD_HOOK = 'admission webhook "admission.kai-scheduler.svc" denied the request: '
+
+
+RUNTIME_CLASSES = Resource(
+    group="node.k8s.io",
+    version="v1",
+    plural="runtimeclasses",
+    kind="RuntimeClass",
+    namespaced=False,
+)
 
 
 @contextmanager
@@ -36,6 +45,14 @@ def webhooks(gateway: Gateway, folder: Path, **options: Any) -> Iterator[Admissi
             asks_about_every_pod=settings.block_visible_devices,
         ),
     )
+    runtime = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "nvidia"},
+        "handler": "nvidia",
+    }
+    with suppress(AlreadyExistsError):
+        gateway.create(RUNTIME_CLASSES, runtime)
     server.start()
     try:
         eventually(lambda: _is_registered(gateway, server.port), "the webhooks are registered")
@@ -69,6 +86,12 @@ def _is_asked(gateway: Gateway) -> bool:
     return False
 
 
+def _group_of(gateway: Gateway, namespace: str, pod: str) -> str:
+    metadata = gateway.get(PODS, pod, as_type=dict, namespace=namespace)["metadata"]
+    found: str = metadata["annotations"].get("pod-group-name", "")
+    return found
+
+
 def refusal(gateway: Gateway, *arguments: Any, **options: Any) -> str:
     with pytest.raises(KubeError) as caught:
         gateway.create(*arguments, **options)
@@ -94,10 +117,7 @@ def test_parts_of_gpus_pass_or_are_refused(
         for pod in read_manifests([MANIFESTS / "fractions.yaml"]):
             gateway.create(PODS, prepared(pod), namespace=namespace, dry_run=True)
         half = gateway.create(
-            PODS,
-            prepared(read_manifests([MANIFESTS / "fractions.yaml"])[0]),
-            namespace=namespace,
-            dry_run=True,
+            PODS, prepared(read_manifests([MANIFESTS / "fractions.yaml"])[0]), namespace=namespace
         )
         prefix = half["metadata"]["annotations"]["runai/shared-gpu-configmap"]
         container = half["spec"]["containers"][0]
@@ -105,6 +125,8 @@ def test_parts_of_gpus_pass_or_are_refused(
         assert [entry["name"] for entry in container["env"]] == [
             "NVIDIA_VISIBLE_DEVICES", "RUNAI_NUM_OF_GPUS", "GPU_PORTION",
         ]  # fmt: skip
+        # Labels and annotations of the created pod stay editable: nothing is injected a second time.
+        eventually(lambda: _group_of(gateway, namespace, "half") != "", "the pod is grouped")
         assert container["envFrom"] == [
             {"configMapRef": {"name": f"{prefix}-0-evar", "optional": False}}
         ]
