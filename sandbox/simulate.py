@@ -1,6 +1,7 @@
 """The process that brings a cluster to life: nodes, kubelets, workload controllers, a workload stream.
 
     python -m sandbox.simulate --kubeconfig FILE [--nodes demo|none|500x8]
+                               [--garbage-collector]
                                [--stream SPEED | --no-stream] [--seed N] [--fractions PART]
 
 A simulator, not a product: it talks to any API server, the embedded one or a real kube-apiserver, and
@@ -21,6 +22,7 @@ from pathlib import Path
 from kube.client import Target, connect
 from kube.errors import KubeError, UnauthorizedError
 from kube.gateway import Gateway
+from sandbox.garbage import GarbageCollector
 from sandbox.kubelet import KubeletRunner
 from sandbox.nodes import Machine, ensure_nodes, profile
 from sandbox.stream import Stream
@@ -53,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         KubeletRunner(gateway=gateway, stop=stop, on_fatal=give_up).run,
         WorkloadControllers(gateway=gateway, stop=stop, on_fatal=give_up).run,
     ]
+    if options.garbage_collector:
+        parts.append(GarbageCollector(gateway=gateway, stop=stop, on_fatal=give_up).run)
     if not options.no_stream:
         stream = Stream(
             gateway=gateway,
@@ -100,6 +104,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sandbox.simulate", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--nodes", type=_profile, default="demo", metavar="demo|none|NxG")
+    parser.add_argument(
+        "--garbage-collector",
+        action="store_true",
+        help="collect owned objects too: for a real API server without a controller manager",
+    )
     parser.add_argument(
         "--stream",
         type=float,
