@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kaiweb.settings import env
 from kaiweb.settings.base import *  # noqa: F403
 
 SECRET_KEY = "only for tests"
@@ -19,6 +20,10 @@ DATABASES = {
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20},
     }
 }
+# The same tests on PostgreSQL: name a server whose user may create databases.
+_url = env.text("KAIWEB_TEST_DATABASE_URL")
+if _url:
+    DATABASES = {"default": env.database(_url, sqlite_file=KAIWEB_HOME)}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 CELERY_BROKER_URL = "memory://"

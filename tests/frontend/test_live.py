@@ -15,6 +15,7 @@ from channels.routing import URLRouter
 from channels.sessions import SessionMiddlewareStack
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
@@ -103,6 +104,8 @@ async def connect() -> AsyncIterator[Connect]:
     yield open_socket
     for socket in sockets:
         await socket.disconnect()
+    # The worker thread's connection would keep PostgreSQL from dropping the test database.
+    await sync_to_async(connections.close_all)()
 
 
 async def close_code(browser: Browser) -> int:

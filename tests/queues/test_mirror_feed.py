@@ -1,0 +1,107 @@
+"""Watch to row: reflectors on a fake cluster, through the line, into the tables."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import Any
+
+import pytest
+
+from kube.resources import PODGROUPS, PODS, QUEUES
+from kube.watch import Reflector
+from queues.mirror.feed import Changed, Line, Mirror
+from queues.mirror.kinds import KINDS
+from queues.mirror.views import QueueView
+from queues.mirror.writer import Writer
+from queues.models import MirrorState, Queue
+from tests.fakes.gateway import FakeGateway
+
+pytestmark = pytest.mark.django_db
+
+
+def body(name: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"resources": {}, **spec}}
+
+
+class Feed:
+    """One reflector whose passes a test plays by hand."""
+
+    def __init__(self) -> None:
+        self.cluster = FakeGateway()
+        self.line = Line()
+        self.mirror = Mirror(KINDS, Writer(sleep=lambda _s: None))
+        self.reflector = Reflector(self.cluster, QUEUES, QueueView, self.line)
+
+    def follow(self) -> list[str]:
+        """One pass of list and watch; return what kind of messages came of it."""
+        self.reflector.pass_once(Event())
+        messages = self.line.take(timeout_s=0.1)
+        self.mirror.consume(messages)
+        return [type(message).__name__ for message in messages]
+
+    def rows(self) -> list[str]:
+        return list(Queue.objects.values_list("name", flat=True))
+
+
+@pytest.fixture
+def feed() -> Feed:
+    return Feed()
+
+
+def test_a_list_then_events_then_nothing(feed: Feed) -> None:
+    feed.cluster.seed(QUEUES, body("a"))
+    assert feed.follow() == ["Listed"]
+    feed.cluster.create(QUEUES, body("b", parentQueue="a"))
+    feed.cluster.delete(QUEUES, "a")
+    assert feed.follow() == ["Changed", "Changed"]
+    assert feed.rows() == ["b"]
+    assert feed.follow() == []
+
+
+def test_a_gone_version_is_followed_by_a_new_list_that_repairs_the_gap(feed: Feed) -> None:
+    feed.cluster.seed(QUEUES, body("a"), body("b"))
+    feed.follow()
+    feed.cluster.delete(QUEUES, "a")
+    feed.cluster.create(QUEUES, body("c"))
+    feed.cluster.compacted_before = 10_000
+    assert feed.follow() == []
+    feed.cluster.compacted_before = 0
+    assert feed.follow() == ["Listed"]
+    assert feed.rows() == ["b", "c"]
+
+
+def test_the_manager_of_the_spec_is_the_last_who_wrote_it(feed: Feed) -> None:
+    managed = [
+        {"manager": "helm", "operation": "Apply", "time": "2026-11-29T10:00:00Z"},
+        {"manager": "argocd", "operation": "Apply", "time": "2026-11-29T11:00:00Z"},
+        {"manager": "queue-controller", "operation": "Update", "subresource": "status",
+         "time": "2026-11-29T12:00:00Z"},
+    ]  # fmt: skip
+    feed.cluster.seed(QUEUES, {**body("a"), "metadata": {"name": "a", "managedFields": managed}})
+    feed.follow()
+    assert Queue.objects.get().manager == "argocd"
+
+
+def test_messages_of_several_kinds_keep_their_order_and_gather() -> None:
+    line = Line()
+    for resource in (QUEUES, PODS, PODS, PODGROUPS):
+        line.apply(resource, None)  # type: ignore[arg-type]
+    taken = line.take(timeout_s=0.1)
+    assert [message.resource for message in taken] == [QUEUES, PODS, PODS, PODGROUPS]
+    assert all(isinstance(message, Changed) for message in taken)
+    assert line.take(timeout_s=0.0) == []
+
+
+def test_a_full_gathering_leaves_the_rest_in_the_line() -> None:
+    line = Line()
+    for _number in range(5):
+        line.replace(QUEUES, None)  # type: ignore[arg-type]
+    assert [len(line.take(timeout_s=0.1, most=3)) for _ in range(2)] == [3, 2]
+
+
+def test_how_far_each_kind_was_read_is_on_record(feed: Feed) -> None:
+    feed.cluster.seed(QUEUES, body("a"))
+    feed.follow()
+    state = MirrorState.objects.get()
+    assert (state.kind, state.version) == ("Queue", int(feed.reflector.resource_version))
+    assert state.listed_at is not None
