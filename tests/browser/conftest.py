@@ -23,7 +23,9 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 ADMIN = "admin"
+# Generous, because a busy machine is slow; a passing test never waits that long.
 WAIT_MS = 20_000
+expect.set_options(timeout=WAIT_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
