@@ -198,7 +198,10 @@ class ShardWorker:
         decide_ms = _ms_since(opened)
         committing = time.perf_counter()
         report = committer.wait()
-        said = verdicts(session, now)
+        marked = {
+            key for key, group in snapshot.groups.items() if group.status.scheduling_conditions
+        }
+        said = verdicts(session, now, marked)
         if self._usage is not None:
             self._usage.record(session, now)
         marks = list(_changed_marks(session))

@@ -6,7 +6,7 @@ cluster full of equal pending pods costs one message, not thousands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -84,15 +84,24 @@ class GroupVerdict:
 _SETTLING = (TaskStatus.ALLOCATED, TaskStatus.NOMINATED, TaskStatus.BINDING)
 
 
-def verdicts(session: Session, now: float) -> list[GroupVerdict]:
+def verdicts(
+    session: Session, now: float, marked: Container[str] | None = None
+) -> list[GroupVerdict]:
     """Return the verdicts of a finished session, oldest pod group first.
 
     Parameters
     ----------
     now : Unix time of the cycle, for the times in messages
+    marked : pod groups (`namespace/name`) that carry an old verdict; of groups that neither wait nor are
+        stale only these get one, so that it can be taken back. None: all groups
     """
     writer = _Writer(session, now)
-    return [writer.verdict(group) for group in range(len(session.state.groups))]
+    groups = session.state.groups
+    return [
+        writer.verdict(group)
+        for group in range(len(groups))
+        if marked is None or writer.has_news(group) or groups.name(group) in marked
+    ]
 
 
 class _Writer:
@@ -100,6 +109,16 @@ class _Writer:
         self.session = session
         self.now = now
         self._texts: dict[tuple[object, ...], str] = {}
+
+    def has_news(self, group: int) -> bool:
+        """Tell whether there is anything to say about a group; asked of every group, so cheap."""
+        groups = self.session.state.groups
+        if groups.pending[group] or groups.stale_since[group] is not None:
+            return True
+        gated = groups.pod_sets.gated
+        return bool(groups.inputs[group].invalid_subgroup_tasks) or any(
+            gated[index] for index in groups.pod_sets_of(group)
+        )
 
     def verdict(self, group: int) -> GroupVerdict:
         state = self.session.state
