@@ -9,7 +9,7 @@ from typing import Any
 
 from sandbox import podhints
 from sandbox.day import DEPARTMENTS, TEAMS, Arrival, Cluster, Team, Work
-from sandbox.nodes import RACK_LABEL, ZONE_LABEL
+from sandbox.nodes import KEPT_FREE_LABEL, RACK_LABEL, ZONE_LABEL
 from sandbox.simpod import GPU
 
 Json = dict[str, Any]
@@ -20,6 +20,8 @@ QUEUE_LABEL = "kai.scheduler/queue"
 SCHEDULER = "kai-scheduler"
 KEEP_FINISHED_S = 60
 CPUS_PER_GPU, MEMORY_GIB_PER_GPU = 6, 24
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+AWAY = {"matchExpressions": [{"key": KEPT_FREE_LABEL, "operator": "DoesNotExist"}]}
 UNLIMITED = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 
 
@@ -150,7 +152,11 @@ def _template(
     }
     return {
         "metadata": {"labels": {"user": user, **(labels or {})}, "annotations": annotations or {}},
-        "spec": {"schedulerName": SCHEDULER, "containers": [container]},
+        "spec": {
+            "schedulerName": SCHEDULER,
+            "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [AWAY]}}},
+            "containers": [container],
+        },
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kube.errors import AlreadyExistsError
@@ -21,6 +21,7 @@ from sandbox.wallclock import timestamp
 
 RACK_LABEL = "topology.kubernetes.io/rack"
 ZONE_LABEL = "topology.kubernetes.io/zone"
+KEPT_FREE_LABEL = "sandbox.kaiweb/kept-free"
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 WRITERS = 8
 
@@ -68,10 +69,16 @@ class Machine:
 
 
 def demo() -> list[Machine]:
-    """Return the default cluster: 16 machines in 2 zones and 5 racks, 92 GPUs of four models."""
+    """Return the default cluster: 16 machines in 2 zones and 5 racks, 92 GPUs of four models.
+
+    Two machines with 16 GPUs are kept free of the demo's workloads, so that what a person submits
+    finds room however busy the day is.
+    """
+    kept_free = {KEPT_FREE_LABEL: "true"}
     return [
-        _gpu_machine("gpu-lab-worker", A100, 8, "zone-a", "rack-a1"),
-        *(_gpu_machine(f"h100-{n}", H100, 8, "zone-a", f"rack-a{1 + n // 3}") for n in range(1, 5)),
+        replace(_gpu_machine("gpu-lab-worker", A100, 8, "zone-a", "rack-a1"), labels=kept_free),
+        *(_gpu_machine(f"h100-{n}", H100, 8, "zone-a", f"rack-a{1 + n // 3}") for n in range(1, 4)),
+        replace(_gpu_machine("h100-4", H100, 8, "zone-a", "rack-a2"), labels=kept_free),
         *(_gpu_machine(f"a100-{n}", A100, 8, "zone-b", f"rack-b{1 + n // 3}") for n in range(1, 5)),
         *(_gpu_machine(f"l40s-{n}", L40S, 4, "zone-b", "rack-b3") for n in range(1, 4)),
         *(_gpu_machine(f"t4-{n}", T4, 4, "zone-b", "rack-b3") for n in range(1, 3)),

@@ -32,6 +32,7 @@ from kube.resources import (
 )
 from sandbox import manifests
 from sandbox.day import TEAMS, Arrival, Cluster, Work, arrivals, service_replicas
+from sandbox.nodes import KEPT_FREE_LABEL
 from sandbox.simpod import GPU
 
 log = logging.getLogger(__name__)
@@ -170,8 +171,12 @@ def with_warm_start(day: Iterable[Arrival], cluster: Cluster) -> Iterator[Arriva
 
 
 def measure(nodes: Iterable[Node]) -> Cluster:
-    """Return how many GPUs the nodes have."""
-    counts = [quantity.to_units(node.status.allocatable.get(GPU, 0)) for node in nodes]
+    """Return how many GPUs the nodes have that are open to the demo."""
+    counts = [
+        quantity.to_units(node.status.allocatable.get(GPU, 0))
+        for node in nodes
+        if KEPT_FREE_LABEL not in node.metadata.labels
+    ]
     return Cluster(gpus=sum(counts), per_node=max(counts, default=8) or 8)
 
 

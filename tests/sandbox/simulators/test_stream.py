@@ -9,7 +9,8 @@ from itertools import islice
 import pytest
 
 from kube.errors import InvalidError
-from kube.resources import JOBS, PODS
+from kube.objects.node import Node
+from kube.resources import JOBS, NODES, PODS
 from sandbox import manifests, podhints
 from sandbox.day import (
     HOUR_S,
@@ -21,8 +22,10 @@ from sandbox.day import (
     rush,
     service_replicas,
 )
-from sandbox.stream import Stream, with_warm_start
+from sandbox.nodes import demo, ensure_nodes
+from sandbox.stream import Stream, measure, with_warm_start
 from tests.fakes.gateway import FakeGateway
+from tests.sandbox.simulators.pods import NOW
 
 CLUSTER = Cluster(gpus=92)
 
@@ -139,3 +142,17 @@ def test_submitting_creates_in_the_teams_namespace_and_survives_a_refusal() -> N
     stream.submit(arrival(Work.NOTEBOOK, 1, 1))
     assert gateway.names(JOBS, "demo-vision") == ["train--1"]
     assert gateway.names(PODS, "demo-vision") == ["notebook--2"]
+
+
+def test_demo_leaves_the_kept_free_nodes_alone() -> None:
+    gateway = FakeGateway()
+    ensure_nodes(gateway, demo(), NOW)
+    measured = measure(gateway.list(NODES, as_type=Node).items)
+    assert measured == Cluster(gpus=76, per_node=8)
+    body = manifests.workload(arrival(Work.TRAIN, 1, 1), "t", speed=60)
+    terms = body["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    (term,) = terms["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    (rule,) = term["matchExpressions"]
+    assert (rule["key"], rule["operator"]) == ("sandbox.kaiweb/kept-free", "DoesNotExist")
+    node = gateway.raw(NODES, "gpu-lab-worker")
+    assert node["metadata"]["labels"]["sandbox.kaiweb/kept-free"] == "true"
