@@ -32,6 +32,8 @@ BY_GROUP = "pod-group"
 LEASE = "o1x22tjj.kai.scheduler"
 DEFAULT_PRIORITY = 50
 NON_PREEMPTIBLE_FROM = 100
+# The pods of a gang change state together; counting it once per change would cost their square.
+SETTLE_S = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,11 +183,11 @@ class PodGroupController:
 
     def _heard(self, resource: Resource, event: EventType, value: KubeObject) -> None:
         if resource == PODGROUPS and event is not EventType.DELETED:
-            self.queue.add(value.key)
+            self.queue.add_after(value.key, SETTLE_S)
         elif resource == PODS and isinstance(value, Pod):
             key = pod_group_key(value)
             if key:
-                self.queue.add(key)
+                self.queue.add_after(key, SETTLE_S)
         elif resource == PRIORITY_CLASSES:
             self.recheck()
 

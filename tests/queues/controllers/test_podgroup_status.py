@@ -10,7 +10,7 @@ from kube.errors import ServerError
 from kube.gateway import EventType, WatchEvent
 from kube.objects.pod import Pod
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES
-from queues.controllers.podgroup_status import PodGroupController
+from queues.controllers.podgroup_status import SETTLE_S, PodGroupController
 from queues.workqueue import WorkQueue
 from tests.queues.controllers.clusters import Cluster, group, pod
 
@@ -18,11 +18,15 @@ from tests.queues.controllers.clusters import Cluster, group, pod
 class World(Cluster):
     def __init__(self) -> None:
         super().__init__()
-        self.controller = PodGroupController(self.gateway, self.store, WorkQueue(clock=lambda: 0.0))
+        self.now = 0.0
+        self.controller = PodGroupController(
+            self.gateway, self.store, WorkQueue(clock=lambda: self.now)
+        )
         self.controller.follow()
 
     def settle(self) -> None:
         self.sync()
+        self.now += SETTLE_S
         while (key := self.controller.queue.get(timeout_s=0)) is not None:
             self.controller.work(key)
             self.controller.queue.done(key)
@@ -179,4 +183,6 @@ def test_a_pods_event_is_its_groups_event() -> None:
             type=EventType.ADDED, object=late, resource_version=late.metadata.resource_version
         ),
     )
+    assert world.controller.queue.get(timeout_s=0) is None
+    world.now += SETTLE_S
     assert world.controller.queue.get(timeout_s=0) == "lab/g"

@@ -9,11 +9,13 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from kube.errors import ServerError
+from kube.objects.meta import convert
+from kube.objects.podgroup import PodGroup
 from kube.resources import PODGROUPS, PODS, QUEUES
 from queues.controllers import drift
 from queues.controllers.metrics import QueueMetrics, parse_pairs
 from queues.controllers.podgroup_status import PodGroupController
-from queues.controllers.queue_status import QueueController
+from queues.controllers.queue_status import GroupSums, QueueController
 from tests.queues.controllers.clusters import Cluster, group, pod, queue
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -237,3 +239,16 @@ def test_label_maps_of_the_command_line() -> None:
     assert parse_pairs("", "flag") == {}
     with pytest.raises(ValueError, match="--flag: expected key=value, got 'x'"):
         parse_pairs("a=b,x", "flag")
+
+
+def test_an_older_version_of_a_group_changes_no_sum() -> None:
+    sums = GroupSums()
+    old, new = stated("g", "a", "1"), stated("g", "b", "4")
+    old["metadata"]["resourceVersion"], new["metadata"]["resourceVersion"] = "5", "6"
+    assert sums.put(convert(new, PodGroup)) == {"b"}
+    assert sums.put(convert(old, PodGroup)) == set()
+    assert sums.put(convert(new, PodGroup)) == set()
+    assert dict(sums.of("b").allocated) == {"nvidia.com/gpu": 4}
+    assert sums.drop("lab/g") == {"b"}
+    assert sums.drop("lab/g") == set()
+    assert dict(sums.of("b").allocated) == {}
