@@ -201,7 +201,7 @@ class ShardWorker:
         marked = {
             key for key, group in snapshot.groups.items() if group.status.scheduling_conditions
         }
-        said = verdicts(session, now, marked)
+        said = verdicts(session, now, marked, is_detailed=self.settings.params.detailed_fit_errors)
         if self._usage is not None:
             self._usage.record(session, now)
         marks = list(_changed_marks(session))

@@ -30,6 +30,7 @@ from scheduler.core.session.fit import (
 from scheduler.core.session.session import Session
 from scheduler.explain import texts
 from scheduler.explain.details import queue_details
+from scheduler.explain.nodes import NodeTeller
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,11 @@ _SETTLING = (TaskStatus.ALLOCATED, TaskStatus.NOMINATED, TaskStatus.BINDING)
 
 
 def verdicts(
-    session: Session, now: float, marked: Container[str] | None = None
+    session: Session,
+    now: float,
+    marked: Container[str] | None = None,
+    *,
+    is_detailed: bool = False,
 ) -> list[GroupVerdict]:
     """Return the verdicts of a finished session, oldest pod group first.
 
@@ -94,8 +99,9 @@ def verdicts(
     now : Unix time of the cycle, for the times in messages
     marked : pod groups (`namespace/name`) that carry an old verdict; of groups that neither wait nor are
         stale only these get one, so that it can be taken back. None: all groups
+    is_detailed : tell pods about every node, with figures
     """
-    writer = _Writer(session, now)
+    writer = _Writer(session, now, NodeTeller(session) if is_detailed else None)
     groups = session.state.groups
     return [
         writer.verdict(group)
@@ -105,8 +111,9 @@ def verdicts(
 
 
 class _Writer:
-    def __init__(self, session: Session, now: float) -> None:
+    def __init__(self, session: Session, now: float, teller: NodeTeller | None) -> None:
         self.session = session
+        self.teller = teller
         self.now = now
         self._texts: dict[tuple[object, ...], str] = {}
 
@@ -189,6 +196,10 @@ class _Writer:
         if fit is None:
             return ""
         ref = self._ref(task)
+        if self.teller is not None and not fit.checks:
+            detailed = self.teller.message(task, ref, texts.NO_NODES, self._refusal_text(fit))
+            if detailed:
+                return detailed
         if fit.checks or _names_a_task(fit):
             return self._worded(fit, ref)
         key = tuple(id(counts) for counts in fit.counts)
@@ -198,9 +209,13 @@ class _Writer:
         return text
 
     def _worded(self, fit: TaskFit, ref: TaskRef) -> str:
-        refusals = [reason.refusal for counts in fit.counts for reason in counts if reason.refusal]
-        capacity = self._capacity_text(refusals[0]) if refusals else ""
-        return texts.task_message(ref, fit.checks, texts.counted_reasons(fit, ref, capacity))
+        counts = texts.counted_reasons(fit, ref, self._refusal_text(fit))
+        return texts.task_message(ref, fit.checks, counts)
+
+    def _refusal_text(self, fit: TaskFit) -> str:
+        refusals = (reason.refusal for counts in fit.counts for reason in counts if reason.refusal)
+        first = next(refusals, None)
+        return "" if first is None else self._capacity_text(first)
 
     def _reason(self, fit: GroupFit, group: int) -> Reason:
         evidence = fit.evidence

@@ -239,6 +239,39 @@ def test_unmarked_group_has_events_but_no_pod_condition(rig: Rig) -> None:
     assert rig.events("pg-0")[0][1] == "Unschedulable"
 
 
+def test_detailed_errors_go_node_by_node(rig: Rig) -> None:
+    rig.seed(
+        SHARDS, {"metadata": meta("default"), "spec": {"args": {"detailed-fit-errors": "true"}}}
+    )
+    rig.cluster(nodes=2, gpus=4)
+    rig.seed(NODES, node("n9", gpus=8, unschedulable=True))
+    busy = {"phase": "Running", "requests": {"nvidia.com/gpu": "1"}}
+    rig.seed(PODS, pod("a", node="n0", **busy), pod("b", node="n1", **busy))
+    rig.pending("pg", gpus=4)
+    rig.cycle()
+    lacks = "Node didn't have enough resources: GPUs, requested: 4, used: 1, capacity: 4"
+    assert rig.condition("pg-0")["message"] == (
+        f"\n<n0>: {lacks}."
+        f"\n<n1>: {lacks}."
+        "\n<n9>: node is unschedulable."
+        "\nno nodes with enough resources were found."
+    )
+
+
+def test_detailed_errors_of_a_gang_hide_figures(rig: Rig) -> None:
+    rig.seed(
+        SHARDS, {"metadata": meta("default"), "spec": {"args": {"detailed-fit-errors": "true"}}}
+    )
+    busy = {"phase": "Running", "requests": {"nvidia.com/gpu": "2"}}
+    rig.cluster(gpus=4).seed(PODS, pod("a", node="n0", **busy))
+    rig.pending("gang", gpus=3, pods=2)
+    rig.cycle()
+    assert (
+        "\n<n0>: Node didn't have enough resources: GPUs, taking all considerations into account."
+        in rig.group_conditions("gang")[0]["message"]
+    )
+
+
 # --------------------------------------------------------------------------------- not repeated
 
 

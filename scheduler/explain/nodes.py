@@ -1,0 +1,118 @@
+"""Node by node, with figures: the long form of why a pod fits nowhere.
+
+Only with `detailed-fit-errors`: every node is judged once more at the end of a cycle, class of tasks by
+class, which costs as much as a cycle without any hope.
+"""
+
+from __future__ import annotations
+
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.decisions import TaskRef
+from scheduler.core.fairshare.capacity import human_amount
+from scheduler.core.placement.explain import count_rejections
+from scheduler.core.placement.place import Placer
+from scheduler.core.session.fit import NodeReason, NodeReasonKind
+from scheduler.core.session.nodeset import NodeSet
+from scheduler.core.session.session import Session
+from scheduler.explain import texts
+
+_WORDS = {"gpu": ("GPUs", 2), "cpu": ("CPU cores", 0), "memory": ("memory", 1)}
+
+
+class NodeTeller:
+    """Words the refusals of single nodes in one finished session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._placer = Placer(session)
+        self._known: dict[tuple[int, int, bool], list[tuple[str, list[NodeReason]]]] = {}
+
+    def message(self, task: int, ref: TaskRef, base: str, capacity_text: str) -> str:
+        """Return the long message of a pod, or nothing when no node can say more."""
+        session = self._session
+        klass = session.state.tasks.klass[task]
+        group = session.state.tasks.group[task]
+        is_gang = session.state.groups.task_count[group] > 1
+        lines = []
+        for node, reasons in self._refusals(klass, task, group):
+            said = [self._detail(klass, node, one, ref, capacity_text, is_gang) for one in reasons]
+            if said:
+                lines.append(f"\n<{node}>: {', '.join(said)}.")
+        if not lines:
+            return ""
+        return "".join(sorted([*lines, f"\n{base}."]))
+
+    def _refusals(
+        self, klass: TaskClass, task: int, group: int
+    ) -> list[tuple[str, list[NodeReason]]]:
+        session = self._session
+        view = session.view(group)
+        key = (klass.index, view.queue, session.state.groups.preemptible[group])
+        found = self._known.get(key)
+        if found is None:
+            rules = self._placer.rules(klass, task)
+            found = [
+                (
+                    name,
+                    list(count_rejections(session, klass, rules, NodeSet.of([node]), task, view)),
+                )
+                for node, name in enumerate(session.state.nodes.names)
+            ]
+            if not rules.is_volatile:
+                self._known[key] = found
+        return found
+
+    def _detail(
+        self,
+        klass: TaskClass,
+        node: str,
+        reason: NodeReason,
+        ref: TaskRef,
+        capacity_text: str,
+        is_gang: bool,
+    ) -> str:
+        if reason.kind is NodeReasonKind.INSUFFICIENT_GPU_MEMORY:
+            memory = self._session.state.nodes.gpu_memory[self._index(node)]
+            return (
+                "Node didn't have enough resources: Each gpu on the node has a gpu memory capacity "
+                f"of {int(memory)} Mib. {klass.share_memory_mib} Mib of gpu memory has been requested."
+            )
+        if reason.kind is NodeReasonKind.INSUFFICIENT:
+            return self._lacking(klass, node, reason.subject, is_gang=is_gang)
+        return texts.node_reason(reason, ref, capacity_text)
+
+    def _lacking(self, klass: TaskClass, node: str, resource: str, *, is_gang: bool) -> str:
+        word, unit = _WORDS.get(resource, (resource, -1))
+        if is_gang:
+            return (
+                f"Node didn't have enough resources: {word}, taking all considerations into account"
+            )
+        state, index = self._session.state, self._index(node)
+        row = state.axis.row_of[resource]
+        capacity = state.nodes.allocatable_rows[row][index]
+        used = capacity - state.nodes.idle_rows[row][index]
+        requested = float(klass.vector[row])
+        if unit < 0:
+            return (
+                f"Node didn't have enough resource: {resource}, requested: {requested:.0f}, "
+                f"used: {used:.0f}, capacity: {capacity:.0f}"
+            )
+        if resource == "gpu":
+            figures = [_gpus(klass, requested), f"{used:.3g}", f"{capacity:.3g}"]
+        else:
+            figures = [human_amount(amount, unit) for amount in (requested, used, capacity)]
+        return (
+            f"Node didn't have enough resources: {word}, requested: {figures[0]}, "
+            f"used: {figures[1]}, capacity: {figures[2]}"
+        )
+
+    def _index(self, node: str) -> int:
+        return self._session.state.nodes.index_of[node]
+
+
+def _gpus(klass: TaskClass, requested: float) -> str:
+    if klass.is_shared and klass.devices > 1:
+        return f"{klass.devices} X {klass.portion:g}"
+    if klass.is_dra:
+        return f"{klass.dra_gpus:.3g} as DRA gpu claims "
+    return f"{klass.portion if klass.is_shared else requested:.3g}"
