@@ -19,6 +19,7 @@ import orjson
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.utils import timezone
+from prometheus_client import Counter, Gauge
 
 from frontend.frames import as_of, read_missed, read_snapshot
 from frontend.hub import hub
@@ -43,6 +44,9 @@ HEARTBEAT_S = 20
 RIGHTS_S = 30.0
 BAD_PROTOCOL, NO_LOGIN, TOO_MANY = 4400, 4401, 4429
 PROBLEMS = "https://kaiweb.dev/problems/"
+
+SOCKETS = Gauge("kaiweb_live_sockets", "Open live connections")
+FRAMES = Counter("kaiweb_live_frames", "Frames sent to clients", labelnames=["type"])
 
 Frame = dict[str, Any]
 
@@ -72,6 +76,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         self._fingerprint = rights.fingerprint
         await self.accept(PROTOCOL)
+        SOCKETS.inc()
         await hub().join(self)
         self._tasks = [
             asyncio.create_task(self._send_due(), name="live-send"),
@@ -87,6 +92,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def disconnect(self, _code: int) -> None:
         """Stop everything that belongs to this connection."""
         await hub().leave(self)
+        if self._tasks:
+            SOCKETS.dec()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -258,6 +265,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self._send({"t": "err", "id": name, "problem": problem})
 
     async def _send(self, frame: Frame) -> None:
+        FRAMES.labels(frame["t"]).inc()
         await self.send(text_data=orjson.dumps(frame).decode())
 
 

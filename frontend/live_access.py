@@ -68,11 +68,12 @@ def _is_logged_in(session_key: str, user: User) -> bool:
     engine = import_module(settings.SESSION_ENGINE)
     session = engine.SessionStore(session_key)
     stored = session.get(HASH_SESSION_KEY, "")
-    return bool(
+    is_same: bool = (
         session.get(SESSION_KEY) == str(user.pk)
         and session.get(BACKEND_SESSION_KEY) in settings.AUTHENTICATION_BACKENDS
         and constant_time_compare(stored, user.get_session_auth_hash())
     )
+    return is_same
 
 
 def is_own_origin(scope: Mapping[str, Any]) -> bool:
@@ -83,4 +84,5 @@ def is_own_origin(scope: Mapping[str, Any]) -> bool:
         return False
     if origin in settings.CSRF_TRUSTED_ORIGINS:
         return True
-    return urlsplit(origin).netloc == headers.get(b"host", b"").decode("latin-1")
+    host: str = headers.get(b"host", b"").decode("latin-1")
+    return urlsplit(origin).netloc == host

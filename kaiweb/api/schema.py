@@ -277,6 +277,8 @@ class NodeList(Page):
 class Action(s.Serializer[object]):
     name = s.CharField()
     ms = s.FloatField()
+    attempted = s.IntegerField(required=False)
+    succeeded = s.IntegerField(required=False)
 
 
 class Session(s.Serializer[object]):

@@ -51,6 +51,11 @@ def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, An
         "schedule": 60.0,
         "options": {"queue": "default", "expires": 55.0},
     }
+    ticks["trim-history"] = {
+        "task": "kaiweb.tasks.trim_history",
+        "schedule": 600.0,
+        "options": {"queue": "default", "expires": 500.0},
+    }
     return ticks
 
 

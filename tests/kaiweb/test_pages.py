@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.test import Client
 
-from kaiweb import health
+from kaiweb import health, history
 from kaiweb.settings.logging import JsonFormatter, LineFormatter
+from kaiweb.tasks import trim_history
 from queues.mirror.feed import beat
+from scheduler.models import Cycle
 
 pytestmark = pytest.mark.django_db
 
@@ -45,6 +47,24 @@ def test_metrics_tell_the_age_of_the_mirror() -> None:
     assert 0 <= float(age.split()[1]) < 60
     assert "kaiweb_live_position 0.0" in text
     assert 'kaiweb_mirror_rows{kind="PodGroup/pending"} 0.0' in text
+
+
+def test_requests_are_counted_by_route_and_not_by_path() -> None:
+    Client().get("/api/v1/queues/secret-name")
+    text = Client().get("/metrics").content.decode()
+    assert 'kaiweb_http_requests_total{method="GET",route="queue",status="401"}' in text
+    assert "secret-name" not in text
+
+
+def test_old_sessions_go_but_the_last_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "KEPT_CYCLES", 2)
+    now = datetime.now(UTC)
+    for number, age_h in enumerate((50, 40, 2, 30, 30)):
+        Cycle.objects.create(
+            shard="default", number=number, duration_ms=1, started_at=now - timedelta(hours=age_h)
+        )
+    assert trim_history() == 2
+    assert list(Cycle.objects.order_by("id").values_list("number", flat=True)) == [2, 3, 4]
 
 
 def test_a_harmless_request_id_is_kept_and_a_bad_one_replaced() -> None:
