@@ -85,4 +85,4 @@ def is_own_origin(scope: Mapping[str, Any]) -> bool:
     if origin in settings.CSRF_TRUSTED_ORIGINS:
         return True
     host: str = headers.get(b"host", b"").decode("latin-1")
-    return urlsplit(origin).netloc == host
+    return bool(urlsplit(origin).netloc == host)
