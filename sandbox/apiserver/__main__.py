@@ -10,6 +10,7 @@ from pathlib import Path
 
 import uvloop
 
+from sandbox.apiserver.persistence import HomeInUseError
 from sandbox.apiserver.server import HOST, Server, Settings, tune_collector
 
 log = logging.getLogger("sandbox.apiserver")
@@ -44,7 +45,10 @@ def main() -> None:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    run(arguments.home, arguments.port, persistent=not arguments.in_memory)
+    try:
+        run(arguments.home, arguments.port, persistent=not arguments.in_memory)
+    except HomeInUseError as error:
+        raise SystemExit(f"sandbox.apiserver: {error}") from error
 
 
 if __name__ == "__main__":

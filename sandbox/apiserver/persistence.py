@@ -8,11 +8,16 @@ were handed out but not saved from being handed out again.
 
 from __future__ import annotations
 
+import fcntl
+import logging
+import os
 import sqlite3
 import threading
 from pathlib import Path
 
 from sandbox.apiserver.entry import Entry, Key
+
+log = logging.getLogger(__name__)
 
 BATCH_INTERVAL_S = 0.05
 VERSION_GAP = 10_000
@@ -29,11 +34,30 @@ CREATE TABLE IF NOT EXISTS counter (version INTEGER NOT NULL, clean INTEGER NOT 
 Row = tuple[str, str, str, int, bytes]
 
 
+class HomeInUseError(Exception):
+    """Another server keeps its objects in the same place."""
+
+
+def _claim(path: Path) -> int:
+    """Take the lock of a home; the system gives it back when the process ends, however it ends."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        holder = os.read(descriptor, 32).decode() or "unknown"
+        os.close(descriptor)
+        raise HomeInUseError(f"{path.parent} is in use by the sandbox with pid {holder}") from error
+    os.truncate(descriptor, 0)
+    os.write(descriptor, str(os.getpid()).encode())
+    return descriptor
+
+
 class Persistence:
     """The file and the thread that writes it; `record` is the store's journal."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._guard = _claim(path.with_suffix(".lock"))
         self._lock = threading.Lock()
         self._pending: dict[tuple[str, Key], Entry | None] = {}
         self._latest = 0
@@ -77,6 +101,7 @@ class Persistence:
             connection.commit()
         finally:
             connection.close()
+            os.close(self._guard)
 
     def _run(self) -> None:
         connection = self._connect()
@@ -91,12 +116,26 @@ class Persistence:
             batch, self._pending = self._pending, {}
         if not batch:
             return
-        puts = [
+        puts: list[Row] = [
             (storage, *key, entry.version, entry.raw)
             for (storage, key), entry in batch.items()
             if entry is not None
         ]
         drops = [(storage, *key) for (storage, key), entry in batch.items() if entry is None]
+        try:
+            self._save(connection, puts, drops)
+        except sqlite3.Error:
+            # a full disk may be emptied again: what was not saved goes with the next batch
+            log.exception("%d changes could not be saved to %s", len(batch), self._path)
+            with self._lock:
+                self._pending = {**batch, **self._pending}
+
+    def _save(
+        self,
+        connection: sqlite3.Connection,
+        puts: list[Row],
+        drops: list[tuple[str, str, str]],
+    ) -> None:
         with connection:
             connection.executemany("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)", puts)
             connection.executemany(

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
-from sandbox.apiserver.persistence import VERSION_GAP, Persistence
+import pytest
+
+from sandbox.apiserver.persistence import VERSION_GAP, HomeInUseError, Persistence
 from sandbox.apiserver.server import Server, Settings
 from tests.sandbox.apiserver.conftest import InProcess, configmap, widget, widget_definition
 
@@ -62,13 +69,45 @@ async def test_after_a_kill_versions_skip_ahead(tmp_path: Path) -> None:
     first = start(tmp_path)
     await first.post(MAPS, configmap("a"))
     version = first.store.version
-    # a killed process neither flushes nor marks the file complete; its thread dies with it
-    first.server.journal._write(first.server.journal._connect())
-    second = start(tmp_path)
+    await asyncio.sleep(0.3)  # the journal's thread writes every 50 ms
+    # as after a kill: the file of an unfinished server, in a home nobody holds
+    shutil.copytree(tmp_path, tmp_path / "copy")
+    stop(first)
+    second = start(tmp_path / "copy")
     assert second.store.version >= version + VERSION_GAP
     assert (await second.get(f"{MAPS}/a")).ok()["metadata"]["name"] == "a"
     stop(second)
+
+
+def test_home_belongs_to_one_server(tmp_path: Path) -> None:
+    first = start(tmp_path)
+    with pytest.raises(HomeInUseError, match=rf"is in use by the sandbox with pid {os.getpid()}"):
+        Server(Settings(home=tmp_path))
     stop(first)
+    stop(start(tmp_path))
+
+
+def test_failed_batch_is_saved_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server(Settings(home=tmp_path / "home", persistent=False))
+    entry = server.store.get("namespaces", "", "default")
+    journal = Persistence(tmp_path / "objects.sqlite3")
+    journal.load()
+    journal.record("namespaces", ("", "default"), entry)
+    with monkeypatch.context() as patched:
+        patched.setattr(journal, "_save", _full_disk)
+        with closing(journal._connect()) as connection:
+            journal._write(connection)
+    assert "1 changes could not be saved" in caplog.text
+    journal.start()
+    journal.stop(7)
+    _, rows = Persistence(tmp_path / "objects.sqlite3").load()
+    assert [row[2] for row in rows] == ["default"]
+
+
+def _full_disk(*arguments: object) -> None:
+    raise sqlite3.OperationalError("database or disk is full")
 
 
 def test_only_the_newest_state_of_a_key_is_written(tmp_path: Path) -> None:
