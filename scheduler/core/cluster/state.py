@@ -23,13 +23,15 @@ from scheduler.core.cluster.gpus import (
 from scheduler.core.cluster.inputs import ClusterInput
 from scheduler.core.cluster.journal import MISSING, Journal
 from scheduler.core.cluster.nodes import Nodes
-from scheduler.core.cluster.podgroups import PodGroups
+from scheduler.core.cluster.podgroups import PodGroups, PodSets
 from scheduler.core.cluster.queues import Queues
 from scheduler.core.cluster.status import (
     ACTIVE_ALLOCATED,
     ACTIVE_USED,
+    GATED,
+    NOMINATED,
+    PENDING,
     RELEASING,
-    STATUS_COUNT,
     TaskStatus,
 )
 from scheduler.core.cluster.tasks import Tasks
@@ -86,7 +88,7 @@ class ClusterState:
         self.journal = Journal()
         #: Plugins with resources that tasks share (devices of one claim) adjust charges here.
         self.charge_rules: list[ChargeRule] = []
-        self._deltas = self._status_deltas()
+        self._deltas: dict[tuple[int, int], tuple[_Deltas, _Deltas]] = {}
 
     # ------------------------------------------------------------------------------ statuses
 
@@ -102,7 +104,7 @@ class ClusterState:
             return
         group = tasks.group[task]
         self.groups.version[group] += 1
-        in_pod_set, in_group = self._deltas[old][status]
+        in_pod_set, in_group = self._deltas_between(old, status)
         for counter, delta in in_pod_set:
             value = counter[pod_set]
             cells.append((counter, pod_set, value))
@@ -112,36 +114,15 @@ class ClusterState:
             cells.append((counter, group, value))
             counter[group] = value + delta
 
-    def _status_deltas(self) -> list[list[tuple[_Deltas, _Deltas]]]:
-        sets, groups = self.groups.pod_sets, self.groups
-        counted = [
-            (sets.pending, lambda s: s == TaskStatus.PENDING),
-            (sets.gated, lambda s: s == TaskStatus.GATED),
-            (sets.nominated, lambda s: s == TaskStatus.NOMINATED),
-            (sets.active_allocated, lambda s: ACTIVE_ALLOCATED[s]),
-            (sets.active_used, lambda s: ACTIVE_USED[s]),
-        ]
-        by_group = [
-            (groups.pending, lambda s: s == TaskStatus.PENDING),
-            (groups.active_allocated, lambda s: ACTIVE_ALLOCATED[s]),
-        ]
-
-        def changes(
-            counters: list[tuple[list[int], Callable[[int], bool]]], old: int, new: int
-        ) -> _Deltas:
-            return tuple(
-                (counter, int(counts(new)) - int(counts(old)))
-                for counter, counts in counters
-                if counts(new) != counts(old)
+    def _deltas_between(self, old: int, new: int) -> tuple[_Deltas, _Deltas]:
+        """Return which counters of pod sets and of pod groups a change of status moves, and how."""
+        found = self._deltas.get((old, new))
+        if found is None:
+            found = self._deltas[old, new] = (
+                _changes(self.groups.pod_sets, _COUNTED_BY_SET, old, new),
+                _changes(self.groups, _COUNTED_BY_GROUP, old, new),
             )
-
-        return [
-            [
-                (changes(counted, old, new), changes(by_group, old, new))
-                for new in range(STATUS_COUNT)
-            ]
-            for old in range(STATUS_COUNT)
-        ]
+        return found
 
     # -------------------------------------------------------------------------------- charges
 
@@ -278,9 +259,9 @@ class ClusterState:
         for index, members in enumerate(sets.tasks):
             statuses = [self.tasks.status[task] for task in members]
             for counter, expected in (
-                (sets.pending, sum(s == TaskStatus.PENDING for s in statuses)),
-                (sets.gated, sum(s == TaskStatus.GATED for s in statuses)),
-                (sets.nominated, sum(s == TaskStatus.NOMINATED for s in statuses)),
+                (sets.pending, sum(s == PENDING for s in statuses)),
+                (sets.gated, sum(s == GATED for s in statuses)),
+                (sets.nominated, sum(s == NOMINATED for s in statuses)),
                 (sets.active_allocated, sum(ACTIVE_ALLOCATED[s] for s in statuses)),
                 (sets.active_used, sum(ACTIVE_USED[s] for s in statuses)),
             ):
@@ -319,3 +300,26 @@ class ClusterState:
 
 
 _Deltas = tuple[tuple[list[int], int], ...]
+
+#: Counter -> for which statuses a task counts in it.
+_COUNTED_BY_SET = {
+    "pending": tuple(status == PENDING for status in TaskStatus),
+    "gated": tuple(status == GATED for status in TaskStatus),
+    "nominated": tuple(status == NOMINATED for status in TaskStatus),
+    "active_allocated": ACTIVE_ALLOCATED,
+    "active_used": ACTIVE_USED,
+}
+_COUNTED_BY_GROUP = {
+    "pending": _COUNTED_BY_SET["pending"],
+    "active_allocated": ACTIVE_ALLOCATED,
+}
+
+
+def _changes(
+    owner: PodSets | PodGroups, counted: dict[str, tuple[bool, ...]], old: int, new: int
+) -> _Deltas:
+    return tuple(
+        (getattr(owner, name), int(counts[new]) - int(counts[old]))
+        for name, counts in counted.items()
+        if counts[new] != counts[old]
+    )

@@ -26,8 +26,6 @@ class TaskStatus(IntEnum):
     UNKNOWN = 11
 
 
-STATUS_COUNT = len(TaskStatus)
-
 # The members again as module names, for code that runs thousands of times in a cycle: looking a member
 # up on its class costs ten times a comparison (Python 3.11).
 PENDING = TaskStatus.PENDING

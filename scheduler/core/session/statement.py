@@ -20,18 +20,10 @@ from scheduler.core.cluster.status import (
     TaskStatus,
 )
 from scheduler.core.cluster.tasks import NOWHERE
-from scheduler.core.decisions import (
-    ActionName,
-    Bind,
-    Decision,
-    Evict,
-    EvictReason,
-    Nominate,
-    ReceivedType,
-    TaskRef,
-)
+from scheduler.core.decisions import ActionName, Decision, EvictReason
 from scheduler.core.errors import InvariantError
 from scheduler.core.session.gang import GangView
+from scheduler.core.session.outcome import bind_decision, evict_decision, nominate_decision
 from scheduler.core.session.session import Session
 
 
@@ -45,7 +37,6 @@ class OperationKind(Enum):
     CONVERT = "convert"
 
 
-_REGULAR = ReceivedType.REGULAR
 _EVICT = OperationKind.EVICT
 _ALLOCATE = OperationKind.ALLOCATE
 _NOMINATE = OperationKind.NOMINATE
@@ -244,12 +235,24 @@ class Statement:
                 evicted.add(task)
                 if self._is_there(operation):
                     state.groups.last_eviction[tasks.group[task]] = 0.0
-                    decisions.append(self._evict_decision(operation))
+                    decisions.append(
+                        evict_decision(
+                            self._state, task, operation.node, self._reason_of(operation)
+                        )
+                    )
             elif operation.kind is _ALLOCATE:
                 tasks.status[task] = BINDING
-                decisions.append(self._bind_decision(task, operation.node))
+                decisions.append(bind_decision(self._state, task, operation.node, self.action))
             else:
-                decisions.append(self._nominate_decision(task, operation.node, task in evicted))
+                decisions.append(
+                    nominate_decision(
+                        self._state,
+                        task,
+                        operation.node,
+                        self.action,
+                        is_moved_victim=task in evicted,
+                    )
+                )
         self._journal.forget()
         self._operations.clear()
         self.is_open = False
@@ -323,6 +326,12 @@ class Statement:
             return True
         return self._state.tasks.inputs[operation.task].status == NOMINATED
 
+    def _reason_of(self, operation: Operation) -> EvictReason:
+        if operation.reason is None:
+            name = self._state.tasks.inputs[operation.task].name
+            raise InvariantError(f"the eviction of {name} has no reason")
+        return operation.reason
+
     def _put_virtual(self, task: int, value: int) -> None:
         self._journal.put(self._state.tasks.is_virtual, task, value)
 
@@ -332,62 +341,3 @@ class Statement:
                 return operation
         name = self._state.tasks.inputs[task].name
         raise InvariantError(f"task {name} was not evicted by this statement of {self.action}")
-
-    # ------------------------------------------------------------------------------ decisions
-
-    def _ref(self, task: int) -> TaskRef:
-        given = self._state.tasks.inputs[task]
-        return TaskRef(given.namespace, given.name, given.uid)
-
-    def _bind_decision(self, task: int, node: int) -> Bind:
-        tasks, nodes = self._state.tasks, self._state.nodes
-        klass = tasks.klass[task]
-        group = self._state.groups.inputs[tasks.group[task]]
-        received, count, portion = _REGULAR, int(klass.gpu_amount), 1.0
-        if klass.is_shared:
-            received, count = ReceivedType.FRACTION, klass.devices
-            portion = klass.portion_on(nodes.gpu_memory[node])
-        elif klass.is_mig:
-            received = ReceivedType.MIG
-        return Bind(
-            self._ref(task),
-            group.name,
-            group.namespace,
-            nodes.names[node],
-            self.action,
-            tasks.gpu_groups[task],
-            received,
-            count,
-            portion,
-            tasks.numa.get(task, ()),
-            tasks.claim_allocations.get(task, ()),
-        )
-
-    def _evict_decision(self, operation: Operation) -> Evict:
-        tasks, nodes = self._state.tasks, self._state.nodes
-        task = operation.task
-        group = self._state.groups.inputs[tasks.group[task]]
-        if operation.reason is None:
-            raise InvariantError(f"the eviction of {tasks.inputs[task].name} has no reason")
-        moved = tasks.status[task] == NOMINATED
-        return Evict(
-            self._ref(task),
-            group.name,
-            group.namespace,
-            nodes.names[operation.node] if operation.node != NOWHERE else "",
-            operation.reason,
-            nodes.names[tasks.node[task]] if moved else "",
-        )
-
-    def _nominate_decision(self, task: int, node: int, is_moved_victim: bool) -> Nominate:
-        tasks = self._state.tasks
-        group = self._state.groups.inputs[tasks.group[task]]
-        return Nominate(
-            self._ref(task),
-            group.name,
-            group.namespace,
-            self._state.nodes.names[node],
-            self.action,
-            tasks.gpu_groups[task],
-            is_moved_victim,
-        )
