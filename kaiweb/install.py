@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from kube import resources
-from kube.errors import AlreadyExistsError, NotFoundError
+from kube.errors import AlreadyExistsError, NotFoundError, TooManyRequestsError
 from kube.gateway import Gateway, PatchType
 from kube.resources import CRDS, Resource
 
@@ -111,7 +111,8 @@ def _wait_until_served(
     for _attempt in range(round(READY_S / POLL_S)):
         try:
             gateway.list(kind, as_type=dict)
-        except NotFoundError:
+        except (NotFoundError, TooManyRequestsError):
+            # A real server answers 429 "storage is (re)initializing" for the first moments.
             sleep(POLL_S)
         else:
             return
