@@ -18,11 +18,10 @@ from queues.controllers.podgroup_status import Holdings, PodGroupController, sta
 from queues.controllers.queue_status import (
     BY_QUEUE,
     QueueController,
-    add_holdings,
     children_by_parent,
-    empty_holdings,
     leaves_first,
 )
+from queues.controllers.sums import add_holdings, empty_holdings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

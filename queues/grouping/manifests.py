@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import yaml
 
 from queues.grouping.base import Json, dig_list, dig_text
 
+STANDARD_INPUT = Path("-")
+SUFFIXES = {".yaml", ".yml", ".json"}
 CLUSTER_SCOPED = {
     "ClusterRole",
     "ClusterRoleBinding",
@@ -46,13 +49,18 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", re.ASCII)
 
 
 def read_manifests(paths: Iterable[Path]) -> list[Json]:
-    """Return all objects of the files, in order.
+    """Return all objects of the files, in order; `-` is standard input, a folder all its manifests.
 
     Raises
     ------
     ManifestError : unreadable, no YAML, or an object without apiVersion, kind or name
     """
-    return [obj for path in paths for obj in parse_manifests(_text_of(path), str(path))]
+    return [
+        obj
+        for path in paths
+        for file in _files_of(path)
+        for obj in parse_manifests(_text_of(file), str(file))
+    ]
 
 
 def parse_manifests(text: str, source: str) -> list[Json]:
@@ -68,7 +76,18 @@ def parse_manifests(text: str, source: str) -> list[Json]:
     return found
 
 
+def _files_of(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+    if not found:
+        raise ManifestError(f"{path}: the folder holds no {', '.join(sorted(SUFFIXES))} file")
+    return found
+
+
 def _text_of(path: Path) -> str:
+    if path == STANDARD_INPUT:
+        return sys.stdin.read()
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

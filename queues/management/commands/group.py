@@ -22,7 +22,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "files", nargs="+", type=Path, metavar="FILE", help="YAML or JSON manifests"
+            "files",
+            nargs="+",
+            type=Path,
+            metavar="FILE",
+            help="YAML or JSON manifests, a folder of them, or - for standard input",
         )
         parser.add_argument(
             "--json", action="store_true", dest="as_json", help="machine-readable output"

@@ -15,7 +15,8 @@ from kube.resources import PODGROUPS, PODS, QUEUES
 from queues.controllers import drift
 from queues.controllers.metrics import QueueMetrics, parse_pairs
 from queues.controllers.podgroup_status import PodGroupController
-from queues.controllers.queue_status import GroupSums, QueueController
+from queues.controllers.queue_status import QueueController
+from queues.controllers.sums import GroupSums
 from tests.queues.controllers.clusters import Cluster, group, pod, queue
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -469,6 +470,24 @@ def test_bad_files_are_refused_with_their_name(tmp_path: Path, text: str, messag
     with pytest.raises(CommandError) as caught:
         call_command("group", str(file))
     assert message in str(caught.value)
+
+
+def test_manifests_come_from_standard_input_and_from_folders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (MANIFESTS / "delays-ignored.yaml").read_text()
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    call_command("group", "-")
+    from_input = capsys.readouterr().out
+    assert from_input.startswith("lab/pg-unitless-u-unitless  queue default-queue  min member 1")
+    (tmp_path / "a.yaml").write_text(text)
+    (tmp_path / "notes.txt").write_text("[")
+    call_command("group", str(tmp_path))
+    assert capsys.readouterr().out == from_input
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(CommandError, match=r"the folder holds no \.json, \.yaml, \.yml file"):
+        call_command("group", str(empty))
 
 
 def test_a_missing_file_is_refused() -> None:
