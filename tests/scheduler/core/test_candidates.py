@@ -159,7 +159,7 @@ def test_extra_scores_order_nodes_and_drop_those_without() -> None:
     session = cluster().nodes(3).pending("p").session()
     klass = session.state.tasks.klass[0]
     rules = Placer(session).rules(klass, 0)
-    nodes = session.all_nodes.with_scores(np.array([1.0, np.nan, 5.0]))
+    nodes = NodeSet(session.all_nodes.indices, None, np.array([1.0, np.nan, 5.0]))
     assert list(Candidates(session, klass, rules, nodes, 0).in_order()) == [2, 0]
 
 

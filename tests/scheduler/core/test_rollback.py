@@ -97,6 +97,23 @@ def _do(session, placer, statement, marks, step, number):  # type: ignore[no-unt
         statement.rollback(checkpoint)
         assert fingerprint(session) == expected
     session.state.validate()
+    _check_devices(session)
+
+
+def _check_devices(session: Session) -> None:
+    """Count from the tasks alone how many devices are free on each node."""
+    state = session.state
+    tasks, nodes = state.tasks, state.nodes
+    for node in range(len(nodes)):
+        held = 0.0
+        for task in nodes.tasks[node]:
+            is_there = tasks.left_node[task] == node or (
+                tasks.node[task] == node and tasks.status[task] != TaskStatus.NOMINATED
+            )
+            if is_there and not tasks.klass[task].is_shared:
+                held += tasks.klass[task].gpu_amount
+        held += sum(1 for group in nodes.groups[node].values() if group[1] > 0)
+        assert nodes.idle_rows[2][node] == 4 - held, (node, nodes.groups[node])
 
 
 def test_an_evicted_task_that_gets_its_place_back_is_not_evicted() -> None:

@@ -125,7 +125,7 @@ plain_queues = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 40), st.lists(plain_queues, min_size=1, max_size=6)),
@@ -144,7 +144,7 @@ def test_all_pools_at_once_give_what_a_plain_loop_gives(pools, k_value) -> None:
     assert rest[0] == pytest.approx(left, abs=1e-6)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.integers(0, 40), st.lists(plain_queues, min_size=1, max_size=8), st.sampled_from([0.0, 1.0])
 )
