@@ -23,16 +23,16 @@ class ContainerRef:
 
 
 def annotations_of(pod: Json) -> dict[str, str]:
-    found = _map(_map(pod, "metadata"), "annotations")
+    found = map_at(map_at(pod, "metadata"), "annotations")
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
 def regular_containers(pod: Json) -> list[Json]:
-    return _list(_map(pod, "spec"), "containers")
+    return list_at(map_at(pod, "spec"), "containers")
 
 
 def init_containers(pod: Json) -> list[Json]:
-    return _list(_map(pod, "spec"), "initContainers")
+    return list_at(map_at(pod, "spec"), "initContainers")
 
 
 def all_containers(pod: Json) -> Iterator[Json]:
@@ -62,13 +62,13 @@ def fraction_container(pod: Json) -> ContainerRef | None:
 
 
 def limits_of(container: Json) -> Json:
-    return _map(_map(container, "resources"), "limits")
+    return map_at(map_at(container, "resources"), "limits")
 
 
 def asks_for_gpu(container: Json) -> bool:
     """Say whether a container requests whole devices or MIG slices (a limit is a request too)."""
-    resources = _map(container, "resources")
-    merged = {**_map(resources, "limits"), **_map(resources, "requests")}
+    resources = map_at(container, "resources")
+    merged = {**map_at(resources, "limits"), **map_at(resources, "requests")}
     return any(
         (name == GPU or str(name).startswith(MIG_PREFIX)) and str(amount) not in ("0", "")
         for name, amount in merged.items()
@@ -76,7 +76,7 @@ def asks_for_gpu(container: Json) -> bool:
 
 
 def env_of(container: Json) -> list[Json]:
-    return _list(container, "env")
+    return list_at(container, "env")
 
 
 def set_env(container: Json, entry: Json) -> None:
@@ -85,11 +85,13 @@ def set_env(container: Json, entry: Json) -> None:
     container["env"] = [*kept, entry]
 
 
-def _map(node: Json, key: str) -> Json:
+def map_at(node: Json, key: str) -> Json:
+    """Return the map under a key, empty when there is none."""
     found = node.get(key)
     return found if isinstance(found, dict) else {}
 
 
-def _list(node: Json, key: str) -> list[Json]:
+def list_at(node: Json, key: str) -> list[Json]:
+    """Return the maps of the list under a key."""
     found = node.get(key)
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

@@ -15,6 +15,8 @@ from queues.admission.containers import (
     annotations_of,
     fraction_container,
     limits_of,
+    list_at,
+    map_at,
     set_env,
 )
 from queues.admission.review import DeniedError
@@ -89,8 +91,7 @@ def mutate(pod: Json, settings: AdmissionSettings) -> None:
     prefix = annotations_of(pod).get(CONFIG_MAP)
     if not prefix:
         prefix = config_map_prefix(pod, ref.index, settings.suffix())
-        metadata = pod.setdefault("metadata", {})
-        metadata["annotations"] = {**(metadata.get("annotations") or {}), CONFIG_MAP: prefix}
+        pod["metadata"]["annotations"][CONFIG_MAP] = prefix
     name = f"{prefix}-{ref.index}"
     for variable in INJECTED:
         source = {"configMapKeyRef": {"name": name, "key": variable}}
@@ -101,9 +102,9 @@ def mutate(pod: Json, settings: AdmissionSettings) -> None:
 
 def config_map_prefix(pod: Json, index: str, suffix: str) -> str:
     """Return `<base>-<suffix>-shared-gpu`, short enough for every name made from it."""
-    metadata = pod.get("metadata") or {}
-    owners = metadata.get("ownerReferences") or []
-    named = owners[0].get("name") if owners and isinstance(owners[0], dict) else ""
+    metadata = map_at(pod, "metadata")
+    owners = list_at(metadata, "ownerReferences")
+    named = owners[0].get("name") if owners else ""
     base = str(named or metadata.get("name") or metadata.get("generateName") or "pod")
     room = BASE_LENGTH + 1 - len(index) + SUFFIX_LENGTH - len(suffix)
     return f"{base[:room].rstrip('.-')}-{suffix}-shared-gpu"
@@ -135,17 +136,17 @@ def _is_positive(text: str) -> bool:
 def _add_volume(pod: Json, config_map: str) -> None:
     spec = pod["spec"]
     name = volume_name(config_map)
-    kept = [item for item in spec.get("volumes") or [] if item.get("name") != name]
+    kept = [item for item in list_at(spec, "volumes") if item.get("name") != name]
     spec["volumes"] = [*kept, {"name": name, "configMap": {"name": config_map}}]
 
 
 def _add_env_from(container: Json, config_map: str) -> None:
-    listed = container.get("envFrom") or []
-    if not any((item.get("configMapRef") or {}).get("name") == config_map for item in listed):
+    listed = list_at(container, "envFrom")
+    if not any(map_at(item, "configMapRef").get("name") == config_map for item in listed):
         source = {"configMapRef": {"name": config_map, "optional": False}}
         container["envFrom"] = [*listed, source]
 
 
 def _full_name(pod: Json) -> str:
-    metadata = pod.get("metadata") or {}
+    metadata = map_at(pod, "metadata")
     return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"

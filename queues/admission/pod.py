@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from queues.admission import device_access, gpu_sharing, hami, runtime_class
-from queues.admission.containers import Json
+from queues.admission.containers import Json, map_at
 from queues.admission.review import ALLOWED, DeniedError, Request, Verdict
 from queues.admission.settings import AdmissionSettings
 
@@ -46,7 +46,7 @@ def _is_ours(pod: Json, settings: AdmissionSettings) -> bool:
 
 
 def _fill_namespace(pod: Json, namespace: str) -> None:
-    metadata = pod.setdefault("metadata", {})
+    metadata = pod["metadata"] = map_at(pod, "metadata")
     own = metadata.get("namespace")
     if own and own != namespace:
         raise DeniedError(

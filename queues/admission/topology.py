@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from queues.admission.containers import list_at, map_at
 from queues.admission.review import ALLOWED, Request, Verdict, denied
 
 
@@ -22,11 +23,9 @@ def validate_topology(request: Request) -> Verdict:
 
 def alias_problem(topology: dict[str, Any]) -> str:
     """Return what is wrong with the aliases, or ""."""
-    spec = topology.get("spec")
-    levels = spec.get("levels") if isinstance(spec, dict) else None
-    found = [level for level in levels or [] if isinstance(level, dict)]
+    found = list_at(map_at(topology, "spec"), "levels")
     aliases = Counter(str(level["alias"]) for level in found if level.get("alias"))
-    labels = {level.get("nodeLabel") for level in found}
+    labels = {str(level.get("nodeLabel")) for level in found}
     doubled = sorted(alias for alias, count in aliases.items() if count > 1)
     clashing = sorted(alias for alias in aliases if alias in labels)
     parts = []

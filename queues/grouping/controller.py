@@ -131,6 +131,8 @@ class PodGrouper:
         try:
             self.gateway.patch(PODS, name, patch, namespace=namespace)
         except InvalidError as error:
+            if "metadata.uid" not in str(error):
+                raise
             raise ConflictError(str(error)) from error
 
     def _write_group(self, namespace: str, desired: Json) -> None:

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from kube.errors import ConflictError, ForbiddenError, NotFoundError, ServerError
+from kube.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    ServerError,
+)
 from kube.gateway import EventType, WatchEvent
 from kube.objects.cluster import PriorityClass
 from kube.objects.meta import KubeObject
@@ -197,6 +203,16 @@ def test_a_write_conflict_is_tried_again_without_an_event() -> None:
     assert world.gateway.raw(PODS, "p0", "lab")["metadata"]["annotations"] == {
         "pod-group-name": "pg-p0-u0"
     }
+
+
+def test_a_namesake_is_no_news_but_any_other_refusal_is() -> None:
+    world = World()
+    world.pods(pod("p0", uid="u0"), pod("p1", uid="u1"))
+    immutable = 'Pod "p0" is invalid: metadata.uid: Invalid value: "u0": field is immutable'
+    world.gateway.fail_next("patch", "pods", InvalidError(immutable))
+    world.gateway.fail_next("patch", "pods", InvalidError("spec: Forbidden"))
+    world.settle()
+    assert world.warnings.told == [("lab/p1", "PodGrouperWarning", "spec: Forbidden")]
 
 
 def test_a_failing_server_is_an_event_and_a_retry() -> None:
