@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler.conformance.judge import NodeOutcome, Outcome, TaskOutcome
+from scheduler.conformance.read_cluster import AXIS_NAMES
 from scheduler.conformance.settings import read_config
-from scheduler.conformance.world import AXIS_NAMES, STATE_OF_STATUS, TaskPlace, World
+from scheduler.conformance.world import STATE_OF_STATUS, TaskPlace, World
 from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.cycle import open_session, run_actions
