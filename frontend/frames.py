@@ -40,9 +40,23 @@ def as_of(position: int) -> dict[str, Any]:
 
 
 def read_snapshot(topic: Topic) -> Snapshot:
-    """Read a topic; the position is noted before the items, so no change can fall in between."""
+    """Read a topic; the position is noted before the items, so no change can fall in between.
+
+    Many clients that come at once (all browsers after a restart) share one reading of a full topic, as
+    long as the log has not moved on.
+    """
     epoch, position = live.epoch(), live.position()
-    return Snapshot(epoch, position, as_of(position), topic.snapshot(), topic.filter())
+    is_shared = not topic.key and not topic.is_filtered and topic.family.name != CLUSTER
+    known = _full.get(topic.family.name) if is_shared else None
+    is_fresh = known is not None and known[:2] == (epoch, position)
+    items = known[2] if known is not None and is_fresh else topic.snapshot()
+    if is_shared:
+        _full[topic.family.name] = (epoch, position, items)
+    return Snapshot(epoch, position, as_of(position), items, topic.filter())
+
+
+# family -> (epoch, position, items) of its last full reading
+_full: dict[str, tuple[str, int, list[Item]]] = {}
 
 
 def read_missed(topic: Topic, epoch: str, seq: int) -> tuple[Batch, Any] | Reset:

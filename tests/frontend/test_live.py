@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from frontend import consumers
 from frontend.routing import websocket_urlpatterns
+from frontend.topics import Topic
 from kube.resources import NODES, PODGROUPS, PODS, QUEUES
 from queues import live, tokens
 from queues.mirror.feed import Message, Mirror
@@ -310,3 +311,24 @@ async def test_a_broken_wake_up_costs_a_second_and_no_change(
     await consume(modified(QUEUES, a_queue("a", 2)))
     assert (await browser.hear())["t"] == "delta"
     assert asyncio.get_running_loop().time() - started < 2.5
+
+
+async def test_clients_that_come_together_share_one_reading_until_something_changes(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await consume(listed(QUEUES, a_queue("a", 1)))
+    readings: list[str] = []
+    original = Topic.snapshot
+
+    def counted(topic: Topic) -> Any:
+        readings.append(topic.family.name)
+        return original(topic)
+
+    monkeypatch.setattr(Topic, "snapshot", counted)
+    for _number in range(3):
+        browser = await connect()
+        assert [item["k"] for item in (await browser.subscribe("queues"))["items"]] == ["a"]
+    assert readings == ["queues"]
+    await consume(added(QUEUES, a_queue("b", 2)))
+    late = await (await connect()).subscribe("queues")
+    assert ([item["k"] for item in late["items"]], readings) == (["a", "b"], ["queues"] * 2)
