@@ -38,6 +38,7 @@ class KindStore(Generic[O]):
     resource: Resource
     objects: dict[str, O] = field(default_factory=dict)
     synced: bool = False
+    is_served: bool = True
     seen_version: int = 0
     _indexes: dict[str, _Index] = field(default_factory=dict)
     _view: Mapping[str, O] | None = None
@@ -122,10 +123,14 @@ class _Index:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreView:
-    """All kinds at one moment; `generation` grows with every change."""
+    """All kinds at one moment; `generation` grows with every change.
+
+    `absent` are kinds that were asked for and that the cluster does not serve.
+    """
 
     generation: int
     kinds: Mapping[Resource, Mapping[str, Any]]
+    absent: frozenset[Resource] = frozenset()
 
     def of(self, resource: Resource, as_type: type[O]) -> Mapping[str, O]:
         """Return the objects of one kind by key; empty when the kind is not watched."""
@@ -182,7 +187,8 @@ class Store:
         """Return all kinds at one moment."""
         with self._lock:
             kinds = {resource: kind.view() for resource, kind in self._kinds.items()}
-            return StoreView(generation=self._generation, kinds=kinds)
+            absent = frozenset(item for item, kind in self._kinds.items() if not kind.is_served)
+            return StoreView(generation=self._generation, kinds=kinds, absent=absent)
 
     def wait_for_change(self, generation: int, timeout_s: float) -> int:
         """Block until something changed after `generation`, or time is up; return the generation."""
@@ -198,7 +204,8 @@ class Store:
         """Take over a full list: what it lacks is gone, unless assumed after the list was made.
 
         A list older than what was seen means that the server lost its last moments; then the list is
-        the truth and everything newer is forgotten.
+        the truth and everything newer is forgotten. One without a version stands for a kind that the
+        cluster does not serve.
         """
         listed_at = version_number(listing.resource_version)
         told: list[tuple[EventType, Any]] = []
@@ -216,6 +223,7 @@ class Store:
                     told.append((EventType.DELETED, value))
             kind.seen_version = max(kind.seen_version, listed_at)
             kind.synced = True
+            kind.is_served = bool(listing.resource_version)
             self._signal(bool(told))
         self._tell(resource, told)
 

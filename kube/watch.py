@@ -14,7 +14,13 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Generic, Protocol, TypeVar
 
-from kube.errors import GoneError, KubeError, NotFoundError, UnauthorizedError
+from kube.errors import (
+    ForbiddenError,
+    GoneError,
+    KubeError,
+    NotFoundError,
+    UnauthorizedError,
+)
 from kube.gateway import Gateway, Listing, WatchEvent
 from kube.resources import Resource
 
@@ -57,7 +63,7 @@ class Reflector(Generic[T]):
 
     Parameters
     ----------
-    is_optional : the kind may not exist in this cluster; then it counts as empty
+    is_optional : the kind may not exist in this cluster, or not for us; then it counts as empty
     """
 
     gateway: Gateway
@@ -91,7 +97,7 @@ class Reflector(Generic[T]):
         except GoneError:
             self.resource_version = ""
             return self.backoff.pause_s()
-        except NotFoundError as error:
+        except (NotFoundError, ForbiddenError) as error:
             self.resource_version = ""
             return self._absent(error)
         except UnauthorizedError:
@@ -134,7 +140,7 @@ class Reflector(Generic[T]):
             if stop.is_set():
                 return
 
-    def _absent(self, error: NotFoundError) -> float:
+    def _absent(self, error: KubeError) -> float:
         if not self.is_optional:
             pause_s = self.backoff.pause_s()
             log.warning(

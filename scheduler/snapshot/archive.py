@@ -49,6 +49,7 @@ from scheduler.snapshot.params import ShardParams
 from scheduler.watched import WATCHED
 
 MEMBER = "snapshot.json"
+LISTED = "1"  # any version: the kind is served
 RAW: dict[str, Resource] = {
     "pods": PODS,
     "nodes": NODES,
@@ -156,7 +157,7 @@ def _view(objects: Mapping[str, Any]) -> StoreView:
         if found is None and resource in (CONFIGMAPS, RESOURCE_CLAIMS):
             continue  # not saved is not the same as empty
         items = tuple(convert(item, types[resource]) for item in found or ())
-        store.replace(resource, Listing(items=items, resource_version=""))
+        store.replace(resource, Listing(items=items, resource_version=LISTED))
     return store.view()
 
 

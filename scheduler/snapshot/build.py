@@ -255,16 +255,17 @@ class SnapshotBuilder:
         classes = view.of(DEVICE_CLASSES, DeviceClass)
         slices = view.of(RESOURCE_SLICES, ResourceSlice)
         claimed = view.of(RESOURCE_CLAIMS, ResourceClaim)
-        sources = (classes, slices, claimed)
+        sources = (classes, slices, claimed, view.absent)
         if self._devices is None or any(
-            old is not new for old, new in zip(self._devices[0], sources, strict=True)
+            old is not new and old != new
+            for old, new in zip(self._devices[0], sources, strict=True)
         ):
             made = claims.device_inputs(
                 [classes[name] for name in sorted(classes)],
                 [slices[name] for name in sorted(slices)],
                 [claimed[name] for name in sorted(claimed)],
             )
-            is_served = RESOURCE_CLAIMS in view.kinds
+            is_served = RESOURCE_CLAIMS in view.kinds and RESOURCE_CLAIMS not in view.absent
             self._devices = (sources, replace(made, available=is_served))
         return self._devices[1]
 

@@ -6,7 +6,14 @@ from threading import Event
 
 import pytest
 
-from kube.errors import GoneError, KubeError, NotFoundError, ServerError, UnauthorizedError
+from kube.errors import (
+    ForbiddenError,
+    GoneError,
+    KubeError,
+    NotFoundError,
+    ServerError,
+    UnauthorizedError,
+)
 from kube.objects.cluster import ConfigMap
 from kube.resources import CONFIGMAPS, TOPOLOGIES
 from kube.store import Store
@@ -80,12 +87,16 @@ def test_pauses_are_spread() -> None:
     assert Backoff(first_s=1.0, spread=lambda: 0.0).pause_s() == 0.5
 
 
-def test_optional_kind_that_is_not_served_counts_as_empty() -> None:
+@pytest.mark.parametrize("refusal", [NotFoundError("no such kind"), ForbiddenError("not you")])
+def test_optional_kind_that_cannot_be_read_counts_as_empty(refusal: KubeError) -> None:
     gateway, store = FakeGateway(), Store([TOPOLOGIES])
-    gateway.fail_next("list", "topologies", NotFoundError("no such kind"))
+    gateway.fail_next("list", "topologies", refusal)
     follower = Reflector(gateway, TOPOLOGIES, ConfigMap, store, is_optional=True)
     assert follower.pass_once(Event()) == ABSENT_KIND_PAUSE_S
     assert store.is_synced()
+    assert store.view().absent == {TOPOLOGIES}
+    assert follower.pass_once(Event()) == 0.0
+    assert store.view().absent == frozenset()
 
 
 def test_refused_credentials_end_the_loop() -> None:
