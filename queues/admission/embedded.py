@@ -48,4 +48,5 @@ def admission_server() -> AdmissionServer | None:
         host="0.0.0.0" if service else "127.0.0.1",
         port=int(os.environ.get("KAIWEB_ADMISSION_PORT", "9443" if service else "0")),
         names=names,
+        secret_namespace=namespace if service else "",
     )

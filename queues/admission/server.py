@@ -26,6 +26,7 @@ from queues.admission.certificates import Certificates, ensure_certificates
 from queues.admission.install import Registration, UrlTarget, install
 from queues.admission.review import BadReviewError
 from queues.admission.routes import Routes
+from queues.admission.secret import ensure_shared_certificates
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +76,7 @@ class AdmissionServer:
     ----------
     folder : for certificates and the port of the last run
     registration : with an empty bundle; a `UrlTarget` gets the real port
+    secret_namespace : where replicas share their certificates; "" keeps them in the folder alone
     """
 
     gateway: Gateway
@@ -84,6 +86,7 @@ class AdmissionServer:
     host: str = "127.0.0.1"
     port: int = 0
     names: Sequence[str] = ("127.0.0.1", "localhost")
+    secret_namespace: str = ""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _stop: threading.Event = field(default_factory=threading.Event)
     _server: uvicorn.Server | None = None
@@ -93,7 +96,7 @@ class AdmissionServer:
 
     def start(self) -> int:
         """Listen, register and keep both going in threads; return the port."""
-        certificates = ensure_certificates(self.folder, self.names, self.now())
+        certificates = self._certificates()
         self._socket = self._bound_socket()
         self.port = self._socket.getsockname()[1]
         (self.folder / PORT_FILE).write_text(str(self.port))
@@ -146,11 +149,22 @@ class AdmissionServer:
                 continue
             if self._stop.wait(CHECK_S):
                 return
-            renewed = ensure_certificates(self.folder, self.names, self.now())
+            try:
+                renewed = self._certificates()
+            except KubeError as error:
+                log.warning("certificates are not checked: %s", error)
+                continue
             bundle = renewed.bundle
             if renewed.is_new and self._context is not None:
                 # New connections get the new certificate; the bundle already trusts both authorities.
                 self._context.load_cert_chain(renewed.certificate, renewed.key)
+
+    def _certificates(self) -> Certificates:
+        if not self.secret_namespace:
+            return ensure_certificates(self.folder, self.names, self.now())
+        return ensure_shared_certificates(
+            self.gateway, self.secret_namespace, self.folder, self.names, self.now()
+        )
 
     def _bound_socket(self) -> socket.socket:
         """Return a listening socket, on the port of the last run if it is free."""

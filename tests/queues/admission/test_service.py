@@ -15,6 +15,7 @@ import pytest
 from cryptography import x509
 from django.test import Client, override_settings
 
+from kube.errors import AlreadyExistsError, ConflictError
 from queues.admission.certificates import ensure_certificates
 from queues.admission.install import (
     MUTATING,
@@ -28,6 +29,7 @@ from queues.admission.install import (
 )
 from queues.admission.review import BadReviewError, read_request
 from queues.admission.routes import VALIDATE_POD_GROUP, Routes
+from queues.admission.secret import ensure_shared_certificates
 from queues.admission.server import AdmissionServer
 from queues.admission.switches import flag, settings_from_environment
 from tests.fakes.gateway import FakeGateway
@@ -90,6 +92,34 @@ def test_damaged_files_are_replaced(tmp_path: Path, broken: str) -> None:
 def test_other_names_mean_another_certificate(tmp_path: Path) -> None:
     ensure_certificates(tmp_path, NAMES, NOW)
     assert ensure_certificates(tmp_path, ("admission.kai.svc",), NOW).is_new
+
+
+def test_replicas_share_one_authority_through_a_secret(tmp_path: Path) -> None:
+    gateway = FakeGateway()
+    first = ensure_shared_certificates(gateway, "kai", tmp_path / "a", NAMES, NOW)
+    second = ensure_shared_certificates(gateway, "kai", tmp_path / "b", NAMES, NOW)
+    assert first.certificate.read_bytes() == second.certificate.read_bytes()
+    assert (first.is_new, second.is_new) == (True, True)
+    assert second.key.stat().st_mode & 0o777 == 0o600
+    assert not ensure_shared_certificates(gateway, "kai", tmp_path / "a", NAMES, NOW).is_new
+    later = NOW + timedelta(days=70)
+    renewed = ensure_shared_certificates(gateway, "kai", tmp_path / "b", NAMES, later)
+    adopted = ensure_shared_certificates(gateway, "kai", tmp_path / "a", NAMES, later)
+    assert (renewed.is_new, adopted.is_new) == (True, True)
+    assert adopted.certificate.read_bytes() == renewed.certificate.read_bytes()
+
+
+def test_the_slower_of_two_first_replicas_adopts(tmp_path: Path) -> None:
+    gateway = FakeGateway()
+    gateway.fail_next("create", "secrets", AlreadyExistsError("taken"))
+    made = ensure_shared_certificates(gateway, "kai", tmp_path, NAMES, NOW)
+    assert leaf(made.certificate).verify_directly_issued_by(leaf(tmp_path / "ca.crt")) is None
+    for _ in range(5):
+        gateway.fail_next("create", "secrets", ConflictError("busy"))
+    with pytest.raises(
+        ConflictError, match="secret other/kai-admission-webhook-tls-secret is being written"
+    ):
+        ensure_shared_certificates(gateway, "other", tmp_path, NAMES, NOW)
 
 
 def registered(**options: Any) -> dict[str, dict[str, Any]]:
