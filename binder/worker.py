@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 COMPONENT = "binder"
 ATTEMPT, TIDY, REPORT, END = 0, 1, 2, 3
-SYNC_TIMEOUT_S = 60.0
+SYNC_TIMEOUT_S = 15.0
 WATCHED: tuple[tuple[Resource, type[KubeObject]], ...] = (
     (BINDREQUESTS, BindRequest),
     (PODS, Pod),
@@ -89,8 +89,9 @@ class BinderWorker:
         for resource, as_type in WATCHED:
             reflector: Reflector[Any] = Reflector(self.gateway, resource, as_type, self.store)
             self._spawn(f"watch-{resource.plural}", self._follow(reflector))
-        if not self.store.wait_until_synced(SYNC_TIMEOUT_S):
-            log.warning("the first lists took longer than %g s; going on", SYNC_TIMEOUT_S)
+        # Half a picture would show reservations without users, and they would be removed.
+        while not self.store.wait_until_synced(SYNC_TIMEOUT_S) and not self._stop.is_set():
+            log.warning("the binder waits for its first lists")
         self._guarded(self.reservations.sync_all)
         for number in range(self.params.concurrency):
             self._spawn(f"bind-{number}", self._work)

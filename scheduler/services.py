@@ -77,7 +77,7 @@ def shard_stop_all() -> None:
 
 
 def run_cycle(shard: str) -> CycleSummary | None:
-    """Run one cycle of a shard, if this process may; None if another one holds the shard.
+    """Run one cycle of a shard, if this process may and knows the cluster; else None.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def run_cycle(shard: str) -> CycleSummary | None:
     """
     running = shard_start(shard)
     running.lock.client.delete(kick_key(shard))  # changes from here on need another cycle
-    if not running.lock.acquire():
+    if not running.worker.is_ready() or not running.lock.acquire():
         return None
     try:
         summary = running.worker.cycle(fence=running.lock.fence)

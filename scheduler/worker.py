@@ -114,7 +114,7 @@ class ShardWorker:
     # -------------------------------------------------------------------------------- life
 
     def start(self, wake: Callable[[], object] | None = None) -> None:
-        """Follow the cluster; returns when everything has been listed once.
+        """Follow the cluster; returns when everything has been listed once, or after a minute.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class ShardWorker:
         )
         self._spawn("watch-configs", self._follow(config))
         if not self.store.wait_until_synced(SYNC_TIMEOUT_S):
-            log.warning("the first lists took longer than %g s; going on", SYNC_TIMEOUT_S)
+            log.warning("shard %s: the first lists are not in yet", self.name)
         # What was listed stays; let the collector never look at it again.
         gc.collect()
         gc.freeze()
@@ -144,6 +144,10 @@ class ShardWorker:
             self._waker = Waker(wake)
             self.store.subscribe(self._waker.heard)
             self._waker.start()
+
+    def is_ready(self) -> bool:
+        """Tell whether the whole cluster is known; a cycle on half of it would see free nodes."""
+        return self.store.is_synced()
 
     def stop(self) -> None:
         """End the threads; running writes are finished."""

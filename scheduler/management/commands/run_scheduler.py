@@ -60,7 +60,7 @@ class Command(BaseCommand):
         left = options["cycles"] or -1
         while not stop.is_set() and left != 0:
             due.clear()
-            if elector is None or elector.is_leader:
+            if worker.is_ready() and (elector is None or elector.is_leader):
                 reporter.offer(worker.cycle())
                 left -= 1
             if left != 0:
