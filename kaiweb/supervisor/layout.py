@@ -5,6 +5,10 @@
     wave 2   workers and the beat, which need the tables and the cluster's kinds
 
 Between wave 0 and 1 `kaiweb bootstrap` migrates the database and applies the custom resource definitions.
+
+In a real cluster nobody should be its administrator all day. With `KAIWEB_ACCOUNTS=<folder>` every process has
+the kubeconfig of its own service account (deploy/rbac); only bootstrap and the simulators, which play the
+kubelets, use the installation's.
 """
 
 from __future__ import annotations
@@ -19,6 +23,9 @@ from kaiweb.supervisor.broker import broker_command
 from kaiweb.supervisor.process import Spec
 
 EMBEDDED_PORTS = ("broker", "cluster")
+#: The service accounts of the processes; `<account>.kubeconfig` in the folder KAIWEB_ACCOUNTS.
+WEB, CONTROLLERS, SCHEDULER, BINDER = "web", "controllers", "scheduler", "binder"
+ACCOUNTS = (WEB, CONTROLLERS, SCHEDULER, BINDER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +37,8 @@ class Installation:
     ports: Mapping[str, int]
     redis_url: str
     kubeconfig: Path
+    #: Where the kubeconfigs of the processes lie; None lets all use the installation's.
+    accounts: Path | None
     has_own_broker: bool
     has_sandbox: bool
     has_simulators: bool
@@ -52,17 +61,38 @@ class Installation:
             "OMP_NUM_THREADS": "1",
         }
 
+    def environment_of(self, account: str) -> dict[str, str]:
+        """Return the variables of a process that talks to the cluster as one of `ACCOUNTS`."""
+        if self.accounts is None:
+            return self.environment
+        return {
+            **self.environment,
+            "KAIWEB_KUBECONFIG": str(_kubeconfig_of(self.accounts, account)),
+        }
+
 
 def read_installation(home: Path, ports: Mapping[str, int]) -> Installation:
-    """Read the choices from the environment; see README for the variables."""
+    """Read the choices from the environment; see README for the variables.
+
+    Raises
+    ------
+    ValueError : a kubeconfig of KAIWEB_ACCOUNTS is missing
+    """
     redis_url = os.environ.get("REDIS_URL", "")
     external = os.environ.get("KAIWEB_KUBECONFIG", "")
+    accounts = os.environ.get("KAIWEB_ACCOUNTS", "")
+    for account in ACCOUNTS if accounts else ():
+        if not _kubeconfig_of(Path(accounts), account).is_file():
+            raise ValueError(
+                f"KAIWEB_ACCOUNTS: expected {account}.kubeconfig in {accounts}, found none"
+            )
     return Installation(
         home=home,
         web_port=int(os.environ.get("KAIWEB_PORT", "8000")),
         ports=ports,
         redis_url=redis_url or f"redis://127.0.0.1:{ports['broker']}/0",
         kubeconfig=Path(external) if external else home / "kubeconfig",
+        accounts=Path(accounts) if accounts else None,
         has_own_broker=not redis_url,
         has_sandbox=not external,
         has_simulators=not external or os.environ.get("KAIWEB_SIMULATE", "0") == "1",
@@ -74,17 +104,17 @@ def read_installation(home: Path, ports: Mapping[str, int]) -> Installation:
 
 def specs(plan: Installation) -> list[Spec]:
     """Return the processes of the installation."""
-    env = plan.environment
     listed: list[Spec] = []
 
-    def add(name: str, wave: int, *command: str) -> None:
+    def add(name: str, wave: int, *command: str, account: str = WEB) -> None:
+        env = plan.environment_of(account)
         listed.append(Spec(name=name, wave=wave, command=command, env=env))
 
-    def add_worker(name: str, queue: str) -> None:
+    def add_worker(name: str, queue: str, account: str) -> None:
         add(
             name, 2, sys.executable, "-m", "celery", "-A", "kaiweb", "worker",
             "-Q", queue, "-n", f"{name}@%h", "-P", "solo", "-l", "WARNING",
-            "--without-gossip", "--without-mingle",
+            "--without-gossip", "--without-mingle", account=account,
         )  # fmt: skip
 
     if plan.has_own_broker:
@@ -94,12 +124,12 @@ def specs(plan: Installation) -> list[Spec]:
             "cluster", 0, sys.executable, "-m", "sandbox.apiserver",
             "--home", str(plan.home), "--port", str(plan.ports["cluster"]),
         )  # fmt: skip
-    for name, command in (
-        ("web", "serve"),
-        ("mirror", "mirror_cluster"),
-        ("controllers", "run_controllers"),
+    for name, command, account in (
+        ("web", "serve", WEB),
+        ("mirror", "mirror_cluster", WEB),
+        ("controllers", "run_controllers", CONTROLLERS),
     ):
-        add(name, 1, sys.executable, "-m", "kaiweb", command)
+        add(name, 1, sys.executable, "-m", "kaiweb", command, account=account)
     if plan.has_simulators:
         stream = () if plan.has_demo_stream else ("--no-stream",)
         add(
@@ -107,11 +137,15 @@ def specs(plan: Installation) -> list[Spec]:
             "--kubeconfig", str(plan.kubeconfig), "--nodes", plan.nodes, *stream,
         )  # fmt: skip
     for shard in plan.shards:
-        add_worker(f"scheduling-{shard}", f"shard.{shard}")
-    add_worker("binding", "binding")
-    add_worker("worker", "default")
+        add_worker(f"scheduling-{shard}", f"shard.{shard}", SCHEDULER)
+    add_worker("binding", "binding", BINDER)
+    add_worker("worker", "default", WEB)
     add(
         "beat", 2, sys.executable, "-m", "celery", "-A", "kaiweb", "beat", "-l", "WARNING",
         "-s", str(plan.home / "celerybeat-schedule"), "--pidfile", "",
     )  # fmt: skip
     return listed
+
+
+def _kubeconfig_of(folder: Path, account: str) -> Path:
+    return folder / f"{account}.kubeconfig"

@@ -32,7 +32,10 @@ class Command(BaseCommand):
         started = time.monotonic()
         home = Path(settings.KAIWEB_HOME)
         home.mkdir(parents=True, exist_ok=True)
-        plan = read_installation(home, ports.remembered(home, EMBEDDED_PORTS))
+        try:
+            plan = read_installation(home, ports.remembered(home, EMBEDDED_PORTS))
+        except ValueError as error:
+            raise CommandError(str(error)) from error
         if not ports.is_free(plan.web_port):
             raise CommandError(
                 f"port {plan.web_port} is taken; choose another with KAIWEB_PORT, or stop what uses it"

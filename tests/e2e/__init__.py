@@ -1,0 +1,1 @@
+"""A whole installation on a real kube-apiserver and etcd, RBAC on."""

@@ -1,0 +1,240 @@
+"""The checks of the road, for whichever cluster the `stack` fixture of a folder runs on.
+
+Manifests go in with kubectl; bound pods, pod groups, statuses, exact events and clear refusals come out.
+Each folder subclasses `RoadChecks`, so that none of them can leave a check out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.stack import Stack, wait_until
+
+MANIFEST = Path(__file__).parent.parent / "manifests" / "road.yaml"
+BAD = {
+    "an unparsable manifest": ("kind: Queue\n  broken", "error"),
+    "a negative quota": (
+        "apiVersion: scheduling.run.ai/v2\nkind: Queue\nmetadata: {name: minus}\n"
+        "spec: {resources: {gpu: {quota: -5, limit: -1}, cpu: {quota: -1, limit: -1}, "
+        "memory: {quota: -1, limit: -1}}}",
+        "quota",
+    ),
+    "a queue without resources": (
+        "apiVersion: scheduling.run.ai/v2\nkind: Queue\nmetadata: {name: hollow}\nspec: {}",
+        "resources must be specified",
+    ),
+}
+ORPHAN = (
+    "apiVersion: scheduling.run.ai/v2\nkind: Queue\nmetadata: {name: lost}\n"
+    "spec: {parentQueue: nowhere, resources: {gpu: {quota: 1, limit: -1}, "
+    "cpu: {quota: -1, limit: -1}, memory: {quota: -1, limit: -1}}}"
+)
+HOPELESS_GANG = """
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: impossible
+  namespace: kai-test
+  labels: {kai.scheduler/queue: speech}
+  annotations: {kai.scheduler/batch-min-member: "500"}
+spec:
+  parallelism: 2
+  completions: 2
+  template:
+    spec:
+      schedulerName: kai-scheduler
+      restartPolicy: Never
+      containers:
+      - {name: main, image: example.test/x:1, resources: {limits: {nvidia.com/gpu: "1"}}}
+"""
+
+
+def _pods(stack: Stack) -> list[dict[str, Any]]:
+    return stack.objects("pods", "-n", "kai-test")
+
+
+def _bound(stack: Stack) -> list[dict[str, Any]]:
+    return [pod for pod in _pods(stack) if pod["spec"].get("nodeName")]
+
+
+def _events(stack: Stack, kind: str, name: str) -> list[tuple[str, str, str]]:
+    events = stack.objects(
+        "events", "-n", "kai-test",
+        "--field-selector", f"involvedObject.kind={kind},involvedObject.name={name}",
+    )  # fmt: skip
+    return [(event["type"], event["reason"], event["message"]) for event in events]
+
+
+def _pod_groups(stack: Stack) -> dict[str, dict[str, Any]]:
+    return {
+        group["metadata"]["name"]: group for group in stack.objects("podgroups", "-n", "kai-test")
+    }
+
+
+def _pod_yaml(name: str, *, queue: str, gpus: int = 1) -> str:
+    return (
+        f"apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  namespace: kai-test\n"
+        f"  labels: {{kai.scheduler/queue: {queue}}}\nspec:\n  schedulerName: kai-scheduler\n"
+        f"  containers:\n  - name: main\n    image: example.test/x:1\n"
+        f'    resources: {{limits: {{nvidia.com/gpu: "{gpus}"}}}}\n'
+    )
+
+
+@pytest.fixture(scope="module")
+def road(stack: Stack) -> Stack:
+    """The stack with the manifests in, and everything that can be bound bound."""
+    stack.kubectl("apply", "-f", str(MANIFEST))
+    wait_until(
+        lambda: len(_bound(stack)) == 8,
+        what="eight bound pods (solo, four of quartet, three of answers)",
+        timeout_s=40,
+        stack=stack,
+    )
+    return stack
+
+
+class RoadChecks:
+    """What must hold on every cluster."""
+
+    def test_the_pods_run_and_carry_what_the_binder_writes(self, road: Stack):
+        wait_until(
+            lambda: all(pod["status"].get("phase") == "Running" for pod in _bound(road)),
+            what="running pods",
+            stack=road,
+        )
+        solo = next(pod for pod in _pods(road) if pod["metadata"]["name"] == "solo")
+        assert solo["spec"]["nodeName"] == "gpu-lab-worker"
+        assert solo["metadata"]["annotations"]["received-resource-type"] == "Regular"
+        bound = wait_until(
+            lambda: [
+                c
+                for c in road.objects("pod", "solo", "-n", "kai-test")[0]["status"]["conditions"]
+                if c["type"] == "PodBound"
+            ],
+            what="the condition PodBound",
+        )
+        assert (bound[0]["status"], bound[0]["reason"], bound[0]["message"]) == (
+            "True",
+            "Bound",
+            "Pod bound successfully to node gpu-lab-worker",
+        )
+
+    def test_events_of_a_bound_pod_read_as_in_kai(self, road: Stack):
+        wanted = {
+            (
+                "Normal",
+                "Scheduled",
+                "Successfully assigned pod kai-test/solo to node gpu-lab-worker at node-pool default",
+            ),
+            ("Normal", "Bound", "Pod bound successfully to node gpu-lab-worker"),
+        }
+        wait_until(
+            lambda: wanted <= set(_events(road, "Pod", "solo")),
+            what=f"{wanted} among {_events(road, 'Pod', 'solo')}",
+        )
+
+    def test_a_non_preemptible_pod_over_quota_says_why(self, road: Stack):
+        text = (
+            "NonPreemptibleOverQuota: Non-preemptible workload is over quota. Workload requested 1 GPUs, "
+            "but default-queue quota is 0 GPUs, while 0 GPUs are already allocated for non-preemptible "
+            "pods. Use a preemptible workload to go over quota."
+        )
+        wait_until(
+            lambda: any(text in message for _, _, message in _events(road, "Pod", "greedy")),
+            what=f"the reason on pod greedy among {_events(road, 'Pod', 'greedy')}",
+        )
+        greedy = road.objects("pod", "greedy", "-n", "kai-test")[0]
+        assert "nodeName" not in greedy["spec"]
+        scheduled = next(c for c in greedy["status"]["conditions"] if c["type"] == "PodScheduled")
+        assert (scheduled["status"], scheduled["reason"]) == ("False", "Unschedulable")
+        group = next(
+            group for name, group in _pod_groups(road).items() if name.startswith("pg-greedy-")
+        )
+        condition = group["status"]["schedulingConditions"][-1]
+        assert condition["type"] == "UnschedulableOnNodePool"
+        assert condition["reasons"][0]["reason"] == "NonPreemptibleOverQuota"
+
+    def test_pod_groups_have_the_right_name_minimum_class_and_queue(self, road: Stack):
+        groups = _pod_groups(road)
+        job = road.objects("job", "quartet", "-n", "kai-test")[0]
+        gang = groups[f"pg-quartet-{job['metadata']['uid']}"]["spec"]
+        assert (gang["minMember"], gang["priorityClassName"], gang["queue"]) == (
+            4,
+            "train",
+            "vision",
+        )
+        pods = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in _pods(road)}
+        solo = groups[f"pg-solo-{pods['solo']}"]["spec"]
+        assert (solo["minMember"], solo["priorityClassName"], solo["queue"]) == (
+            1,
+            "train",
+            "vision",
+        )
+        answers = [name for name in pods if name.startswith("answers-")]
+        assert len(answers) == 3
+        for name in answers:
+            spec = groups[f"pg-{name}-{pods[name]}"]["spec"]
+            assert (spec["minMember"], spec["priorityClassName"], spec["queue"]) == (
+                1,
+                "inference",
+                "speech",
+            )
+
+    def test_queue_status_follows_the_pods_up_the_tree(self, road: Stack):
+        def allocated(name: str) -> str:
+            status = road.objects("queue", name)[0].get("status") or {}
+            return str((status.get("allocated") or {}).get("nvidia.com/gpu"))
+
+        wait_until(
+            lambda: (
+                (allocated("vision"), allocated("speech"), allocated("lab")) == ("9", "3", "12")
+            ),
+            what="allocated 9, 3 and 12 GPUs",
+            stack=road,
+        )
+        assert set(road.objects("queue", "lab")[0]["status"]["childQueues"]) == {"vision", "speech"}
+
+    @pytest.mark.parametrize("case", BAD)
+    def test_bad_objects_are_refused_with_their_reason(self, road: Stack, case: str):
+        manifest, text = BAD[case]
+        answer = road.kubectl("apply", "-f", "-", stdin=manifest, check=False)
+        assert text in answer
+        assert "created" not in answer
+
+    def test_hopeless_work_gets_a_reason_and_others_go_on(self, road: Stack):
+        road.kubectl("apply", "-f", "-", stdin=ORPHAN, check=False)
+        road.kubectl("apply", "-f", "-", stdin=HOPELESS_GANG)
+        for name, queue, gpus in (
+            ("no-queue", "not-there", 1),
+            ("orphaned", "lost", 1),
+            ("too-big", "speech", 64),
+            ("fine", "speech", 1),
+        ):
+            road.kubectl("apply", "-f", "-", stdin=_pod_yaml(name, queue=queue, gpus=gpus))
+        wait_until(
+            lambda: "fine" in {pod["metadata"]["name"] for pod in _bound(road)},
+            what="the healthy pod beside the hopeless ones",
+            stack=road,
+        )
+
+        def reason_of(kind: str, prefix: str) -> str:
+            for name, group in _pod_groups(road).items():
+                if name.startswith(prefix):
+                    events = _events(road, kind, name)
+                    conditions = (group.get("status") or {}).get("schedulingConditions") or []
+                    return " ".join(e[2] for e in events) + str(conditions)
+            return ""
+
+        for prefix, text in (
+            ("pg-no-queue-", "Queue 'not-there' does not exist"),
+            ("pg-orphaned-", "Queue 'lost' does not exist"),
+            ("pg-too-big-", "requires GPU: 64"),
+            ("pg-impossible-", "Waiting for 500 pods, currently 2 exist"),
+        ):
+            wait_until(
+                lambda prefix=prefix, text=text: text in reason_of("PodGroup", prefix),
+                what=f"{text!r} on {prefix}: {reason_of('PodGroup', prefix)}",
+            )
