@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +10,11 @@ import pytest
 from kube.errors import ServerError
 from kube.gateway import EventType, WatchEvent
 from kube.objects.pod import Pod
-from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES
+from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS
 from queues.controllers.podgroup_status import SETTLE_S, PodGroupController
+from queues.grouping.base import Settings
+from queues.grouping.manifests import read_manifests
+from queues.grouping.offline import group_objects
 from queues.workqueue import WorkQueue
 from tests.queues.controllers.clusters import Cluster, group, pod
 
@@ -186,3 +190,28 @@ def test_a_pods_event_is_its_groups_event() -> None:
     assert world.controller.queue.get(timeout_s=0) is None
     world.now += SETTLE_S
     assert world.controller.queue.get(timeout_s=0) == "lab/g"
+
+
+def test_other_devices_are_requested_by_their_own_names() -> None:
+    objects = read_manifests([Path(__file__).parent.parent / "manifests" / "devices.yaml"])
+    report = group_objects(objects, Settings())
+    world = World()
+    world.gateway.seed(PODGROUPS, *report.pod_groups)
+    for body in objects:
+        resource = RESOURCE_CLAIMS if body["kind"] == "ResourceClaim" else PODS
+        if resource == PODS:
+            body["metadata"]["annotations"] = {
+                "pod-group-name": report.pods[f"lab/{body['metadata']['name']}"].pod_group
+            }
+        world.gateway.seed(resource, body)
+    world.settle()
+    requested = {
+        name: world.resources(f"pg-{name}-u-{name}").get("requested", {})
+        for name in ("slice", "claimed", "extended", "disk")
+    }
+    assert requested == {
+        "slice": {"nvidia.com/mig-1g.10gb": "1"},
+        "claimed": {"gpu.example.test": "1"},
+        "extended": {"example.test/gpu": "1"},
+        "disk": {},
+    }

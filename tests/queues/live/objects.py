@@ -15,7 +15,7 @@ from queues.grouping.kinds import plural_of
 from queues.grouping.manifests import CLUSTER_SCOPED
 
 Json = dict[str, Any]
-BUILT_IN = {"", "apps", "batch", "scheduling.k8s.io"}
+BUILT_IN = {"", "apps", "batch", "scheduling.k8s.io", "resource.k8s.io"}
 OURS = {"kai.scheduler", "scheduling.run.ai"}
 _POD = {"containers": [{"name": "c", "image": "pause"}], "restartPolicy": "Never"}
 _LABELS = {"matchLabels": {"app": "x"}}

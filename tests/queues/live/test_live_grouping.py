@@ -21,7 +21,7 @@ from tests.queues.live.waiting import eventually
 MANIFESTS = Path(__file__).parent.parent / "manifests"
 FILES = (
     "pods.yaml", "left-alone.yaml", "batch.yaml", "delays-ignored.yaml", "kubeflow.yaml", "mpi-launcher.yaml",
-    "ray.yaml", "ray-too-early.yaml", "sets.yaml", "serving.yaml", "others.yaml", "grove.yaml", "karta.yaml",
+    "devices.yaml", "ray.yaml", "ray-too-early.yaml", "sets.yaml", "serving.yaml", "others.yaml", "grove.yaml", "karta.yaml",
 )  # fmt: skip
 
 
