@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube.gateway import EventType
-from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import KubeObject
 from kube.objects.node import Node
 from kube.objects.pod import Pod
@@ -34,8 +33,6 @@ def summary(value: KubeObject) -> object:
         group = meta.annotations.get(POD_GROUP, "")
         is_over = value.is_finished or meta.deletion_timestamp is not None
         return (meta.uid, group, bool(value.spec.scheduling_gates), is_over)
-    if isinstance(value, BindRequest):
-        return value.is_failed
     if isinstance(value, Node):
         ready = value.condition("Ready")
         return (
@@ -75,15 +72,14 @@ class Waker:
         key = (resource.plural, value.key)
         if event is EventType.DELETED:
             self._known.pop(key, None)
-            return not isinstance(value, BindRequest)
+            return True
         told = summary(value)
         if self._known.get(key, _UNKNOWN) == told:
             return False
-        is_new = key not in self._known
         self._known[key] = told
         if isinstance(value, Pod):
             return bool(value.spec.node_name or value.metadata.annotations.get(POD_GROUP))
-        return not (is_new and isinstance(value, BindRequest))
+        return True
 
     def start(self) -> None:
         threading.Thread(target=self._run, name="wake", daemon=True).start()

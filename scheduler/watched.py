@@ -67,7 +67,8 @@ WATCHED = (
     WatchedKind(NODES, Node, wakes=True),
     WatchedKind(QUEUES, Queue, wakes=True),
     WatchedKind(PODGROUPS, PodGroup, wakes=True),
-    WatchedKind(BINDREQUESTS, BindRequest, wakes=True),
+    # A failed one does not wake: a pod that always fails to bind is retried by the clock, not in a spin.
+    WatchedKind(BINDREQUESTS, BindRequest),
     WatchedKind(PRIORITY_CLASSES, PriorityClass),
     WatchedKind(SHARDS, SchedulingShard, is_optional=True),
     WatchedKind(TOPOLOGIES, Topology, is_optional=True, wakes=True),

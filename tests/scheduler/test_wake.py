@@ -11,7 +11,7 @@ from kube.gateway import EventType
 from kube.objects.meta import convert
 from kube.resources import BINDREQUESTS, CONFIGMAPS, NODES, PODGROUPS, PODS, QUEUES, Resource
 from scheduler.wake import Waker
-from tests.scheduler.snapshot.objects import TYPES, bind_request, group, node, pod, queue
+from tests.scheduler.snapshot.objects import TYPES, group, node, pod, queue
 
 
 def told(waker: Waker, resource: Resource, body: dict[str, Any], kind: str = "MODIFIED") -> bool:
@@ -62,15 +62,9 @@ def test_status_of_groups_and_queues_does_not_wake() -> None:
     assert not told(made, QUEUES, {**queue("q"), "status": {"childQueues": ["x"]}})
 
 
-def test_bind_request_wakes_only_when_it_fails() -> None:
-    made = waker()
-    assert not told(made, BINDREQUESTS, bind_request("p", "n0"), "ADDED")
-    assert not told(made, BINDREQUESTS, bind_request("p", "n0", status={"phase": "Succeeded"}))
-    assert told(made, BINDREQUESTS, bind_request("p", "n0", status={"phase": "Failed"}))
-    assert not told(made, BINDREQUESTS, bind_request("p", "n0"), "DELETED")
-
-
-@pytest.mark.parametrize(("resource", "wakes"), [(PODGROUPS, True), (CONFIGMAPS, False)])
+@pytest.mark.parametrize(
+    ("resource", "wakes"), [(PODGROUPS, True), (CONFIGMAPS, False), (BINDREQUESTS, False)]
+)
 def test_burst_becomes_one_wake_up(resource: Resource, wakes: bool) -> None:
     count, woken = 0, Event()
 
