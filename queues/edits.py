@@ -25,6 +25,7 @@ from queues.shape import (
     UNLIMITED,
     WEIGHT,
     Finding,
+    is_clean,
     shown,
 )
 
@@ -136,8 +137,7 @@ def _type_fault(pointer: str, value: object, allowed: str) -> Finding:
 def _set_labels(body: Body, value: object) -> Iterator[Finding]:
     """Merge labels; null removes one."""
     is_map = isinstance(value, Mapping) and all(
-        isinstance(key, str) and (text is None or isinstance(text, str))
-        for key, text in value.items()
+        _is_text(key) and (text is None or _is_text(text)) for key, text in value.items()
     )
     if not is_map:
         yield _type_fault("/labels", value, "an object of texts")
@@ -145,6 +145,10 @@ def _set_labels(body: Body, value: object) -> Iterator[Finding]:
     labels = body.setdefault("metadata", {}).setdefault("labels", {})
     for key, text in value.items():  # type: ignore[attr-defined]
         _set(labels, key, text)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and is_clean(value)
 
 
 def _set_amounts(spec: Body, field: str, value: object) -> Iterator[Finding]:

@@ -95,6 +95,14 @@ def shown(value: object) -> Any:
     return f"a value of type {type(value).__name__}"
 
 
+def is_clean(text: str) -> bool:
+    """Tell whether a text can be stored and sent everywhere: valid Unicode without NUL."""
+    try:
+        return b"\x00" not in text.encode()
+    except UnicodeEncodeError:
+        return False
+
+
 def read_queue(body: object) -> tuple[QueueShape, tuple[Finding, ...]]:
     """Read the JSON of a Queue custom resource.
 
@@ -150,7 +158,7 @@ def _mapping(value: object, pointer: str, found: list[Finding]) -> Mapping[Any, 
 def _text(value: object, pointer: str, found: list[Finding]) -> str:
     if value is None:
         return ""
-    if isinstance(value, str):
+    if isinstance(value, str) and is_clean(value):
         return value
     found.append(
         Finding(

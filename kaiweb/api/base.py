@@ -25,6 +25,8 @@ class View(APIView):
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         """Authenticate first, so that strangers learn nothing about parameters."""
         super().initial(request, *args, **kwargs)
+        if "\x00" in request.path or any("\x00" in text for text in _texts(request)):
+            raise Problem("bad-request", "a NUL character is in no name and no filter")
         allowed = self.accepts.get((request.method or "").lower(), ())
         unknown = sorted(set(request.query_params) - set(allowed))
         if unknown:
@@ -43,6 +45,10 @@ class View(APIView):
                     for name in unknown
                 ],
             )
+
+
+def _texts(request: Request) -> list[str]:
+    return [text for values in request.query_params.lists() for text in (values[0], *values[1])]
 
 
 def caller(request: Request) -> Rights:

@@ -186,6 +186,7 @@ MAPPING: Sequence[tuple[type[Exception], Callable[[Exception], Problem]]] = (
     (drf.NotAuthenticated, _unauthenticated),
     (drf.AuthenticationFailed, _unauthenticated),
     (drf.APIException, _drf),
+    (RecursionError, lambda _error: Problem("bad-request", "the body is nested too deeply")),
     (Http404, lambda error: Problem("not-found", str(error) or "Not found.")),
     (PermissionDenied, lambda error: Problem("forbidden", str(error) or "Not allowed.")),
 )

@@ -12,7 +12,15 @@ from functools import cache
 from typing import Any
 
 from django.db import connection
-from django.db.models import DateTimeField, JSONField, Model
+from django.db.models import (
+    BigIntegerField,
+    CharField,
+    DateTimeField,
+    IntegerField,
+    JSONField,
+    Model,
+    TextField,
+)
 
 Prepare = Callable[[Any], Any]
 
@@ -48,9 +56,32 @@ def _cells(model: type[Model], names: tuple[str, ...], rows: Sequence[Any]) -> I
 
 
 def _prepare(field: Any) -> Prepare | None:
-    if isinstance(field, JSONField | DateTimeField):
+    """Return what makes a value of the cluster fit its column.
+
+    Whoever writes objects must not be able to stop the mirror: a text longer than any real name is cut,
+    a NUL (which PostgreSQL refuses) is replaced, a number beyond the column's range becomes its bound.
+    """
+    if isinstance(field, JSONField):
+        return lambda value: field.get_db_prep_save(_without_nul(value), connection)
+    if isinstance(field, DateTimeField):
         return lambda value: field.get_db_prep_save(value, connection)
+    if isinstance(field, CharField | TextField):
+        length = field.max_length
+        return lambda value: _without_nul(value)[:length]
+    if isinstance(field, IntegerField):
+        top = 2 ** (63 if isinstance(field, BigIntegerField) else 31) - 1
+        return lambda value: value if value is None else max(-top, min(top, value))
     return None
+
+
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\x00", "\ufffd") if "\x00" in value else value
+    if isinstance(value, dict):
+        return {_without_nul(key): _without_nul(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nul(item) for item in value]
+    return value
 
 
 def _columns(model: type[Model], names: tuple[str, ...]) -> list[str]:

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kube.objects.meta import convert
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from queues.mirror.feed import Line, Mirror
 from queues.mirror.kinds import KINDS
+from queues.mirror.views import QueueView
 from queues.mirror.writer import CHUNK, PAUSE_S, Writer
 from queues.models import LiveChange, MirrorState, Node, Pod, PodGroup, Queue
 from tests.queues.cluster_objects import (
@@ -25,6 +27,7 @@ from tests.queues.cluster_objects import (
     bookmark,
     deleted,
     listed,
+    meta,
     modified,
 )
 
@@ -331,6 +334,29 @@ def test_rows_and_their_changes_are_committed_together(mirror: Mirror, monkeypat
     with pytest.raises(RuntimeError, match="killed"):
         mirror.consume([added(QUEUES, a_queue("a", 5))])
     assert (Queue.objects.count(), changes()) == (0, [])
+
+
+def test_no_object_can_stop_the_mirror(mirror: Mirror) -> None:
+    """Values that no column could hold: too long, too large, with a NUL."""
+    huge = convert(
+        {
+            "metadata": meta("odd", 5, labels={"a": "nul \x00 in it"}),
+            "spec": {
+                "displayName": "x\x00y", "parentQueue": "p" * 600, "priority": 10**30,
+                "preemptMinRuntime": "9" * 200, "resources": {"gpu": {"quota": 1e300, "limit": -1e300}},
+            },
+            "status": {"allocated": {"nvidia.com/gpu": "1e400", "cpu": "nonsense"}},
+        },
+        QueueView,
+    )  # fmt: skip
+    mirror.consume([added(QUEUES, huge)])
+    row = Queue.objects.get()
+    assert (row.display_name, row.labels) == ("x\ufffdy", {"a": "nul \ufffd in it"})
+    assert (len(row.parent), row.priority, row.limit_gpu) == (253, 2**63 - 1, None)
+    assert (row.quota_gpu, row.allocated_gpu, row.allocated_cpu) == (1e300, 0, 0)
+    group = a_group("g", 6, queue="q" * 900, min_member=2**40)
+    mirror.consume([added(PODGROUPS, group), added(PODS, a_pod("p", 7, group="g", message="\x00"))])
+    assert PodGroup.objects.get().min_member == 2**31 - 1
 
 
 EVENT_SETTINGS = settings(

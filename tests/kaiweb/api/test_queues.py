@@ -192,6 +192,8 @@ def test_a_write_that_loses_the_race_in_the_cluster_is_stale_too(
         ({"parent": "nowhere"}, "hierarchy", "/parent", "missing-parent"),
         ({"parent": "physics"}, "hierarchy", "/parent", "cycle"),
         ({"colour": 1}, "hierarchy", "/colour", "unknown-field"),
+        ({"displayName": "a\x00"}, "validation", "/displayName", "type"),
+        ({"labels": 3}, "validation", "/labels", "type"),
     ],
 )
 def test_bad_edits_are_refused_with_the_field_and_change_nothing(
@@ -289,8 +291,25 @@ def test_a_cluster_that_does_not_answer_is_said_so(client: APIClient, cluster: F
     assert (response.status_code, slug(response)) == (503, "cluster-unreachable")
 
 
+@pytest.mark.parametrize("query", ["q=%00", "root=a%00", "%00=1"])
+def test_a_nul_is_refused(client: APIClient, query: str) -> None:
+    assert client.get(f"{URL}?{query}").status_code == 400
+    assert client.get(f"{URL}/a%00b").status_code == 400
+
+
 @pytest.mark.parametrize(
-    "raw", [b"{", b"[1]", b'"x"', b"\xff", b"1e999", b'{"quota": {"gpu": 1e999}}']
+    "raw",
+    [
+        b"{",
+        b"[1]",
+        b'"x"',
+        b"\xff",
+        b"1e999",
+        b'{"quota": {"gpu": 1e999}}',
+        b'{"displayName": "\\ud800"}',
+        b'{"labels": {"a": "\\ud800"}}',
+        b"[" * 100_000,
+    ],
 )
 def test_a_body_that_is_no_object_is_refused(
     client: APIClient, cluster: FakeGateway, raw: bytes
