@@ -1,8 +1,8 @@
 """What no set of victims can give: conditions that refuse a search or a trial without running it.
 
 Each bound is necessary for success, so refusing by it never changes what is decided; it only saves
-trials that were bound to fail. They hold for tasks that take whole devices and are passed over
-whenever the figures would not be exact (shared devices, device claims).
+trials that were bound to fail. Where a figure would not be an upper bound (shared devices, device
+claims) the trial is run.
 """
 
 from __future__ import annotations
@@ -11,79 +11,182 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.constraints import PodTerm
 from scheduler.core.cluster.podgroups import TreeGroup
-from scheduler.core.fairshare.division import Floats
+from scheduler.core.fairshare.division import Bools, Floats, Ints
+from scheduler.core.placement.rules import ClassRules
 from scheduler.core.session.session import Session
-from scheduler.core.solver.demand import Demand, whole_units
+from scheduler.core.solver.demand import Demand
 from scheduler.core.solver.filters import DomainGpusFilter
 from scheduler.core.solver.victims import Batch
 
+#: Forgives float noise, as a part of what one task needs.
+SLACK = 1e-6
+#: More places than any node has.
+MANY = 1 << 30
 
-class PlacesBound:
-    """Counts how many equal whole-device tasks fit if given victims are gone and nobody returns."""
 
-    def __init__(self, session: Session, demand: Demand, room: Floats) -> None:
-        self._tasks = session.state.tasks
-        self._room = room
-        self._unit = demand.unit if not _has_shared_devices(session) else 0.0
-        self._wanted = len(demand.tasks)
-        if self._unit:
-            self._base = int(np.maximum(np.floor((room + 1e-6) / self._unit), 0).sum())
+class Places:
+    """How many tasks of a demand nodes could take if victims are gone and nobody returns.
 
-    def allows(self, victims: Iterable[int]) -> bool:
-        """Tell whether evicting these (besides settled victims) could make room for all tasks."""
-        if not self._unit:
-            return True
-        node_of, accepted = self._tasks.node, self._tasks.accepted
-        more: dict[int, float] = {}
+    Counted for demands of one class, in every resource the class needs, on the nodes its rules allow
+    at all; `is_known` is False where the figures would not bound what a trial finds (shared devices
+    asked for, device claims, rules that change what must be free).
+    """
+
+    __slots__ = (
+        "_amounts_of",
+        "_base",
+        "_nodes",
+        "_rows",
+        "_settled",
+        "_tasks",
+        "is_allowed",
+        "is_known",
+    )
+
+    def __init__(
+        self, session: Session, rules: ClassRules, demand: Demand, settled: Iterable[int] = ()
+    ) -> None:
+        tasks = session.state.tasks
+        klass = tasks.klass[demand.tasks[0]]
+        self._tasks = tasks
+        self._nodes = session.state.nodes
+        self.is_known = not (
+            klass.is_shared
+            or klass.is_dra
+            or klass.is_legacy_mig
+            or rules.fit_rules
+            or any(tasks.klass[task] is not klass for task in demand.tasks)
+        )
+        self.is_allowed: Bools = rules.static_mask
+        self._rows = tuple((row, need) for row, need in klass.fits if need > 0)
+        self._amounts_of: dict[int, tuple[float, ...]] = {}
+        self._settled = self._freed(settled) if self.is_known else {}
+        self._base: Ints | None = None
+
+    def add_up(self, victims: Iterable[int], wanted: int) -> int:
+        """Count places if these victims were gone too; counting may stop at `wanted`."""
+        freed = self._freed(victims)
+        alone = {node: self._on(node, amounts) for node, amounts in freed.items()}
+        found = max(alone.values(), default=0)
+        if found >= wanted:
+            return found
+        base = self._base_places()
+        return int(base.sum()) + sum(places - int(base[node]) for node, places in alone.items())
+
+    def if_all_gone(self, victims: Iterable[int]) -> Ints:
+        """Return shape (nodes,): the places if all these victims were gone."""
+        places = self._base_places().copy()
+        for node, amounts in self._freed(victims).items():
+            places[node] = self._on(node, amounts)
+        return places
+
+    def _base_places(self) -> Ints:
+        if self._base is None:
+            nodes = self._nodes
+            places = np.full(len(nodes), np.inf)
+            for row, need in self._rows:
+                free = np.array(nodes.idle_rows[row]) + np.array(nodes.releasing_rows[row])
+                places = np.minimum(places, np.floor((free + SLACK * need) / need))
+            places = np.where(self.is_allowed, np.maximum(places, 0), 0)
+            self._base = places.astype(np.int64)
+            for node in self._settled:
+                self._base[node] = self._on(node, None)
+        return self._base
+
+    def _on(self, node: int, freed: list[float] | None) -> int:
+        """Count the places of one node with settled victims, and these, gone."""
+        if not self.is_allowed[node]:
+            return 0
+        nodes, settled = self._nodes, self._settled.get(node)
+        places = MANY
+        for index, (row, need) in enumerate(self._rows):
+            free = nodes.idle_rows[row][node] + nodes.releasing_rows[row][node]
+            if settled is not None:
+                free += settled[index]
+            if freed is not None:
+                free += freed[index]
+            places = min(places, int((free + SLACK * need) // need))
+        return max(places, 0)
+
+    def _freed(self, victims: Iterable[int]) -> dict[int, list[float]]:
+        node_of, klass = self._tasks.node, self._tasks.klass
+        found: dict[int, list[float]] = {}
         for task in victims:
             node = node_of[task]
-            if node >= 0:
-                more[node] = more.get(node, 0.0) + accepted[task][2]
-        places = self._base
-        for node, freed in more.items():
-            old = float(self._room[node])
-            places += whole_units(old + freed, self._unit) - whole_units(old, self._unit)
-        return places >= self._wanted
+            if node < 0:
+                continue
+            amounts = self._amounts(klass[task])
+            sums = found.get(node)
+            if sums is None:
+                found[node] = list(amounts)
+            else:
+                for index, amount in enumerate(amounts):
+                    sums[index] += amount
+        return found
+
+    def _amounts(self, klass: TaskClass) -> tuple[float, ...]:
+        """Return what a victim frees at most, in the order of the rows; a share: whole devices."""
+        found = self._amounts_of.get(klass.index)
+        if found is None:
+            held = dict(klass.charge)
+            if klass.is_shared:
+                held[GPU_ROW] = float(klass.devices)
+            found = tuple(held.get(row, 0.0) for row, _ in self._rows)
+            self._amounts_of[klass.index] = found
+        return found
+
+
+def may_fit(places: Places, demand: Demand, victims: Iterable[int]) -> bool:
+    """Tell whether evicting these (besides settled victims) could make room for all tasks."""
+    wanted = len(demand.tasks)
+    return not places.is_known or places.add_up(victims, wanted) >= wanted
 
 
 def is_hopeless(
-    session: Session, demand: Demand, room: Floats, batches: Sequence[Batch], takeable: float
+    session: Session,
+    places: Places,
+    demand: Demand,
+    room: Floats,
+    batches: Sequence[Batch],
+    takeable: float,
 ) -> bool:
     """Tell whether not even all victims together could make room for a demand.
 
     Parameters
     ----------
+    places : of the whole chunk, nothing settled
     demand : the whole chunk
     room : shape (nodes,); GPUs idle or being freed
     batches : every batch that could be taken
     takeable : GPUs that the rules of the action let go at most (exclusive), inf if not known
     """
-    if not demand.unit or _has_shared_devices(session):
+    if places.is_known:
+        most = places.if_all_gone(task for batch in batches for task in batch.tasks)
+        if int(most.sum()) < len(demand.tasks):
+            return True
+        if _needs_more_domains(session, demand, np.flatnonzero(most > 0).tolist()):
+            return True
+    if not demand.unit or any(session.state.nodes.groups):
         return False
-    most = room.copy()
-    for batch in batches:
-        for node, gpus in zip(batch.nodes, batch.gpus, strict=True):
-            if node >= 0:
-                most[node] += gpus
-    if int(np.maximum(np.floor((most + 1e-6) / demand.unit), 0).sum()) < len(demand.tasks):
-        return True
     if demand.total_gpus - float(np.maximum(room, 0).sum()) >= takeable - 1e-9:
         return True
-    domains = DomainGpusFilter.make(session, demand, most)
-    if domains is not None and not domains.passes():
-        return True
-    return _needs_more_domains(session, demand, most)
+    gpus = room.copy()
+    for batch in batches:
+        for node, freed in zip(batch.nodes, batch.gpus, strict=True):
+            if node >= 0:
+                gpus[node] += freed
+    domains = DomainGpusFilter.make(session, demand, gpus)
+    return domains is not None and not domains.passes()
 
 
-def _needs_more_domains(session: Session, demand: Demand, most: Floats) -> bool:
+def _needs_more_domains(session: Session, demand: Demand, usable: Sequence[int]) -> bool:
     """Tasks that keep away from each other: is there a domain with room for each of them."""
     klass = session.state.tasks.klass[demand.tasks[0]]
-    if any(session.state.tasks.klass[task] is not klass for task in demand.tasks):
-        return False
     labels = session.state.tasks.inputs[demand.tasks[0]].labels
-    usable = np.flatnonzero(most + 1e-6 >= demand.unit).tolist()
     for term in klass.constraints.pod_anti_affinity:
         if not _matches_itself(term, labels):
             continue
@@ -115,7 +218,3 @@ def has_topology_wish(group: TreeGroup) -> bool:
         else member.topology is not None and bool(member.topology.topology)
         for member in group.members
     )
-
-
-def _has_shared_devices(session: Session) -> bool:
-    return any(session.state.nodes.groups)

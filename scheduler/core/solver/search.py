@@ -18,7 +18,7 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
-from scheduler.core.solver.bounds import PlacesBound, has_topology_wish, is_hopeless
+from scheduler.core.solver.bounds import Places, has_topology_wish, is_hopeless, may_fit
 from scheduler.core.solver.budget import GroupBudget, SearchResult
 from scheduler.core.solver.demand import Demand
 from scheduler.core.solver.generators import GENERATORS, Potential, Probe
@@ -151,12 +151,12 @@ class Search:
     def _probe(self, name: str, size: int, settled: tuple[int, ...]) -> Success | None:
         demand = self._demand(size)
         probe = Probe(self._session, demand, settled, self._room, self._sequence_for(settled))
-        bound = PlacesBound(self._session, demand, probe.room)
+        places = self._places(demand, settled)
         if self._was_hopeless and size == len(self._chunk):
             return None
         try:
             for potential in self._potentials(name, probe):
-                success = self._try(probe, bound, potential)
+                success = self._try(probe, places, potential)
                 if success is not None:
                     return success
         finally:
@@ -173,10 +173,10 @@ class Search:
                 return
             yield potential
 
-    def _try(self, probe: Probe, bound: PlacesBound, potential: Potential) -> Success | None:
+    def _try(self, probe: Probe, places: Places, potential: Potential) -> Success | None:
         if not potential and not probe.settled:
             return None
-        if not bound.allows(potential):
+        if not may_fit(places, probe.demand, potential):
             return None
         known = (probe.demand.key, probe.is_settled, frozenset(potential))
         if known in self._failed:
@@ -202,6 +202,10 @@ class Search:
             found = Demand(self._session, self._task.view, self._chunk[:size])
             self._demands[size] = found
         return found
+
+    def _places(self, demand: Demand, settled: tuple[int, ...]) -> Places:
+        task = demand.tasks[0]
+        return Places(self._session, self._runner.rules_of(task), demand, settled)
 
     def _sequence_for(self, settled: tuple[int, ...]) -> VictimSequence:
         """Return the victims in order; they are found once, unless settled ones are elastic.
@@ -242,6 +246,11 @@ class Search:
             batches = self._sequence_for(()).all()
             demand = self._demand(len(self._chunk))
             self._was_hopeless = is_hopeless(
-                self._session, demand, self._room, batches, self._task.takeable(batches)
+                self._session,
+                self._places(demand, ()),
+                demand,
+                self._room,
+                batches,
+                self._task.takeable(batches),
             )
         return self._was_hopeless

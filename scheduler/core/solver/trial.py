@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.decisions import ActionName, EvictReason
 from scheduler.core.placement.place import Placer
+from scheduler.core.placement.rules import ClassRules
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
@@ -56,6 +57,10 @@ class TrialRunner:
         self._action = action
         self.simulated = 0
         self.refused = 0
+
+    def rules_of(self, task: int) -> ClassRules:
+        """Return what plugins say about the class of a task."""
+        return self._placer.rules(self._session.state.tasks.klass[task], task)
 
     def run(self, trial: Trial, accepts: Verdict) -> Success | None:
         """Try one set of victims.

@@ -21,8 +21,9 @@ from scheduler.core.cluster.inputs import (
     TopologyConstraint,
     TopologyInput,
 )
+from scheduler.core.placement.place import Placer
 from scheduler.core.session.session import Session
-from scheduler.core.solver.bounds import PlacesBound, has_topology_wish, is_hopeless
+from scheduler.core.solver.bounds import Places, has_topology_wish, is_hopeless, may_fit
 from scheduler.core.solver.demand import Demand, whole_units
 from scheduler.core.solver.filters import VictimFilters
 from scheduler.core.solver.room import GpuRoom
@@ -39,6 +40,22 @@ def demand(session: Session, name: str = "want", size: int | None = None) -> Dem
 
 def filters(session: Session, wanted: Demand) -> VictimFilters:
     return VictimFilters(session, wanted, GpuRoom.of(session).gpus)
+
+
+def places(session: Session, wanted: Demand, settled=()) -> Places:
+    task = wanted.tasks[0]
+    rules = Placer(session).rules(session.state.tasks.klass[task], task)
+    return Places(session, rules, wanted, settled)
+
+
+def hopeless(session: Session, size: int | None = None, takeable: float = np.inf) -> bool:
+    wanted = demand(session, size=size)
+    room = GpuRoom.of(session).gpus
+    return is_hopeless(session, places(session, wanted), wanted, room, batches(session), takeable)
+
+
+def on_node(session: Session, node: int) -> list[int]:
+    return [task for task, there in enumerate(session.state.tasks.node) if there == node]
 
 
 def full(gpus: float = 4) -> ClusterBuilder:
@@ -121,26 +138,20 @@ def test_a_gang_confined_to_a_rack_needs_one_with_enough() -> None:
 
 
 def test_no_rack_is_large_enough_for_the_gang() -> None:
-    session = racks(5)
-    room = GpuRoom.of(session).gpus
-    assert is_hopeless(session, demand(session), room, batches(session), np.inf)
-    smaller = racks(4)
-    room = GpuRoom.of(smaller).gpus
-    assert not is_hopeless(smaller, demand(smaller), room, batches(smaller), np.inf)
+    assert hopeless(racks(5))
+    assert not hopeless(racks(4))
 
 
 def test_not_enough_even_without_any_victim_left() -> None:
     session = full().pending("want", 3, gpus=3).session()
-    room = GpuRoom.of(session).gpus
-    assert is_hopeless(session, demand(session), room, batches(session), np.inf)
-    assert not is_hopeless(session, demand(session, size=2), room, batches(session), np.inf)
+    assert hopeless(session)
+    assert not hopeless(session, size=2)
 
 
 def test_rules_that_let_too_little_go_make_it_hopeless() -> None:
     session = full().pending("want", 2, gpus=2).session()
-    room = GpuRoom.of(session).gpus
-    assert is_hopeless(session, demand(session), room, batches(session), 4.0)
-    assert not is_hopeless(session, demand(session), room, batches(session), 4.5)
+    assert hopeless(session, takeable=4.0)
+    assert not hopeless(session, takeable=4.5)
 
 
 def repelling(pods: int, **selector) -> Session:
@@ -159,10 +170,8 @@ def repelling(pods: int, **selector) -> Session:
 
 def test_tasks_that_repel_each_other_need_as_many_domains() -> None:
     mine = {"expressions": (Expression(key="app", operator=Operator.IN, values=("x",)),)}
-    three = repelling(3, **mine)
-    assert is_hopeless(three, demand(three), GpuRoom.of(three).gpus, batches(three), np.inf)
-    two = repelling(2, **mine)
-    assert not is_hopeless(two, demand(two), GpuRoom.of(two).gpus, batches(two), np.inf)
+    assert hopeless(repelling(3, **mine))
+    assert not hopeless(repelling(2, **mine))
 
 
 @pytest.mark.parametrize(
@@ -174,30 +183,66 @@ def test_tasks_that_repel_each_other_need_as_many_domains() -> None:
     ],
 )
 def test_tasks_that_repel_others_do_not(selector) -> None:
-    session = repelling(3, **selector)
-    room = GpuRoom.of(session).gpus
-    assert not is_hopeless(session, demand(session), room, batches(session), np.inf)
+    assert not hopeless(repelling(3, **selector))
 
 
 def test_places_are_counted_per_node() -> None:
     session = full().pending("want", 2, gpus=2).session()
     wanted = demand(session)
-    bound = PlacesBound(session, wanted, GpuRoom.of(session).gpus)
-    on = lambda node: [t for t, n in enumerate(session.state.tasks.node) if n == node]  # noqa: E731
-    assert not bound.allows([*on(0)[:1], *on(1)[:1]])
-    assert not bound.allows(on(0)[:3])
-    assert bound.allows(on(0))
-    assert bound.allows([*on(0)[:2], *on(1)[:2]])
+    known = places(session, wanted)
+    first, second = on_node(session, 0), on_node(session, 1)
+    assert not may_fit(known, wanted, [first[0], second[0]])
+    assert not may_fit(known, wanted, first[:3])
+    assert may_fit(known, wanted, first)
+    assert may_fit(known, wanted, [*first[:2], *second[:2]])
+    assert may_fit(places(session, wanted, settled=first[:2]), wanted, second[:2])
+    assert not may_fit(places(session, wanted, settled=first[:2]), wanted, second[:1])
 
 
-def test_shared_devices_are_left_to_the_trial() -> None:
+def test_every_resource_counts() -> None:
+    built = cluster().node("n0", 4, cpu=4).queue("a")
+    built.running("r0", ["n0"], request=request(1, cpu=2)).running(
+        "r1", ["n0"], request=request(1, cpu=2)
+    )
+    session = built.pending("want", request=request(1, cpu=3)).session()
+    wanted = demand(session)
+    assert not may_fit(places(session, wanted), wanted, [0])
+    assert may_fit(places(session, wanted), wanted, [0, 1])
+    assert not hopeless(session)
+    larger = built.pending("want-more", 2, request=request(1, cpu=3)).session()
+    both = demand(larger, "want-more")
+    assert is_hopeless(
+        larger, places(larger, both), both, GpuRoom.of(larger).gpus, batches(larger), np.inf
+    )
+
+
+def test_nodes_the_rules_exclude_have_no_places() -> None:
+    only_n1 = TaskConstraints(node_selector=(("name", "n1"),))
+    built = cluster().node("n0", 1, labels={"name": "n0"}).node("n1", 1, labels={"name": "n1"})
+    built.queue("a").running("r0", ["n0"]).running("r1", ["n1"])
+    session = built.pending("want", constraints=only_n1).session()
+    wanted = demand(session)
+    assert not may_fit(places(session, wanted), wanted, on_node(session, 0))
+    assert may_fit(places(session, wanted), wanted, on_node(session, 1))
+
+
+def test_a_share_may_free_its_whole_device() -> None:
     built = cluster().node("n0", 2).queue("a")
     built.running("half", ["n0"], gpus=0.5, gpu_groups=[("g",)])
     session = built.pending("want", gpus=2).session()
     wanted = demand(session)
-    assert PlacesBound(session, wanted, GpuRoom.of(session).gpus).allows([])
-    assert not is_hopeless(session, wanted, GpuRoom.of(session).gpus, [], 0.0)
+    assert not may_fit(places(session, wanted), wanted, [])
+    assert may_fit(places(session, wanted), wanted, [0])
+    assert not hopeless(session, takeable=0.0)
     assert GpuRoom.of(session).gpus.tolist() == [1.5]
+
+
+def test_shares_and_mixed_chunks_are_left_to_the_trial() -> None:
+    session = full().pending("want", gpus=0.5).session()
+    wanted = demand(session)
+    assert not places(session, wanted).is_known
+    assert may_fit(places(session, wanted), wanted, [])
+    assert not hopeless(session)
 
 
 def test_room_follows_what_is_touched() -> None:

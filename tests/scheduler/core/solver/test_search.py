@@ -24,7 +24,6 @@ from scheduler.core.decisions import ActionName, Evict, Nominate
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.fit import DelayRefusal, GroupFit, GroupReason
 from scheduler.core.solver import search
-from scheduler.core.solver.bounds import PlacesBound
 from tests.builders import ClusterBuilder, cluster, fingerprint, placements, request, status_of
 
 CONSOLIDATION, RECLAIM, PREEMPT = ActionName.CONSOLIDATION, ActionName.RECLAIM, ActionName.PREEMPT
@@ -280,7 +279,8 @@ def test_a_gang_that_would_not_run_is_not_kept() -> None:
     assert built.cycle(RECLAIM).decisions == []
 
 
-sizes = st.sampled_from([0.5, 1, 1, 2, 4])
+sizes = st.sampled_from([0, 0.5, 1, 1, 2, 4])
+cores = st.sampled_from([1, 1, 2, 4])
 priorities = st.sampled_from([50, 60, 75, 100])
 running = st.tuples(
     st.lists(st.integers(0, 2), min_size=1, max_size=3),
@@ -288,40 +288,46 @@ running = st.tuples(
     st.sampled_from("ab"),
     priorities,
     st.integers(0, 3),
+    cores,
 )
-waiting = st.tuples(st.integers(1, 3), sizes, st.sampled_from("ab"), priorities, st.integers(0, 3))
+waiting = st.tuples(
+    st.integers(1, 3), sizes, st.sampled_from("ab"), priorities, st.integers(0, 3), cores
+)
 
 
 @st.composite
 def clusters(draw):
     """Three nodes of four GPUs with gangs, elastic pod groups and halves of devices on them."""
-    built = cluster().nodes(3, 4)
+    built = cluster().nodes(3, 4, cpu=8)
     built.queue("a", draw(st.integers(0, 8)), weight=draw(st.integers(0, 2))).queue("b", 6)
-    free = [4.0, 4.0, 4.0]
-    for number, (nodes, gpus, queue, priority, minimum) in enumerate(
+    free = [[4.0, 8.0] for _ in range(3)]
+    for number, (nodes, gpus, queue, priority, minimum, cpu) in enumerate(
         draw(st.lists(running, max_size=9))
     ):
-        if any(free[node] < nodes.count(node) * max(gpus, 1) for node in nodes):
+        taken = (max(gpus, 1) if gpus else 0, cpu)
+        if any(
+            free[node][kind] < nodes.count(node) * taken[kind] for node in nodes for kind in (0, 1)
+        ):
             continue
         for node in nodes:
-            free[node] -= max(gpus, 1)
+            free[node] = [free[node][kind] - taken[kind] for kind in (0, 1)]
         shared = [(f"dev-{number}-{n}",) for n in range(len(nodes))]
         built.running(
             f"r{number}",
             [f"n{node}" for node in nodes],
-            gpus=gpus,
+            request=request(gpus, cpu=cpu),
             queue=queue,
             priority=priority,
             minimum=min(minimum, len(nodes)),
-            **({"gpu_groups": shared} if gpus < 1 else {}),
+            **({"gpu_groups": shared} if 0 < gpus < 1 else {}),
         )
-    for number, (tasks, gpus, queue, priority, minimum) in enumerate(
+    for number, (tasks, gpus, queue, priority, minimum, cpu) in enumerate(
         draw(st.lists(waiting, min_size=1, max_size=4))
     ):
         built.pending(
             f"p{number}",
             tasks,
-            gpus=gpus,
+            request=request(gpus, cpu=cpu),
             queue=queue,
             priority=priority,
             minimum=min(minimum, tasks),
@@ -334,13 +340,12 @@ def clusters(draw):
 def test_bounds_never_change_what_is_decided(built) -> None:
     config = SchedulerConfig(max_consolidation_victims=inf)
     with_bounds = built.cycle(config=config)
-    keep = (PlacesBound.allows, search.is_hopeless)
-    PlacesBound.allows = lambda *_: True
-    search.is_hopeless = lambda *_: False
+    keep = (search.may_fit, search.is_hopeless)
+    search.may_fit, search.is_hopeless = lambda *_: True, lambda *_: False
     try:
         without = built.cycle(config=config)
     finally:
-        PlacesBound.allows, search.is_hopeless = keep
+        search.may_fit, search.is_hopeless = keep
     assert with_bounds.decisions == without.decisions
     assert placements(with_bounds) == placements(without)
 
