@@ -32,6 +32,9 @@ from scheduler.core.session.statement import Statement
 
 Member = TreeGroup | TreePodSet
 
+#: Orders of nodes kept at a time; topology wishes make many sets, most of them asked once.
+MOST_KEPT = 1024
+
 
 @dataclass(slots=True)
 class _Attempt:
@@ -259,6 +262,8 @@ class Placer:
         key = (klass.index, nodes.key)
         found = self._candidates.get(key)
         if found is None:
+            if len(self._candidates) >= MOST_KEPT:
+                self._candidates.clear()
             found = self._candidates[key] = Candidates(self._session, klass, rules, nodes, task)
         return found
 

@@ -61,7 +61,3 @@ class NodeSet:
         ordered = sorted(nodes)
         position_of = {node: place for place, node in enumerate(ordered)}
         return cls(np.array(ordered, dtype=np.int64), position_of, extra_scores)
-
-    def with_scores(self, extra_scores: Floats) -> NodeSet:
-        """Return the same nodes with scores of a topology wish."""
-        return NodeSet(self.indices, self.position_of, extra_scores)

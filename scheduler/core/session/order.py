@@ -19,6 +19,8 @@ from scheduler.core.session.session import Session
 
 #: Index of the node above the top queues.
 TOP = -1
+#: Up to so many siblings are compared one by one.
+FEW = 8
 
 Entry = tuple[Any, int, GangView]
 
@@ -26,14 +28,29 @@ Entry = tuple[Any, int, GangView]
 class _Node:
     """A queue that has pod groups below it. Leaves hold entries, inner nodes their best child."""
 
-    __slots__ = ("above", "below", "best", "key", "listed", "pushed", "queue", "wanted")
+    __slots__ = (
+        "above",
+        "below",
+        "best",
+        "heap",
+        "key",
+        "listed",
+        "pushed",
+        "queue",
+        "unmeasured",
+        "wanted",
+    )
 
     def __init__(self, queue: int, above: _Node | None) -> None:
         self.queue = queue
         self.above = above
-        self.below: list[_Node] = []
+        self.below: dict[_Node, None] = {}
         self.best: _Node | None = None
         self.key: Comparable | None = None
+        #: Children by key; an entry whose key is no longer that of its child is passed over.
+        self.heap: list[tuple[Comparable, int, _Node]] = []
+        #: Children that are not in the heap by their present key.
+        self.unmeasured: dict[_Node, None] = {}
         #: Entries from the start, best last; and those pushed later, as a heap.
         self.listed: list[Entry] = []
         self.pushed: list[Entry] = []
@@ -153,7 +170,8 @@ class GroupOrder:
             path = self._paths[queue]
             above = self._node(path[1]) if len(path) > 1 else self._top
             found = self._nodes[queue] = _Node(queue, above)
-            above.below.append(found)
+            above.below[found] = None
+            above.unmeasured[found] = None
         return found
 
     def _follow_touched(self) -> None:
@@ -185,16 +203,33 @@ class GroupOrder:
                 current.wanted = self._wanted_by(current.first()[2])
             elif self._nodes.get(current.queue) is current:
                 del self._nodes[current.queue]
-                above.below.remove(current)
-            # An only child is never compared, so its key waits until a sibling appears.
+                del above.below[current]
+                above.unmeasured.pop(current, None)
+                current.wanted = None
             current.key = None
-            above.best = self._best_of(above.below)
+            if current.wanted is not None:
+                above.unmeasured[current] = None
+            above.best = self._best_child(above)
             current = above
 
-    def _best_of(self, nodes: list[_Node]) -> _Node | None:
-        """Choose the first of siblings; one not measured yet is still stale and has its turn."""
-        if len(nodes) == 1:
-            return nodes[0]
+    def _best_child(self, above: _Node) -> _Node | None:
+        """Choose the first of siblings; one not measured yet is still stale and has its turn.
+
+        An only child is never compared, so it gets no key until a sibling appears. A few are
+        compared one by one, many are kept in a heap.
+        """
+        if len(above.below) == 1:
+            return next(iter(above.below))
+        if len(above.below) <= FEW:
+            return self._best_of_few(above.below)
+        if above.unmeasured:
+            self._measure_children(above)
+        heap = above.heap
+        while heap and heap[0][2].key is not heap[0][0]:
+            heapq.heappop(heap)
+        return heap[0][2] if heap else None
+
+    def _best_of_few(self, nodes: Iterable[_Node]) -> _Node | None:
         best, best_key = None, None
         for node in nodes:
             key = node.key
@@ -205,3 +240,14 @@ class GroupOrder:
             if best_key is None or key < best_key:
                 best, best_key = node, key
         return best
+
+    def _measure_children(self, above: _Node) -> None:
+        waiting: dict[_Node, None] = {}
+        for node in above.unmeasured:
+            if node.wanted is None:
+                waiting[node] = None
+                continue
+            node.key = self._policy.key(node.queue, node.wanted)
+            self._serial += 1
+            heapq.heappush(above.heap, (node.key, self._serial, node))
+        above.unmeasured = waiting

@@ -267,11 +267,6 @@ class Statement:
             if operation.kind is _EVICT and not operation.is_undone
         ]
 
-    @property
-    def has_operations(self) -> bool:
-        """Tell whether anything is to be kept."""
-        return bool(self._operations)
-
     # ---------------------------------------------------------------------------------- parts
 
     def _place(

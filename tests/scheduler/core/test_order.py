@@ -85,6 +85,31 @@ def test_turns_equal_those_of_asking_everyone_again(
     assert not order
 
 
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    jobs=st.lists(st.tuples(st.integers(0, 13), st.sampled_from([1, 2])), min_size=10, max_size=40)
+)
+def test_many_siblings_take_turns_as_few_do(jobs: list[tuple[int, int]]) -> None:
+    built = cluster().nodes(9, gpus=8)
+    for number in range(14):
+        built.queue(f"q{number:02}", number % 4, weight=number % 3)
+    for number, (queue, gpus) in enumerate(jobs):
+        built.pending(f"p{number}", 2, minimum=1, queue=f"q{queue:02}", gpus=gpus)
+    session = built.session()
+    left = [session.view(group) for group in range(len(jobs))]
+    order = GroupOrder(session, left)
+    while left:
+        expected = _plain_next(session, left)
+        found = order.pop()
+        assert found is expected
+        left.remove(found)
+        _place_one(session, found)
+        if found.next_chunk(real=True) and len(left) % 3:
+            order.push(found)
+            left.append(found)
+    assert not order
+
+
 def _place_one(session: Session, view: GangView) -> None:
     statement = Statement(session, ActionName.ALLOCATE)
     statement.allocate(view.next_chunk(real=True)[0], 0)
