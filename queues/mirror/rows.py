@@ -18,7 +18,7 @@ from kube.objects.podgroup import SchedulingCondition
 from kube.quantity import parse
 from queues.accounting import GPU, WHOLE_GPUS, PodDemand, pod_demand
 from queues.mirror.views import OptionalAmounts, PriorityClassView, QueueView
-from queues.models import UNLIMITED, Node, Pod, PodGroup, PriorityClass, Queue
+from queues.models import NAME, UNLIMITED, Node, Pod, PodGroup, PriorityClass, Queue
 
 POOL_LABEL = "kai.scheduler/node-pool"
 GROUP_ANNOTATION = "pod-group-name"
@@ -38,6 +38,11 @@ def version_of(item: KubeObject) -> int:
     return int(text) if text.isdecimal() else 0
 
 
+def _reference(name: str) -> str:
+    """Return the name of another object as it may stand in a column; no real name is longer."""
+    return name.replace("\x00", "\ufffd")[:NAME]
+
+
 def queue_row(item: QueueView) -> Queue:
     """Translate a queue."""
     resources, status = item.spec.resources, item.status
@@ -48,7 +53,7 @@ def queue_row(item: QueueView) -> Queue:
         created_at=item.metadata.creation_timestamp or EPOCH,
         generation=item.metadata.generation,
         display_name=item.spec.display_name,
-        parent=item.spec.parent_queue,
+        parent=_reference(item.spec.parent_queue),
         priority=item.spec.priority,
         preempt_min_runtime=item.spec.preempt_min_runtime[:64],
         reclaim_min_runtime=item.spec.reclaim_min_runtime[:64],
@@ -105,7 +110,7 @@ def group_row(item: PodGroupObject) -> PodGroup:
         uid=meta.uid,
         version=version_of(item),
         created_at=meta.creation_timestamp or EPOCH,
-        queue=spec.queue,
+        queue=_reference(spec.queue),
         owner_kind=owner_kind[:128],
         owner_name=owner_name,
         user=meta.labels.get("user", meta.annotations.get("user", "")),
@@ -187,7 +192,7 @@ def pod_row(item: PodObject) -> Pod:
         uid=meta.uid,
         version=version_of(item),
         created_at=meta.creation_timestamp or EPOCH,
-        group=f"{meta.namespace}/{group}" if group else "",
+        group=f"{meta.namespace}/{_reference(group)}" if group else "",
         node=spec.node_name,
         phase=item.status.phase or "Pending",
         is_gated=bool(spec.scheduling_gates),
