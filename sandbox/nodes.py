@@ -123,13 +123,17 @@ def ensure_nodes(gateway: Gateway, machines: Sequence[Machine], now: float) -> i
 
 def _ensure_node(gateway: Gateway, machine: Machine, now: float) -> bool:
     try:
-        node = gateway.create(NODES, node_body(machine))
+        gateway.create(NODES, node_body(machine))
+        is_new = True
     except AlreadyExistsError:
-        node = {}
-    gateway.patch(NODES, machine.name, {"status": status_body(machine, now)}, sub="status")
-    if any(taint.get("key") == NOT_READY_TAINT for taint in node.get("spec", {}).get("taints", ())):
-        gateway.patch(NODES, machine.name, {"spec": {"taints": None}})
-    return bool(node)
+        is_new = False
+    status = {"status": status_body(machine, now)}
+    node = gateway.patch(NODES, machine.name, status, sub="status")
+    taints = node.get("spec", {}).get("taints") or ()
+    others = [taint for taint in taints if taint.get("key") != NOT_READY_TAINT]
+    if len(others) < len(taints):
+        gateway.patch(NODES, machine.name, {"spec": {"taints": others or None}})
+    return is_new
 
 
 def node_body(machine: Machine) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from kube.gateway import Gateway
 from sandbox.garbage import GarbageCollector
 from sandbox.kubelet import KubeletRunner
 from sandbox.nodes import Machine, ensure_nodes, profile
+from sandbox.runtime_class import ensure_runtime_class
 from sandbox.stream import Stream
 from sandbox.workloads.controller import WorkloadControllers
 
@@ -87,6 +88,7 @@ def _populate(
     """Put the nodes in, trying again while the API server is not there yet."""
     while not stop.is_set():
         try:
+            ensure_runtime_class(gateway)
             created = ensure_nodes(gateway, machines, time.time())
         except UnauthorizedError as error:
             give_up(error)
@@ -121,8 +123,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--fractions",
         type=float,
-        default=0.0,
-        help="part of the notebooks that share a GPU, 0 to 1 (0)",
+        default=0.5,
+        help="part of the notebooks that share a GPU, 0 to 1 (0.5)",
     )
     return parser.parse_args(arguments)
 

@@ -78,7 +78,8 @@ def live(
             yield from _with_simulators(server.kubeconfig)
     else:
         cluster: RealCluster = request.getfixturevalue("real_cluster")
-        yield from _with_simulators(cluster.kubeconfig)
+        # Without a controller manager nobody else collects what deleted owners leave behind.
+        yield from _with_simulators(cluster.kubeconfig, "--garbage-collector")
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def cluster(live: LiveCluster) -> LiveCluster:
     return live
 
 
-def _with_simulators(kubeconfig: Path) -> Iterator[LiveCluster]:
+def _with_simulators(kubeconfig: Path, *flags: str) -> Iterator[LiveCluster]:
     """Run the simulators as the process they are, and a binder for the pods they make."""
     stop = threading.Event()
     gateway = connect(Target(kubeconfig=kubeconfig))
@@ -97,7 +98,7 @@ def _with_simulators(kubeconfig: Path) -> Iterator[LiveCluster]:
     log_file = kubeconfig.parent / "simulate.log"
     with log_file.open("wb") as log:
         process = subprocess.Popen(
-            [*command, "--nodes", f"{COUNT}x8", "--no-stream"], stdout=log, stderr=log
+            [*command, "--nodes", f"{COUNT}x8", "--no-stream", *flags], stdout=log, stderr=log
         )
     binder = threading.Thread(target=_bind_everything, args=(gateway, stop), daemon=True)
     binder.start()

@@ -47,11 +47,15 @@ def job_ended(cluster: LiveCluster, name: str, kind: str) -> dict[str, Any]:
 
 
 def test_nodes_are_ready_and_carry_gpu_labels(cluster: LiveCluster) -> None:
-    node = cluster.gateway.get(NODES, "node-0003", as_type=dict)
+    def ready() -> dict[str, Any]:
+        found = cluster.gateway.get(NODES, "node-0003", as_type=dict)
+        is_ready = condition(found["status"], "Ready").get("status") == "True"
+        return found if is_ready and not found["spec"].get("taints") else {}
+
+    node = cluster.wait(ready, "a ready node without taints")
     assert condition(node["status"], "Ready")["status"] == "True"
     assert node["status"]["allocatable"]["nvidia.com/gpu"] == "8"
     assert node["metadata"]["labels"]["nvidia.com/gpu.product"] == "NVIDIA-A100-SXM4-80GB"
-    assert node["spec"].get("taints", []) == []
 
 
 def test_bound_pod_runs_then_succeeds(cluster: LiveCluster) -> None:
@@ -243,3 +247,15 @@ def test_reservation_pod_learns_a_device_nobody_else_has(cluster: LiveCluster) -
     cluster.wait(lambda: len(devices()) == 1, "the free device")
     cluster.create(PODS, "fits", {**template(gpus=7)["spec"], "nodeName": node})
     cluster.wait(lambda: cluster.status(PODS, "fits")["phase"] == "Running", "the fitting pod")
+
+
+def test_pods_go_with_their_deployment(cluster: LiveCluster) -> None:
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "it"}}, "template": template()}
+    cluster.create(DEPLOYMENTS, "web", spec)
+    cluster.wait(
+        lambda: cluster.status(DEPLOYMENTS, "web").get("availableReplicas") == 2, "two replicas"
+    )
+    cluster.gateway.delete(DEPLOYMENTS, "web", namespace=cluster.namespace)
+    cluster.wait(lambda: cluster.pods() == [], "the end of the pods")
+    sets = cluster.gateway.list(REPLICASETS, as_type=dict, namespace=cluster.namespace)
+    assert sets.items == () or list(sets.items) == []

@@ -42,6 +42,17 @@ def test_nodes_get_labels_status_and_lose_the_not_ready_taint() -> None:
     assert GPU not in gateway.raw(NODES, "cpu-worker-1")["status"]["allocatable"]
 
 
+def test_only_the_not_ready_taint_is_lifted_also_from_existing_nodes() -> None:
+    gateway = FakeGateway()
+    machines = uniform(1)
+    ensure_nodes(gateway, machines, NOW)
+    mine = {"key": "mine", "effect": "NoSchedule"}
+    not_ready = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    gateway.patch(NODES, "node-0000", {"spec": {"taints": [mine, not_ready]}})
+    ensure_nodes(gateway, machines, NOW)
+    assert gateway.raw(NODES, "node-0000")["spec"]["taints"] == [mine]
+
+
 def test_existing_nodes_keep_what_people_changed() -> None:
     gateway = FakeGateway()
     machines = uniform(1)
