@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kube.errors import AlreadyExistsError, KubeError
+from kube.errors import AlreadyExistsError, ConflictError, KubeError
 from kube.gateway import Gateway
 from kube.resources import PODGROUPS, PODS, QUEUES, TOPOLOGIES, Resource
 from queues.admission.install import MUTATING, Registration, UrlTarget, uninstall
@@ -212,8 +212,17 @@ def test_a_parent_queue_cannot_be_deleted(gateway: Gateway, namespace: str, tmp_
         ) as caught:
             gateway.delete(QUEUES, root)
         assert f"[{child}]" in str(caught.value)
-        gateway.delete(QUEUES, child)
-        gateway.delete(QUEUES, root)
+        # The queue controller writes the status meanwhile, so a delete may have to be repeated.
+        eventually(lambda: _is_deleted(gateway, child), "the child is gone")
+        eventually(lambda: _is_deleted(gateway, root), "the childless parent is gone")
+
+
+def _is_deleted(gateway: Gateway, queue: str) -> bool:
+    try:
+        gateway.delete(QUEUES, queue)
+    except ConflictError:
+        return False
+    return True
 
 
 def test_pods_that_need_no_judgement_do_not_depend_on_us(
