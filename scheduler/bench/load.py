@@ -177,7 +177,7 @@ def _constraints(task: Document, known: dict[str, TaskConstraints]) -> TaskConst
         return NO_CONSTRAINTS
     key = repr((claims, labels))
     if key not in known:
-        apart = ()
+        apart: tuple[PodTerm, ...] = ()
         if labels:
             selector = LabelSelector(
                 tuple(Expression(k, Operator.IN, (v,)) for k, v in sorted(labels.items()))

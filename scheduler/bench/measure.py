@@ -102,5 +102,5 @@ def count_outcome(session: Session) -> Outcome:
         moved=sum(1 for one in evictions if one.moved_to),
         evicted=sum(1 for one in evictions if not one.moved_to),
         left_pending=session.state.tasks.status.count(TaskStatus.PENDING),
-        nodes_used_by_placed=len({one.node for one in [*binds, *waits]}),
+        nodes_used_by_placed=len({one.node for one in binds} | {one.node for one in waits}),
     )
