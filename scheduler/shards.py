@@ -109,6 +109,9 @@ def shard_params(name: str, spec: ShardSpec, config: Config | None) -> ShardPara
         detailed_fit_errors=args.flag("detailed-fit-errors", default=False),
         update_pod_eviction_condition=args.flag("update-pod-eviction-condition", default=False),
         schedule_period_s=args.seconds("schedule-period", 1.0),
+        queue_limited_condition=args.choice(
+            "queue-limited-condition", ("Unschedulable", "QueueLimited")
+        ),
     )
 
 
@@ -314,6 +317,13 @@ class _Flags:
         if text.lower() not in ("true", "false"):
             raise ConfigError(f"{name}: expected true or false, got {text!r}")
         return text.lower() == "true"
+
+    def choice(self, name: str, options: tuple[str, ...]) -> str:
+        """Return one of the options, the first by default."""
+        text = self.given.get(name, options[0])
+        if text not in options:
+            raise ConfigError(f"{name}: expected {' or '.join(options)}, got {text!r}")
+        return text
 
     def number(self, name: str, default: float) -> float:
         text = self.given.get(name)

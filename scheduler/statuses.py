@@ -38,6 +38,9 @@ from scheduler.snapshot.podgroups import (
 log = logging.getLogger(__name__)
 REMEMBERED = 50_000
 BACK_OFF_AT_ONCE = 1
+UNSCHEDULABLE = "Unschedulable"
+# Reasons that more nodes would not cure.
+HELD_BY_QUEUE = frozenset({"OverLimit", "NonPreemptibleOverQuota"})
 
 
 @dataclass(slots=True)
@@ -93,7 +96,7 @@ class StatusWriter:
         if verdict.stale:
             self.recorder.record(note(PODGROUPS, group, NORMAL, "StaleJob", verdict.stale))
         for outcast in verdict.outcasts:
-            writes.extend(self._tell_pod(snapshot, outcast, outcast.message, must_mark=True))
+            writes.extend(self._tell_pod(snapshot, outcast, outcast.message, UNSCHEDULABLE))
         if not verdict.is_waiting:
             if not verdict.is_settling and group.status.scheduling_conditions:
                 writes.extend(self._clear(group))
@@ -102,10 +105,9 @@ class StatusWriter:
             self.recorder.record(note(PODGROUPS, group, NORMAL, "NotReady", verdict.not_ready))
             return writes
         prefix = self._prefix(group)
-        must_mark = group.spec.mark_unschedulable is not False
+        mark = "" if group.spec.mark_unschedulable is False else self._mark_of(verdict)
         for pod in verdict.pods:
-            text = prefix + pod.message
-            writes.extend(self._tell_pod(snapshot, pod, text, must_mark=must_mark))
+            writes.extend(self._tell_pod(snapshot, pod, prefix + pod.message, mark))
         message = prefix + verdict.message
         self.recorder.record(note(PODGROUPS, group, NORMAL, "Unschedulable", message))
         if not verdict.has_active:
@@ -176,22 +178,31 @@ class StatusWriter:
 
     # ------------------------------------------------------------------------------------- pods
 
+    def _mark_of(self, verdict: GroupVerdict) -> str:
+        """Return the condition's reason: work that only its queue holds may be told apart (ADR 4)."""
+        named = {item.reason for item in verdict.reasons}
+        is_held = bool(named) and named <= HELD_BY_QUEUE
+        return self.params.queue_limited_condition if is_held else UNSCHEDULABLE
+
     def _tell_pod(
-        self, snapshot: Snapshot, verdict: PodVerdict, text: str, *, must_mark: bool
+        self, snapshot: Snapshot, verdict: PodVerdict, text: str, mark: str
     ) -> list[Callable[[], object]]:
+        """Tell a pod by an event, and by its condition under the reason `mark` unless that is empty."""
         ref = verdict.task
         pod = snapshot.pods.get(f"{ref.namespace}/{ref.name}")
         if pod is None or pod.metadata.uid != ref.uid:
             return []
         self.recorder.record(note(PODS, pod, WARNING, "Unschedulable", text))
-        if not must_mark or _carries(pod, text) or not self._is_news(pod, "condition", text):
+        if not mark or _carries(pod, mark, text):
+            return []
+        if not self._is_news(pod, "condition", (mark, text)):
             return []
         old = pod.condition("PodScheduled")
         is_transition = old is None or old.status != "False" or old.last_transition_time is None
         condition = {
             "type": "PodScheduled",
             "status": "False",
-            "reason": "Unschedulable",
+            "reason": mark,
             "message": text,
         }
         if is_transition:
@@ -243,13 +254,9 @@ class StatusWriter:
         return ""
 
 
-def _carries(pod: Pod, text: str) -> bool:
+def _carries(pod: Pod, mark: str, text: str) -> bool:
     old = pod.condition("PodScheduled")
-    return old is not None and (old.status, old.reason, old.message) == (
-        "False",
-        "Unschedulable",
-        text,
-    )
+    return old is not None and (old.status, old.reason, old.message) == ("False", mark, text)
 
 
 def _reason_body(item: Reason) -> dict[str, Any]:

@@ -31,6 +31,8 @@ class ShardParams:
     detailed_fit_errors: bool = False
     update_pod_eviction_condition: bool = False
     schedule_period_s: float = 1.0
+    #: Reason of the pod condition when only the queue holds a pod: `Unschedulable` or `QueueLimited`.
+    queue_limited_condition: str = "Unschedulable"
 
     @property
     def pool_name(self) -> str:

@@ -181,6 +181,31 @@ def test_non_preemptible_work_over_quota(rig: Rig) -> None:
     assert details["podGroupRequestedNonPreemptibleResources"]["nvidia.com/gpu"] == "1"
 
 
+def test_work_that_only_its_queue_holds_can_be_told_apart(rig: Rig) -> None:
+    rig.cluster(gpus=4, queue_gpu=NOTHING).pending("firm", preemptibility="non-preemptible")
+    rig.pending("large", gpus=5)
+    args = {"queue-limited-condition": "QueueLimited"}
+    rig.seed(SHARDS, {"metadata": meta("default"), "spec": {"args": args}})
+    rig.cycle()
+    held = rig.condition("firm-0")
+    assert (held["status"], held["reason"]) == ("False", "QueueLimited")
+    assert held["message"].startswith("NonPreemptibleOverQuota: ")
+    assert rig.events("firm-0")[0][:2] == ("Warning", "Unschedulable")
+    assert rig.condition("large-0")["reason"] == "Unschedulable"
+
+
+def test_held_work_looks_as_in_kai_unless_a_shard_says_otherwise(rig: Rig) -> None:
+    rig.cluster(queue_gpu=NOTHING).pending("firm", preemptibility="non-preemptible")
+    rig.cycle()
+    assert rig.condition("firm-0")["reason"] == "Unschedulable"
+    args = {"queue-limited-condition": "Gone"}
+    rig.seed(SHARDS, {"metadata": meta("default"), "spec": {"args": args}})
+    rig.cycle()
+    assert rig.worker.config_error == (
+        "queue-limited-condition: expected Unschedulable or QueueLimited, got 'Gone'"
+    )
+
+
 def test_gang_that_finds_room_for_some(rig: Rig) -> None:
     rig.cluster(gpus=4).pending("gang", gpus=3, pods=2)
     rig.cycle()
