@@ -32,7 +32,7 @@ from kube.wire import Answer, Endpoint, Wire
 
 T = TypeVar("T")
 
-CONNECT_TIMEOUT_S = 5.0
+CONNECT_TIMEOUT_S = 15.0
 READ_TIMEOUT_S = 60.0
 WATCH_SLACK_S = 15.0
 TOKEN_KEPT_S = 10.0

@@ -39,7 +39,7 @@ class Endpoint:
     port: int
     tls: ssl.SSLContext | None
     server_name: str = ""
-    connect_timeout_s: float = 5.0
+    connect_timeout_s: float = 15.0
 
     def connect(self) -> socket.socket:
         """Open a connection.
