@@ -197,11 +197,13 @@ class ShardWorker:
         if self.settings.core.has_plugin(JOB_ORDER_PLUGIN):
             self.order = job_order(session)
         pending_before = sum(session.state.groups.pending)
-        for decision in stream_cycle(session):
-            committer.apply(decision)
-        decide_ms = _ms_since(opened)
-        committing = time.perf_counter()
-        report = committer.wait()
+        try:
+            for decision in stream_cycle(session):
+                committer.apply(decision)
+        finally:
+            # Whatever became of the rest, what was decided is written while the shard is still ours.
+            decide_ms, committing = _ms_since(opened), time.perf_counter()
+            report = committer.wait()
         marked = {
             key for key, group in snapshot.groups.items() if group.status.scheduling_conditions
         }

@@ -8,6 +8,9 @@ import pytest
 
 from kube.errors import AlreadyExistsError, ServerError, UnauthorizedError
 from kube.resources import BINDREQUESTS, NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES, SHARDS
+from scheduler.core.actions.table import ACTIONS
+from scheduler.core.decisions import ActionName
+from scheduler.core.errors import InvariantError
 from tests.scheduler.rig import FREE, NOTHING, Rig
 from tests.scheduler.rig import rig as open_rig
 from tests.scheduler.snapshot.objects import bind_request, group, meta, node, pod, queue
@@ -97,6 +100,23 @@ def test_refused_credentials_end_the_cycle(rig: Rig) -> None:
     rig.gateway.fail_next("create", "bindrequests", UnauthorizedError("401"))
     with pytest.raises(UnauthorizedError):
         rig.cycle()
+
+
+def test_defect_in_a_later_action_does_not_undo_earlier_decisions(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.cluster().pending("pg")
+
+    class Broken:
+        name = ActionName.CONSOLIDATION
+
+        def run(self, *_: object) -> None:
+            raise InvariantError("oops")
+
+    monkeypatch.setitem(ACTIONS, ActionName.CONSOLIDATION, Broken)
+    with pytest.raises(InvariantError):
+        rig.cycle()
+    assert rig.gateway.names(BINDREQUESTS) == ["pg-0"]
 
 
 def test_worker_that_lost_its_shard_writes_nothing(rig: Rig) -> None:
