@@ -157,9 +157,9 @@ class Attempts:
         """Collect victims and pending pod groups when the first search really starts."""
         if self._workshop is None:
             session = self._session
-            board = PendingBoard(session)
+            board = PendingBoard.of(session)
             runner = TrialRunner(session, self._placer, board, self._rules.name)
-            self._workshop = _Workshop(VictimPool(session), board, runner)
+            self._workshop = _Workshop(VictimPool.of(session), board, runner)
         return self._workshop
 
     def _is_beyond_help(self, view: GangView) -> bool:

@@ -22,23 +22,44 @@ from scheduler.core.session.session import Session
 Entry = tuple[Any, int]
 
 
+_OWNER = "solver.turns"
+
+
 class PendingBoard:
-    """Pod groups with pending tasks, sorted per leaf queue; kept for a whole action."""
+    """Pod groups with pending tasks, sorted per leaf queue; kept for a whole session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._seen = session.state.groups.version[:]
         self._leaves: dict[int, list[Entry]] = {}
         self._entry_of: dict[int, Entry] = {}
         self._runs: dict[int, _Runs] = {}
-        groups, queues = session.state.groups, session.state.queues
+        groups = session.state.groups
         for group, pending in enumerate(groups.pending):
             queue = groups.queue[group]
-            if pending and queue != NOWHERE and queues.is_leaf(queue):
+            if pending and self._is_leaf(queue):
                 entry = (session.group_key(session.view(group)), group)
                 self._entry_of[group] = entry
                 self._leaves.setdefault(queue, []).append(entry)
         for entries in self._leaves.values():
             entries.sort()
+
+    def _is_leaf(self, queue: int) -> bool:
+        return queue != NOWHERE and self._session.state.queues.is_leaf(queue)
+
+    @classmethod
+    def of(cls, session: Session) -> PendingBoard:
+        """Return the session's board, with every pod group in its place that changed since."""
+        found = session.scratch.get(_OWNER)
+        if not isinstance(found, PendingBoard):
+            found = session.scratch[_OWNER] = cls(session)
+        seen, now = found._seen, session.state.groups.version
+        if seen != now:
+            found._seen = now[:]
+            found.refresh(
+                [group for group, (a, b) in enumerate(zip(seen, now, strict=True)) if a != b]
+            )
+        return found
 
     @property
     def leaves(self) -> Iterable[int]:
@@ -75,7 +96,7 @@ class PendingBoard:
                 del entries[bisect_left(entries, old)]
                 if not entries:
                     del self._leaves[queue]
-            if groups.pending[group] and queue != NOWHERE:
+            if groups.pending[group] and self._is_leaf(queue):
                 entry = (self._session.group_key(self._session.view(group)), group)
                 self._entry_of[group] = entry
                 insort(self._leaves.setdefault(queue, []), entry)

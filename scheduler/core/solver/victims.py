@@ -43,23 +43,44 @@ class Batch:
     is_rest: bool
 
 
+_OWNER = "solver.victims"
+
+
 class VictimPool:
     """Preemptible pod groups that hold room, sorted per leaf queue; the last one loses first."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._seen = session.state.groups.version[:]
         self._leaves: dict[int, list[Entry]] = {}
         self._entry_of: dict[int, Entry] = {}
         self._lowest: dict[int, float] = {}
-        groups, queues = session.state.groups, session.state.queues
+        groups = session.state.groups
         for group, active in enumerate(groups.active_allocated):
             queue = groups.queue[group]
-            if active and groups.preemptible[group] and queue != NOWHERE and queues.is_leaf(queue):
+            if active and groups.preemptible[group] and self._is_leaf(queue):
                 entry = (session.group_key(session.view(group)), group)
                 self._entry_of[group] = entry
                 self._leaves.setdefault(queue, []).append(entry)
         for entries in self._leaves.values():
             entries.sort()
+
+    def _is_leaf(self, queue: int) -> bool:
+        return queue != NOWHERE and self._session.state.queues.is_leaf(queue)
+
+    @classmethod
+    def of(cls, session: Session) -> VictimPool:
+        """Return the session's pool, with every pod group in its place that changed since."""
+        found = session.scratch.get(_OWNER)
+        if not isinstance(found, VictimPool):
+            found = session.scratch[_OWNER] = cls(session)
+        seen, now = found._seen, session.state.groups.version
+        if seen != now:
+            found._seen = now[:]
+            found.refresh(
+                [group for group, (a, b) in enumerate(zip(seen, now, strict=True)) if a != b]
+            )
+        return found
 
     @property
     def leaves(self) -> list[int]:
@@ -91,7 +112,11 @@ class VictimPool:
                 del entries[bisect_left(entries, old)]
                 if not entries:
                     del self._leaves[queue]
-            if groups.active_allocated[group] and groups.preemptible[group] and queue != NOWHERE:
+            if (
+                groups.active_allocated[group]
+                and groups.preemptible[group]
+                and self._is_leaf(queue)
+            ):
                 entry = (self._session.group_key(self._session.view(group)), group)
                 self._entry_of[group] = entry
                 insort(self._leaves.setdefault(queue, []), entry)

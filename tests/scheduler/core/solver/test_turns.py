@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.session.order import GroupOrder
 from scheduler.core.session.session import Session
 from scheduler.core.solver.turns import PendingBoard, TurnOrder
@@ -104,3 +105,14 @@ def test_runs_end_where_requests_differ(chosen) -> None:
     runs = PendingBoard(session).runs(queue)
     assert runs.ends == [1, 2, 3, 4, 5, 6]
     assert turns(session, *chosen) == plainly(session, *chosen)
+
+
+def test_a_session_keeps_its_board_and_catches_up() -> None:
+    session = busy().session()
+    board = PendingBoard.of(session)
+    queue = session.state.queues.index_of["x2"]
+    assert len(board.entries(queue)) == 6
+    group = index_of(session, "x2-3")
+    session.state.set_status(session.state.groups.first_task[group], TaskStatus.RUNNING)
+    assert PendingBoard.of(session) is board
+    assert group not in [each for _, each in board.entries(queue)]

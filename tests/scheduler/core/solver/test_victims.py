@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.session.session import Session
 from scheduler.core.solver.victims import VictimPool, VictimSequence
 from tests.builders import ClusterBuilder, cluster
@@ -131,3 +132,15 @@ def test_a_pool_follows_changes() -> None:
     assert pool.leaves == []
     assert pool.lowest_priority(queue) == inf
     assert pool.entries(queue) == ()
+
+
+def test_a_session_keeps_its_pool_and_catches_up() -> None:
+    session = one_queue().running("a", ["n0"]).running("b", ["n0"]).session()
+    pool = VictimPool.of(session)
+    queue = session.state.queues.index_of["a"]
+    assert len(pool.entries(queue)) == 2
+    session.state.set_status(0, TaskStatus.RELEASING)
+    assert VictimPool.of(session) is pool
+    assert [group for _, group in pool.entries(queue)] == [1]
+    session.state.set_status(0, TaskStatus.RUNNING)
+    assert [group for _, group in VictimPool.of(session).entries(queue)] == [0, 1]
