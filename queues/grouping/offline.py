@@ -30,7 +30,7 @@ from queues.grouping.base import (
     namespace_of,
     uid_of,
 )
-from queues.grouping.errors import GroupingError, NotThereError
+from queues.grouping.errors import GroupingError, NotReadableError, NotThereError
 from queues.grouping.manifests import CLUSTER_SCOPED, ManifestError
 from queues.grouping.metadata import parse_kind_defaults
 from queues.grouping.reconcile import Decision, decide
@@ -38,6 +38,7 @@ from queues.grouping.synthesis.described import described_pods
 from queues.grouping.synthesis.pods import ASSUMED, stable_suffix, stable_uid
 from queues.grouping.synthesis.serving import pod_clique_objects
 from queues.grouping.synthesis.table import children_of
+from queues.grouping.table import KAI
 from queues.grouping.write import pod_group_patch, pod_patch
 
 KNOWN_CLASSES = frozenset(
@@ -50,6 +51,8 @@ KNOWN_CLASSES = frozenset(
         "system-node-critical",
     }
 )
+# Owners that the grouper can read in any cluster: leaving one out of the files is a mistake.
+EXPECTED = frozenset((group, kind) for group, _, kind in KAI)
 POD_GROUP_API = "scheduling.run.ai"
 
 
@@ -92,6 +95,9 @@ class FileCluster:
             found = self.objects.get((group, kind, place, name))
             if found is not None:
                 return found
+        if (group, kind) not in EXPECTED:
+            # In a cluster the grouper would not be allowed to read it, and stop below it.
+            raise NotReadableError(f"{kind} {name} is not among the given objects")
         raise NotThereError("it is not among the given objects")
 
     def priority_class_exists(self, name: str) -> bool:
@@ -254,7 +260,7 @@ def _link_owners(cluster: FileCluster) -> None:
                     namespace_of(obj),
                     dig_text(reference, "name"),
                 )
-            except NotThereError:
+            except (NotThereError, NotReadableError):
                 continue
             reference["uid"] = uid_of(owner)
 

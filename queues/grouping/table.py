@@ -44,7 +44,7 @@ def _default(ctx: Context) -> Metadata | None:
     return default_grouper(ctx)
 
 
-TABLE: dict[tuple[str, str, str], Grouper] = {
+KAI: dict[tuple[str, str, str], Grouper] = {
     ("", "v1", "Pod"): pod_grouper,
     ("apps", "v1", "Deployment"): deployment_grouper,
     ("apps", "v1", "ReplicaSet"): _default,
@@ -87,13 +87,16 @@ TABLE: dict[tuple[str, str, str], Grouper] = {
     ("run.ai", ANY_VERSION, "DistributedWorkload"): skip_top_owner_grouper,
     ("run.ai", ANY_VERSION, "InferenceWorkload"): skip_top_owner_grouper,
     ("run.ai", ANY_VERSION, "DistributedInferenceWorkload"): skip_top_owner_grouper,
-    # Beyond KAI; docs/guides/workload-kinds.md says why each rule is obvious.
+}
+# Kinds that KAI has no rule for; docs/guides/workload-kinds.md says why each rule is obvious.
+BEYOND_KAI: dict[tuple[str, str, str], Grouper] = {
     ("kubeflow.org", "v1", "PaddleJob"): paddle_job_grouper,
     ("sparkoperator.k8s.io", ANY_VERSION, "SparkApplication"): spark_application_grouper,
     ("serving.kserve.io", ANY_VERSION, "InferenceService"): inference_service_grouper,
     ("workload.codeflare.dev", ANY_VERSION, "AppWrapper"): skip_top_owner_grouper,
     ("batch.volcano.sh", ANY_VERSION, "Job"): volcano_job_grouper,
 }
+TABLE = {**KAI, **BEYOND_KAI}
 
 
 def select_grouper(kind: Kind, settings: Settings) -> Grouper:

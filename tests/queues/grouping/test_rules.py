@@ -218,6 +218,14 @@ def test_the_walk_ends_below_an_owner_that_may_not_be_read() -> None:
     assert decide(pod(solver), Walled(), Settings()).pod_group == "pg-p-u-p"
 
 
+def test_an_owner_left_out_of_the_files_is_unreadable_unless_its_kind_is_known() -> None:
+    labels = {"spark-app-name": "a", "spark-app-selector": "spark-1"}
+    app = owner("sparkoperator.k8s.io/v1beta2", "SparkApplication")
+    assert decided(pod(app, labels=labels)).pod_group == "spark-1"
+    assert decided(pod(app, labels=labels), app).pod_group == "pg-own-u-own"
+    assert decided(pod(owner("example.test/v1", "Gadget"))).pod_group == "pg-p-u-p"
+
+
 def test_a_leaving_pod_whose_owner_is_gone_is_no_error() -> None:
     job = owner("batch/v1", "Job")
     leaving = pod(job, deletionTimestamp="2026-01-01T00:00:00Z")
