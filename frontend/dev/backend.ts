@@ -24,7 +24,7 @@ export function backend(): Plugin {
     configureServer(vite) {
       if (real !== undefined || vite.httpServer === null) return;
       const live = new LiveServer();
-      const world = new World(live);
+      const world = new World(live, Number(process.env.KAIWEB_MOCK_SCALE ?? 1));
       const step = setInterval(() => world.step(), 1_500);
       const sockets = new WebSocketServer({
         noServer: true,

@@ -2,46 +2,12 @@
  * A make-believe cluster for working on the pages without any backend: a queue tree, nodes with
  * GPUs, workloads that come, wait, run and go. It only has to look right; nothing here schedules.
  */
-import type { Cluster, Device, Node, Queue, Session, Workload } from "../src/model/rows.ts";
+import type { Device, Node, Queue, Session, Workload } from "../src/model/rows.ts";
 import { explanationOf, podsOf } from "./explain.ts";
 import type { LiveServer } from "./live-server.ts";
+import { GIB, LEAVES, seedNodes, seedQueues } from "./world-seed.ts";
+import { summary } from "./world-summary.ts";
 
-const GIB = 2 ** 30;
-const TEAMS: [
-  name: string,
-  parent: string | null,
-  quota: number | "unlimited",
-  weight: number,
-  priority: number,
-][] = [
-  ["research", null, 96, 2, 100],
-  ["vision", "research", 32, 1, 100],
-  ["language", "research", 48, 2, 100],
-  ["robotics", "research", 16, 1, 80],
-  ["platform", null, 64, 1, 120],
-  ["inference", "platform", 40, 3, 150],
-  ["batch-eval", "platform", 8, 1, 50],
-  ["data-science", null, 32, 1, 100],
-  ["notebooks", "data-science", 8, 1, 110],
-  ["forecasting", "data-science", 24, 1, 100],
-  ["default-parent-queue", null, "unlimited", 1, 100],
-  ["default-queue", "default-parent-queue", 0, 1, 100],
-];
-const LEAVES = [
-  "vision",
-  "language",
-  "robotics",
-  "inference",
-  "batch-eval",
-  "notebooks",
-  "forecasting",
-  "default-queue",
-];
-const MODELS: [model: string, gib: number, nodes: number, gpus: number][] = [
-  ["NVIDIA-H100-80GB-HBM3", 80, 12, 8],
-  ["NVIDIA-A100-SXM4-40GB", 40, 10, 8],
-  ["NVIDIA-L40S", 48, 8, 4],
-];
 const KINDS = ["Job", "PyTorchJob", "Deployment", "Pod", "StatefulSet"];
 const WORDS = [
   "llama-ft",
@@ -91,13 +57,16 @@ export class World {
   #version = 5_000;
   #serial = 0;
 
-  constructor(server: LiveServer, seed = 7) {
+  /** `scale` multiplies nodes and workloads, to see how the pages bear a large cluster. */
+  constructor(server: LiveServer, scale = 1, seed = 7) {
     this.#server = server;
     this.#random = lehmer(seed);
-    this.#makeQueues();
-    this.#makeNodes();
-    for (let i = 0; i < 130; i++) this.#arrive(-this.#random() * 6 * 3_600_000);
-    for (let i = 0; i < 60; i++) this.#cycle(Date.now() - (60 - i) * 1_900);
+    for (const [name, queue] of seedQueues(() => `"${++this.#version}"`))
+      this.queues.set(name, queue);
+    for (const [name, node] of seedNodes(scale)) this.nodes.set(name, node);
+    for (let i = 0; i < 130 * scale; i++) this.#arrive(-this.#random() * 6 * 3_600_000);
+    const past = Math.ceil(60 / scale);
+    for (let i = 0; i < past; i++) this.#cycle(Date.now() - (past - i) * 1_900);
   }
 
   /** One scheduling session: some end, some come, some start; then all numbers are brought up to date. */
@@ -115,84 +84,6 @@ export class World {
     Object.assign(queue, change, { etag: `"${++this.#version}"` });
     this.#server.topic("queues").put({ k: name, ...queue });
     return queue;
-  }
-
-  #makeQueues(): void {
-    TEAMS.forEach(([name, parent, quota, weight, priority], index) => {
-      const none = { gpu: 0, cpuMilli: 0, memoryBytes: 0 };
-      const limit: Queue["limit"] = {
-        gpu: name === "robotics" ? 24 : "unlimited",
-        cpuMilli: "unlimited",
-        memoryBytes: "unlimited",
-      };
-      const capacity: Queue["quota"] = {
-        gpu: quota,
-        cpuMilli: quota === "unlimited" ? quota : quota * 12_000,
-        memoryBytes: "unlimited",
-      };
-      this.queues.set(name, {
-        name,
-        displayName: name,
-        parent,
-        priority,
-        quota: capacity,
-        limit,
-        weight: { gpu: weight, cpuMilli: 1, memoryBytes: 1 },
-        allocated: none,
-        allocatedNonPreemptible: none,
-        requested: none,
-        share: none,
-        pendingWorkloads: 0,
-        runningWorkloads: 0,
-        orphan: false,
-        managedBy: "",
-        depth: parent === null ? 0 : 1,
-        children: [],
-        leaf: LEAVES.includes(name),
-        preemptMinRuntime: null,
-        reclaimMinRuntime: null,
-        generation: 1,
-        labels: {},
-        totalWorkloads: 0,
-        problems: [],
-        createdAt: new Date(1_700_000_000_000 + index * 1_000).toISOString(),
-        etag: `"${++this.#version}"`,
-      });
-    });
-  }
-
-  #makeNodes(): void {
-    let rack = 0;
-    for (const [model, gib, count, gpus] of MODELS) {
-      for (let i = 0; i < count; i++) {
-        const name = `${model.split("-")[1]?.toLowerCase()}-${String(i + 1).padStart(2, "0")}`;
-        if (i % 4 === 0) rack += 1;
-        const devices: Device[] = Array.from({ length: gpus }, (_, index) => ({
-          index,
-          state: "free",
-          used: 0,
-          group: "",
-          holders: [],
-        }));
-        this.nodes.set(name, {
-          name,
-          model,
-          pool: "default",
-          zone: `zone-${"ab"[rack % 2]}`,
-          rack: `rack-${rack}`,
-          ready: name !== "l40s-07",
-          cordoned: name === "a100-04",
-          gpuTotal: gpus,
-          gpuAllocated: 0,
-          gpuMemoryBytes: gib * GIB,
-          cpu: { allocatable: gpus * 14_000, allocated: 900 },
-          memory: { allocatable: gpus * 128 * GIB, allocated: 3 * GIB },
-          pods: 0,
-          taints: [],
-          devices,
-        });
-      }
-    }
   }
 
   #arrive(ago: number): void {
@@ -397,68 +288,16 @@ export class World {
       queue.runningWorkloads = running.length;
       this.#put("queues", queue.name, queue);
     }
-    this.#put("cluster", "cluster", this.#cluster());
-  }
-
-  #cluster(): Cluster {
-    const nodes = [...this.nodes.values()];
-    const sum = (list: Node[], of: (node: Node) => number) =>
-      list.reduce((total, node) => total + of(node), 0);
-    const isUsable = (node: Node) => node.ready && !node.cordoned;
-    const total = sum(nodes, (node) => node.gpuTotal);
-    const allocated = sum(nodes, (node) => node.gpuAllocated);
-    const unusable = sum(
-      nodes.filter((node) => !isUsable(node)),
-      (node) => node.gpuTotal - node.gpuAllocated,
-    );
-    const pending = [...this.workloads.values()].filter((workload) => workload.state === "pending");
-    const reasons = [...new Set(pending.map((workload) => workload.reason))];
-    const leaves = LEAVES.map((name) => this.#queue(name));
-    return {
-      gpus: { total, allocated, free: total - allocated - unusable, unusable },
-      models: MODELS.map(([model]) => {
-        const mine = nodes.filter((node) => node.model === model);
-        const size = sum(mine, (node) => node.gpuTotal);
-        const used = sum(mine, (node) => node.gpuAllocated);
-        return { model, total: size, allocated: used, free: size - used, unusable: 0 };
+    this.#put(
+      "cluster",
+      "cluster",
+      summary({
+        queues: this.queues,
+        nodes: this.nodes,
+        workloads: this.workloads,
+        session: this.#session,
       }),
-      mirrorAt: new Date().toISOString(),
-      asOf: { time: new Date().toISOString(), session: this.#session, rv: "1" },
-      queues: { total: this.queues.size, orphans: 0 },
-      nodes: { total: nodes.length, ready: nodes.filter((node) => node.ready).length, cordoned: 1 },
-      workloads: {
-        pending: pending.length,
-        running: [...this.workloads.values()].filter(({ state }) => state === "running").length,
-        finished: 0,
-        failed: 0,
-      },
-      pendingByReason: reasons
-        .map((reason) => {
-          const mine = pending.filter((workload) => workload.reason === reason);
-          return {
-            reason,
-            workloads: mine.length,
-            gpu: mine.reduce((all, workload) => all + workload.gpu, 0),
-          };
-        })
-        .sort((a, b) => b.workloads - a.workloads),
-      starved: ranked(
-        leaves,
-        (queue) => Math.min(queue.requested.gpu, queue.share?.gpu ?? 0) - queue.allocated.gpu,
-      ),
-      borrowing: ranked(
-        leaves,
-        (queue) =>
-          queue.allocated.gpu - (queue.quota.gpu === "unlimited" ? 1e9 : (queue.quota.gpu ?? 0)),
-      ),
-      sessions: {
-        perMinute: 32,
-        lastId: this.#session,
-        lastDurationMs: 7.4,
-        p95Ms: 14.2,
-        lastStartedAt: new Date().toISOString(),
-      },
-    };
+    );
   }
 
   #put(topic: string, k: string, row: object): void {
@@ -478,14 +317,6 @@ export class World {
       if (at === ancestor) return true;
     return false;
   }
-}
-
-function ranked(queues: Queue[], of: (queue: Queue) => number): { queue: string; gpu: number }[] {
-  const all = queues.map((queue) => ({ queue: queue.name, gpu: of(queue) }));
-  return all
-    .filter(({ gpu }) => gpu > 0)
-    .sort((a, b) => b.gpu - a.gpu)
-    .slice(0, 8);
 }
 
 function setDevice(node: Mutable<Node>, index: number, device: Device): void {

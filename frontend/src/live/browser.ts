@@ -19,7 +19,9 @@ export function connectLive(): LiveClient {
   // A laptop that wakes up, or a network that returns, should not sit out a half-minute back-off.
   window.addEventListener("online", () => client.retryNow());
   document.addEventListener("visibilitychange", () => {
-    if (document.visibilityState === "visible") client.retryNow();
+    const hidden = document.visibilityState === "hidden";
+    client.setHidden(hidden);
+    if (!hidden) client.retryNow();
   });
   client.start();
   return client;

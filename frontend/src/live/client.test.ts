@@ -203,6 +203,31 @@ describe("LiveClient", () => {
     expect([topic.subscription.state, topic.subscription.problem]).toEqual(["failed", problem]);
   });
 
+  it("tells the server of a hidden tab, again after a reconnect", () => {
+    connect();
+    client.setHidden(true);
+    wire().pump();
+    expect(sent("visibility")).toEqual([{ t: "visibility", hidden: true }]);
+    wire().onclose?.({ code: 1006 });
+    clock.turn(0);
+    wire().onopen?.();
+    wire().pump();
+    expect(sent("visibility")).toEqual([{ t: "visibility", hidden: true }]);
+  });
+
+  it("measures the mirror's lag by the server's clock, not the browser's", () => {
+    clock.time = Date.parse("2026-01-01T09:00:00Z");
+    client.start();
+    wire().onopen?.();
+    const receive = (frame: object) => wire().onmessage?.({ data: JSON.stringify(frame) });
+    receive({ t: "welcome", conn: "c", rights: "r", time: "2026-01-01T00:00:00Z", hb: 20 });
+    clock.time += 15_000;
+    receive({ t: "hb", seqs: {}, asOf: { time: "2026-01-01T00:00:02Z", session: null, rv: "1" } });
+    expect(client.status.lagMs).toBe(13_000);
+    receive({ t: "hb", seqs: {}, asOf: { time: null, session: null, rv: "" } });
+    expect(client.status.lagMs).toBe(13_000);
+  });
+
   it("counts waiting rows over all topics while paused", () => {
     const topic = client.topic("queues");
     connect();

@@ -44,6 +44,7 @@ export class LiveClient {
   };
   #ready = false;
   #skewMs = 0;
+  #hidden = false;
   #nextId = 1;
 
   constructor(openWire: OpenWire, clock: Clock, locale: string) {
@@ -54,6 +55,7 @@ export class LiveClient {
       onReady: (serverTime) => {
         // People's clocks are wrong; ages are measured against the server's.
         this.#skewMs = clock.now() - Date.parse(serverTime);
+        if (this.#hidden) this.#link.send({ t: "visibility", hidden: true });
         this.#openAll();
       },
       onFrame: (frame) => this.#receive(frame),
@@ -104,6 +106,12 @@ export class LiveClient {
         this.#leave(key, shared);
       },
     };
+  }
+
+  /** A hidden tab is content with one frame a second. */
+  setHidden(hidden: boolean): void {
+    this.#hidden = hidden;
+    if (this.#ready) this.#link.send({ t: "visibility", hidden });
   }
 
   /** Freeze what is on screen, or let it move again. */

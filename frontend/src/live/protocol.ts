@@ -63,6 +63,7 @@ export type ClientFrame =
   | { t: "sub"; id: string; topic: string; params: Record<string, string>; resume?: Resume }
   | { t: "ack"; id: string; seq: string }
   | { t: "unsub" | "pause" | "continue"; id: string }
+  | { t: "visibility"; hidden: boolean }
   | { t: "hb"; seqs: Record<string, string> };
 
 export class ProtocolError extends Error {

@@ -1,21 +1,10 @@
-import { IconArrowDown, IconArrowUp } from "@tabler/icons-react";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { type Column, type Sort, sortRows } from "./columns.ts";
+import { TableHeader } from "./TableHeader.tsx";
+import { type RowActions, TableRow } from "./TableRow.tsx";
 import { useStableOrder } from "./useStableOrder.ts";
 import styles from "./VirtualTable.module.css";
-
-export type Column<T> = {
-  readonly key: string;
-  readonly label: string;
-  readonly width: string;
-  readonly numeric?: boolean;
-  readonly render: (row: T) => ReactNode;
-  /** What this column sorts by; without it the column cannot be sorted. */
-  readonly sortBy?: (row: T) => string | number;
-};
-
-/** A column's key, with a minus in front for the largest first. */
-export type Sort = string;
 
 type Props<T> = {
   name: string;
@@ -89,6 +78,13 @@ export function VirtualTable<T>(props: Props<T>) {
       focusRow(target);
     } else if (event.key === "Enter" && onOpen !== undefined) onOpen(row);
   };
+  // Through a ref, so that rows need not be drawn again for a new function that does the same.
+  const actions = useRef<RowActions<T>>(NO_ACTIONS);
+  actions.current = {
+    onKeyDown,
+    onFocus: (row) => setActive(rowKey(row)),
+    onOpen: (row) => onOpen?.(row),
+  };
 
   return (
     <section className={styles.card} aria-label={name}>
@@ -119,39 +115,24 @@ export function VirtualTable<T>(props: Props<T>) {
             aria-colcount={columns.length}
             style={{ minWidth }}
           >
-            <Header columns={columns} template={template} sort={sort} onSort={onSort} />
+            <TableHeader columns={columns} template={template} sort={sort} onSort={onSort} />
             <div role="rowgroup" style={{ height: virtual.getTotalSize(), position: "relative" }}>
               {virtual.getVirtualItems().map(({ index, start }) => {
                 const key = order[index] ?? "";
                 const row = byKey.get(key);
                 if (row === undefined) return null;
                 return (
-                  <div
+                  <TableRow
                     key={key}
-                    role="row"
-                    data-index={index}
-                    aria-rowindex={index + 2}
-                    tabIndex={index === activeIndex ? 0 : -1}
-                    className={styles.row}
-                    style={{
-                      gridTemplateColumns: template,
-                      height: rowHeight,
-                      transform: `translateY(${start}px)`,
-                    }}
-                    onKeyDown={(event) => onKeyDown(event, index, row)}
-                    onFocus={() => setActive(key)}
-                    onClick={() => onOpen?.(row)}
-                  >
-                    {columns.map((column, at) => (
-                      <div
-                        key={column.key}
-                        role={at === 0 ? "rowheader" : "gridcell"}
-                        className={`${styles.cell} ${column.numeric ? styles.number : ""}`}
-                      >
-                        {column.render(row)}
-                      </div>
-                    ))}
-                  </div>
+                    row={row}
+                    index={index}
+                    start={start}
+                    height={rowHeight}
+                    columns={columns}
+                    template={template}
+                    isActive={index === activeIndex}
+                    actions={actions}
+                  />
                 );
               })}
             </div>
@@ -163,52 +144,7 @@ export function VirtualTable<T>(props: Props<T>) {
   );
 }
 
-type HeaderProps<T> = {
-  columns: readonly Column<T>[];
-  template: string;
-  sort: Sort;
-  onSort: (sort: Sort) => void;
-};
-
-function Header<T>({ columns, template, sort, onSort }: HeaderProps<T>) {
-  return (
-    <div role="rowgroup" className={styles.header} style={{ display: "block", padding: 0 }}>
-      <div
-        role="row"
-        aria-rowindex={1}
-        className={styles.header}
-        style={{ gridTemplateColumns: template }}
-      >
-        {columns.map(({ key, label, numeric, sortBy }) => {
-          const direction =
-            sort === key ? "ascending" : sort === `-${key}` ? "descending" : undefined;
-          return (
-            <div
-              key={key}
-              role="columnheader"
-              className={numeric ? styles.number : ""}
-              {...(direction ? { "aria-sort": direction } : {})}
-            >
-              {sortBy === undefined ? (
-                label
-              ) : (
-                <button
-                  type="button"
-                  className={styles.sort}
-                  onClick={() => onSort(direction === "ascending" ? `-${key}` : key)}
-                >
-                  {label}
-                  {direction === "ascending" && <IconArrowUp size={12} aria-hidden />}
-                  {direction === "descending" && <IconArrowDown size={12} aria-hidden />}
-                </button>
-              )}
-            </div>
-          );
-        })}
-      </div>
-    </div>
-  );
-}
+const NO_ACTIONS = { onKeyDown: () => {}, onFocus: () => {}, onOpen: () => {} };
 
 const STEPS: Readonly<Record<string, (index: number, page: number, count: number) => number>> = {
   ArrowDown: (index) => index + 1,
@@ -218,19 +154,3 @@ const STEPS: Readonly<Record<string, (index: number, page: number, count: number
   Home: () => 0,
   End: (_, __, count) => count - 1,
 };
-
-/** Sort by one column; equal rows keep the order they came in. */
-export function sortRows<T>(rows: readonly T[], columns: readonly Column<T>[], sort: Sort): T[] {
-  const isDown = sort.startsWith("-");
-  const sortBy = columns.find((column) => column.key === (isDown ? sort.slice(1) : sort))?.sortBy;
-  if (sortBy === undefined) return [...rows];
-  const keyed = rows.map((row) => ({ row, key: sortBy(row) }));
-  const sign = isDown ? -1 : 1;
-  keyed.sort((a, b) => sign * compare(a.key, b.key));
-  return keyed.map(({ row }) => row);
-}
-
-function compare(a: string | number, b: string | number): number {
-  if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a).localeCompare(String(b), "en", { numeric: true });
-}

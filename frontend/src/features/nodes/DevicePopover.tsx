@@ -1,5 +1,6 @@
 import { Popover } from "@mantine/core";
 import { Link } from "react-router";
+import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Node } from "../../model/rows.ts";
 import { gibibytes, gpus } from "../../model/units.ts";
@@ -16,6 +17,7 @@ type Props = {
 
 /** Who holds one GPU. It stands where the cell is, which may scroll away: then it closes. */
 export function DevicePopover({ node, index, target, hues, onClose }: Props) {
+  const label = useQueueLabels();
   const device = node?.devices[index];
   if (node === undefined || device === undefined) return null;
   const box = target.getBoundingClientRect();
@@ -59,7 +61,7 @@ export function DevicePopover({ node, index, target, hues, onClose }: Props) {
                   {holder.pod.split("/").at(-1)}
                 </Link>
                 <span className={styles.sub}>
-                  {gpus(holder.gpu)} GPU · queue {holder.queue}
+                  {gpus(holder.gpu)} GPU · queue {label(holder.queue)}
                 </span>
               </li>
             ))}

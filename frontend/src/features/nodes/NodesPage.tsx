@@ -3,6 +3,7 @@ import { IconSearch } from "@tabler/icons-react";
 import { useMemo } from "react";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
+import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Node } from "../../model/rows.ts";
 import { gpus, plural } from "../../model/units.ts";
@@ -97,6 +98,7 @@ function nodesWords(nodes: readonly Node[]): string {
 
 /** The queues that hold a device in sight, and the states that are no queue's. */
 function Legend({ nodes, hues }: { nodes: readonly Node[]; hues: ReadonlyMap<string, Hue> }) {
+  const label = useQueueLabels();
   const holding = new Set<string>();
   for (const node of nodes) {
     for (const device of node.devices)
@@ -107,7 +109,7 @@ function Legend({ nodes, hues }: { nodes: readonly Node[]; hues: ReadonlyMap<str
       {[...holding].sort().map((queue) => (
         <li key={queue}>
           <QueueMark hue={hues.get(queue)} />
-          {queue}
+          {label(queue)}
         </li>
       ))}
       <li>

@@ -13,6 +13,8 @@ import styles from "./Overview.module.css";
 import { PendingReasons } from "./PendingReasons.tsx";
 import { QueueBalance } from "./QueueBalance.tsx";
 
+const COLLATOR = new Intl.Collator("en", { numeric: true });
+
 export function OverviewPage() {
   const { rows, loaded, problem } = useTopic("cluster");
   const cluster = rows.get("cluster");
@@ -107,9 +109,7 @@ function ModelTile({ cluster }: { cluster: Cluster }) {
 function ClusterMap() {
   const { rows, loaded } = useTopic("nodes");
   const hues = useHues();
-  const nodes = [...rows.values()].sort((a, b) =>
-    a.name.localeCompare(b.name, "en", { numeric: true }),
-  );
+  const nodes = [...rows.values()].sort((a, b) => COLLATOR.compare(a.name, b.name));
   return (
     <Panel
       title="GPU map"

@@ -1,5 +1,6 @@
 import { BarList } from "../../charts/BarList.tsx";
 import { useHues } from "../../live/useHues.ts";
+import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import { NO_HUE } from "../../model/hues.ts";
 import type { Cluster, QueueGpu } from "../../model/rows.ts";
 import { gpus } from "../../model/units.ts";
@@ -44,12 +45,13 @@ type Props = { entries: readonly QueueGpu[]; what: string; sign: string; file: s
 
 function Balance({ entries, what, sign, file }: Props) {
   const hues = useHues();
+  const label = useQueueLabels();
   const bars = entries.map(({ queue, gpu }) => ({
     key: queue,
     label: (
       <>
         <QueueMark hue={hues.get(queue)} />
-        {queue}
+        {label(queue)}
       </>
     ),
     value: gpu,

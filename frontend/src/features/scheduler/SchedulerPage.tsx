@@ -3,13 +3,14 @@ import { SessionBars } from "../../charts/SessionBars.tsx";
 import { useTopic } from "../../live/react.tsx";
 import type { Session } from "../../model/rows.ts";
 import { clockTime, count, milliseconds } from "../../model/units.ts";
+import type { Column } from "../../ui/columns.ts";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { usePreferences } from "../../ui/preferences.ts";
 import { Badge } from "../../ui/StateBadge.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
-import { type Column, VirtualTable } from "../../ui/VirtualTable.tsx";
+import { VirtualTable } from "../../ui/VirtualTable.tsx";
 
 const COLUMNS: readonly Column<Session>[] = [
   { key: "id", label: "Session", width: "68px", sortBy: (row) => row.id, render: (row) => row.id },

@@ -1,6 +1,7 @@
 import { Link, useParams } from "react-router";
 import { useSingle } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
+import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { WorkloadDetail } from "../../model/rows.ts";
 import { gpus } from "../../model/units.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
@@ -21,6 +22,7 @@ export function WorkloadPage() {
   const { namespace = "", name = "", tab = "why" } = useParams();
   const { row, loaded, problem } = useSingle<WorkloadDetail>(`workload:${namespace}/${name}`);
   const hues = useHues();
+  const label = useQueueLabels();
   const path = `/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
   if (problem !== null && problem.status !== 404) {
     return <Failure title={problem.title} detail={problem.detail} />;
@@ -47,7 +49,7 @@ export function WorkloadPage() {
         <Fact word="Queue">
           <Link className={styles.queue} to={`/queues?queue=${encodeURIComponent(row.queue)}`}>
             <QueueMark hue={hues.get(row.queue)} />
-            {row.queue}
+            {label(row.queue)}
           </Link>
         </Fact>
         <Fact word="Priority">

@@ -5,6 +5,7 @@ import { useNavigate } from "react-router";
 import { reasonWords, STATES } from "../../i18n/en.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
+import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Workload } from "../../model/rows.ts";
 import { ancestors } from "../../model/tree.ts";
 import { count, plural } from "../../model/units.ts";
@@ -30,7 +31,8 @@ export function WorkloadsPage() {
   const navigate = useNavigate();
   const [search, change] = useSearch();
   const isCompact = usePreferences((state) => state.density) === "compact";
-  const columns = useMemo(() => workloadColumns(hues), [hues]);
+  const label = useQueueLabels();
+  const columns = useMemo(() => workloadColumns(hues, label), [hues, label]);
   const query = search.toString();
   // biome-ignore lint/correctness/useExhaustiveDependencies: version and query say when the rows or the filter changed
   const found = useMemo(
@@ -39,7 +41,7 @@ export function WorkloadsPage() {
         rows.values(),
         readFilter(search),
         (queue, ancestor) => queue === ancestor || ancestors(queues.rows, queue).includes(ancestor),
-      ).sort((a, b) => b.createdAt.localeCompare(a.createdAt)),
+      ).sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)),
     [rows, version, query],
   );
   // biome-ignore lint/correctness/useExhaustiveDependencies: version says when the rows changed
@@ -49,17 +51,17 @@ export function WorkloadsPage() {
   );
   if (problem !== null) return <Failure title={problem.title} detail={problem.detail} />;
   const isFiltered = ["state", "queue", "reason", "q"].some((key) => search.get(key));
-  const select = (key: string, label: string, data: { value: string; label: string }[]) => (
+  const select = (key: string, name: string, data: { value: string; label: string }[]) => (
     <Select
       className={styles.filter ?? ""}
       size="xs"
-      aria-label={label}
-      placeholder={label}
+      aria-label={name}
+      placeholder={name}
       data={data}
       value={search.get(key)}
       clearable
       searchable
-      clearButtonProps={{ "aria-label": `Clear ${label.toLowerCase()}` }}
+      clearButtonProps={{ "aria-label": `Clear ${name.toLowerCase()}` }}
       onChange={(value) => change({ [key]: value })}
     />
   );
@@ -101,7 +103,7 @@ export function WorkloadsPage() {
               {select(
                 "queue",
                 "Any queue",
-                [...queues.rows.keys()].sort().map((value) => ({ value, label: value })),
+                [...queues.rows.keys()].sort().map((value) => ({ value, label: label(value) })),
               )}
               {select(
                 "reason",

@@ -2,16 +2,19 @@ import { reasonWords } from "../../i18n/en.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Workload } from "../../model/rows.ts";
 import { gpus } from "../../model/units.ts";
+import type { Column } from "../../ui/columns.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
 import { QueueMark } from "../../ui/QueueMark.tsx";
 import { StateBadge } from "../../ui/StateBadge.tsx";
-import type { Column } from "../../ui/VirtualTable.tsx";
 import styles from "./Workloads.module.css";
 
 /** Waiting work first: it is what people come to this page for. */
 const STATE_ORDER = ["pending", "gated", "partial", "running", "failed", "finished"];
 
-export function workloadColumns(hues: ReadonlyMap<string, Hue>): readonly Column<Workload>[] {
+export function workloadColumns(
+  hues: ReadonlyMap<string, Hue>,
+  label: (queue: string) => string,
+): readonly Column<Workload>[] {
   return [
     {
       key: "name",
@@ -31,11 +34,11 @@ export function workloadColumns(hues: ReadonlyMap<string, Hue>): readonly Column
       key: "queue",
       label: "Queue",
       width: "minmax(104px, 0.7fr)",
-      sortBy: (row) => row.queue,
+      sortBy: (row) => label(row.queue),
       render: (row) => (
-        <span className={styles.queue}>
+        <span className={styles.queue} title={row.queue}>
           <QueueMark hue={hues.get(row.queue)} />
-          {row.queue}
+          <span className={styles.queueName}>{label(row.queue)}</span>
         </span>
       ),
     },
@@ -64,7 +67,7 @@ export function workloadColumns(hues: ReadonlyMap<string, Hue>): readonly Column
     {
       key: "priority",
       label: "Priority",
-      width: "78px",
+      width: "92px",
       sortBy: (row) => row.priority ?? 0,
       render: (row) => row.priorityClass || String(row.priority ?? "–"),
     },
