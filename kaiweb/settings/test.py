@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 from kaiweb.settings import env
@@ -13,11 +14,20 @@ STATIC_ROOT = None
 FRONTEND_DIST = KAIWEB_HOME / "dist"
 STATICFILES_DIRS = []
 WHITENOISE_AUTOREFRESH = True
+# Removed when the process ends, with whatever SQLite left beside the file.
+_scratch = tempfile.TemporaryDirectory(prefix="kaiweb-tests-")
+# A file, as in real life: threads with connections of their own lock a shared in-memory database table
+# by table, which no installation ever does.
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": ":memory:",
-        "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20},
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;",
+        },
+        "TEST": {"NAME": str(Path(_scratch.name) / "tests.sqlite3")},
     }
 }
 # The same tests on PostgreSQL: name a server whose user may create databases.

@@ -6,25 +6,33 @@ import gc
 import logging
 import signal
 import threading
+from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError
+from django.db import Error as DatabaseError
+from django.db import OperationalError, close_old_connections
 from django.utils import timezone
 
 from binder import mirror as binder_mirror
 from kube.errors import KubeError
+from kube.gateway import Gateway
+from kube.objects.meta import KubeObject
+from kube.resources import NAMESPACES
 from kube.watch import Reflector
 from queues.cluster import gateway
 from queues.mirror.feed import Line, Message, Mirror, beat
 from queues.mirror.kinds import KINDS
-from queues.mirror.writer import Writer
+from queues.mirror.writer import MirroredKind, Writer
 
 log = logging.getLogger(__name__)
 
 BEAT_S = 2.0
+TAKE_S = 0.5
 DATABASE_PAUSE_S = 1.0
+ALL_KINDS: tuple[MirroredKind, ...] = (*KINDS, binder_mirror.KIND)
 
 
 class Command(BaseCommand):
@@ -35,57 +43,78 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, *_args: Any, **_options: Any) -> None:
-        """Start a watch thread for each kind and write in this thread."""
+        """Follow until told to stop; end with an error when following became impossible."""
         stop = threading.Event()
-        fatal: list[KubeError] = []
-
-        def on_fatal(error: KubeError) -> None:
-            fatal.append(error)
-            stop.set()
 
         def on_signal(_number: int, _frame: FrameType | None) -> None:
             stop.set()
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, on_signal)
-        line = Line()
-        kinds = (*KINDS, binder_mirror.KIND)
-        for kind in kinds:
-            reflector = Reflector(
-                gateway(), kind.resource, kind.as_type, line, is_optional=kind.is_optional
-            )
-            threading.Thread(
-                target=reflector.run,
-                args=(stop,),
-                kwargs={"on_fatal": on_fatal},
-                name=f"watch-{kind.resource.plural}",
-                daemon=True,  # a watch may sit in a read for minutes; nothing is lost with it
-            ).start()
-        mirror = Mirror(kinds, Writer(bind_errors=binder_mirror.bind_errors))
-        self._write(mirror, line, stop)
-        if fatal:
-            raise CommandError(f"the cluster refuses our credentials: {fatal[0]}")
+        fault = follow(gateway(), stop)
+        if fault is not None:
+            raise CommandError(f"the mirror cannot go on: {fault}")
 
-    def _write(self, mirror: Mirror, line: Line, stop: threading.Event) -> None:
-        last_beat = timezone.now()
-        is_frozen = False
-        while not stop.is_set():
-            messages = line.take(timeout_s=0.5)
-            if messages:
-                _consume(mirror, messages, stop)
-                if not is_frozen:
-                    gc.freeze()
-                    is_frozen = True
-            now = timezone.now()
-            if (now - last_beat).total_seconds() >= BEAT_S:
-                last_beat = now
-                beat(now)
+
+def follow(cluster: Gateway, stop: threading.Event) -> Exception | None:
+    """Start a thread for each kind and write in this one; return what ended it, None if told to stop."""
+    faults: list[Exception] = []
+
+    def on_fatal(error: Exception) -> None:
+        faults.append(error)
+        stop.set()
+
+    line = Line()
+    for kind in ALL_KINDS:
+        reflector = Reflector(
+            cluster, kind.resource, kind.as_type, line, is_optional=kind.is_optional
+        )
+        _start(f"watch-{kind.resource.plural}", partial(_watch, reflector, stop, on_fatal))
+    _start("pulse", partial(_pulse, cluster, stop))
+    mirror = Mirror(ALL_KINDS, Writer(bind_errors=binder_mirror.bind_errors))
+    is_frozen = False
+    while not stop.is_set():
+        messages = line.take(timeout_s=TAKE_S)
+        if messages:
+            _consume(mirror, messages, stop)
+            if not is_frozen:
+                gc.freeze()
+                is_frozen = True
+    return faults[0] if faults else None
+
+
+def _start(name: str, work: Callable[[], None]) -> None:
+    # Daemons: a watch may sit in a read for minutes, and nothing is lost with it.
+    threading.Thread(target=work, name=name, daemon=True).start()
+
+
+def _watch(
+    reflector: Reflector[Any], stop: threading.Event, on_fatal: Callable[[Exception], None]
+) -> None:
+    """Follow one kind; a kind that silently stopped would leave its rows stale for ever."""
+    try:
+        reflector.run(stop, on_fatal=on_fatal)
+    except Exception as error:  # entry point of a thread: the process must hear of it
+        log.exception("the watch of %s ended", reflector.resource.plural)
+        on_fatal(error)
+
+
+def _pulse(cluster: Gateway, stop: threading.Event) -> None:
+    """Note every two seconds that the cluster answers: data grow old on screen when it does not."""
+    while not stop.wait(BEAT_S):
+        try:
+            cluster.get(NAMESPACES, "default", as_type=KubeObject)
+            close_old_connections()
+            beat(timezone.now())
+        except (KubeError, DatabaseError) as error:
+            log.debug("no pulse: %s", error)
 
 
 def _consume(mirror: Mirror, messages: list[Message], stop: threading.Event) -> None:
     """Write the messages, again and again while the database is away: dropping them would leave gaps."""
     while not stop.is_set():
         try:
+            close_old_connections()
             mirror.consume(messages)
         except OperationalError as error:
             log.warning("the database does not take the rows: %s", error)

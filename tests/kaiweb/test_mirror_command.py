@@ -1,0 +1,127 @@
+"""The mirror process: follows a cluster until told to stop, and never goes on half blind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from kaiweb.management.commands import mirror_cluster
+from kube.errors import UnauthorizedError
+from kube.resources import NAMESPACES, PODGROUPS, PODS, QUEUES
+from queues.models import MirrorState, PodGroup, Queue
+from tests.fakes.gateway import FakeGateway
+
+# Real threads and their own connections: the database must be a file that all can see.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.integration]
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeGateway:
+    monkeypatch.setattr(mirror_cluster, "BEAT_S", 0.05)
+    monkeypatch.setattr(mirror_cluster, "TAKE_S", 0.05)
+    fake = FakeGateway(follow_s=0.2)
+    fake.seed(NAMESPACES, {"metadata": {"name": "default"}})
+    return fake
+
+
+class Running:
+    """The mirror in a thread."""
+
+    def __init__(self, cluster: FakeGateway) -> None:
+        self.stop = threading.Event()
+        self.fault: list[Exception | None] = []
+        self._thread = threading.Thread(target=self._run, args=(cluster,))
+        self._thread.start()
+
+    def _run(self, cluster: FakeGateway) -> None:
+        self.fault.append(mirror_cluster.follow(cluster, self.stop))
+        connections.close_all()
+
+    def end(self) -> Exception | None:
+        self.stop.set()
+        self._thread.join(10)
+        return self.fault[0]
+
+
+@pytest.fixture
+def start(cluster: FakeGateway) -> Iterator[Callable[[], Running]]:
+    started: list[Running] = []
+
+    def make() -> Running:
+        started.append(Running(cluster))
+        return started[-1]
+
+    yield make
+    for one in started:
+        one.end()
+
+
+def until(is_true: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 10
+    while not is_true():
+        assert time.monotonic() < deadline, "it did not happen within 10 s"
+        time.sleep(0.02)
+
+
+def test_it_follows_until_it_is_told_to_stop(
+    cluster: FakeGateway, start: Callable[[], Running]
+) -> None:
+    cluster.seed(QUEUES, {"metadata": {"name": "team"}, "spec": {"resources": {}}})
+    running = start()
+    until(lambda: Queue.objects.filter(name="team").exists())
+    cluster.create(PODGROUPS, {"metadata": {"name": "g"}, "spec": {"queue": "team"}}, namespace="a")
+    pod = {
+        "metadata": {"name": "p", "annotations": {"pod-group-name": "g"}},
+        "spec": {"containers": []},
+    }
+    cluster.create(PODS, pod, namespace="a")
+    until(lambda: PodGroup.objects.filter(key="a/g", pods=1).exists())
+    assert running.end() is None
+
+
+def test_what_vanished_while_it_was_down_is_gone_after_its_start(
+    cluster: FakeGateway, start: Callable[[], Running]
+) -> None:
+    cluster.seed(QUEUES, {"metadata": {"name": "old"}, "spec": {"resources": {}}})
+    first = start()
+    until(lambda: Queue.objects.filter(name="old").exists())
+    first.end()
+    cluster.delete(QUEUES, "old")
+    cluster.create(QUEUES, {"metadata": {"name": "new"}, "spec": {"resources": {}}})
+    start()
+    until(lambda: list(Queue.objects.values_list("name", flat=True)) == ["new"])
+
+
+def test_it_has_a_pulse_only_while_the_cluster_answers(
+    cluster: FakeGateway, start: Callable[[], Running]
+) -> None:
+    start()
+    until(lambda: MirrorState.objects.filter(kind="mirror").exists())
+    cluster.delete(NAMESPACES, "default")
+    time.sleep(0.2)
+    last = MirrorState.objects.get(kind="mirror").seen_at
+    time.sleep(0.2)
+    assert MirrorState.objects.get(kind="mirror").seen_at == last
+
+
+def test_refused_credentials_end_it_with_an_error(
+    cluster: FakeGateway, start: Callable[[], Running]
+) -> None:
+    cluster.fail_next("list", "queues", UnauthorizedError("who are you", status=401))
+    running = start()
+    until(lambda: running.fault)
+    assert str(running.fault[0]) == "who are you"
+
+
+def test_a_watch_that_breaks_down_ends_it_instead_of_going_blind(
+    cluster: FakeGateway, start: Callable[[], Running]
+) -> None:
+    cluster.fail_next("list", "pods", ValueError("cannot decode"))  # type: ignore[arg-type]
+    running = start()
+    until(lambda: running.fault)
+    assert str(running.fault[0]) == "cannot decode"
