@@ -65,9 +65,8 @@ class Stream:
             return
         started = self.clock()
         held_s, looked_at, is_held = 0.0, 0.0, False
-        for arrival in with_warm_start(
-            arrivals(cluster, seed=self.seed, fractions=self.fractions), cluster
-        ):
+        day = arrivals(cluster, seed=self.seed, fractions=self.fractions)
+        for arrival in with_warm_start(day, cluster, self._demand()):
             while not self.stop.is_set():
                 now = self.clock()
                 if now - looked_at >= LOOK_EVERY_S:
@@ -117,6 +116,14 @@ class Stream:
             except AlreadyExistsError:
                 continue
 
+    def _demand(self) -> float:
+        """Return the GPUs that all unfinished demo pods ask for."""
+        try:
+            return sum(gpus_of(pod) for pod in self._pods() if not pod.is_finished)
+        except KubeError as error:
+            log.info("the demo cannot look around: %s", error)
+            return 0.0
+
     def _look_around(self, cluster: Cluster, at_s: float) -> bool:
         """Adjust services, clear away finished notebooks, and tell whether too much is waiting."""
         try:
@@ -141,14 +148,17 @@ class Stream:
     def _waiting_gpus(self) -> float:
         """Return the GPUs that unbound demo pods wait for; finished notebooks are deleted on the way."""
         waiting = 0.0
+        for pod in self._pods():
+            if pod.is_finished and not pod.metadata.owner_references:
+                self._clear(pod)
+            elif not pod.spec.node_name:
+                waiting += gpus_of(pod)
+        return waiting
+
+    def _pods(self) -> Iterator[Pod]:
         for team in TEAMS:
             namespace = manifests.namespace_of(team)
-            for pod in self.gateway.list(PODS, as_type=Pod, namespace=namespace).items:
-                if pod.is_finished and not pod.metadata.owner_references:
-                    self._clear(pod)
-                elif not pod.spec.node_name:
-                    waiting += gpus_of(pod)
-        return waiting
+            yield from self.gateway.list(PODS, as_type=Pod, namespace=namespace).items
 
     def _clear(self, pod: Pod) -> None:
         try:
@@ -157,9 +167,16 @@ class Stream:
             log.info("finished pod %s stays: %s", pod.key, error)
 
 
-def with_warm_start(day: Iterable[Arrival], cluster: Cluster) -> Iterator[Arrival]:
-    """Let the first arrivals come at once, until they fill most of the cluster; then the day runs."""
-    filled, shift = 0.0, None
+def with_warm_start(
+    day: Iterable[Arrival], cluster: Cluster, filled: float = 0.0
+) -> Iterator[Arrival]:
+    """Let the first arrivals come at once, until they fill most of the cluster; then the day runs.
+
+    Parameters
+    ----------
+    filled : GPUs that workloads of an earlier start ask for already
+    """
+    shift = None
     for arrival in day:
         if shift is None and filled < WARM_START * cluster.gpus:
             filled += arrival.pods * arrival.gpus

@@ -86,6 +86,11 @@ def test_warm_start_fills_most_of_the_cluster_at_once() -> None:
     assert times == sorted(times)
 
 
+def test_warm_start_counts_what_an_earlier_start_left() -> None:
+    day = list(islice(with_warm_start(arrivals(CLUSTER, seed=1), CLUSTER, filled=80.0), 20))
+    assert [item.at_s for item in day].count(0.0) == 1
+
+
 def test_queue_tree_gives_parents_first_and_their_sum() -> None:
     bodies = manifests.queues(CLUSTER)
     names = [body["metadata"]["name"] for body in bodies]
