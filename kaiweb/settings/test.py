@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -15,7 +17,8 @@ FRONTEND_DIST = KAIWEB_HOME / "dist"
 STATICFILES_DIRS = []
 WHITENOISE_AUTOREFRESH = True
 # Removed when the process ends, with whatever SQLite left beside the file.
-_scratch = tempfile.TemporaryDirectory(prefix="kaiweb-tests-")
+_scratch = Path(tempfile.mkdtemp(prefix="kaiweb-tests-"))
+atexit.register(shutil.rmtree, _scratch, ignore_errors=True)
 # A file, as in real life: threads with connections of their own lock a shared in-memory database table
 # by table, which no installation ever does.
 DATABASES = {
@@ -27,7 +30,7 @@ DATABASES = {
             "timeout": 20,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;",
         },
-        "TEST": {"NAME": str(Path(_scratch.name) / "tests.sqlite3")},
+        "TEST": {"NAME": str(_scratch / "tests.sqlite3")},
     }
 }
 # The same tests on PostgreSQL: name a server whose user may create databases.
