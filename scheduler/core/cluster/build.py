@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 
 import numpy as np
 
 from scheduler.core.cluster.axis import GPU_ROW, axis_of
 from scheduler.core.cluster.classes import ClassTable, GpuMemoryRange
-from scheduler.core.cluster.gpus import Hold
 from scheduler.core.cluster.inputs import (
     UNKNOWN_GPU_MEMORY_MIB,
     ClusterInput,
     NodeInput,
-    PodGroupInput,
     TaskInput,
 )
 from scheduler.core.cluster.nodes import Nodes
@@ -22,7 +21,10 @@ from scheduler.core.cluster.state import ClusterState, hold_of
 from scheduler.core.cluster.status import (
     ACTIVE_ALLOCATED,
     ACTIVE_USED,
-    TaskStatus,
+    GATED,
+    NOMINATED,
+    PENDING,
+    RELEASING,
 )
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.errors import InputError
@@ -54,7 +56,7 @@ def build_state(given: ClusterInput, *, full_hierarchy: bool = True) -> ClusterS
         classes=ClassTable(axis, _gpu_memory_range(given.nodes)),
     )
     _add_pod_groups(state)
-    _add_other_pods(state)
+    _add_tasks(state)
     _charge_nodes(state)
     state.journal.forget()
     state.nodes.touched.clear()
@@ -69,62 +71,74 @@ def _gpu_memory_range(nodes: tuple[NodeInput, ...]) -> GpuMemoryRange:
 
 def _add_pod_groups(state: ClusterState) -> None:
     ordered = sorted(state.given.pod_groups, key=lambda g: (g.created, g.uid, g.namespace, g.name))
-    seen: set[tuple[str, str]] = set()
-    queue_index = state.queues.index_of
-    for given in ordered:
-        key = (given.namespace, given.name)
-        if key in seen:
-            raise InputError(f"pod group {given.namespace}/{given.name} is in the snapshot twice")
-        seen.add(key)
-        group = state.groups.add(given, queue_index.get(given.queue, NOWHERE))
-        _add_tasks(state, given, group)
+    if len({(given.namespace, given.name) for given in ordered}) < len(ordered):
+        names = sorted(f"{given.namespace}/{given.name}" for given in ordered)
+        twice = next(a for a, b in pairwise(names) if a == b)
+        raise InputError(f"pod group {twice} is in the snapshot twice")
+    state.groups.fill(ordered, state.queues.index_of)
 
 
-def _add_tasks(state: ClusterState, given: PodGroupInput, group: int) -> None:
-    groups, tasks, sets = state.groups, state.tasks, state.groups.pod_sets
-    groups.first_task[group] = len(tasks)
-    groups.task_count[group] = len(given.tasks)
-    index_of = {sets.name[i]: i for i in groups.pod_sets_of(group)}
+def _add_tasks(state: ClusterState) -> None:
+    """Number the tasks of all pod groups, and after them the pods outside of pod groups."""
+    groups, others = state.groups, state.given.other_pods
+    inputs: list[TaskInput] = []
+    pod_set_of: list[int] = []
+    group_of: list[int] = []
+    for group, given in enumerate(groups.inputs):
+        groups.first_task[group] = len(inputs)
+        groups.task_count[group] = len(given.tasks)
+        pod_set_of += _pod_sets_of(state, group)
+        group_of += [group] * len(given.tasks)
+        inputs += given.tasks
+    own = len(inputs)
+    inputs += [pod.task for pod in others]
+    pod_set_of += [NOWHERE] * len(others)
+    group_of += [NOWHERE] * len(others)
+    class_of = state.classes.of
+    state.tasks.fill(inputs, [class_of(task) for task in inputs], pod_set_of, group_of)
+    state.tasks.reservations = frozenset(
+        own + place for place, pod in enumerate(others) if pod.is_reservation
+    )
+    state.tasks.foreign = frozenset(
+        own + place for place, pod in enumerate(others) if pod.is_foreign and not pod.is_reservation
+    )
+    _count(state, own)
+
+
+def _pod_sets_of(state: ClusterState, group: int) -> list[int]:
+    """Return the pod set of each task of a pod group."""
+    groups, sets = state.groups, state.groups.pod_sets
+    index_of = {sets.name[index]: index for index in groups.pod_sets_of(group)}
     if len(index_of) != groups.pod_set_count[group]:
         raise InputError(f"pod group {groups.name(group)} has two pod sets of one name")
-    for task in given.tasks:
-        pod_set = index_of.get(task.subgroup)
-        if pod_set is None:
-            raise InputError(
-                f"task {task.namespace}/{task.name} is in subgroup {task.subgroup!r}, "
-                f"pod group {groups.name(group)} has {sorted(index_of)}"
-            )
-        index = tasks.add(task, state.classes.of(task), pod_set, group)
-        sets.tasks[pod_set].append(index)
-        _count(state, group, pod_set, task.status)
+    try:
+        return [index_of[task.subgroup] for task in groups.inputs[group].tasks]
+    except KeyError as error:
+        lost = next(t for t in groups.inputs[group].tasks if t.subgroup not in index_of)
+        raise InputError(
+            f"task {lost.namespace}/{lost.name} is in subgroup {lost.subgroup!r}, "
+            f"pod group {groups.name(group)} has {sorted(index_of)}"
+        ) from error
 
 
-def _count(state: ClusterState, group: int, pod_set: int, status: TaskStatus) -> None:
-    groups, sets = state.groups, state.groups.pod_sets
-    if status is TaskStatus.PENDING:
-        sets.pending[pod_set] += 1
-        groups.pending[group] += 1
-    elif status is TaskStatus.GATED:
-        sets.gated[pod_set] += 1
-    elif ACTIVE_USED[status]:
-        sets.active_used[pod_set] += 1
-        if ACTIVE_ALLOCATED[status]:
-            sets.active_allocated[pod_set] += 1
-            groups.active_allocated[group] += 1
-        if status is TaskStatus.NOMINATED:
-            sets.nominated[pod_set] += 1
-
-
-def _add_other_pods(state: ClusterState) -> None:
-    reservations, foreign = set(), set()
-    for pod in state.given.other_pods:
-        index = state.tasks.add(pod.task, state.classes.of(pod.task), NOWHERE, NOWHERE)
-        if pod.is_reservation:
-            reservations.add(index)
-        elif pod.is_foreign:
-            foreign.add(index)
-    state.tasks.reservations = frozenset(reservations)
-    state.tasks.foreign = frozenset(foreign)
+def _count(state: ClusterState, own: int) -> None:
+    """Put tasks into their pod sets and count how they stand."""
+    groups, sets, tasks = state.groups, state.groups.pod_sets, state.tasks
+    for task in range(own):
+        status, pod_set, group = tasks.status[task], tasks.pod_set[task], tasks.group[task]
+        sets.tasks[pod_set].append(task)
+        if status == PENDING:
+            sets.pending[pod_set] += 1
+            groups.pending[group] += 1
+        elif ACTIVE_USED[status]:
+            sets.active_used[pod_set] += 1
+            if ACTIVE_ALLOCATED[status]:
+                sets.active_allocated[pod_set] += 1
+                groups.active_allocated[group] += 1
+                if status == NOMINATED:
+                    sets.nominated[pod_set] += 1
+        elif status == GATED:
+            sets.gated[pod_set] += 1
 
 
 def _charge_nodes(state: ClusterState) -> None:
@@ -133,7 +147,8 @@ def _charge_nodes(state: ClusterState) -> None:
     index_of = nodes.index_of
     bulk: dict[tuple[int, bool], list[int]] = defaultdict(list)
     for task, given in enumerate(tasks.inputs):
-        if not given.node or not ACTIVE_USED[given.status]:
+        status = tasks.status[task]
+        if not given.node or not ACTIVE_USED[status]:
             continue
         node = index_of.get(given.node)
         if node is None:
@@ -141,13 +156,16 @@ def _charge_nodes(state: ClusterState) -> None:
         tasks.node[task] = node
         _accept(state, task, given, node)
         klass = tasks.klass[task]
-        if klass.is_shared or task in tasks.reservations or _odd(nodes, node, klass.charge):
-            state.charge(task, node, hold_of(given.status))
-        elif given.status is TaskStatus.NOMINATED:
-            state.charge(task, node, Hold.NOMINATED)
+        if (
+            klass.is_shared
+            or status == NOMINATED
+            or task in tasks.reservations
+            or _odd(nodes, node, klass.charge)
+        ):
+            state.charge(task, node, hold_of(status))
         else:
             nodes.tasks[node][task] = None
-            bulk[klass.index, given.status is TaskStatus.RELEASING].append(node)
+            bulk[klass.index, status == RELEASING].append(node)
     for (index, leaving), places in bulk.items():
         counts = np.bincount(places, minlength=len(nodes)).astype(np.float64)
         for row, amount in state.classes.classes[index].charge:

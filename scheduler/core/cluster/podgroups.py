@@ -7,10 +7,12 @@ whether a gang is complete. Pod groups are in order of age (then uid, then name)
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scheduler.core.cluster.inputs import (
     PodGroupInput,
+    PodSetInput,
     SubGroupInput,
     TopologyConstraint,
 )
@@ -66,12 +68,10 @@ class PodSets:
     active_allocated: list[int] = field(default_factory=list)
     active_used: list[int] = field(default_factory=list)
 
-    def add(self, name: str, group: int, minimum: int) -> int:
-        """Append an empty pod set; return its index."""
-        self.name.append(name)
-        self.group.append(group)
-        self.minimum.append(minimum)
-        self.tasks.append([])
+    def clear_counters(self) -> None:
+        """Begin counting: nobody is in any pod set yet."""
+        count = len(self.name)
+        self.tasks.extend([] for _ in range(count))
         for counter in (
             self.pending,
             self.gated,
@@ -79,8 +79,7 @@ class PodSets:
             self.active_allocated,
             self.active_used,
         ):
-            counter.append(0)
-        return len(self.name) - 1
+            counter.extend([0] * count)
 
 
 @dataclass(slots=True)
@@ -140,32 +139,49 @@ class PodGroups:
             found = self.trees[group] = _tree(self.inputs[group].root, by_name)
         return found
 
-    def add(self, given: PodGroupInput, queue: int) -> int:
-        """Append a pod group with its pod sets and no tasks yet; return its index."""
-        index = len(self.inputs)
-        self.inputs.append(given)
-        self.queue.append(queue)
-        self.priority.append(given.priority)
-        self.preemptible.append(given.preemptible)
-        self.first_pod_set.append(len(self.pod_sets.name))
-        self._add_pod_sets(given.root, index)
-        self.pod_set_count.append(len(self.pod_sets.name) - self.first_pod_set[index])
-        self.plain_set.append(self.first_pod_set[index] if _is_plain(given.root) else -1)
-        self.first_task.append(0)
-        self.task_count.append(0)
-        self.pending.append(0)
-        self.active_allocated.append(0)
-        self.version.append(0)
-        self.last_start.append(given.last_start)
-        self.last_eviction.append(given.last_eviction)
-        self.stale_since.append(given.stale_since)
-        return index
+    def fill(self, given: Sequence[PodGroupInput], queue_of: Mapping[str, int]) -> None:
+        """Take all pod groups, oldest first, with their pod sets and no tasks yet.
 
-    def _add_pod_sets(self, subgroup: SubGroupInput, group: int) -> None:
-        for pod_set in subgroup.pod_sets:
-            self.pod_sets.add(pod_set.name, group, pod_set.min_available)
-        for inner in subgroup.groups:
-            self._add_pod_sets(inner, group)
+        Column by column: a cluster has tens of thousands of pod groups, and nearly all of them are
+        one pod set.
+        """
+        count = len(given)
+        self.inputs.extend(given)
+        self.queue.extend([queue_of.get(one.queue, -1) for one in given])
+        self.priority.extend([one.priority for one in given])
+        self.preemptible.extend([one.preemptible for one in given])
+        self.last_start.extend([one.last_start for one in given])
+        self.last_eviction.extend([one.last_eviction for one in given])
+        self.stale_since.extend([one.stale_since for one in given])
+        for zeros in (
+            self.first_task,
+            self.task_count,
+            self.pending,
+            self.active_allocated,
+            self.version,
+        ):
+            zeros.extend([0] * count)
+        for group, one in enumerate(given):
+            self._add_pod_sets(group, one.root)
+        self.pod_sets.clear_counters()
+
+    def _add_pod_sets(self, group: int, root: SubGroupInput) -> None:
+        sets = self.pod_sets
+        first = len(sets.name)
+        leaves = root.pod_sets if not root.groups else tuple(_leaves(root))
+        for leaf in leaves:
+            sets.name.append(leaf.name)
+            sets.group.append(group)
+            sets.minimum.append(leaf.min_available)
+        self.first_pod_set.append(first)
+        self.pod_set_count.append(len(leaves))
+        self.plain_set.append(first if _is_plain(root) else -1)
+
+
+def _leaves(root: SubGroupInput) -> Iterator[PodSetInput]:
+    yield from root.pod_sets
+    for inner in root.groups:
+        yield from _leaves(inner)
 
 
 def _is_plain(root: SubGroupInput) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from scheduler.core.cluster.classes import TaskClass, Triple
@@ -44,19 +45,25 @@ class Tasks:
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def add(self, task: TaskInput, klass: TaskClass, pod_set: int, group: int) -> int:
-        """Append a task that is nowhere yet; return its index."""
-        self.inputs.append(task)
-        self.klass.append(klass)
-        self.status.append(task.status)
-        self.is_virtual.append(0)
-        self.node.append(NOWHERE)
-        self.left_node.append(NOWHERE)
-        self.pod_set.append(pod_set)
-        self.group.append(group)
-        self.accepted.append(NO_AMOUNTS)
-        self.gpu_groups.append(task.gpu_groups)
-        return len(self.inputs) - 1
+    def fill(
+        self,
+        given: Sequence[TaskInput],
+        klass: Sequence[TaskClass],
+        pod_set: Sequence[int],
+        group: Sequence[int],
+    ) -> None:
+        """Take all tasks, those of one pod group beside each other; nobody is anywhere yet."""
+        count = len(given)
+        self.inputs.extend(given)
+        self.klass.extend(klass)
+        self.pod_set.extend(pod_set)
+        self.group.extend(group)
+        self.status.extend(one.status for one in given)
+        self.is_virtual.extend(bytes(count))
+        self.node.extend([NOWHERE] * count)
+        self.left_node.extend([NOWHERE] * count)
+        self.accepted.extend([NO_AMOUNTS] * count)
+        self.gpu_groups.extend([one.gpu_groups for one in given])
 
 
 NO_AMOUNTS: Triple = (0.0, 0.0, 0.0)

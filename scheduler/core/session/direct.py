@@ -24,7 +24,6 @@ def can_bind_directly(session: Session, task: int) -> bool:
     return (
         not state.tasks.klass[task].is_shared
         and session.hooks.numa is None
-        and not state.charge_rules
         and not session.listeners_of(task)
     )
 
