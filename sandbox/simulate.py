@@ -114,9 +114,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--stream",
         type=float,
-        default=60.0,
+        default=120.0,
         metavar="SPEED",
-        help="simulated seconds of the demo day per real second (60)",
+        help="simulated seconds of the demo day per real second (120: a day in 12 minutes)",
     )
     parser.add_argument("--no-stream", action="store_true", help="start no workloads")
     parser.add_argument("--seed", type=int, default=1, help="which day is played (1)")

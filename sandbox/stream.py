@@ -50,7 +50,7 @@ class Stream:
     gateway: Gateway
     stop: threading.Event
     on_fatal: Callable[[KubeError], None]
-    speed: float = 60.0
+    speed: float = 120.0
     seed: int = 1
     fractions: float = 0.0
     clock: Callable[[], float] = time.time
