@@ -14,13 +14,13 @@ from binder.params import StepConfig
 from binder.steps.base import BindJob
 from kube.errors import KubeError
 from kube.gateway import Gateway
+from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from kube.quantity import parse
-from kube.resources import PVCS, PVS, STORAGE_CLASSES
+from kube.resources import NODES, PVCS, PVS, STORAGE_CLASSES
+from kube.static_volumes import NO_PROVISIONER, could_serve, is_reached_from, is_reserved_for, size
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-NO_PROVISIONER = "kubernetes.io/no-provisioner"
 POLL_S = 0.5
 
 
@@ -73,14 +73,21 @@ class Volumes:
         return False
 
     def _claim_static(self, job: BindJob, claim: PersistentVolumeClaim) -> None:
-        """Reserve the smallest free static volume that fits for the claim."""
+        """Reserve the smallest free static volume that fits the claim and can be reached from the node."""
+        node = self._gateway.get(NODES, job.node, as_type=Node)
         volumes = self._gateway.list(PVS, as_type=PersistentVolume).items
-        fitting = [volume for volume in volumes if _fits(volume, claim)]
+        fitting = [one for one in volumes if could_serve(one, claim) and is_reached_from(one, node)]
         if not fitting:
             raise self._failure(
                 "Filter", job, "node(s) didn't find available persistent volumes to bind"
             )
-        chosen = min(fitting, key=lambda volume: (_size(volume), volume.metadata.name))
+        # One that names the claim already comes first: an earlier attempt may have reserved it.
+        chosen = min(
+            fitting,
+            key=lambda one: (not is_reserved_for(one, claim), size(one), one.metadata.name),
+        )
+        if chosen.spec.claim_ref is not None and chosen.spec.claim_ref.uid:
+            return
         meta = claim.metadata
         reference = {
             "apiVersion": "v1",
@@ -131,20 +138,3 @@ def claim_names(pod: Pod) -> list[str]:
         elif volume.ephemeral is not None:
             names.append(f"{pod.metadata.name}-{volume.name}")
     return names
-
-
-def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    wanted = claim.spec
-    asked = parse(wanted.resources.requests.get("storage", 0))
-    return (
-        volume.spec.claim_ref is None
-        and volume.status.phase in ("", "Available")
-        and volume.spec.storage_class_name == wanted.storage_class_name
-        and volume.spec.volume_mode == wanted.volume_mode
-        and set(wanted.access_modes) <= set(volume.spec.access_modes)
-        and _size(volume) >= asked
-    )
-
-
-def _size(volume: PersistentVolume) -> float:
-    return float(parse(volume.spec.capacity.get("storage", 0)))

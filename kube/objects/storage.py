@@ -46,9 +46,19 @@ class PersistentVolume(KubeObject, frozen=True, kw_only=True):
     status: PhaseStatus = PhaseStatus()
 
 
+class TopologyRequirement(KubeStruct, frozen=True, kw_only=True):
+    key: str = ""
+    values: tuple[str, ...] = ()
+
+
+class TopologyTerm(KubeStruct, frozen=True, kw_only=True):
+    match_label_expressions: tuple[TopologyRequirement, ...] = ()
+
+
 class StorageClass(KubeObject, frozen=True, kw_only=True):
     provisioner: str = ""
     volume_binding_mode: str = "Immediate"
+    allowed_topologies: tuple[TopologyTerm, ...] = ()
     parameters: dict[str, str] = {}
 
 

@@ -57,7 +57,7 @@ from scheduler.core.cluster.inputs import (
     VolumeInputs,
 )
 from scheduler.core.cluster.status import ACTIVE_USED
-from scheduler.snapshot import claims, podgroups
+from scheduler.snapshot import claims, podgroups, volumes
 from scheduler.snapshot.nodes import NodeBuilder
 from scheduler.snapshot.params import ShardParams
 from scheduler.snapshot.pods import POD_GROUP, TaskBuilder
@@ -276,7 +276,7 @@ class SnapshotBuilder:
         owners = {
             pod.metadata.uid: pod.metadata.deletion_timestamp is None for pod in pods.values()
         }
-        return claims.volume_inputs(
+        return volumes.volume_inputs(
             claimed.values(),
             view.of(PVS, PersistentVolume),
             view.of(STORAGE_CLASSES, StorageClass),

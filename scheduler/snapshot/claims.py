@@ -1,4 +1,4 @@
-"""Devices and volumes: resource claims, classes, slices, persistent volume claims, storage capacity."""
+"""Devices of dynamic resource allocation: resource claims, classes, slices."""
 
 from __future__ import annotations
 
@@ -8,14 +8,6 @@ from typing import Any
 from kube.objects import devices as api
 from kube.objects.meta import convert
 from kube.objects.pod import NodeSelector, Pod, PodResourceClaim
-from kube.objects.storage import (
-    CSIDriver,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-)
-from kube.quantity import to_units
 from queues.accounting import EXTENDED_CLAIM_ANNOTATION
 from scheduler.core.cluster.constraints import NodeTerm
 from scheduler.core.cluster.inputs import (
@@ -26,17 +18,11 @@ from scheduler.core.cluster.inputs import (
     DeviceInputs,
     DeviceRequest,
     DeviceSlice,
-    StorageCapacity,
-    VolumeClaim,
-    VolumeInputs,
 )
 from scheduler.snapshot.selectors import matching_devices
-from scheduler.snapshot.terms import label_selector, node_terms
+from scheduler.snapshot.terms import node_terms
 
 Claim = api.ResourceClaim
-
-
-# ----------------------------------------------------------------------------------------- devices
 
 
 def claim_name(pod: Pod, reference: PodResourceClaim) -> str:
@@ -193,85 +179,3 @@ def _slice(item: api.ResourceSlice) -> DeviceSlice:
 
 def _cel(selectors: Iterable[api.DeviceSelector]) -> Iterable[str]:
     return (item.cel["expression"] for item in selectors if item.cel.get("expression"))
-
-
-# ----------------------------------------------------------------------------------------- volumes
-
-
-def volume_inputs(
-    claimed: Iterable[PersistentVolumeClaim],
-    volumes: Mapping[str, PersistentVolume],
-    classes: Mapping[str, StorageClass],
-    drivers: Mapping[str, CSIDriver],
-    capacities: Iterable[CSIStorageCapacity],
-    live_pods: Mapping[str, bool],
-) -> VolumeInputs:
-    """Return what volume rules need.
-
-    Parameters
-    ----------
-    live_pods : uid of each pod -> whether it is not being deleted
-    """
-    tracked = tuple(
-        name
-        for name, item in sorted(classes.items())
-        if item.volume_binding_mode == "WaitForFirstConsumer" and item.provisioner in drivers
-    )
-    return VolumeInputs(
-        claims=tuple(_volume_claim(item, volumes, classes, live_pods) for item in claimed),
-        capacities=tuple(_capacity(item) for item in capacities),
-        tracked_classes=tracked,
-    )
-
-
-def _volume_claim(
-    claim: PersistentVolumeClaim,
-    volumes: Mapping[str, PersistentVolume],
-    classes: Mapping[str, StorageClass],
-    live_pods: Mapping[str, bool],
-) -> VolumeClaim:
-    meta, spec = claim.metadata, claim.spec
-    volume = volumes.get(spec.volume_name) if spec.volume_name else None
-    storage_class = classes.get(spec.storage_class_name)
-    waits = storage_class is not None and (
-        storage_class.volume_binding_mode == "WaitForFirstConsumer"
-    )
-    owners = [owner for owner in meta.owner_references if owner.kind == "Pod"]
-    owner_uid = owners[0].uid if len(owners) == 1 and len(meta.owner_references) == 1 else ""
-    affinity = volume.spec.node_affinity.required if volume and volume.spec.node_affinity else None
-    return VolumeClaim(
-        name=meta.name,
-        namespace=meta.namespace,
-        storage_class=spec.storage_class_name,
-        size_bytes=float(to_units(spec.resources.requests.get("storage", 0))),
-        phase=claim.status.phase or "Pending",
-        problem=_problem(claim, volume, waits=waits),
-        volume_terms=node_terms(affinity),
-        waits_for_consumer=waits,
-        owner_uid=owner_uid,
-        is_owner_deleted=bool(owner_uid) and not live_pods.get(owner_uid, False),
-    )
-
-
-def _problem(claim: PersistentVolumeClaim, volume: PersistentVolume | None, *, waits: bool) -> str:
-    name = claim.metadata.name
-    if claim.metadata.deletion_timestamp is not None:
-        return f'persistentvolumeclaim "{name}" is being deleted'
-    if claim.status.phase == "Lost":
-        missing = claim.spec.volume_name
-        return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{missing}"'
-    if volume is None and claim.spec.volume_name:
-        return "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
-    if not claim.spec.volume_name and not waits:
-        return "pod has unbound immediate PersistentVolumeClaims"
-    return ""
-
-
-def _capacity(item: CSIStorageCapacity) -> StorageCapacity:
-    selector = label_selector(item.node_topology)
-    return StorageCapacity(
-        name=item.metadata.name,
-        storage_class=item.storage_class_name,
-        capacity_bytes=float(to_units(item.capacity)),
-        node_selector=NodeTerm(labels=selector.expressions),
-    )

@@ -1,0 +1,116 @@
+"""A pod's waiting claim is joined with a static volume that its node reaches, and only with such a one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from binder.errors import BindError
+from binder.params import DEFAULT_STEPS
+from binder.steps.base import BindJob
+from binder.steps.volumes import Volumes
+from kube.objects.bindrequest import BindRequest
+from kube.objects.meta import convert
+from kube.objects.pod import Pod
+from kube.resources import NODES, PVCS, PVS, STORAGE_CLASSES
+from tests.binder.objects import pod, request
+from tests.fakes.gateway import FakeGateway
+
+
+def _volume(name: str, node: str, size: str = "10Gi", **spec: Any) -> dict[str, Any]:
+    term = {"matchExpressions": [{"key": "name", "operator": "In", "values": [node]}]}
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": size},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "by-hand",
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+            **spec,
+        },
+        "status": {"phase": "Available"},
+    }
+
+
+class Rig:
+    """A claim `books` of pod `p`, and a volume controller that joins what is claimed while we wait."""
+
+    def __init__(self, *volumes: dict[str, Any]) -> None:
+        self.gateway = FakeGateway()
+        for name in ("n1", "n2"):
+            self.gateway.seed(NODES, {"metadata": {"name": name, "labels": {"name": name}}})
+        self.gateway.seed(PVS, *volumes)
+        self.gateway.seed(
+            STORAGE_CLASSES,
+            {
+                "metadata": {"name": "by-hand"},
+                "provisioner": "kubernetes.io/no-provisioner",
+                "volumeBindingMode": "WaitForFirstConsumer",
+            },
+        )
+        self.gateway.seed(
+            PVCS,
+            {
+                "metadata": {"name": "books", "namespace": "ns", "uid": "uid-books"},
+                "spec": {
+                    "storageClassName": "by-hand",
+                    "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "5Gi"}},
+                },
+                "status": {"phase": "Pending"},
+            },
+        )
+        self.time = 0.0
+        self.is_controller_there = True
+
+    def prepare(self, node: str) -> None:
+        spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "books"}}]}
+        job = BindJob(
+            request=convert(request(node=node), BindRequest),
+            pod=convert(pod(spec=spec), Pod),
+            node=node,
+        )
+        step = Volumes(self.gateway, DEFAULT_STEPS[0], clock=lambda: self.time, sleep=self._sleep)
+        step.prepare(job)
+
+    def claim_of(self, name: str) -> Any:
+        return self.gateway.raw(PVS, name)["spec"].get("claimRef")
+
+    def _sleep(self, seconds: float) -> None:
+        self.time += seconds
+        if self.is_controller_there:
+            self.gateway.patch(
+                PVCS, "books", {"status": {"phase": "Bound"}}, namespace="ns", sub="status"
+            )
+
+
+def test_the_smallest_volume_in_reach_is_claimed():
+    rig = Rig(_volume("near-big", "n1", "20Gi"), _volume("near", "n1"), _volume("far", "n2", "5Gi"))
+    rig.prepare("n1")
+    assert rig.claim_of("near") == {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": "ns",
+        "name": "books",
+        "uid": "uid-books",
+    }
+    assert (rig.claim_of("far"), rig.claim_of("near-big")) == (None, None)
+
+
+def test_a_volume_out_of_reach_is_left_alone():
+    rig = Rig(_volume("far", "n2"))
+    with pytest.raises(BindError, match=r"didn't find available persistent volumes to bind"):
+        rig.prepare("n1")
+    assert rig.claim_of("far") is None
+
+
+def test_a_second_attempt_goes_on_with_the_volume_of_the_first():
+    rig = Rig(_volume("near", "n1"), _volume("nearer", "n1", "6Gi"))
+    rig.is_controller_there = False
+    with pytest.raises(BindError, match="timed out waiting for claims to be bound: books"):
+        rig.prepare("n1")
+    assert rig.claim_of("nearer")["name"] == "books"
+    rig.is_controller_there = True
+    rig.prepare("n1")
+    assert rig.claim_of("near") is None
