@@ -8,10 +8,16 @@ from collections.abc import Iterable
 from prometheus_client import CollectorRegistry, Gauge, Histogram
 
 from kube.objects.podgroup import PodGroup
-from scheduler.core.decisions import ActionReport
+from scheduler.core.config import SearchBudgets
+from scheduler.core.decisions import ActionName, ActionReport, SearchReport
+from scheduler.core.solver.budget import SearchResult
+from scheduler.core.solver.generators import MULTI_NODE_GANG, NODE_LOCAL_GREEDY
 
 _MILLISECONDS = tuple(5.0 * 2**power for power in range(10))
 _SEARCH_SECONDS = tuple(0.001 * 2**power for power in range(16))
+_EVICTING = (ActionName.CONSOLIDATION, ActionName.RECLAIM, ActionName.PREEMPT)
+_GENERATORS = (NODE_LOCAL_GREEDY, MULTI_NODE_GANG, "default")
+_OUT_OF_TIME = tuple(result.value for result in SearchResult if result.ends_action)
 _QUEUE_LABELS = ("queue_name", "queue_metadata_name", "queue_display_name")
 
 
@@ -86,6 +92,34 @@ class SchedulerMetrics:
             buckets=_SEARCH_SECONDS,
         )
 
+        self._declare_search()
+
+    def _declare_search(self) -> None:
+        self.search_jobs = self._counter(
+            "scenario_search_jobs_total",
+            "Searches for victims",
+            ("action", "result", "reduced_budget"),
+        )
+        self.search_scenarios = self._counter(
+            "scenario_search_scenarios_total",
+            "Scenarios of the search",
+            ("action", "generator", "state"),
+        )
+        self.search_exhausted = self._counter(
+            "scenario_search_action_budget_exhausted_total",
+            "Searches that ended an action for lack of time",
+            ("action",),
+        )
+        self.search_action_budget = self._gauge(
+            "scenario_search_action_budget_configured_seconds", "0 is no limit", ("action",)
+        )
+        self.search_job_budget = self._gauge(
+            "scenario_search_job_budget_configured_seconds", "0 is no limit"
+        )
+        self.search_generator_budget = self._gauge(
+            "scenario_search_generator_budget_configured_seconds", "0 is no limit", ("generator",)
+        )
+
     def observe_bind(self, seconds: float, pod_created: float) -> None:
         """Count one created bind request; `pod_created` is a Unix time."""
         self.bind.observe(seconds * 1000)
@@ -105,8 +139,35 @@ class SchedulerMetrics:
                 self.acted_on.labels(name).inc(report.attempted)
             if name == "preempt":
                 self.preemptions.inc(report.succeeded)
-            self.simulations.labels(name).inc(report.counters.get("simulated", 0))
-            self.filtered.labels(name).inc(report.counters.get("filtered", 0))
+            self._observe_search(name, report.search)
+
+    def _observe_search(self, action: str, search: SearchReport) -> None:
+        self.simulations.labels(action).inc(search.simulated)
+        self.filtered.labels(action).inc(search.filtered)
+        for (result, is_reduced), number in search.results.items():
+            self.search_jobs.labels(action, result, str(is_reduced).lower()).inc(number)
+            if result in _OUT_OF_TIME:
+                self.search_exhausted.labels(action).inc()
+        for generator, number in search.emitted.items():
+            self.search_scenarios.labels(action, generator, "emitted").inc(number)
+        for generator, result, seconds in search.trials:
+            self.search_duration.labels(action, generator, result).observe(seconds)
+            is_duplicate = result == "duplicate"
+            state = "duplicate" if is_duplicate else "simulated"
+            self.search_scenarios.labels(action, generator, state).inc()
+            if result == "validator_rejected":
+                self.search_scenarios.labels(action, generator, result).inc()
+
+    def set_budgets(self, budgets: SearchBudgets) -> None:
+        """Show the time limits of the search; 0 is no limit."""
+        for action in _EVICTING:
+            limit = budgets.of_action(action)
+            self.search_action_budget.labels(action.value).set(_finite(limit))
+        self.search_job_budget.set(_finite(budgets.max_job_s))
+        for generator in _GENERATORS:
+            self.search_generator_budget.labels(generator).set(
+                _finite(budgets.of_generator(generator))
+            )
 
     def set_shares(self, rows: Iterable[tuple[str, str, tuple[float, float, float]]]) -> None:
         """Set the fair share of every queue: (name, display name, (cpu, memory, gpu))."""
@@ -128,6 +189,10 @@ class SchedulerMetrics:
         return Histogram(
             name, text, namespace=self._namespace, registry=self.registry, buckets=buckets
         )
+
+
+def _finite(seconds: float) -> float:
+    return 0.0 if seconds == float("inf") else seconds
 
 
 METRICS = SchedulerMetrics()

@@ -27,13 +27,15 @@ from kube.resources import CONFIGS, SHARDS
 from kube.store import Store
 from kube.watch import Reflector
 from scheduler.commit import CommitReport, Committer
-from scheduler.core.cycle import open_session, stream_cycle
-from scheduler.core.decisions import GroupMarks
+from scheduler.core.cycle import open_session, run_action
+from scheduler.core.decisions import ActionName, GroupMarks
 from scheduler.core.errors import ConfigError
+from scheduler.core.placement.place import Placer
 from scheduler.core.session.session import Session
 from scheduler.explain.job_order import job_order
 from scheduler.explain.verdicts import GroupVerdict, verdicts
 from scheduler.metrics import METRICS
+from scheduler.pacing import Pacer, note_delays
 from scheduler.shards import ShardSettings, settings_of
 from scheduler.snapshot.build import Snapshot, SnapshotBuilder
 from scheduler.snapshot.podgroups import FreshMarks
@@ -101,6 +103,7 @@ class ShardWorker:
     _configured_by: tuple[object, ...] = ()
     _waker: Waker | None = None
     _usage: UsageFeed | None = None
+    _pacer: Pacer = field(default_factory=Pacer)
 
     def __post_init__(self) -> None:
         """Make the parts that live as long as the worker."""
@@ -141,7 +144,7 @@ class ShardWorker:
         gc.collect()
         gc.freeze()
         if wake is not None:
-            self._waker = Waker(wake)
+            self._waker = Waker(self._woken(wake))
             self.store.subscribe(self._waker.heard)
             self._waker.start()
 
@@ -187,10 +190,11 @@ class ShardWorker:
         )
         committer.clean_up()
         opened = time.perf_counter()
+        actions = self._pacer.begin(self.settings.core.actions)
         session = open_session(
             snapshot.cluster,
             self.settings.core,
-            clock=time.monotonic,
+            clock=self._pacer.now,
             group_seed=uuid.uuid4(),
         )
         METRICS.open_session.set(_ms_since(opened))
@@ -198,8 +202,7 @@ class ShardWorker:
             self.order = job_order(session)
         pending_before = sum(session.state.groups.pending)
         try:
-            for decision in stream_cycle(session):
-                committer.apply(decision)
+            self._decide(session, actions, committer)
         finally:
             # Whatever became of the rest, what was decided is written while the shard is still ours.
             decide_ms, committing = _ms_since(opened), time.perf_counter()
@@ -217,6 +220,7 @@ class ShardWorker:
         commit_ms = _ms_since(committing)
         METRICS.close_session.set(commit_ms)
         METRICS.observe_actions(session.reports)
+        METRICS.set_budgets(session.config.budgets)
         METRICS.set_shares(_shares(session))
         duration_ms = _ms_since(started)
         METRICS.e2e.set(duration_ms)
@@ -233,6 +237,21 @@ class ShardWorker:
             commit_ms=commit_ms,
             duration_ms=duration_ms,
         )
+
+    def _decide(
+        self, session: Session, actions: tuple[ActionName, ...], committer: Committer
+    ) -> None:
+        """Run the actions, handing on what each decides while the next one thinks."""
+        placer = Placer(session)
+        sent = 0
+        for name in actions:
+            if self._pacer.may_start(name):
+                run_action(session, placer, name)
+                committer.apply_all(session.decisions[sent:])
+                sent = len(session.decisions)
+        self._pacer.end(session.reports)
+        if actions != self.settings.core.actions:
+            note_delays(session)
 
     def wait_for_statuses(self) -> None:
         """Wait until everything said by finished cycles is written (tests, one-shot commands)."""
@@ -283,6 +302,13 @@ class ShardWorker:
             wall=self.wall,
             on_fatal=self.on_fatal,
         )
+
+    def _woken(self, wake: Callable[[], object]) -> Callable[[], object]:
+        def woken() -> object:
+            self._pacer.interrupt()
+            return wake()
+
+        return woken
 
     def _follow(self, reflector: Reflector[Any]) -> Callable[[], None]:
         return lambda: reflector.run(self._stop, on_fatal=self.on_fatal)
