@@ -28,6 +28,8 @@ export type Topic = {
 type Shared = { subscription: Subscription; users: number; cancelLinger: () => void };
 
 const LINGER_MS = 30_000;
+/** Topics whose old rows the server does not take back one by one. */
+const ROLLING: Readonly<Record<string, number>> = { sessions: 200 };
 
 export class LiveClient {
   readonly #link: Link;
@@ -133,7 +135,7 @@ export class LiveClient {
 
   #add(key: string, name: string, params: Record<string, string>): Shared {
     const id = `s${this.#nextId++}`;
-    const store = new RowStore();
+    const store = new RowStore(ROLLING[name]);
     if (this.#status.paused) store.hold();
     const subscription = new Subscription(id, name, params, store);
     const shared: Shared = { subscription, users: 0, cancelLinger: () => {} };

@@ -81,6 +81,13 @@ describe("RowStore", () => {
     expect(store.asOf?.session).toBe(3);
   });
 
+  it("lets the lowest numbers of a rolling topic go", () => {
+    const store = new RowStore(2);
+    store.replace([{ k: "9" }, { k: "10" }], at(1));
+    store.patch([set("11", {})], [], at(2));
+    expect([...store.rows.keys()]).toEqual(["10", "11"]);
+  });
+
   it("shows the first picture even when it comes while held", () => {
     const store = new RowStore();
     store.hold();

@@ -18,8 +18,14 @@ export class RowStore {
   #asOf: AsOf | null = null;
   #viewAsOf: AsOf | null = null;
   #loaded = false;
+  readonly #keep: number;
   readonly #listeners = new Set<Listener>();
   readonly #rowListeners = new Map<string, Set<Listener>>();
+
+  /** `keep`: how many rows of a rolling topic to hold; its keys are numbers, and the lowest go. */
+  constructor(keep = Number.POSITIVE_INFINITY) {
+    this.#keep = keep;
+  }
 
   /** Grows with every visible change; the cheap thing to compare. */
   get version(): number {
@@ -80,6 +86,7 @@ export class RowStore {
       touched.push(change.k);
     }
     for (const key of del) if (this.#truth.delete(key)) touched.push(key);
+    for (const key of this.#surplus()) if (this.#truth.delete(key)) touched.push(key);
     this.#moved(touched, asOf, this.#isHeld);
   }
 
@@ -111,6 +118,12 @@ export class RowStore {
 
   get #isHeld(): boolean {
     return this.#view !== this.#truth;
+  }
+
+  #surplus(): string[] {
+    const surplus = this.#truth.size - this.#keep;
+    if (surplus <= 0) return [];
+    return [...this.#truth.keys()].sort((a, b) => Number(a) - Number(b)).slice(0, surplus);
   }
 
   #moved(touched: readonly string[], asOf: AsOf, held: boolean): void {

@@ -34,7 +34,7 @@ export function ConflictDialog({ conflict, onResolve, onClose }: Props) {
       opened
       onClose={onClose}
       size="lg"
-      title="Someone else changed this queue"
+      title={<b>Someone else changed this queue</b>}
       closeButtonProps={{ "aria-label": "Close" }}
     >
       <p>
