@@ -126,6 +126,33 @@ class GroupMarks:
     is_stale: bool
 
 
+#: Results of a scenario, spelled as in the metrics.
+SOLVED, UNSOLVED, REJECTED, DUPLICATE = "solved", "unsolved", "validator_rejected", "duplicate"
+
+
+@dataclass(slots=True)
+class SearchReport:
+    """What the search for victims did in one action.
+
+    Attributes
+    ----------
+    results : (how a search ended, whether its time was cut by the action's end) -> searches
+    emitted : generator -> scenarios it proposed
+    trials : (generator, result, seconds) of every scenario that was looked at
+    filtered : sets of victims that cheap filters turned away
+    """
+
+    results: dict[tuple[str, bool], int] = field(default_factory=dict)
+    emitted: dict[str, int] = field(default_factory=dict)
+    trials: list[tuple[str, str, float]] = field(default_factory=list)
+    filtered: int = 0
+
+    @property
+    def simulated(self) -> int:
+        """Return how many scenarios were tried."""
+        return sum(result != DUPLICATE for _, result, _ in self.trials)
+
+
 @dataclass(slots=True)
 class ActionReport:
     """What one action did and how long it took (seconds, by the clock handed in)."""
@@ -134,5 +161,4 @@ class ActionReport:
     seconds: float = 0.0
     attempted: int = 0
     succeeded: int = 0
-    #: Counters of the scenario search, by name.
-    counters: dict[str, int] = field(default_factory=dict)
+    search: SearchReport = field(default_factory=SearchReport)

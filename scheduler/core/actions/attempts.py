@@ -18,7 +18,7 @@ from scheduler.core.session.fit import DelayRefusal, GroupFit, GroupReason
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.order import GroupOrder
 from scheduler.core.session.session import Session
-from scheduler.core.solver.budget import ActionBudget, SearchResult
+from scheduler.core.solver.budget import ActionBudget, GroupBudget, SearchResult
 from scheduler.core.solver.demand import Demand
 from scheduler.core.solver.search import Search, SearchTask
 from scheduler.core.solver.signatures import FailedSearches
@@ -99,9 +99,6 @@ class Attempts:
         while (view := order.pop()) is not None:
             if not self._attempt(view):
                 break
-        if self._workshop is not None:
-            self._count("scenarios_simulated", self._workshop.runner.simulated)
-            self._count("scenarios_rejected_by_validator", self._workshop.runner.refused)
 
     def _attempt(self, view: GangView) -> bool:
         """Search for one pod group; False ends the action."""
@@ -114,8 +111,11 @@ class Attempts:
         if self._is_beyond_help(view):
             return True
         self._report.attempted += 1
-        result = self._search(view)
-        self._count(f"searches_{result}", 1)
+        budget = self._budget.for_group()
+        result = self._search(view, budget)
+        is_reduced = budget is not None and budget.is_reduced
+        results = self._report.search.results
+        results[str(result), is_reduced] = results.get((str(result), is_reduced), 0) + 1
         if result is SearchResult.SOLVED:
             self._report.succeeded += 1
         elif result.ends_action:
@@ -124,11 +124,10 @@ class Attempts:
             self._failed.note_failure(rules.scope(view), view)
         return True
 
-    def _search(self, view: GangView) -> SearchResult:
+    def _search(self, view: GangView, budget: GroupBudget | None) -> SearchResult:
         rules = self._rules
         if not rules.may_search(view):
             return SearchResult.GENERATORS_EXHAUSTED
-        budget = self._budget.for_group()
         if budget is None:
             return SearchResult.NOT_ATTEMPTED
         shop = self._open_workshop()
@@ -140,12 +139,7 @@ class Attempts:
             reason_of=rules.reason,
             takeable=rules.takeable,
         )
-        search = Search(self._session, shop.runner, task, budget)
-        outcome = search.run()
-        self._count("scenarios_filtered", search.filtered)
-        self._count("scenarios_duplicate", search.duplicates)
-        if budget.is_reduced:
-            self._count("searches_with_reduced_budget", 1)
+        outcome = Search(self._session, shop.runner, task, budget).run()
         if outcome.statement is not None:
             changed = self._groups_of(outcome.victims, view)
             outcome.statement.keep()
@@ -158,7 +152,9 @@ class Attempts:
         if self._workshop is None:
             session = self._session
             board = PendingBoard.of(session)
-            runner = TrialRunner(session, self._placer, board, self._rules.name)
+            runner = TrialRunner(
+                session, self._placer, board, self._rules.name, self._report.search
+            )
             self._workshop = _Workshop(VictimPool.of(session), board, runner)
         return self._workshop
 
@@ -185,11 +181,6 @@ class Attempts:
     def _groups_of(self, victims: Sequence[int], view: GangView) -> list[int]:
         group_of = self._session.state.tasks.group
         return list(dict.fromkeys([view.group, *(group_of[task] for task in victims)]))
-
-    def _count(self, name: str, number: int) -> None:
-        if number:
-            counters = self._report.counters
-            counters[name] = counters.get(name, 0) + number
 
 
 def evict_reason(

@@ -60,7 +60,7 @@ class ActionBudget:
             allowed = max(allowed, self.budgets.min_job_s)
         if allowed <= 0:
             return None
-        is_reduced = bool(self.budgets.max_job_s) and left < self.budgets.max_job_s
+        is_reduced = limit != inf and left < limit
         return GroupBudget(self.budgets, self.clock, now + allowed, is_reduced)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler.core.cluster.tasks import NOWHERE
-from scheduler.core.decisions import EvictReason
+from scheduler.core.decisions import DUPLICATE, EvictReason
 from scheduler.core.fairshare.division import Floats
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
@@ -81,8 +81,6 @@ class Search:
         self._was_hopeless: bool | None = None
         self._has_topology = has_topology_wish(task.view.root)
         self._room: Floats = GpuRoom.of(session).gpus
-        self.filtered = 0
-        self.duplicates = 0
 
     def run(self) -> SearchOutcome:
         """Search with every generator in turn."""
@@ -114,7 +112,8 @@ class Search:
     # -------------------------------------------------------------------------- one generator
 
     def _with_generator(self, name: str) -> Success | None:
-        self._budget.start_generator(GENERATORS[name][0])
+        self._runner.generator = GENERATORS[name][0]
+        self._budget.start_generator(self._runner.generator)
         whole = len(self._chunk)
         settled: tuple[int, ...] = ()
         low, size = 0, 1
@@ -160,11 +159,13 @@ class Search:
                 if success is not None:
                     return success
         finally:
-            self.filtered += probe.filters.rejected
+            self._runner.report.filtered += probe.filters.rejected
         return None
 
     def _potentials(self, name: str, probe: Probe) -> Iterator[Potential]:
+        emitted, generator = self._runner.report.emitted, self._runner.generator
         for potential in GENERATORS[name][1](probe):
+            emitted[generator] = emitted.get(generator, 0) + 1
             if self._budget.is_exhausted:
                 raise OutOfTimeError
             if self._budget.is_generator_exhausted or (
@@ -180,7 +181,7 @@ class Search:
             return None
         known = (probe.demand.key, probe.is_settled, frozenset(potential))
         if known in self._failed:
-            self.duplicates += 1
+            self._runner.report.trials.append((self._runner.generator, DUPLICATE, 0.0))
             return None
         trial = Trial(
             probe.demand,

@@ -12,7 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler.core.cluster.status import TaskStatus
-from scheduler.core.decisions import ActionName, EvictReason
+from scheduler.core.decisions import (
+    REJECTED,
+    SOLVED,
+    UNSOLVED,
+    ActionName,
+    EvictReason,
+    SearchReport,
+)
 from scheduler.core.placement.place import Placer
 from scheduler.core.placement.rules import ClassRules
 from scheduler.core.session.gang import GangView
@@ -46,17 +53,22 @@ class Success:
 
 
 class TrialRunner:
-    """Runs trials of one action; counts them."""
+    """Runs trials of one action and reports each; `generator` names who proposes them now."""
 
     def __init__(
-        self, session: Session, placer: Placer, board: PendingBoard, action: ActionName
+        self,
+        session: Session,
+        placer: Placer,
+        board: PendingBoard,
+        action: ActionName,
+        report: SearchReport,
     ) -> None:
         self._session = session
+        self.report = report
         self._placer = placer
         self._board = board
         self._action = action
-        self.simulated = 0
-        self.refused = 0
+        self.generator = ""
 
     def rules_of(self, task: int) -> ClassRules:
         """Return what plugins say about the class of a task."""
@@ -76,24 +88,29 @@ class TrialRunner:
         """
         if not trial.victims:
             return None
-        self.simulated += 1
+        clock = self._session.clock
+        begun = clock()
+        result, success = self._run(trial, accepts)
+        self.report.trials.append((self.generator, result, clock() - begun))
+        return success
+
+    def _run(self, trial: Trial, accepts: Verdict) -> tuple[str, Success | None]:
         session = self._session
         statement = Statement(session, self._action)
         by_group = self._evict(statement, trial)
         if not self._take_turns(statement, trial, by_group):
             statement.discard()
-            return None
+            return UNSOLVED, None
         if not accepts(trial.demand, by_group):
-            self.refused += 1
             statement.discard()
-            return None
+            return REJECTED, None
         status = session.state.tasks.status
         changed = tuple(
             task
             for task in trial.victims
             if status[task] in (TaskStatus.RELEASING, TaskStatus.NOMINATED)
         )
-        return Success(statement, changed, len(changed) == len(trial.victims))
+        return SOLVED, Success(statement, changed, len(changed) == len(trial.victims))
 
     def _evict(self, statement: Statement, trial: Trial) -> dict[int, list[int]]:
         groups = self._session.state.tasks.group

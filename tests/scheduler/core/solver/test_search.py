@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain, repeat
 from math import inf
 
 import pytest
@@ -63,11 +64,11 @@ def test_decisions_name_both_sides() -> None:
     assert (reason.victim_side.name, reason.evictor_side.name) == ("a", "b")
     assert reason.victim_side.allocated[2] == 8.0
     assert reason.evictor_side.fair_share[2] == 1.0
-    assert result.reports[0].counters == {
-        "scenarios_filtered": 1,
-        "scenarios_simulated": 1,
-        "searches_solved": 1,
-    }
+    report = result.reports[0].search
+    assert (report.filtered, report.simulated) == (1, 1)
+    assert report.results == {("solved", False): 1}
+    assert report.emitted == {"NodeLocalGreedy": 1}
+    assert report.trials == [("NodeLocalGreedy", "solved", 0.0)]
 
 
 def test_cousins_are_named_by_their_parents() -> None:
@@ -106,29 +107,36 @@ def test_without_generators_there_is_no_search() -> None:
     )
     result = filled().pending("want", queue="b").cycle(RECLAIM, config=plain)
     assert result.decisions == []
-    assert result.reports[0].counters == {"searches_no_generator": 1}
+    assert result.reports[0].search.results == {("no_generator", False): 1}
 
 
 def test_time_that_is_over_ends_the_action() -> None:
-    ticks = iter(range(1000))
     config = SchedulerConfig(budgets=SearchBudgets(default_action_s=6.0, max_job_s=inf))
     built = filled()
     for number in range(4):
         built.pending(f"b{number}", queue="b")
     session = built.session(config)
-    session.clock = lambda: float(next(ticks))
+    asked = 0
+
+    def clock() -> float:
+        """Stand still for the first pod group, then let the action's time run out in a search."""
+        nonlocal asked
+        asked += bool(session.decisions)
+        return 0.0 if not asked else 5.0 if asked == 1 else 50.0
+
+    session.clock = clock
     report = run_action(session, Placer(session), RECLAIM)
-    assert report.succeeded == 1
-    assert report.counters["searches_deadline_exhausted"] == 1
+    assert (report.attempted, report.succeeded) == (2, 1)
+    assert report.search.results["deadline_exhausted", False] == 1
 
 
 def test_no_time_at_all_attempts_nothing() -> None:
-    clock = iter([0.0, 0.0, 5.0, 5.0, 5.0])
+    clock = chain([0.0, 0.0], repeat(5.0))
     config = SchedulerConfig(budgets=SearchBudgets(default_action_s=1.0))
     session = filled().pending("b0", queue="b").pending("b1", queue="b").session(config)
     session.clock = lambda: next(clock)
     report = run_action(session, Placer(session), RECLAIM)
-    assert report.counters == {"searches_not_attempted": 1}
+    assert report.search.results == {("not_attempted", False): 1}
     assert report.attempted == 1
 
 
@@ -157,9 +165,9 @@ def test_like_pod_groups_are_not_searched_again_unless_easier() -> None:
         built.pending(f"wide{number}", gpus=4, queue="b")
     built.pending("narrow", gpus=1, queue="b")
     result = built.cycle(RECLAIM)
-    assert result.reports[0].counters["searches_generators_exhausted"] == 1
+    assert result.reports[0].search.results["generators_exhausted", False] == 1
     everyone = built.cycle(RECLAIM, config=SchedulerConfig(use_scheduling_signatures=False))
-    assert everyone.reports[0].counters["searches_generators_exhausted"] == 3
+    assert everyone.reports[0].search.results["generators_exhausted", False] == 3
     assert nominated(result) == nominated(everyone) == {"narrow-0": "n0", "r-0": "n1"}
 
 
@@ -250,7 +258,7 @@ def test_a_firm_preemptor_over_quota_disturbs_nobody() -> None:
     built.running("firm", ["n0"], priority=100).running("low", ["n0"], priority=50)
     result = built.pending("more", priority=120).cycle(PREEMPT)
     assert result.decisions == []
-    assert result.reports[0].counters == {"searches_generators_exhausted": 1}
+    assert result.reports[0].search.results == {("generators_exhausted", False): 1}
 
 
 def test_shared_devices_are_reclaimed_by_group() -> None:
