@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
@@ -69,6 +70,8 @@ class Command(BaseCommand):
             server.stop()
         worker.stop()
         reporter.stop()
+        if elector is not None:
+            elector.release(datetime.now(UTC))
 
     def _serve(self, options: dict[str, Any], worker: ShardWorker) -> list[PluginServer]:
         servers = []
