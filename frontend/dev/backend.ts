@@ -16,9 +16,10 @@ export function backend(): Plugin {
     apply: "serve",
     config(): UserConfig {
       if (real === undefined) return {};
-      const to = { target: real, changeOrigin: true, ws: true };
+      // The backend checks where a write or a socket comes from: it must look like its own page.
+      const to = { target: real, changeOrigin: true, ws: true, headers: { origin: real } };
       return {
-        server: { proxy: { "/api": to, "/login": to, "/logout": to, "/static/login.css": to } },
+        server: { proxy: { "/api": to, "/login": to, "/logout": to, "/static": to } },
       };
     },
     configureServer(vite) {
