@@ -2,14 +2,14 @@
 
 export const REASONS: Readonly<Record<string, string>> = {
   Unmanaged: "Not taken over by kaiweb yet",
-  GroupIncomplete: "Waiting for more of its pods to be created",
-  NotReady: "Waiting for more of its pods to be created",
+  GroupIncomplete: "Waiting for more of its pods",
+  NotReady: "Waiting for more of its pods",
   QueueDoesNotExist: "Its queue does not exist",
   QueueOrphan: "Its queue hangs under a missing parent",
   Held: "Held by a person",
   Gated: "Held back by a scheduling gate",
   NeverFits: "No node could ever hold it",
-  NonPreemptibleOverQuota: "Non-preemptible work may not go over quota",
+  NonPreemptibleOverQuota: "Over quota and not preemptible",
   OverLimit: "The queue's limit is reached",
   PreemptionDelayNotElapsed: "Still inside its preemption delay",
   WaitingForVictims: "Waiting for evicted pods to leave",
