@@ -55,6 +55,7 @@ class TaskClass:
         "is_legacy_mig",
         "is_mig",
         "is_shared",
+        "kind",
         "mig_units",
         "namespace",
         "nominated_node",
@@ -89,6 +90,16 @@ class TaskClass:
         self.share_memory_mib = request.gpu_memory_mib
         self.is_cpu_only = not (
             request.gpus or self.is_shared or self.is_mig or self.is_dra or self.is_legacy_mig
+        )
+        #: Equal for classes that differ in amounts only, for verdicts that ask no amounts.
+        self.kind = (
+            id(self.constraints),
+            self.is_cpu_only,
+            self.is_shared,
+            self.is_mig,
+            self.is_dra,
+            self.is_legacy_mig,
+            self.share_memory_mib > 0,
         )
         self.gpu_amount = self._gpu_amount()
         self.vector = self._vector(axis)

@@ -52,6 +52,7 @@ class Nodes:
         "allocatable_rows",
         "gpu_count",
         "gpu_memory",
+        "gpu_memory_array",
         "groups",
         "idle_rows",
         "index_of",
@@ -85,6 +86,7 @@ class Nodes:
         #: Rows a node has nothing of; such parts of a request are not charged there.
         self.zero_rows = [frozenset(np.flatnonzero(zero[:, n]).tolist()) for n in range(shape[1])]
         self.gpu_memory = [node.gpu_memory_mib for node in self.inputs]
+        self.gpu_memory_array: Floats = np.array(self.gpu_memory, dtype=np.float64)
         self.gpu_count = [
             float(node.gpu_count_label)
             if node.gpu_count_label is not None

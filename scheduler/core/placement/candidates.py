@@ -207,29 +207,36 @@ class Candidates:
         return len(self._set) <= SMALL or bool(self._rules.fit_rules)
 
     def _build_base(self) -> None:
-        """Work out room and scores of all nodes of the set with array operations."""
-        nodes, hooks = self._nodes, self._session.hooks
+        """Work out room and scores of all nodes of the set with array operations.
+
+        Nodes with shared devices are asked one by one where the task shares: who fits on which
+        device is no question for arrays.
+        """
+        nodes, hooks, klass = self._nodes, self._session.hooks, self._klass
         fits = self._static.copy()
         free = np.ones(len(self._set), dtype=np.bool_)
-        for row, amount in self._klass.fits:
+        for row, amount in klass.fits:
             idle = self._slice(nodes.idle[row])
             free &= idle >= amount
             fits &= idle + self._slice(nodes.releasing[row]) >= amount
+        if klass.is_shared:
+            idle = self._slice(nodes.idle[GPU_ROW])
+            free &= np.floor(idle) >= klass.devices
+            fits &= np.floor(idle + self._slice(nodes.releasing[GPU_ROW])) >= klass.devices
+            fits &= self._slice(nodes.gpu_memory_array) >= klass.share_memory_mib
         base = self._static_scores + hooks.availability_weight * free
         self._rooms = bytearray(np.where(free, FREE, FREEING).astype(np.uint8).tobytes())
-        if self._klass.is_shared:
-            base = np.where(fits, base, -inf)
-            self._base[:] = base
-            for place in np.flatnonzero(fits).tolist():
-                self._base_view[place] = self._base_of(place, int(self._set.indices[place]))
-            return
         for one in self._rules.node_filters + self._rules.cluster_filters:
             if fits.any():
-                fits &= self._slice(one.mask(self._task, self._klass))
+                fits &= self._slice(one.mask(self._task, klass))
         for score in self._rules.node_scores + self._rules.cluster_scores:
-            base = base + score.scores(self._task, self._klass, self._set)
+            base = base + score.scores(self._task, klass, self._set)
         fits &= ~np.isnan(base)
         self._base[:] = np.where(fits, base, -inf)
+        if klass.is_shared:
+            for place, node in enumerate(self._set.indices.tolist()):
+                if nodes.groups[node]:
+                    self._base_view[place] = self._base_of(place, node)
 
     def _base_of(self, place: int, node: int) -> float:
         """Return the score of one node without the fill score, -inf if it cannot take a task."""

@@ -18,7 +18,7 @@ from scheduler.core.fairshare.capacity import CapacityReason, CapacityRefusal
 from scheduler.core.placement.candidates import Candidates
 from scheduler.core.placement.devices import choose_devices
 from scheduler.core.placement.explain import count_rejections
-from scheduler.core.placement.rules import ClassRules
+from scheduler.core.placement.rules import ClassRules, Static, StaticKey
 from scheduler.core.session.direct import can_bind_directly
 from scheduler.core.session.fit import (
     GangShortfall,
@@ -32,8 +32,9 @@ from scheduler.core.session.statement import Statement
 
 Member = TreeGroup | TreePodSet
 
-#: Orders of nodes kept at a time; topology wishes make many sets, most of them asked once.
-MOST_KEPT = 1024
+#: Nodes in all kept orders together. Many sizes of tasks or many node sets make many orders, most of
+#: them asked once; a million nodes take some 60 MB.
+MOST_KEPT = 1_000_000
 
 
 @dataclass(slots=True)
@@ -50,12 +51,14 @@ class _Attempt:
 class Placer:
     """Places chunks; keeps what it knows about classes of tasks for the rest of the session."""
 
-    __slots__ = ("_candidates", "_everywhere", "_rules", "_session")
+    __slots__ = ("_candidates", "_everywhere", "_kept", "_rules", "_session", "_static")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._rules: dict[int, ClassRules] = {}
         self._candidates: dict[tuple[int, object], Candidates] = {}
+        self._static: dict[StaticKey, Static] = {}
+        self._kept = 0
         #: Candidates over all nodes of classes that no check concerns, for lone tasks.
         self._everywhere: dict[int, Candidates | None] = {}
 
@@ -153,7 +156,7 @@ class Placer:
         """Return what plugins say about a class; `task` is any of its members."""
         found = self._rules.get(klass.index)
         if found is None:
-            found = self._rules[klass.index] = ClassRules(self._session, klass, task)
+            found = self._rules[klass.index] = ClassRules(self._session, klass, task, self._static)
         return found
 
     def _place_plain(
@@ -262,8 +265,11 @@ class Placer:
         key = (klass.index, nodes.key)
         found = self._candidates.get(key)
         if found is None:
-            if len(self._candidates) >= MOST_KEPT:
+            self._kept += len(nodes)
+            if self._kept > MOST_KEPT:
                 self._candidates.clear()
+                self._everywhere.clear()
+                self._kept = len(nodes)
             found = self._candidates[key] = Candidates(self._session, klass, rules, nodes, task)
         return found
 

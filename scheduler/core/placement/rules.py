@@ -16,13 +16,18 @@ from scheduler.core.session.session import Session
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
+#: What answers of scope CLASS may depend on, besides the node; see `Scope`.
+StaticKey = tuple[tuple[object, ...], str, str]
+Static = tuple[Bools, Floats]
+
 
 class ClassRules:
     """The filters, scores and checks that concern one class.
 
     Attributes
     ----------
-    static_mask, static_scores : shape (all nodes,); answers of scope CLASS together
+    static_mask, static_scores : shape (all nodes,); answers of scope CLASS together, shared between
+        classes that differ in amounts only
     node_filters, node_scores : answers that change when a node is touched
     cluster_filters, cluster_scores : answers that anything may change
     fit_rules : rules that change what must be free
@@ -44,7 +49,9 @@ class ClassRules:
         "waits",
     )
 
-    def __init__(self, session: Session, klass: TaskClass, task: int) -> None:
+    def __init__(
+        self, session: Session, klass: TaskClass, task: int, known: dict[StaticKey, Static]
+    ) -> None:
         hooks = session.hooks
         self.filters: list[NodeFilter] = [f for f in hooks.filters if f.concerns(klass)]
         scores: list[NodeScore] = [s for s in hooks.scores if s.concerns(klass)]
@@ -56,11 +63,20 @@ class ClassRules:
         self.fit_rules: list[FitRule] = [r for r in hooks.fit_rules if r.concerns(klass)]
         self.is_volatile = bool(self.cluster_filters or self.cluster_scores or self.fit_rules)
         self.waits: list[PlaceWait] = [w for w in hooks.waits if w.concerns(klass)]
-        self.static_mask: Bools = np.ones(len(session.state.nodes), dtype=np.bool_)
+        key = (klass.kind, klass.namespace, klass.nominated_node)
+        if key not in known:
+            known[key] = self._static(session, klass, task, scores)
+        self.static_mask, self.static_scores = known[key]
+
+    def _static(
+        self, session: Session, klass: TaskClass, task: int, scores: list[NodeScore]
+    ) -> Static:
+        mask: Bools = np.ones(len(session.state.nodes), dtype=np.bool_)
         for one in self.filters:
             if one.scope is Scope.CLASS:
-                self.static_mask &= one.mask(task, klass)
-        self.static_scores: Floats = np.zeros(len(session.state.nodes))
+                mask &= one.mask(task, klass)
+        total: Floats = np.zeros(len(session.state.nodes))
         for score in scores:
             if score.scope is Scope.CLASS:
-                self.static_scores += score.scores(task, klass, session.all_nodes)
+                total += score.scores(task, klass, session.all_nodes)
+        return mask, total

@@ -3,7 +3,8 @@
 Filters and scores speak arrays over all nodes, and answer for a single node too, because after a
 placement only the touched node is asked again. Each says how far its answer reaches:
 
-- CLASS: depends on the task class and the node's description only; asked once per session.
+- CLASS: depends on the node's description and on what kind of task it is (its constraints, its kind of
+  GPU request, its namespace and nominated node), not on amounts; asked once per kind and session.
 - NODE: changes only when the node is touched (a task comes, goes or starts to leave). Answers are kept
   for the whole class, so the task they are asked with is any member of it.
 - CLUSTER: anything may change it; asked at every placement. Use it for neighbours and topology.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -190,3 +191,23 @@ def test_a_run_of_equal_tasks_goes_where_asking_anew_each_time_would_send_it() -
         statement.allocate(task, expected)
         statement.keep()
     assert session.state.nodes.idle[2].tolist() == [1.0, 0.0, 1.0, 0.0, 0.0]
+
+
+def test_sizes_of_one_kind_share_what_does_not_depend_on_size() -> None:
+    built = cluster().nodes(2)
+    for number in range(3):
+        built.pending(f"p{number}", request=request(1, cpu=1 + number))
+    session = built.pending("other", request=request(0)).session()
+    placer = Placer(session)
+    rules = [placer.rules(klass, task) for task, klass in enumerate(session.state.tasks.klass)]
+    assert rules[0].static_mask is rules[1].static_mask is rules[2].static_mask
+    assert rules[3].static_mask is not rules[0].static_mask
+
+
+def test_kept_orders_are_dropped_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduler.core.placement.place.MOST_KEPT", 5)
+    built = cluster().nodes(2, gpus=8)
+    for number in range(8):
+        built.pending(f"p{number}", request=request(1, cpu=1 + number % 4))
+    result = built.cycle(ActionName.ALLOCATE)
+    assert len(result.decisions) == 8

@@ -21,7 +21,11 @@ Verdict = Callable[[TaskClass, NodeInput], NodeReason | None]
 
 
 class StaticFilter:
-    """A filter made of one verdict about a node's description."""
+    """A filter made of one verdict about a node's description.
+
+    The verdict may ask what kind of task it is and what it is constrained to, not how much it wants:
+    a cluster has few kinds of tasks and many sizes, so all sizes of a kind share one answer.
+    """
 
     scope = Scope.CLASS
 
@@ -36,6 +40,7 @@ class StaticFilter:
         self._nodes = nodes
         self._verdict = verdict
         self._concerns = concerns
+        self._masks: dict[tuple[object, ...], Bools] = {}
 
     def concerns(self, klass: TaskClass) -> bool:
         """Tell whether tasks of this class are asked about at all."""
@@ -44,11 +49,14 @@ class StaticFilter:
     def mask(self, task: int, klass: TaskClass) -> Bools:
         """Return shape (nodes,): which nodes pass."""
         del task
-        return np.fromiter(
-            (self._verdict(klass, node) is None for node in self._nodes.inputs),
-            dtype=np.bool_,
-            count=len(self._nodes),
-        )
+        found = self._masks.get(klass.kind)
+        if found is None:
+            found = self._masks[klass.kind] = np.fromiter(
+                (self._verdict(klass, node) is None for node in self._nodes.inputs),
+                dtype=np.bool_,
+                count=len(self._nodes),
+            )
+        return found
 
     def passes(self, task: int, klass: TaskClass, node: int) -> bool:
         """Tell whether one node passes."""
