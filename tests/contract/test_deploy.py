@@ -24,6 +24,7 @@ PATHS = {
     "Config": "/apis/kai.scheduler/v1/configs",
     "ClusterRole": f"{RBAC}/clusterroles",
     "ClusterRoleBinding": f"{RBAC}/clusterrolebindings",
+    "Role": f"{RBAC}/namespaces/{{namespace}}/roles",
     "RoleBinding": f"{RBAC}/namespaces/{{namespace}}/rolebindings",
 }
 
@@ -83,6 +84,10 @@ ALLOWED = [
     ("binder", "create", "", "pods", ""),
     ("binder", "patch", "scheduling.run.ai", "bindrequests", "status"),
     ("binder", "patch", "", "persistentvolumeclaims", ""),
+    ("binder", "patch", "", "persistentvolumes", ""),
+    ("admission", "list", "scheduling.run.ai", "queues", ""),
+    ("controllers", "create", "scheduling.run.ai", "podgroups", ""),
+    ("controllers", "patch", "scheduling.run.ai", "queues", "status"),
     ("pod-grouper", "create", "scheduling.run.ai", "podgroups", ""),
     ("pod-grouper", "get", "ray.io", "rayclusters", ""),
     ("pod-grouper", "update", "batch", "jobs", "finalizers"),
@@ -134,6 +139,24 @@ def test_component_may_not(shipped: Api, request_: tuple[str, str, str, str, str
     # Roles are there for certain once the first positive check has passed.
     test_component_may(shipped, ALLOWED[0])
     assert not is_allowed(shipped, *request_)
+
+
+def test_webhooks_may_be_registered_by_who_serves_them_and_no_others(shipped: Api) -> None:
+    def may(account: str, verb: str, resource: str, **attributes: str) -> bool:
+        user = f"system:serviceaccount:kai-scheduler:{account}"
+        asked = {"verb": verb, "resource": resource, **attributes}
+        review = {"spec": {"user": user, "resourceAttributes": asked}}
+        return bool(shipped.post(REVIEWS, review).ok(201)["status"]["allowed"])
+
+    group, kind = "admissionregistration.k8s.io", "validatingwebhookconfigurations"
+    secret = {"namespace": "kai-scheduler", "name": "kai-admission-webhook-tls-secret"}
+    for account in ("admission", "web"):
+        for verb in ("create", "patch"):
+            assert may(account, verb, kind, group=group, name="kai-queue-validation-v2")
+            assert not may(account, verb, kind, group=group, name="somebody-elses")
+        assert may(account, "update", "secrets", **secret)
+        assert not may(account, "get", "secrets", **{**secret, "name": "database-password"})
+    assert not may("scheduler", "patch", kind, group=group, name="kai-queue-validation-v2")
 
 
 def test_reservation_pods_may_only_touch_pods_of_their_namespace(shipped: Api) -> None:

@@ -2,18 +2,86 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from kaiweb.supervisor.layout import ACCOUNTS
 from tests.e2e.audit import FORBIDDEN, AuditLog
+from tests.e2e.manifests import DEVICE, VOLUME
+from tests.e2e.rest import Session
 from tests.integration.road import RoadChecks, road  # noqa: F401 - a fixture
 from tests.integration.stack import Stack, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(300)]
 
 
+def _node_of(stack: Stack, name: str) -> str:
+    (pod,) = stack.objects("pod", name, "-n", "kai-test")
+    return str(pod["spec"].get("nodeName", ""))
+
+
 class TestRoadReal(RoadChecks):
-    """Every check of the road; those below come last, when the processes have used their rights."""
+    """Every check of the road; those of rights come last, when the processes have used theirs."""
+
+    def test_the_webhooks_are_registered_by_url_with_our_authority(self, road: Stack):  # noqa: F811
+        hooks = [
+            hook
+            for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+            for configuration in road.objects(kind)
+            for hook in configuration["webhooks"]
+        ]
+        assert {hook["name"] for hook in hooks} == {
+            "admission.kai-scheduler.svc",
+            "topology.admission.kai-scheduler.svc",
+            "queue-validation.kai.scheduler",
+            "podgroup-validation.kai.scheduler",
+        }
+        for hook in hooks:
+            assert hook["clientConfig"]["url"].startswith("https://127.0.0.1:")
+            assert hook["clientConfig"]["caBundle"]
+
+    def test_a_quota_edited_through_rest_arrives_in_the_cluster(self, road: Stack):  # noqa: F811
+        person = Session(road)
+        _, etag = person.call("GET", "queues/speech")
+        body = {"quota": {"gpu": 9}}
+        answer, _ = person.call("PATCH", "queues/speech", body, If_Match=etag)
+        assert answer["changed"]
+        queue = road.objects("queue", "speech")[0]
+        assert queue["spec"]["resources"]["gpu"]["quota"] == 9
+
+    def test_a_pod_waits_for_its_static_volume_and_follows_it(self, road: Stack):  # noqa: F811
+        road.kubectl("apply", "-f", "-", stdin=VOLUME)
+        # This and the two patches below are what the volume controller of a complete cluster does.
+        free = json.dumps({"status": {"phase": "Available"}})
+        road.kubectl("patch", "pv", "shelf", "--subresource=status", "-p", free)
+        reference = wait_until(
+            lambda: road.objects("pv", "shelf")[0]["spec"].get("claimRef"),
+            what="a claim on the volume",
+            stack=road,
+        )
+        assert (reference["namespace"], reference["name"]) == ("kai-test", "books")
+        assert _node_of(road, "reader") == ""
+        road.kubectl(
+            "patch", "pvc", "books", "-n", "kai-test", "-p", '{"spec": {"volumeName": "shelf"}}'
+        )
+        bound = json.dumps({"status": {"phase": "Bound"}})
+        road.kubectl("patch", "pvc", "books", "-n", "kai-test", "--subresource=status", "-p", bound)
+        wait_until(lambda: _node_of(road, "reader"), what="the bound pod reader", stack=road)
+        assert _node_of(road, "reader") == "a100-2"
+
+    def test_a_claimed_device_is_written_into_the_claim(self, road: Stack):  # noqa: F811
+        road.kubectl("apply", "-f", "-", stdin=DEVICE)
+        wait_until(lambda: _node_of(road, "viewer"), what="the bound pod viewer", stack=road)
+        assert _node_of(road, "viewer") == "a100-3"
+        status = road.objects("resourceclaim", "one-lens", "-n", "kai-test")[0]["status"]
+        (result,) = status["allocation"]["devices"]["results"]
+        assert (result["driver"], result["pool"], result["request"]) == (
+            "optics.example.test",
+            "a100-3",
+            "lens",
+        )
+        assert [user["name"] for user in status["reservedFor"]] == ["viewer"]
 
     def test_every_process_acts_under_its_own_account(self, road: Stack, audit: AuditLog):  # noqa: F811
         def bound_by() -> set[str]:

@@ -32,6 +32,30 @@ ORPHAN = (
     "spec: {parentQueue: nowhere, resources: {gpu: {quota: 1, limit: -1}, "
     "cpu: {quota: -1, limit: -1}, memory: {quota: -1, limit: -1}}}"
 )
+TIGHT_QUEUE = """
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: tight}
+spec:
+  parentQueue: lab
+  resources:
+    gpu: {quota: 1, limit: 1, overQuotaWeight: 1}
+    cpu: {quota: -1, limit: -1, overQuotaWeight: 1}
+    memory: {quota: -1, limit: -1, overQuotaWeight: 1}
+"""
+HALF = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: {name}
+  namespace: kai-test
+  labels: {{kai.scheduler/queue: speech}}
+  annotations: {{gpu-fraction: "0.5"}}
+spec:
+  schedulerName: kai-scheduler
+  containers:
+  - {{name: main, image: "example.test/x:1"}}
+"""
 HOPELESS_GANG = """
 apiVersion: batch/v1
 kind: Job
@@ -61,10 +85,11 @@ def _bound(stack: Stack) -> list[dict[str, Any]]:
 
 
 def _events(stack: Stack, kind: str, name: str) -> list[tuple[str, str, str]]:
-    events = stack.objects(
-        "events", "-n", "kai-test",
-        "--field-selector", f"involvedObject.kind={kind},involvedObject.name={name}",
-    )  # fmt: skip
+    return _selected_events(stack, f"involvedObject.kind={kind},involvedObject.name={name}")
+
+
+def _selected_events(stack: Stack, selector: str) -> list[tuple[str, str, str]]:
+    events = stack.objects("events", "-n", "kai-test", "--field-selector", selector)
     return [(event["type"], event["reason"], event["message"]) for event in events]
 
 
@@ -74,10 +99,10 @@ def _pod_groups(stack: Stack) -> dict[str, dict[str, Any]]:
     }
 
 
-def _pod_yaml(name: str, *, queue: str, gpus: int = 1) -> str:
+def _pod_yaml(name: str, *, queue: str, gpus: int = 1, rank: str = "train") -> str:
     return (
         f"apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  namespace: kai-test\n"
-        f"  labels: {{kai.scheduler/queue: {queue}}}\nspec:\n  schedulerName: kai-scheduler\n"
+        f"  labels: {{kai.scheduler/queue: {queue}, priorityClassName: {rank}}}\nspec:\n  schedulerName: kai-scheduler\n"
         f"  containers:\n  - name: main\n    image: example.test/x:1\n"
         f'    resources: {{limits: {{nvidia.com/gpu: "{gpus}"}}}}\n'
     )
@@ -238,3 +263,64 @@ class RoadChecks:
                 lambda prefix=prefix, text=text: text in reason_of("PodGroup", prefix),
                 what=f"{text!r} on {prefix}: {reason_of('PodGroup', prefix)}",
             )
+
+    def test_two_halves_share_one_device(self, road: Stack):
+        halves = ("half-a", "half-b")
+        for name in halves:
+            road.kubectl("apply", "-f", "-", stdin=HALF.format(name=name))
+        wait_until(
+            lambda: set(halves) <= {pod["metadata"]["name"] for pod in _bound(road)},
+            what="two bound pods of half a GPU",
+            timeout_s=60,
+            stack=road,
+        )
+        pods = [pod for pod in _pods(road) if pod["metadata"]["name"] in halves]
+        assert [pod["metadata"]["labels"]["runai-gpu-group"] for pod in pods] == [
+            pods[0]["metadata"]["labels"]["runai-gpu-group"]
+        ] * 2
+        assert {pod["metadata"]["annotations"]["received-resource-type"] for pod in pods} == {
+            "Fraction"
+        }
+        group = pods[0]["metadata"]["labels"]["runai-gpu-group"]
+        (holder,) = road.objects(
+            "pods", "-n", "kai-resource-reservation", "-l", f"runai-gpu-group={group}"
+        )
+        assert holder["spec"]["nodeName"] == pods[0]["spec"]["nodeName"]
+        device = holder["metadata"]["annotations"]["run.ai/reserve_for_gpu_index"]
+        for pod in pods:
+            prefix = pod["metadata"]["annotations"]["runai/shared-gpu-configmap"]
+            data = road.objects("configmap", f"{prefix}-0", "-n", "kai-test")[0]["data"]
+            assert (data["NVIDIA_VISIBLE_DEVICES"], data["GPU_PORTION"]) == (device, "0.50")
+
+    def test_a_more_important_pod_takes_the_place_of_another(self, road: Stack):
+        road.kubectl("apply", "-f", "-", stdin=TIGHT_QUEUE)
+        road.kubectl("apply", "-f", "-", stdin=_pod_yaml("humble", queue="tight", rank="train"))
+        wait_until(
+            lambda: "humble" in {pod["metadata"]["name"] for pod in _bound(road)},
+            what="the bound pod that will have to go",
+            stack=road,
+        )
+        road.kubectl(
+            "apply", "-f", "-", stdin=_pod_yaml("proud", queue="tight", rank="build-preemptible")
+        )
+        wait_until(
+            lambda: "proud" in {pod["metadata"]["name"] for pod in _bound(road)},
+            what="the more important pod on a node",
+            timeout_s=60,
+            stack=road,
+        )
+        # What leaves no longer counts against the limit, so the two may meet while one of them says goodbye.
+        wait_until(
+            lambda: "humble" not in {pod["metadata"]["name"] for pod in _pods(road)},
+            what="the end of the evicted pod",
+            stack=road,
+        )
+        (group,) = (name for name in _pod_groups(road) if name.startswith("pg-proud-"))
+        told = wait_until(lambda: _selected_events(road, "reason=Evict"), what="the event Evict")
+        assert [text for _, _, text in told] == [
+            f"Pod kai-test/humble was preempted by higher priority workload kai-test/{group}"
+        ]
+
+    def test_the_checker_finds_no_device_given_twice(self, road: Stack):
+        checked = road.kaiweb("check_cluster")
+        assert checked.returncode == 0, checked.stdout + checked.stderr

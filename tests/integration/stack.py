@@ -60,6 +60,22 @@ class Stack:
             raise AssertionError(f"kubectl {' '.join(arguments)}: {done.stderr or done.stdout}")
         return done.stdout + (done.stderr if not check else "")
 
+    def kaiweb(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a kaiweb command beside this installation, with the credentials of its kubeconfig."""
+        return subprocess.run(
+            [sys.executable, "-m", "kaiweb", *arguments],
+            env={
+                **os.environ,
+                "KAIWEB_HOME": str(self.home),
+                "KAIWEB_KUBECONFIG": str(self.kubeconfig),
+                "DJANGO_SETTINGS_MODULE": "kaiweb.settings.local",
+            },
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
     def objects(self, *arguments: str) -> list[dict[str, Any]]:
         """Return the items of `kubectl get ... -o json`."""
         body: dict[str, Any] = json.loads(self.kubectl("get", *arguments, "-o", "json"))

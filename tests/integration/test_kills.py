@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -52,17 +49,6 @@ def _burst(stack: Stack, name: str) -> None:
     stack.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
 
 
-def _check(stack: Stack) -> subprocess.CompletedProcess[str]:
-    """Run the checker command: no device given twice, no pod bound twice, gangs whole."""
-    return subprocess.run(
-        [sys.executable, "-m", "kaiweb", "check_cluster"],
-        env={**os.environ, "KAIWEB_HOME": str(stack.home), "KUBECONFIG": str(stack.kubeconfig)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_a_killed_process_costs_nothing(own_stack: Stack, victim: str):
     name = f"burst-{victim}"
@@ -93,7 +79,7 @@ def test_a_killed_process_costs_nothing(own_stack: Stack, victim: str):
         settled, what="every pod bound or with a reason", timeout_s=60, every_s=0.5, stack=own_stack
     )
     assert own_stack.pids()[victim] != before
-    verdict = _check(own_stack)
+    verdict = own_stack.kaiweb("check_cluster")
     assert verdict.returncode == 0, verdict.stdout + verdict.stderr
     own_stack.kubectl("delete", "job", name, "-n", "burst", "--wait=false")
     wait_until(
