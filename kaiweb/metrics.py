@@ -15,6 +15,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from queues import live
+from queues.mirror.identity import RECORD
 from queues.models import MirrorState, Node, PodGroup, Queue, WorkloadState
 
 
@@ -33,7 +34,7 @@ class MirrorCollector(Collector):
             "Seconds since the mirror last heard of a kind",
             labels=["kind"],
         )
-        for state in MirrorState.objects.all():
+        for state in MirrorState.objects.exclude(kind=RECORD):
             age.add_metric([state.kind], max(0.0, (now - state.seen_at).total_seconds()))
         yield age
         rows = GaugeMetricFamily("kaiweb_mirror_rows", "Rows in the mirror", labels=["kind"])

@@ -241,6 +241,7 @@ class MirrorState(models.Model):
     version = models.BigIntegerField(default=0)
     listed_at = models.DateTimeField(null=True)
     seen_at = models.DateTimeField()
+    identity = models.CharField(max_length=64, blank=True, default="")
 
     def __str__(self) -> str:
         return f"{self.kind}@{self.version}"

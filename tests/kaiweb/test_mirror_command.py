@@ -11,8 +11,9 @@ import pytest
 from django.db import connections
 
 from kaiweb.management.commands import mirror_cluster
-from kube.errors import UnauthorizedError
+from kube.errors import ServerError, UnauthorizedError
 from kube.resources import NAMESPACES, PODGROUPS, PODS, QUEUES
+from queues import live
 from queues.models import MirrorState, PodGroup, Queue
 from tests.fakes.gateway import FakeGateway
 
@@ -25,7 +26,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeGateway:
     monkeypatch.setattr(mirror_cluster, "BEAT_S", 0.05)
     monkeypatch.setattr(mirror_cluster, "TAKE_S", 0.05)
     fake = FakeGateway(follow_s=0.2)
-    fake.seed(NAMESPACES, {"metadata": {"name": "default"}})
+    fake.seed(NAMESPACES, {"metadata": {"name": "default"}}, {"metadata": {"name": "kube-system"}})
     return fake
 
 
@@ -125,3 +126,36 @@ def test_a_watch_that_breaks_down_ends_it_instead_of_going_blind(
     running = start()
     until(lambda: running.fault)
     assert str(running.fault[0]) == "cannot decode"
+
+
+def test_rows_of_another_cluster_are_forgotten_even_if_they_look_newer(
+    cluster: FakeGateway, start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(50):
+        cluster.seed(QUEUES, {"metadata": {"name": f"old{number}"}, "spec": {"resources": {}}})
+    first = start()
+    until(lambda: Queue.objects.count() == 50)
+    first.end()
+    epoch = live.epoch()
+    fresh = FakeGateway(follow_s=0.2)
+    fresh.seed(NAMESPACES, {"metadata": {"name": "kube-system", "uid": "another"}})
+    fresh.seed(
+        QUEUES, {"metadata": {"name": "old0"}, "spec": {"resources": {}, "parentQueue": "x"}}
+    )
+    second = Running(fresh)
+    try:
+        until(lambda: list(Queue.objects.values_list("name", "parent")) == [("old0", "x")])
+    finally:
+        second.end()
+    assert live.epoch() != epoch
+
+
+def test_it_waits_for_a_cluster_that_does_not_answer_yet(
+    cluster: FakeGateway, start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror_cluster, "MEET_PAUSE_S", 0.05)
+    cluster.seed(QUEUES, {"metadata": {"name": "team"}, "spec": {"resources": {}}})
+    for _attempt in range(3):
+        cluster.fail_next("get", "namespaces", ServerError("connection refused"))
+    start()
+    until(lambda: Queue.objects.filter(name="team").exists())

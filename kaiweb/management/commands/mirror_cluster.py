@@ -17,13 +17,14 @@ from django.db import OperationalError, close_old_connections
 from django.utils import timezone
 
 from binder import mirror as binder_mirror
-from kube.errors import KubeError
+from kube.errors import KubeError, UnauthorizedError
 from kube.gateway import Gateway
 from kube.objects.meta import KubeObject
 from kube.resources import NAMESPACES
 from kube.watch import Reflector
 from queues.cluster import gateway
 from queues.mirror.feed import Line, Message, Mirror, beat
+from queues.mirror.identity import start_with_cluster
 from queues.mirror.kinds import KINDS
 from queues.mirror.writer import MirroredKind, Writer
 
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 BEAT_S = 2.0
 TAKE_S = 0.5
 DATABASE_PAUSE_S = 1.0
+MEET_PAUSE_S = 1.0
 ALL_KINDS: tuple[MirroredKind, ...] = (*KINDS, binder_mirror.KIND)
 
 
@@ -64,6 +66,8 @@ def follow(cluster: Gateway, stop: threading.Event) -> Exception | None:
         faults.append(error)
         stop.set()
 
+    if not _meet(cluster, stop, on_fatal):
+        return faults[0] if faults else None
     line = Line()
     for kind in ALL_KINDS:
         reflector = Reflector(
@@ -81,6 +85,21 @@ def follow(cluster: Gateway, stop: threading.Event) -> Exception | None:
                 gc.freeze()
                 is_frozen = True
     return faults[0] if faults else None
+
+
+def _meet(cluster: Gateway, stop: threading.Event, on_fatal: Callable[[Exception], None]) -> bool:
+    """Wait for the cluster to answer and make sure that the rows are its own; False if told to stop."""
+    while not stop.is_set():
+        try:
+            start_with_cluster(cluster, ALL_KINDS, timezone.now())
+        except UnauthorizedError as error:
+            on_fatal(error)
+        except (KubeError, OperationalError) as error:
+            log.warning("waiting for the cluster: %s", error)
+            stop.wait(MEET_PAUSE_S)
+        else:
+            return True
+    return False
 
 
 def _start(name: str, work: Callable[[], None]) -> None:

@@ -1,0 +1,48 @@
+"""Is it still the cluster whose rows we hold?
+
+Versions only order the events of one cluster. When the database outlives its cluster (a fresh sandbox, a
+restored etcd under a new name, another kubeconfig), old rows would look newer than everything to come and
+stay for ever. The uid of `kube-system` is what names a cluster; with another one the mirror starts empty.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+
+from kube.gateway import Gateway
+from kube.objects.meta import KubeObject
+from kube.resources import NAMESPACES
+from queues import live
+from queues.mirror.writer import MirroredKind
+from queues.models import MirrorState
+
+log = logging.getLogger(__name__)
+
+ANCHOR = "kube-system"
+RECORD = "cluster"
+
+
+def start_with_cluster(cluster: Gateway, kinds: Iterable[MirroredKind], now: datetime) -> bool:
+    """Forget all rows if they are of another cluster; return whether they were.
+
+    Raises
+    ------
+    kube.errors.KubeError : the cluster does not answer
+    """
+    uid = cluster.get(NAMESPACES, ANCHOR, as_type=KubeObject).metadata.uid
+    known = MirrorState.objects.filter(kind=RECORD).first()
+    if known is not None and known.identity == uid:
+        return False
+    with transaction.atomic():
+        for kind in kinds:
+            kind.model.objects.all().delete()
+        MirrorState.objects.all().delete()
+        MirrorState.objects.create(kind=RECORD, identity=uid, seen_at=now)
+    live.start_epoch()
+    if known is not None:
+        log.warning("another cluster than before: the mirror starts empty")
+    return known is not None
