@@ -31,6 +31,8 @@ class EvictionRules(Protocol):
     """What makes an evicting action this action; made anew for each run of it."""
 
     name: ActionName
+    #: Whether any victim may end without a place.
+    may_lose: bool
 
     def asks(self, view: GangView) -> bool:
         """Tell whether the action serves such a pod group at all."""
@@ -138,6 +140,7 @@ class Attempts:
             accepts=rules.accepts,
             reason_of=rules.reason,
             takeable=rules.takeable,
+            may_lose=rules.may_lose,
         )
         outcome = Search(self._session, shop.runner, task, budget).run()
         if outcome.statement is not None:

@@ -37,6 +37,7 @@ class ConsolidationRules:
     """Any preemptible pod group may be moved, none may lose its place."""
 
     name = ActionName.CONSOLIDATION
+    may_lose = False
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -31,6 +31,7 @@ class PreemptRules:
     """Victims are preemptible pod groups of the same leaf queue with a lower priority."""
 
     name = ActionName.PREEMPT
+    may_lose = True
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -41,6 +41,7 @@ class ReclaimRules:
     """Victims are preemptible pod groups of other leaf queues that hold more than their due."""
 
     name = ActionName.RECLAIM
+    may_lose = True
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -7,11 +7,11 @@ claims) the trial is run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.constraints import PodTerm
 from scheduler.core.cluster.podgroups import TreeGroup
@@ -24,6 +24,8 @@ from scheduler.core.solver.victims import Batch
 
 #: Forgives float noise, as a part of what one task needs.
 SLACK = 1e-6
+#: What rounding to hundredths may hide on one shared device.
+SHARE_NOISE = 0.02
 #: More places than any node has.
 MANY = 1 << 30
 
@@ -181,6 +183,50 @@ def is_hopeless(
                 gpus[node] += freed
     domains = DomainGpusFilter.make(session, demand, gpus)
     return domains is not None and not domains.passes()
+
+
+def is_shut_in(
+    session: Session,
+    rules_of: Callable[[int], ClassRules],
+    demand: Demand,
+    room: Floats,
+    batches: Sequence[Batch],
+) -> bool:
+    """Tell whether moving pods cannot help, because all that could be moved stays where no room is.
+
+    The demand may go to some nodes, what runs there may go to some more, and so on. If these nodes
+    together have less room than the demand asks for, someone must lose a place.
+    """
+    state = session.state
+    klass = state.tasks.klass[demand.tasks[0]]
+    inside: Bools = np.zeros(len(state.nodes), dtype=np.bool_)
+    for task in demand.tasks:
+        inside |= rules_of(task).static_mask
+    waiting: dict[int, tuple[Bools, Bools]] = {}
+    for batch in batches:
+        for task, node in zip(batch.tasks, batch.nodes, strict=True):
+            index = state.tasks.klass[task].index
+            if index not in waiting:
+                on: Bools = np.zeros(len(state.nodes), dtype=np.bool_)
+                waiting[index] = (on, rules_of(task).static_mask)
+            if node >= 0:
+                waiting[index][0][node] = True
+    grows = True
+    while grows:
+        reached = [index for index, (on, _) in waiting.items() if (on & inside).any()]
+        for index in reached:
+            inside |= waiting.pop(index)[1]
+        grows = bool(reached)
+    for row in (CPU_ROW, MEMORY_ROW, GPU_ROW):
+        wanted = sum(state.tasks.klass[task].vector[row] for task in demand.tasks)
+        if row == GPU_ROW:
+            shared = np.array([len(groups) for groups in state.nodes.groups])
+            free = np.maximum(room, 0) + SHARE_NOISE * shared
+        else:
+            free = np.maximum(state.nodes.idle[row] + state.nodes.releasing[row], 0)
+        if wanted > float(free[inside].sum()) * (1 + SLACK):
+            return not (row == GPU_ROW and klass.is_dra)
+    return False
 
 
 def _needs_more_domains(session: Session, demand: Demand, usable: Sequence[int]) -> bool:

@@ -18,7 +18,13 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
-from scheduler.core.solver.bounds import Places, has_topology_wish, is_hopeless, may_fit
+from scheduler.core.solver.bounds import (
+    Places,
+    has_topology_wish,
+    is_hopeless,
+    is_shut_in,
+    may_fit,
+)
 from scheduler.core.solver.budget import GroupBudget, SearchResult
 from scheduler.core.solver.demand import Demand
 from scheduler.core.solver.generators import GENERATORS, Potential, Probe
@@ -41,6 +47,7 @@ class SearchTask:
     accepts : the action's rules on the outcome of a trial
     reason_of : (victim, number of victims) -> why it is evicted
     takeable : GPUs that the rules let go at most (exclusive), given every batch there is
+    may_lose : whether any victim may end without a place
     """
 
     view: GangView
@@ -48,6 +55,7 @@ class SearchTask:
     accepts: Callable[[Demand, Mapping[int, Sequence[int]]], bool]
     reason_of: Callable[[int, int], EvictReason]
     takeable: Callable[[Sequence[Batch]], float]
+    may_lose: bool = True
 
 
 class OutOfTimeError(Exception):
@@ -188,6 +196,7 @@ class Search:
             probe.settled + potential,
             self._nodes(probe, potential),
             self._task.reason_of,
+            self._task.may_lose,
         )
         success = self._runner.run(trial, self._task.accepts)
         if success is None:
@@ -253,5 +262,8 @@ class Search:
                 self._room,
                 batches,
                 self._task.takeable(batches),
+            ) or (
+                not self._task.may_lose
+                and is_shut_in(self._session, self._runner.rules_of, demand, self._room, batches)
             )
         return self._was_hopeless

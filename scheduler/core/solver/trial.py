@@ -35,12 +35,16 @@ Verdict = Callable[[Demand, Mapping[int, Sequence[int]]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What is tried: the demand, everyone who is evicted for it, and why they would be."""
+    """What is tried: the demand, everyone who is evicted for it, and why they would be.
+
+    `may_lose` False: the action accepts no loss, so the first victim without a place ends the trial.
+    """
 
     demand: Demand
     victims: tuple[int, ...]
     nodes: NodeSet
     reason_of: Callable[[int, int], EvictReason]
+    may_lose: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,4 +156,6 @@ class TrialRunner:
                 found_room = True
             elif placed and self._has_evicted(victims[view.group]):
                 order.push(view)
+            elif not placed and not trial.may_lose:
+                return False
         return found_room

@@ -10,6 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scheduler.core.cluster.constraints import (
+    NO_CONSTRAINTS,
+    Taint,
+    TaskConstraints,
+    Toleration,
+)
 from scheduler.core.cluster.inputs import (
     PodGroupInput,
     PodSetInput,
@@ -348,12 +354,13 @@ def clusters(draw):
 def test_bounds_never_change_what_is_decided(built) -> None:
     config = SchedulerConfig(max_consolidation_victims=inf)
     with_bounds = built.cycle(config=config)
-    keep = (search.may_fit, search.is_hopeless)
+    keep = (search.may_fit, search.is_hopeless, search.is_shut_in)
     search.may_fit, search.is_hopeless = lambda *_: True, lambda *_: False
+    search.is_shut_in = lambda *_: False
     try:
         without = built.cycle(config=config)
     finally:
-        search.may_fit, search.is_hopeless = keep
+        search.may_fit, search.is_hopeless, search.is_shut_in = keep
     assert with_bounds.decisions == without.decisions
     assert placements(with_bounds) == placements(without)
 
@@ -436,3 +443,20 @@ def test_a_gang_in_one_rack_is_searched_among_the_nodes_that_matter() -> None:
     result = built.pending("gang", 2, gpus=2, queue="b", root=root).cycle(RECLAIM)
     assert sorted(victims(result)) == ["r2-0", "r3-0"]
     assert set(nominated(result).values()) == {"n2", "n3"}
+
+
+def test_moving_stops_where_nobody_can_leave() -> None:
+    """Eight GPUs are free on a node that neither the asking pod nor any running one may use."""
+    built = cluster().nodes(4, 2).node("apart", 8, taints=(Taint("apart"),)).queue("a")
+    for number in range(8):
+        built.running(f"r{number}", [f"n{number % 4}"])
+    result = built.pending("want").cycle(CONSOLIDATION)
+    assert result.decisions == []
+    assert result.reports[0].search.simulated == search.PATIENCE + 1
+    free = TaskConstraints(tolerations=(Toleration("apart"),))
+    built = cluster().nodes(4, 2).node("apart", 8, taints=(Taint("apart"),)).queue("a")
+    for number in range(8):
+        built.running(
+            f"r{number}", [f"n{number % 4}"], constraints=free if number == 3 else NO_CONSTRAINTS
+        )
+    assert victims(built.pending("want").cycle(CONSOLIDATION)) == ["r3-0"]
