@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tests.contract.api import Api
+from tests.contract.api import APPLY, Answer, Api
 from tests.contract.bodies import configmap
 from tests.reallane.cluster import PLAIN_USER
 
@@ -74,6 +74,34 @@ def test_cluster_role_with_names_subresources_and_wildcards(api: Api, unique: st
     status = "/apis/scheduling.run.ai/v2/queues/none/status"
     plain.patch(status, {"status": {}}).refused(404, "NotFound")
     plain.patch("/apis/scheduling.run.ai/v2/queues/none", {}).refused(403, "Forbidden")
+
+
+def test_apply_that_creates_needs_both_verbs_and_names_count_for_create_too(api: Api) -> None:
+    """A create names no object; an apply does, so a role may allow making just this one."""
+    plain = api.as_user(PLAIN_USER)
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["mine", "changed"]}
+    rules = [
+        {**rule, "verbs": ["get", "patch"]},
+        {**rule, "resourceNames": ["mine"], "verbs": ["create"]},
+    ]
+    prefix = f"{RBAC}/namespaces/{{ns}}"
+    api.post(f"{prefix}/roles", {"metadata": {"name": "owner"}, "rules": rules}).ok(201)
+    binding = {
+        "metadata": {"name": "owner"},
+        "roleRef": role_ref("Role", "owner"),
+        "subjects": [SUBJECT],
+    }
+    api.post(f"{prefix}/rolebindings", binding).ok(201)
+    wait_allowed(plain, f"{MAPS}/mine")
+
+    def apply(name: str) -> Answer:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+        return plain.patch(f"{MAPS}/{name}", body, APPLY, fieldManager="plain")
+
+    plain.post(MAPS, configmap("mine")).refused(403, "Forbidden", "cannot create resource")
+    apply("mine").ok(201)
+    apply("changed").refused(403, "Forbidden", "cannot create resource")
+    apply("others").refused(403, "Forbidden", "cannot patch resource")
 
 
 def test_self_subject_access_review(api: Api) -> None:

@@ -17,6 +17,7 @@ from sandbox.apiserver.patch.merge import apply_merge
 from sandbox.apiserver.patch.operations import apply_operations
 from sandbox.apiserver.patch.strategic import apply_strategic
 from sandbox.apiserver.protobuf import decode_object, is_protobuf
+from sandbox.apiserver.rbac import Action
 from sandbox.apiserver.request import Reply, Request, Target, parse_body, warning_headers
 from sandbox.apiserver.resources import Resource
 from sandbox.apiserver.writes import WriteOptions
@@ -153,8 +154,21 @@ async def _apply(
                 "uid mismatch: the provided object specified uid, and no existing object was found"
             )
             raise errors.conflict(resource.group, resource.plural, target.name, why)
+        _require_create(context, request, target)
         return await context.writer.create(target, obj, options), True
     return await context.writer.update(target, entry, obj, options), False
+
+
+def _require_create(context: Context, request: Request, target: Target) -> None:
+    """An apply was let in as a patch; making the object takes the right to create it, by its name."""
+    action = Action(
+        verb="create",
+        group=target.resource.group,
+        resource=target.resource.plural,
+        namespace=target.namespace,
+        name=target.name,
+    )
+    context.authorizer.require(request.user, action)
 
 
 def _refuse_undeclared(context: Context, target: Target, config: Obj) -> None:
