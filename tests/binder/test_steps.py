@@ -1,0 +1,187 @@
+"""What is prepared before a bind: device claims and volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from binder.errors import BindError
+from binder.params import DEFAULT_STEPS
+from binder.steps.base import BindJob
+from binder.steps.device_claims import DeviceClaims
+from binder.steps.volumes import Volumes
+from kube.errors import ConflictError
+from kube.objects.bindrequest import BindRequest
+from kube.objects.meta import convert
+from kube.objects.pod import Pod
+from kube.resources import NODES, PVCS, PVS, RESOURCE_CLAIMS, STORAGE_CLASSES
+from tests.binder.objects import pod, request
+from tests.fakes.gateway import FakeGateway
+
+CONFIG = {config.name: config for config in DEFAULT_STEPS}
+ALLOCATION = {"devices": {"results": [{"driver": "d", "pool": "p", "device": "x", "request": "r"}]}}
+
+
+def job(pod_body: dict[str, Any], request_body: dict[str, Any]) -> BindJob:
+    return BindJob(convert(request_body, BindRequest), convert(pod_body, Pod), "n1")
+
+
+# ------------------------------------------------------------------------------------ device claims
+
+
+def claim_job(*, template: bool = False) -> BindJob:
+    key = "resourceClaimTemplateName" if template else "resourceClaimName"
+    body = pod("p", spec={"resourceClaims": [{"name": "gpu", key: "t" if template else "claim"}]})
+    if template:
+        made = [{"name": "gpu", "resourceClaimName": "claim"}]
+        body["status"]["resourceClaimStatuses"] = made
+    allocations = [{"name": "gpu", "allocation": ALLOCATION}]
+    return job(body, request("p", resourceClaimAllocations=allocations))
+
+
+def claimed(gateway: FakeGateway) -> dict[str, Any]:
+    status: dict[str, Any] = gateway.raw(RESOURCE_CLAIMS, "claim", "ns")["status"]
+    return status
+
+
+@pytest.mark.parametrize("template", [False, True])
+def test_claim_gets_its_devices_and_its_pod(template: bool) -> None:
+    gateway = FakeGateway()
+    gateway.seed(RESOURCE_CLAIMS, {"metadata": {"name": "claim", "namespace": "ns"}})
+    step = DeviceClaims(gateway, CONFIG["dynamicresources"])
+    assert step.concerns(claim_job(template=template))
+    step.prepare(claim_job(template=template))
+    reserved = {"resource": "pods", "name": "p", "uid": "uid-p"}
+    assert claimed(gateway) == {"allocation": ALLOCATION, "reservedFor": [reserved]}
+    writes = len(gateway.calls)
+    step.prepare(claim_job(template=template))  # a second attempt finds it done
+    assert len(gateway.calls) == writes
+
+
+def test_allocation_that_is_there_is_kept_and_others_stay_reserved() -> None:
+    gateway = FakeGateway()
+    other = {"resource": "pods", "name": "o", "uid": "uid-o"}
+    older = {"devices": {"results": []}}
+    status = {"allocation": older, "reservedFor": [other]}
+    gateway.seed(
+        RESOURCE_CLAIMS, {"metadata": {"name": "claim", "namespace": "ns"}, "status": status}
+    )
+    DeviceClaims(gateway, CONFIG["dynamicresources"]).prepare(claim_job())
+    assert claimed(gateway)["allocation"] == older
+    assert [item["uid"] for item in claimed(gateway)["reservedFor"]] == ["uid-o", "uid-p"]
+
+
+def test_conflict_is_tried_again_and_missing_claim_is_told() -> None:
+    gateway = FakeGateway()
+    gateway.seed(RESOURCE_CLAIMS, {"metadata": {"name": "claim", "namespace": "ns"}})
+    gateway.fail_next("patch", "resourceclaims", ConflictError("newer"))
+    step = DeviceClaims(gateway, CONFIG["dynamicresources"])
+    step.prepare(claim_job())
+    assert claimed(gateway)["allocation"] == ALLOCATION
+    with pytest.raises(BindError, match="failed to update claim claim for pod ns/p"):
+        DeviceClaims(FakeGateway(), CONFIG["dynamicresources"]).prepare(claim_job())
+
+
+def test_claim_the_pod_does_not_have() -> None:
+    allocations = [{"name": "other", "allocation": ALLOCATION}]
+    wrong = job(pod("p"), request("p", resourceClaimAllocations=allocations))
+    with pytest.raises(BindError, match="claim other from bind request not found in pod ns/p"):
+        DeviceClaims(FakeGateway(), CONFIG["dynamicresources"]).prepare(wrong)
+
+
+# ------------------------------------------------------------------------------------------ volumes
+
+
+class Time:
+    """A clock that lets something happen while someone sleeps."""
+
+    def __init__(self, deed: Callable[[], None]) -> None:
+        self.now = 0.0
+        self.deed = deed
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.deed()
+
+
+def volume_job() -> BindJob:
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    return job(pod("p", spec={"volumes": [volume]}), request("p"))
+
+
+def cluster(provisioner: str = "csi.x", **claim_spec: Any) -> FakeGateway:
+    gateway = FakeGateway()
+    waits = {"volumeBindingMode": "WaitForFirstConsumer", "provisioner": provisioner}
+    gateway.seed(NODES, {"metadata": {"name": "n1"}})
+    gateway.seed(STORAGE_CLASSES, {"metadata": {"name": "late"}, **waits})
+    spec = {
+        "storageClassName": "late",
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "10Gi"}},
+        **claim_spec,
+    }
+    metadata = {"name": "data", "namespace": "ns"}
+    gateway.seed(PVCS, {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}})
+    return gateway
+
+
+def step(gateway: FakeGateway, deed: Callable[[], None] = lambda: None) -> Volumes:
+    time = Time(deed)
+    return Volumes(gateway, CONFIG["volumebinding"], clock=lambda: time.now, sleep=time.sleep)
+
+
+def bound(gateway: FakeGateway) -> Callable[[], None]:
+    return lambda: (
+        gateway.patch(PVCS, "data", {"status": {"phase": "Bound"}}, namespace="ns") and None
+    )
+
+
+def test_provisioner_is_told_the_node_and_waited_for() -> None:
+    gateway = cluster()
+    step(gateway, bound(gateway)).prepare(volume_job())
+    claim = gateway.raw(PVCS, "data", "ns")
+    assert claim["metadata"]["annotations"] == {"volume.kubernetes.io/selected-node": "n1"}
+    assert claim["status"]["phase"] == "Bound"
+
+
+def test_smallest_static_volume_that_fits_is_claimed() -> None:
+    gateway = cluster("kubernetes.io/no-provisioner")
+    for name, size, modes in (
+        ("small", "5Gi", ["ReadWriteOnce"]),
+        ("large", "50Gi", ["ReadWriteOnce"]),
+        ("fits", "20Gi", ["ReadWriteOnce", "ReadOnlyMany"]),
+        ("other-mode", "10Gi", ["ReadOnlyMany"]),
+    ):
+        spec = {"capacity": {"storage": size}, "storageClassName": "late", "accessModes": modes}
+        gateway.seed(
+            PVS, {"metadata": {"name": name}, "spec": spec, "status": {"phase": "Available"}}
+        )
+    step(gateway, bound(gateway)).prepare(volume_job())
+    assert gateway.raw(PVS, "fits")["spec"]["claimRef"]["name"] == "data"
+    assert all("claimRef" not in gateway.raw(PVS, name)["spec"] for name in ("small", "large"))
+
+
+@pytest.mark.parametrize(
+    ("gateway", "problem"),
+    [
+        (cluster(storageClassName=""), "failed PreFilter.*unbound immediate"),
+        (cluster("kubernetes.io/no-provisioner"), "failed Filter.*didn't find available"),
+        (cluster(), "failed Bind.*timed out waiting for claims to be bound: data"),
+        (FakeGateway(), "failed Bind.*not found"),
+    ],
+)
+def test_failures_name_stage_pod_and_node(gateway: FakeGateway, problem: str) -> None:
+    with pytest.raises(BindError, match=problem) as failure:
+        step(gateway).prepare(volume_job())
+    assert "K8sPlugin VolumeBinding" in str(failure.value)
+    assert "for pod: ns/p and node n1. error: " in str(failure.value)
+
+
+def test_bound_claim_needs_nothing() -> None:
+    gateway = cluster()
+    bound(gateway)()
+    writes = len(gateway.calls)
+    step(gateway).prepare(volume_job())
+    assert len(gateway.calls) == writes
