@@ -157,6 +157,33 @@ def test_shares_are_consistent(total, queues, k_value) -> None:
     assert sum(got) <= max(total, sum(quotas)) + 1e-6
 
 
+@st.composite
+def trees(draw):
+    """Queues in order of depth; each one's parent stands before it, or it is a top queue."""
+    queues = aged(*draw(st.lists(plain_queues, min_size=1, max_size=10)))
+    parents = [draw(st.integers(-1, index - 1)) for index in range(len(queues))]
+    return queues, parents
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.integers(0, 40), trees(), st.sampled_from([0.0, 1.0]))
+def test_each_level_divides_what_its_parent_got(total, tree, k_value) -> None:
+    queues, parents = tree
+    got = divide_tree(np.array([float(total)]), np.array(parents), demand(queues), k_value)[0]
+    for above in range(-1, len(queues)):
+        children = [index for index, parent in enumerate(parents) if parent == above]
+        if not children:
+            continue
+        pool = float(total) if above < 0 else float(got[above])
+        mine = [queues[index] for index in children]
+        divide_plainly(pool, mine, k_value)
+        assert got[children] == pytest.approx([queue.share for queue in mine], abs=1e-6)
+        promised = sum(
+            min(pool if queue.quota == inf else queue.quota, queue.requestable) for queue in mine
+        )
+        assert sum(got[children]) <= max(pool, promised) + 1e-6
+
+
 def bench_demand(workload: dict) -> tuple[Demand, np.ndarray]:
     queues = workload["queues"]
     kinds = ("cpu", "memory", "gpu")
