@@ -142,7 +142,7 @@ def _used(amounts: QueueAmounts, share: float) -> QueueAmounts:
     return replace(amounts, usage=share)
 
 
-def one_task_groups(
+def gangs_like(
     names: Sequence[str], template: PodGroupInput, tasks: int, created_s: float
 ) -> list[PodGroupInput]:
     """Return like pod groups under other names, each as a gang of so many tasks."""

@@ -31,7 +31,7 @@ from scheduler.core.config import (
     SchedulerConfig,
 )
 from scheduler.simulate.fair_share import SimulationInputError
-from scheduler.simulate.living import CYCLE_S, LivingCluster, one_task_groups
+from scheduler.simulate.living import CYCLE_S, LivingCluster, gangs_like
 from scheduler.usage import UsageHistory, UsageSample
 from scheduler.usage_params import UsageParams
 
@@ -202,7 +202,7 @@ def _groups(given: Mapping[str, Any], names: Sequence[str]) -> Iterable[PodGroup
             tasks=(TaskInput(name=queue, uid=queue, request=request),),
         )
         labels = [f"{queue}-{number:04d}" for number in range(count)]
-        yield from one_task_groups(labels, template, pods, -1000.0)
+        yield from gangs_like(labels, template, pods, -1000.0)
 
 
 def _lowered(block: Any, where: str) -> dict[str, Any]:
