@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -26,15 +27,23 @@ log = logging.getLogger(__name__)
 
 UNAUTHORIZED_EXIT = 3
 KICK_LIFE_MS = 2_000
+LONGEST_REST_S = 0.5
 
 
 @dataclass(slots=True)
 class RunningShard:
-    """Everything a process keeps for one shard."""
+    """Everything a process keeps for one shard.
+
+    Attributes
+    ----------
+    rest_until : by the monotonic clock; a cycle rests as long as it has computed, so that in a burst the
+        scheduler leaves the API server and the binder, which have more to do, their part of the machine
+    """
 
     worker: ShardWorker
     lock: ShardLock
     reporter: Reporter
+    rest_until: float = 0.0
 
 
 _guard = threading.Lock()
@@ -84,13 +93,18 @@ def run_cycle(shard: str) -> CycleSummary | None:
     kube.errors.UnauthorizedError : the process must end
     """
     running = shard_start(shard)
+    pause_s = running.rest_until - time.monotonic()
+    if pause_s > 0:
+        time.sleep(pause_s)  # changes that come meanwhile belong to this cycle
     running.lock.client.delete(kick_key(shard))  # changes from here on need another cycle
     if not running.worker.is_ready() or not running.lock.acquire():
         return None
+    started = time.thread_time()
     try:
         summary = running.worker.cycle(fence=running.lock.fence)
     finally:
         running.lock.release()
+        running.rest_until = time.monotonic() + min(LONGEST_REST_S, time.thread_time() - started)
     running.reporter.offer(summary)
     return summary
 
