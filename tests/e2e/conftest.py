@@ -24,13 +24,13 @@ from tests.reallane.fixture import running_or_skip
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def audit(tmp_path_factory: pytest.TempPathFactory) -> AuditLog:
     """The audit log of the cluster of this folder."""
     return AuditLog(tmp_path_factory.mktemp("audit"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(audit: AuditLog, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
     """A real cluster that knows our accounts and their roles, and writes down what they do."""
     folder = tmp_path_factory.mktemp("real-cluster")
@@ -40,7 +40,7 @@ def cluster(audit: AuditLog, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stack(cluster: RealCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Everything but the embedded API server, without the demo stream."""
     home = tmp_path_factory.mktemp("kaiweb-real")

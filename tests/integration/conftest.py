@@ -10,7 +10,7 @@ import pytest
 from tests.integration.stack import Stack, running_stack
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A running installation without the demo stream."""
     home: Path = tmp_path_factory.mktemp("kaiweb")

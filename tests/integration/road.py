@@ -11,69 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.integration.manifests import BAD, HALF, HOPELESS_GANG, ORPHAN, TIGHT_QUEUE, pod_yaml
 from tests.integration.stack import Stack, wait_until
 
 MANIFEST = Path(__file__).parent.parent / "manifests" / "road.yaml"
-BAD = {
-    "an unparsable manifest": ("kind: Queue\n  broken", "error"),
-    "a negative quota": (
-        "apiVersion: scheduling.run.ai/v2\nkind: Queue\nmetadata: {name: minus}\n"
-        "spec: {resources: {gpu: {quota: -5, limit: -1}, cpu: {quota: -1, limit: -1}, "
-        "memory: {quota: -1, limit: -1}}}",
-        "quota",
-    ),
-    "a queue without resources": (
-        "apiVersion: scheduling.run.ai/v2\nkind: Queue\nmetadata: {name: hollow}\nspec: {}",
-        "resources must be specified",
-    ),
-}
-ORPHAN = (
-    "apiVersion: scheduling.run.ai/v2\nkind: Queue\nmetadata: {name: lost}\n"
-    "spec: {parentQueue: nowhere, resources: {gpu: {quota: 1, limit: -1}, "
-    "cpu: {quota: -1, limit: -1}, memory: {quota: -1, limit: -1}}}"
-)
-TIGHT_QUEUE = """
-apiVersion: scheduling.run.ai/v2
-kind: Queue
-metadata: {name: tight}
-spec:
-  parentQueue: lab
-  resources:
-    gpu: {quota: 1, limit: 1, overQuotaWeight: 1}
-    cpu: {quota: -1, limit: -1, overQuotaWeight: 1}
-    memory: {quota: -1, limit: -1, overQuotaWeight: 1}
-"""
-HALF = """
-apiVersion: v1
-kind: Pod
-metadata:
-  name: {name}
-  namespace: kai-test
-  labels: {{kai.scheduler/queue: speech}}
-  annotations: {{gpu-fraction: "0.5"}}
-spec:
-  schedulerName: kai-scheduler
-  containers:
-  - {{name: main, image: "example.test/x:1"}}
-"""
-HOPELESS_GANG = """
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: impossible
-  namespace: kai-test
-  labels: {kai.scheduler/queue: speech}
-  annotations: {kai.scheduler/batch-min-member: "500"}
-spec:
-  parallelism: 2
-  completions: 2
-  template:
-    spec:
-      schedulerName: kai-scheduler
-      restartPolicy: Never
-      containers:
-      - {name: main, image: example.test/x:1, resources: {limits: {nvidia.com/gpu: "1"}}}
-"""
 
 
 def _pods(stack: Stack) -> list[dict[str, Any]]:
@@ -97,15 +38,6 @@ def _pod_groups(stack: Stack) -> dict[str, dict[str, Any]]:
     return {
         group["metadata"]["name"]: group for group in stack.objects("podgroups", "-n", "kai-test")
     }
-
-
-def _pod_yaml(name: str, *, queue: str, gpus: int = 1, rank: str = "train") -> str:
-    return (
-        f"apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  namespace: kai-test\n"
-        f"  labels: {{kai.scheduler/queue: {queue}, priorityClassName: {rank}}}\nspec:\n  schedulerName: kai-scheduler\n"
-        f"  containers:\n  - name: main\n    image: example.test/x:1\n"
-        f'    resources: {{limits: {{nvidia.com/gpu: "{gpus}"}}}}\n'
-    )
 
 
 @pytest.fixture(scope="module")
@@ -238,7 +170,7 @@ class RoadChecks:
             ("too-big", "speech", 64),
             ("fine", "speech", 1),
         ):
-            road.kubectl("apply", "-f", "-", stdin=_pod_yaml(name, queue=queue, gpus=gpus))
+            road.kubectl("apply", "-f", "-", stdin=pod_yaml(name, queue=queue, gpus=gpus))
         wait_until(
             lambda: "fine" in {pod["metadata"]["name"] for pod in _bound(road)},
             what="the healthy pod beside the hopeless ones",
@@ -294,14 +226,14 @@ class RoadChecks:
 
     def test_a_more_important_pod_takes_the_place_of_another(self, road: Stack):
         road.kubectl("apply", "-f", "-", stdin=TIGHT_QUEUE)
-        road.kubectl("apply", "-f", "-", stdin=_pod_yaml("humble", queue="tight", rank="train"))
+        road.kubectl("apply", "-f", "-", stdin=pod_yaml("humble", queue="tight", rank="train"))
         wait_until(
             lambda: "humble" in {pod["metadata"]["name"] for pod in _bound(road)},
             what="the bound pod that will have to go",
             stack=road,
         )
         road.kubectl(
-            "apply", "-f", "-", stdin=_pod_yaml("proud", queue="tight", rank="build-preemptible")
+            "apply", "-f", "-", stdin=pod_yaml("proud", queue="tight", rank="build-preemptible")
         )
         wait_until(
             lambda: "proud" in {pod["metadata"]["name"] for pod in _bound(road)},
@@ -324,3 +256,19 @@ class RoadChecks:
     def test_the_checker_finds_no_device_given_twice(self, road: Stack):
         checked = road.kaiweb("check_cluster")
         assert checked.returncode == 0, checked.stdout + checked.stderr
+
+    def test_a_second_start_finds_the_old_state_and_goes_on(self, road: Stack):
+        def places() -> dict[str, str]:
+            return {pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in _bound(road)}
+
+        before = places()
+        road.stop()
+        road.start()
+        assert places() == before
+        road.kubectl("apply", "-f", "-", stdin=pod_yaml("late", queue="speech"))
+        wait_until(
+            lambda: "late" in {pod["metadata"]["name"] for pod in _bound(road)},
+            what="a pod bound after the second start",
+            stack=road,
+        )
+        assert before.items() <= places().items()

@@ -25,7 +25,40 @@ class Stack:
 
     home: Path
     url: str
-    process: subprocess.Popen[str]
+    environment: dict[str, str]
+    process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start `kaiweb up` and wait until it says that it is up."""
+        output = self.home / "up.log"
+        with output.open("w") as log:
+            process = self.process = subprocess.Popen(
+                [sys.executable, "-m", "kaiweb", "up"],
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                text=True,
+            )
+        wait_until(
+            lambda: "kaiweb is up" in output.read_text() or process.poll() is not None,
+            what="the start of kaiweb",
+            timeout_s=START_S,
+            stack=self,
+        )
+        if process.poll() is not None:
+            raise AssertionError(f"kaiweb up ended: {output.read_text()}\n{self.logs()}")
+
+    def stop(self) -> None:
+        """Press Ctrl-C and wait for the end."""
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(timeout=40)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
 
     @property
     def kubeconfig(self) -> Path:
@@ -130,26 +163,9 @@ def running_stack(home: Path, environment: Mapping[str, str] | None = None) -> I
     for name in ("REDIS_URL", "KUBECONFIG"):
         env.pop(name, None)
     home.mkdir(parents=True, exist_ok=True)
-    output = home / "up.log"
-    with output.open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "kaiweb", "up"], env=env, stdout=log, stderr=log, text=True
-        )
-        stack = Stack(home=home, url=f"http://127.0.0.1:{port}", process=process)
-        try:
-            wait_until(
-                lambda: "kaiweb is up" in output.read_text() or process.poll() is not None,
-                what="the start of kaiweb",
-                timeout_s=START_S,
-                stack=stack,
-            )
-            if process.poll() is not None:
-                raise AssertionError(f"kaiweb up ended: {output.read_text()}\n{stack.logs()}")
-            yield stack
-        finally:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(timeout=40)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    stack = Stack(home=home, url=f"http://127.0.0.1:{port}", environment=env)
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
