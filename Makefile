@@ -27,6 +27,7 @@ $(VENV)/dev.stamp: requirements/dev.txt $(VENV)/run.stamp
 	@touch $@
 
 $(VENV)/frontend.stamp: $(VENV)/run.stamp $(FRONTEND)
+	@$(BIN)/python frontend/build.py --find-node 2>/dev/null || $(PIP) --require-hashes -r requirements/node.txt
 	$(BIN)/python frontend/build.py
 	@touch $@
 

@@ -59,11 +59,22 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--npm", nargs=argparse.REMAINDER, help="run npm with these arguments instead"
     )
+    parser.add_argument(
+        "--find-node", action="store_true", help="only tell whether there is a usable Node.js"
+    )
+    for task, text in TASKS.items():
+        parser.add_argument(f"--{task}", action="append_const", const=task, dest="tasks", help=text)
     options = parser.parse_args(argv)
     try:
-        if options.npm is not None:
+        if options.find_node:
+            print(f"frontend: {find_node().binary}")
+        elif options.npm is not None:
             install_packages(find_node())
             run_npm(find_node(), *options.npm)
+        elif options.tasks:
+            install_packages(find_node())
+            for task in options.tasks:
+                run_npm(find_node(), "run", task)
         elif options.force or not is_current():
             build()
         else:

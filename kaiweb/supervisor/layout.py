@@ -132,9 +132,11 @@ def specs(plan: Installation) -> list[Spec]:
         add(name, 1, sys.executable, "-m", "kaiweb", command, account=account)
     if plan.has_simulators:
         stream = () if plan.has_demo_stream else ("--no-stream",)
+        # The embedded API server collects garbage itself; a bare kube-apiserver does not.
+        garbage = () if plan.has_sandbox else ("--garbage-collector",)
         add(
             "simulators", 1, sys.executable, "-m", "sandbox.simulate",
-            "--kubeconfig", str(plan.kubeconfig), "--nodes", plan.nodes, *stream,
+            "--kubeconfig", str(plan.kubeconfig), "--nodes", plan.nodes, *stream, *garbage,
         )  # fmt: skip
     for shard in plan.shards:
         add_worker(f"scheduling-{shard}", f"shard.{shard}", SCHEDULER)
