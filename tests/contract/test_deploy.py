@@ -159,6 +159,19 @@ def test_webhooks_may_be_registered_by_who_serves_them_and_no_others(shipped: Ap
     assert not may("scheduler", "patch", kind, group=group, name="kai-queue-validation-v2")
 
 
+def test_stand_in_pods_may_be_made_in_their_namespace_only(shipped: Api) -> None:
+    def may(verb: str, resource: str, namespace: str) -> bool:
+        plural, _, sub = resource.partition("/")
+        asked = {"verb": verb, "resource": plural, "subresource": sub, "namespace": namespace}
+        user = "system:serviceaccount:kai-scheduler:controllers"
+        review = {"spec": {"user": user, "resourceAttributes": asked}}
+        return bool(shipped.post(REVIEWS, review).ok(201)["status"]["allowed"])
+
+    for verb, resource in (("create", "pods"), ("delete", "pods"), ("patch", "pods/status")):
+        assert may(verb, resource, "kai-scale-adjust")
+        assert not may(verb, resource, "default")
+
+
 def test_reservation_pods_may_only_touch_pods_of_their_namespace(shipped: Api) -> None:
     def may(verb: str, resource: str, namespace: str) -> bool:
         attributes = {"verb": verb, "resource": resource, "namespace": namespace}
