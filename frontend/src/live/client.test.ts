@@ -171,6 +171,23 @@ describe("LiveClient", () => {
     expect(waits).toEqual([0, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
   });
 
+  it("backs off from a server that greets and then fails, but not from one that held for a while", () => {
+    clock.chance = 1;
+    client.start();
+    const waits: number[] = [];
+    const greetAndLose = (heldMs: number) => {
+      wire().onopen?.();
+      wire().pump();
+      clock.turn(heldMs);
+      wire().onclose?.({ code: 1011 });
+      const wait = (client.status.retryAt ?? 0) - clock.time;
+      waits.push(wait);
+      clock.turn(wait);
+    };
+    for (const held of [0, 0, 500, 500, 12_000, 0]) greetAndLose(held);
+    expect(waits).toEqual([0, 1_000, 2_000, 4_000, 0, 1_000]);
+  });
+
   it.each([
     [4401, "expired"],
     [4403, "refused"],
@@ -269,8 +286,8 @@ describe("LiveClient under a broken network", () => {
 
   function reconnect(): void {
     wire().onclose?.({ code: 1006 });
-    for (let attempt = 0; client.status.link !== "connecting" && attempt < 20; attempt++)
-      clock.turn(5_000);
+    // Whatever the back-off has grown to, it is over after this.
+    if (client.status.link !== "connecting") clock.turn(30_000);
     wire().onopen?.();
     wire().pump();
   }

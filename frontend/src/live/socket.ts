@@ -37,6 +37,8 @@ const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 30_000;
 const WELCOME_WITHIN_MS = 10_000;
 const SILENCE_FACTOR = 2.5;
+/** A server that greets and then fails at once must not be asked again at once, for ever. */
+const STABLE_AFTER_MS = 10_000;
 const EXPIRED = 4401;
 const REFUSED = new Set([4400, 4403]);
 const BUSY = 4429;
@@ -50,6 +52,7 @@ export class Link {
   #failures = 0;
   #beatMs = 20_000;
   #heardAt = 0;
+  #openedAt: number | null = null;
   #cancelTimer: () => void = () => {};
 
   constructor(openWire: OpenWire, clock: Clock, hello: ClientFrame, events: LinkEvents) {
@@ -104,7 +107,7 @@ export class Link {
     }
     if (frame === null) return;
     if (frame.t === "welcome") {
-      this.#failures = 0;
+      this.#openedAt = this.#clock.now();
       this.#beatMs = Math.max(1, frame.hb) * 1_000;
       this.#events.onState("open", null);
       this.#events.onReady(frame.time);
@@ -135,6 +138,9 @@ export class Link {
   #lost(code: number): void {
     this.#cancelTimer();
     this.#wire = null;
+    const openedAt = this.#openedAt;
+    this.#openedAt = null;
+    if (openedAt !== null && this.#clock.now() - openedAt >= STABLE_AFTER_MS) this.#failures = 0;
     if (code === EXPIRED || REFUSED.has(code)) {
       this.#events.onState(code === EXPIRED ? "expired" : "refused", null);
       return;
