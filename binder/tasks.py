@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
 QUEUE = "binding"
+STOP_S = 5.0
 
 
 @shared_task(name="binder.tasks.sweep", ignore_result=True, time_limit=60)
@@ -29,7 +31,13 @@ def start_with_worker(sender: Any = None, **_kwargs: Any) -> None:
 
 @worker_shutting_down.connect
 def stop_with_worker(**_kwargs: Any) -> None:
-    """Finish running binds before the process ends."""
+    """Finish running binds before the process ends.
+
+    This runs inside a signal handler, which may have interrupted the main thread while it holds a lock:
+    so in a thread of its own, and not for ever.
+    """
     from binder.process import stop_binder
 
-    stop_binder()
+    stopping = threading.Thread(target=stop_binder, name="stop", daemon=True)
+    stopping.start()
+    stopping.join(timeout=STOP_S)

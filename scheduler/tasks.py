@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from typing import Any
 
 import redis
@@ -13,6 +14,7 @@ from kube.errors import UnauthorizedError
 
 log = logging.getLogger(__name__)
 PREFIX = "shard."
+STOP_S = 5.0
 
 
 @shared_task(name="scheduler.tasks.run_cycle", ignore_result=True, acks_late=False)
@@ -42,7 +44,13 @@ def start_with_worker(sender: Any = None, **_kwargs: Any) -> None:
 
 @worker_shutting_down.connect
 def stop_with_worker(**_kwargs: Any) -> None:
-    """Finish running writes and give the lock back."""
+    """Finish running writes and give the lock back.
+
+    This runs inside a signal handler, which may have interrupted the main thread while it holds a lock:
+    so in a thread of its own, and not for ever.
+    """
     from scheduler import services
 
-    services.shard_stop_all()
+    stopping = threading.Thread(target=services.shard_stop_all, name="stop", daemon=True)
+    stopping.start()
+    stopping.join(timeout=STOP_S)
