@@ -38,6 +38,7 @@ def join_group(
     if group is None:
         group = GpuGroup((0.0, 0.0, 0.0, 0.0))
         journal.insert(groups, group_id, group)
+        nodes.sharing[node] = None
     if hold is NOMINATED_HOLD:
         journal.put(group, USED, group[USED] + memory)
         journal.put(group, RELEASING, group[RELEASING] - memory)

@@ -40,11 +40,13 @@ class Nodes:
     allocatable_rows, idle_rows, releasing_rows : per resource, one number per node; the truth
     whole_gpus_used : GPUs held by tasks that take whole devices
     groups : per node, the shared devices by group id
+    sharing : nodes that have had a shared device in this session; never undone
     tasks : per node, the tasks on it (a dict for its order); also those being evicted from it
     touched : every change of a node appends its index; readers remember how far they have read
     """
 
     __slots__ = (
+        "_both",
         "_idle",
         "_read",
         "_releasing",
@@ -59,6 +61,7 @@ class Nodes:
         "inputs",
         "names",
         "releasing_rows",
+        "sharing",
         "tasks",
         "touched",
         "whole_gpus_used",
@@ -79,6 +82,7 @@ class Nodes:
                 self.allocatable[axis.row_of[name], column] = amount
         self._idle: Floats = self.allocatable.copy()
         self._releasing: Floats = np.zeros(shape)
+        self._both: Floats = self.allocatable.copy()
         self.allocatable_rows: list[list[float]] = self.allocatable.tolist()
         self.idle_rows: list[list[float]] = self.allocatable.tolist()
         self.releasing_rows: list[list[float]] = self._releasing.tolist()
@@ -95,6 +99,7 @@ class Nodes:
         ]
         self.whole_gpus_used: list[float] = [0.0] * len(self.names)
         self.groups: list[dict[str, GpuGroup]] = [{} for _ in self.names]
+        self.sharing: dict[int, None] = {}
         self.tasks: list[dict[int, None]] = [{} for _ in self.names]
         self.touched: list[int] = []
         self._read = 0
@@ -113,10 +118,18 @@ class Nodes:
             self._copy_touched()
         return self._releasing
 
+    @property
+    def idle_and_releasing(self) -> Floats:
+        """Return the sum of both, shape (resources, nodes); for reading."""
+        if self._read != len(self.touched):
+            self._copy_touched()
+        return self._both
+
     def copy_rows(self) -> None:
         """Copy all rows into the arrays, after a change of many nodes that was not noted."""
         self._idle[:] = self.idle_rows
         self._releasing[:] = self.releasing_rows
+        np.add(self._idle, self._releasing, out=self._both)
         self._read = len(self.touched)
 
     def _copy_touched(self) -> None:
@@ -130,6 +143,7 @@ class Nodes:
             for node in news:
                 self._idle[row, node] = idle[node]
                 self._releasing[row, node] = releasing[node]
+                self._both[row, node] = idle[node] + releasing[node]
         self._read = len(self.touched)
 
     def __len__(self) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW
+from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, PODS_ROW
 from scheduler.core.cluster.classes import Cells, TaskClass
 from scheduler.core.cluster.gpus import fitting_groups
 from scheduler.core.placement.room import FREE, FREEING, NONE, room_on
@@ -32,6 +32,15 @@ Floats = NDArray[np.float64]
 BINPACK_TOP = 9.0
 #: Sets this small are cheaper to ask node by node.
 SMALL = 12
+
+
+def _needs(klass: TaskClass) -> tuple[Floats, Cells]:
+    """Return what must be free of the fixed rows, as a column, and of the other rows."""
+    column = np.full((PODS_ROW + 1, 1), -inf)
+    for row, amount in klass.fits:
+        if row <= PODS_ROW:
+            column[row, 0] = amount
+    return column, tuple(cell for cell in klass.fits if cell[0] > PODS_ROW)
 
 
 def _cells(array: Floats) -> Any:
@@ -56,6 +65,8 @@ class Candidates:
         "_klass",
         "_last",
         "_low",
+        "_more",
+        "_need",
         "_nodes",
         "_read",
         "_rooms",
@@ -86,6 +97,14 @@ class Candidates:
         )
         self._capacity = self._capacities()
         self._capacity_view = _cells(self._capacity)
+        counted = self._capacity != 0
+        self._counted: Bools | None = None if counted.all() else counted
+        self._static: Bools = self._slice(rules.static_mask)
+        self._static_scores: Floats = self._slice(rules.static_scores)
+        if nodes.extra_scores is not None:
+            self._static_scores = self._static_scores + self._slice(nodes.extra_scores)
+            self._static = self._static & ~np.isnan(self._static_scores)
+        self._need, self._more = _needs(klass)
         self._low = self._high = 0.0
         #: The node found last, -1 if none; and whether filling it can only make it better.
         self._last = -1
@@ -180,18 +199,9 @@ class Candidates:
 
     def _build(self) -> None:
         self._read = len(self._nodes.touched)
-        self._static: Bools = self._slice(self._rules.static_mask)
-        self._static_scores: Floats = self._slice(self._rules.static_scores)
-        if self._set.extra_scores is not None:
-            self._static_scores = self._static_scores + self._slice(self._set.extra_scores)
-            self._static = self._static & ~np.isnan(self._static_scores)
-        row = self._row
-        self._amounts: Floats = np.ascontiguousarray(
-            self._slice(self._nodes.idle[row]) + self._slice(self._nodes.releasing[row])
-        )
+        both = self._nodes.idle_and_releasing[self._row]
+        self._amounts: Floats = both.copy() if self._set.is_all else both[self._set.indices]
         self._amount_view = _cells(self._amounts)
-        counted = self._capacity != 0
-        self._counted: Bools | None = None if counted.all() else counted
         self._base: Floats = np.full(len(self._set), -inf)
         self._base_view = _cells(self._base)
         self._rooms = bytearray(len(self._set))
@@ -213,29 +223,35 @@ class Candidates:
         device is no question for arrays.
         """
         nodes, hooks, klass = self._nodes, self._session.hooks, self._klass
-        fits = self._static.copy()
-        free = np.ones(len(self._set), dtype=np.bool_)
-        for row, amount in klass.fits:
-            idle = self._slice(nodes.idle[row])
-            free &= idle >= amount
-            fits &= idle + self._slice(nodes.releasing[row]) >= amount
+        idle, both = nodes.idle, nodes.idle_and_releasing
+        if not self._set.is_all:
+            idle, both = idle[:, self._set.indices], both[:, self._set.indices]
+        free = (idle[: len(self._need)] >= self._need).all(axis=0)
+        fits = (both[: len(self._need)] >= self._need).all(axis=0)
+        fits &= self._static
+        for row, amount in self._more:
+            free &= idle[row] >= amount
+            fits &= both[row] >= amount
         if klass.is_shared:
-            idle = self._slice(nodes.idle[GPU_ROW])
-            free &= np.floor(idle) >= klass.devices
-            fits &= np.floor(idle + self._slice(nodes.releasing[GPU_ROW])) >= klass.devices
+            free &= np.floor(idle[GPU_ROW]) >= klass.devices
+            fits &= np.floor(both[GPU_ROW]) >= klass.devices
             fits &= self._slice(nodes.gpu_memory_array) >= klass.share_memory_mib
         base = self._static_scores + hooks.availability_weight * free
-        self._rooms = bytearray(np.where(free, FREE, FREEING).astype(np.uint8).tobytes())
+        self._rooms = bytearray((free.view(np.uint8) + np.uint8(FREEING)).tobytes())
         for one in self._rules.node_filters + self._rules.cluster_filters:
             if fits.any():
                 fits &= self._slice(one.mask(self._task, klass))
-        for score in self._rules.node_scores + self._rules.cluster_scores:
+        scores = self._rules.node_scores + self._rules.cluster_scores
+        for score in scores:
             base = base + score.scores(self._task, klass, self._set)
-        fits &= ~np.isnan(base)
+        if scores:
+            fits &= ~np.isnan(base)
         self._base[:] = np.where(fits, base, -inf)
         if klass.is_shared:
-            for place, node in enumerate(self._set.indices.tolist()):
-                if nodes.groups[node]:
+            position_of = self._set.position_of
+            for node in nodes.sharing:
+                place = node if position_of is None else position_of.get(node, -1)
+                if place >= 0 and nodes.groups[node]:
                     self._base_view[place] = self._base_of(place, node)
 
     def _base_of(self, place: int, node: int) -> float:
@@ -285,17 +301,19 @@ class Candidates:
     def _fill_scores(self) -> Floats | float:
         if self._session.hooks.placement is None:
             return 0.0
-        with_room = self._capacity != 0
         if not self._binpack:
             return np.divide(
-                self._amounts, self._capacity, out=np.zeros(len(self._set)), where=with_room
+                self._amounts,
+                self._capacity,
+                out=np.zeros(len(self._set)),
+                where=self._capacity != 0,
             )
         if self._high == 0:
             return 0.0
-        if self._low == self._high:
-            return np.where(with_room, BINPACK_TOP, 0.0)
-        spread = self._high - self._low
-        return np.where(with_room, BINPACK_TOP * (1 - (self._amounts - self._low) / spread), 0.0)
+        scores: Floats | float = BINPACK_TOP
+        if self._low != self._high:
+            scores = BINPACK_TOP * (1 - (self._amounts - self._low) / (self._high - self._low))
+        return scores if self._counted is None else np.where(self._counted, scores, 0.0)
 
     def _fill_score(self, place: int) -> float:
         capacity = self._capacity_view[place]
