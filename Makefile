@@ -41,12 +41,13 @@ run: setup
 
 test: dev
 	@bash tests/prepare.sh
-	$(BIN)/python -m pytest tests -m "not bench" -q --durations=15
+	$(BIN)/python -m pytest tests -q -n 2 -m "not (integration or e2e or browser or bench)"
+	$(BIN)/python -m pytest tests -q -m "(integration or e2e or browser) and not bench" --durations=15
 	$(BIN)/python frontend/build.py --test
 
 # -- the inner loop --------------------------------------------------------------------------------
 test-unit: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest tests -q -m "not (integration or e2e or browser or bench)"
+	$(BIN)/python -m pytest tests -q -n 2 -m "not (integration or e2e or browser or bench)"
 
 check: dev lint
 	$(BIN)/mypy
