@@ -35,7 +35,7 @@ from scheduler.core.session.session import Session
 from scheduler.explain.job_order import job_order
 from scheduler.explain.verdicts import GroupVerdict, verdicts
 from scheduler.metrics import METRICS
-from scheduler.pacing import Pacer, note_delays
+from scheduler.pacing import SEARCHING, Pacer, note_delays
 from scheduler.shards import ShardSettings, settings_of
 from scheduler.snapshot.build import Snapshot, SnapshotBuilder
 from scheduler.snapshot.podgroups import FreshMarks
@@ -241,10 +241,16 @@ class ShardWorker:
     def _decide(
         self, session: Session, actions: tuple[ActionName, ...], committer: Committer
     ) -> None:
-        """Run the actions, handing on what each decides while the next one thinks."""
+        """Run the actions, handing on what each decides.
+
+        Binds are written out before a search begins: both would share one interpreter, and a pod that
+        has its place should not wait for one that may never get any.
+        """
         placer = Placer(session)
         sent = 0
         for name in actions:
+            if name in SEARCHING:
+                committer.wait()
             if self._pacer.may_start(name):
                 run_action(session, placer, name)
                 committer.apply_all(session.decisions[sent:])
