@@ -104,6 +104,7 @@ class ShardWorker:
     _waker: Waker | None = None
     _usage: UsageFeed | None = None
     _pacer: Pacer = field(default_factory=Pacer)
+    _is_in_cycle: bool = False
 
     def __post_init__(self) -> None:
         """Make the parts that live as long as the worker."""
@@ -153,12 +154,17 @@ class ShardWorker:
         return self.store.is_synced()
 
     def stop(self) -> None:
-        """End the threads; running writes are finished."""
+        """End the threads; running writes are finished.
+
+        In the middle of a cycle (a signal interrupted it) the pools stay: the cycle ends by itself, and
+        without its lock it writes nothing more.
+        """
         self._stop.set()
         if self._waker is not None:
             self._waker.stop()
-        self._pool.shutdown(wait=True)
-        self._status_pool.shutdown(wait=True)
+        if not self._is_in_cycle:
+            self._pool.shutdown(wait=True)
+            self._status_pool.shutdown(wait=True)
         self.recorder.stop()
 
     # -------------------------------------------------------------------------------- cycle
@@ -171,6 +177,13 @@ class ShardWorker:
         kube.errors.UnauthorizedError : the API server refuses our credentials for good
         scheduler.core.errors.CoreError : the snapshot contradicts itself, or a defect
         """
+        self._is_in_cycle = True
+        try:
+            return self._cycle(fence)
+        finally:
+            self._is_in_cycle = False
+
+    def _cycle(self, fence: int) -> CycleSummary:
         started, started_at = time.perf_counter(), self.wall()
         self._reconfigure()
         now = started_at.timestamp()
