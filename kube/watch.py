@@ -19,6 +19,7 @@ from kube.errors import (
     GoneError,
     KubeError,
     NotFoundError,
+    TooManyRequestsError,
     UnauthorizedError,
 )
 from kube.gateway import Gateway, Listing, WatchEvent
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ABSENT_KIND_PAUSE_S = 30.0
+REFUSALS_BELIEVED = 4
 
 
 class Sink(Protocol):
@@ -77,6 +79,8 @@ class Reflector(Generic[T]):
     timeout_s: int = 300
     backoff: Backoff = field(default_factory=Backoff)
     resource_version: str = ""
+    _was_listed: bool = field(init=False, default=False)
+    _refusals: int = field(init=False, default=0)
 
     def run(self, stop: Event, *, on_fatal: Callable[[KubeError], None]) -> None:
         """Follow the kind until `stop` is set; `on_fatal` hears of refused credentials."""
@@ -97,9 +101,18 @@ class Reflector(Generic[T]):
         except GoneError:
             self.resource_version = ""
             return self.backoff.pause_s()
-        except (NotFoundError, ForbiddenError) as error:
+        except NotFoundError as error:
             self.resource_version = ""
             return self._absent(error)
+        except ForbiddenError as error:
+            self.resource_version = ""
+            return self._forbidden(error)
+        except TooManyRequestsError as error:
+            # The server says when: no need for pauses that grew while it was away.
+            self.resource_version = ""
+            pause_s = error.retry_after_s * (1.0 + 0.5 * self.backoff.spread())
+            log.info("watch of %s: %s; again in %.1f s", self.resource.plural, error, pause_s)
+            return pause_s
         except UnauthorizedError:
             raise
         except KubeError as error:
@@ -122,6 +135,7 @@ class Reflector(Generic[T]):
         )
         self.sink.replace(self.resource, listing)
         self.resource_version = listing.resource_version
+        self._was_listed = True
 
     def _watch(self, stop: Event) -> None:
         stream = self.gateway.watch(
@@ -139,6 +153,20 @@ class Reflector(Generic[T]):
             self.backoff.reset()
             if stop.is_set():
                 return
+
+    def _forbidden(self, error: KubeError) -> float:
+        """Believe a refusal slowly: a server that has just started has not read its own roles yet.
+
+        What was readable once is kept, for it would be wrong to act as if claims or topologies were gone.
+        """
+        self._refusals += 1
+        is_believed = self._refusals >= REFUSALS_BELIEVED and not self._was_listed
+        if self.is_optional and is_believed:
+            log.warning("%s may not be read and counts as empty: %s", self.resource.plural, error)
+            return self._absent(error)
+        pause_s = self.backoff.pause_s()
+        log.warning("watch of %s: %s; again in %.1f s", self.resource.plural, error, pause_s)
+        return pause_s
 
     def _absent(self, error: KubeError) -> float:
         if not self.is_optional:

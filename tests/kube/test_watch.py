@@ -12,6 +12,7 @@ from kube.errors import (
     KubeError,
     NotFoundError,
     ServerError,
+    TooManyRequestsError,
     UnauthorizedError,
 )
 from kube.objects.cluster import ConfigMap
@@ -87,16 +88,51 @@ def test_pauses_are_spread() -> None:
     assert Backoff(first_s=1.0, spread=lambda: 0.0).pause_s() == 0.5
 
 
-@pytest.mark.parametrize("refusal", [NotFoundError("no such kind"), ForbiddenError("not you")])
-def test_optional_kind_that_cannot_be_read_counts_as_empty(refusal: KubeError) -> None:
+def test_optional_kind_that_is_not_served_counts_as_empty() -> None:
     gateway, store = FakeGateway(), Store([TOPOLOGIES])
-    gateway.fail_next("list", "topologies", refusal)
+    gateway.fail_next("list", "topologies", NotFoundError("no such kind"))
     follower = Reflector(gateway, TOPOLOGIES, ConfigMap, store, is_optional=True)
     assert follower.pass_once(Event()) == ABSENT_KIND_PAUSE_S
     assert store.is_synced()
     assert store.view().absent == {TOPOLOGIES}
     assert follower.pass_once(Event()) == 0.0
     assert store.view().absent == frozenset()
+
+
+def test_a_right_that_never_came_makes_an_optional_kind_empty() -> None:
+    gateway, store = FakeGateway(), Store([TOPOLOGIES])
+    backoff = Backoff(first_s=1.0, most_s=4.0, spread=lambda: 1.0)
+    follower = Reflector(gateway, TOPOLOGIES, ConfigMap, store, is_optional=True, backoff=backoff)
+    pauses = []
+    for _ in range(4):
+        assert not store.is_synced()
+        gateway.fail_next("list", "topologies", ForbiddenError("not you"))
+        pauses.append(follower.pass_once(Event()))
+    assert pauses == [1.0, 2.0, 4.0, ABSENT_KIND_PAUSE_S]
+    assert store.is_synced()
+
+
+def test_a_server_that_has_not_read_its_roles_yet_empties_nothing() -> None:
+    gateway, store = FakeGateway(), Store([TOPOLOGIES])
+    gateway.seed(TOPOLOGIES, {"metadata": {"name": "racks"}})
+    follower = Reflector(gateway, TOPOLOGIES, ConfigMap, store, is_optional=True)
+    assert follower.pass_once(Event()) == 0.0
+    for _ in range(8):
+        follower.resource_version = ""
+        gateway.fail_next("list", "topologies", ForbiddenError("not yet"))
+        assert 0.0 < follower.pass_once(Event()) < ABSENT_KIND_PAUSE_S
+        assert list(store.view().of(TOPOLOGIES, ConfigMap)) == ["racks"]
+
+
+def test_a_busy_server_is_asked_again_when_it_says() -> None:
+    gateway, store = FakeGateway(), Store()
+    follower = reflector(gateway, store)
+    for error in (ServerError("away"), ServerError("away"), ServerError("away")):
+        gateway.fail_next("list", "configmaps", error)
+        follower.pass_once(Event())
+    gateway.fail_next("list", "configmaps", TooManyRequestsError("starting", retry_after_s=1.0))
+    assert follower.pass_once(Event()) == 1.5
+    assert follower.pass_once(Event()) == 0.0
 
 
 def test_refused_credentials_end_the_loop() -> None:
