@@ -184,59 +184,26 @@ class ShardWorker:
             self._is_in_cycle = False
 
     def _cycle(self, fence: int) -> CycleSummary:
-        started, started_at = time.perf_counter(), self.wall()
+        watch, started_at = _StopWatch(), self.wall()
         self._reconfigure()
-        now = started_at.timestamp()
-        usage = self._usage.usage(now) if self._usage is not None else None
-        snapshot = self._builder.build(self.store.view(), now, usage=usage, marks=self._marks)
-        snapshot_ms = _ms_since(started)
-        committer = Committer(
-            self.gateway,
-            self.store,
-            self.recorder,
-            self.settings.params,
-            snapshot,
-            self._pool,
-            fence=fence,
-            is_allowed=self.is_allowed,
-            wall=self.wall,
-        )
+        snapshot = self._take_snapshot(started_at.timestamp())
+        snapshot_ms = watch.lap()
+        committer = self._committer(snapshot, fence)
         committer.clean_up()
-        opened = time.perf_counter()
+        watch.lap()
         actions = self._pacer.begin(self.settings.core.actions)
-        session = open_session(
-            snapshot.cluster,
-            self.settings.core,
-            clock=self._pacer.now,
-            group_seed=uuid.uuid4(),
-        )
-        METRICS.open_session.set(_ms_since(opened))
-        if self.settings.core.has_plugin(JOB_ORDER_PLUGIN):
-            self.order = job_order(session)
+        session = self._open(snapshot)
         pending_before = sum(session.state.groups.pending)
         try:
             self._decide(session, actions, committer)
         finally:
             # Whatever became of the rest, what was decided is written while the shard is still ours.
-            decide_ms, committing = _ms_since(opened), time.perf_counter()
+            decide_ms = watch.lap()
             report = committer.wait()
-        marked = {
-            key for key, group in snapshot.groups.items() if group.status.scheduling_conditions
-        }
-        said = verdicts(session, now, marked, is_detailed=self.settings.params.detailed_fit_errors)
-        if self._usage is not None:
-            self._usage.record(session, now)
-        marks = list(_changed_marks(session))
-        unschedulable = self._statuses.write(snapshot, said, marks)
-        self._remember(marks, now)
+        said, unschedulable = self._tell(session, snapshot)
         report.raise_if_unauthorized()
-        commit_ms = _ms_since(committing)
-        METRICS.close_session.set(commit_ms)
-        METRICS.observe_actions(session.reports)
-        METRICS.set_budgets(session.config.budgets)
-        METRICS.set_shares(_shares(session))
-        duration_ms = _ms_since(started)
-        METRICS.e2e.set(duration_ms)
+        commit_ms = watch.lap()
+        _measure(session, commit_ms, watch.total())
         return CycleSummary(
             started_at=started_at,
             snapshot=snapshot,
@@ -248,8 +215,51 @@ class ShardWorker:
             snapshot_ms=snapshot_ms,
             decide_ms=decide_ms,
             commit_ms=commit_ms,
-            duration_ms=duration_ms,
+            duration_ms=watch.total(),
         )
+
+    def _take_snapshot(self, now: float) -> Snapshot:
+        usage = self._usage.usage(now) if self._usage is not None else None
+        return self._builder.build(self.store.view(), now, usage=usage, marks=self._marks)
+
+    def _committer(self, snapshot: Snapshot, fence: int) -> Committer:
+        return Committer(
+            self.gateway,
+            self.store,
+            self.recorder,
+            self.settings.params,
+            snapshot,
+            self._pool,
+            fence=fence,
+            is_allowed=self.is_allowed,
+            wall=self.wall,
+        )
+
+    def _open(self, snapshot: Snapshot) -> Session:
+        watch = _StopWatch()
+        session = open_session(
+            snapshot.cluster,
+            self.settings.core,
+            clock=self._pacer.now,
+            group_seed=uuid.uuid4(),
+        )
+        METRICS.open_session.set(watch.lap())
+        if self.settings.core.has_plugin(JOB_ORDER_PLUGIN):
+            self.order = job_order(session)
+        return session
+
+    def _tell(self, session: Session, snapshot: Snapshot) -> tuple[list[GroupVerdict], int]:
+        """Start writing what the cycle says of each pod group; return it, and how many pods wait."""
+        now, groups = snapshot.now, snapshot.groups
+        marked = {key for key, group in groups.items() if group.status.scheduling_conditions}
+        is_detailed = self.settings.params.detailed_fit_errors
+        said = verdicts(session, now, marked, is_detailed=is_detailed)
+        if self._usage is not None:
+            self._usage.record(session, now)
+        marks = list(_changed_marks(session))
+        unschedulable = self._statuses.write(snapshot, said, marks)
+        self._remember(marks, now)
+        return said, unschedulable
 
     def _decide(
         self, session: Session, actions: tuple[ActionName, ...], committer: Committer
@@ -374,5 +384,23 @@ def _shares(session: Session) -> Iterator[tuple[str, str, tuple[float, float, fl
         yield queue.name, shown, (share[0], share[1], share[2])
 
 
-def _ms_since(moment: float) -> float:
-    return (time.perf_counter() - moment) * 1000
+def _measure(session: Session, commit_ms: float, total_ms: float) -> None:
+    METRICS.close_session.set(commit_ms)
+    METRICS.observe_actions(session.reports)
+    METRICS.set_budgets(session.config.budgets)
+    METRICS.set_shares(_shares(session))
+    METRICS.e2e.set(total_ms)
+
+
+class _StopWatch:
+    """Milliseconds since the last look, and since the start."""
+
+    def __init__(self) -> None:
+        self._started = self._last = time.perf_counter()
+
+    def lap(self) -> float:
+        before, self._last = self._last, time.perf_counter()
+        return (self._last - before) * 1000
+
+    def total(self) -> float:
+        return (time.perf_counter() - self._started) * 1000
