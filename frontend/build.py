@@ -37,7 +37,7 @@ TASKS = {
     "check": "check types, style and formatting instead of building",
     "test": "run the unit tests instead of building",
     "fmt": "format and repair what can be repaired instead of building",
-    "types": "write src/api/schema.ts anew from openapi.json instead of building",
+    "types": "write src/model/schema.ts anew from the OpenAPI schema instead of building",
 }
 
 
