@@ -23,7 +23,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +50,8 @@ class RealCluster:
     kubeconfig: Path
     etcd_url: str
     folder: Path
+    #: Kill the API server and start it again; returns when it is ready.
+    restart: Callable[[], None]
 
     def compact(self, revision: int) -> None:
         """Drop etcd's history before a revision, so that old resourceVersions are really gone."""
@@ -72,6 +74,17 @@ def running_cluster(
     folder.mkdir(parents=True, exist_ok=True)
     etcd_port, peer_port, api_port = free_ports(3)
     etcd_url = f"http://127.0.0.1:{etcd_port}"
+    processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def restart() -> None:
+        processes["kube-apiserver"].kill()
+        processes["kube-apiserver"].wait()
+        start("kube-apiserver", [*_apiserver_command(binaries, cluster, api_port), *extra_flags])
+        _wait_ready(cluster, processes)
+
+    def start(name: str, command: Sequence[str]) -> None:
+        processes[name] = stack.enter_context(_process(name, folder, command))
+
     cluster = RealCluster(
         url=f"https://127.0.0.1:{api_port}",
         ca_file=folder / "certs" / "apiserver.crt",
@@ -80,15 +93,13 @@ def running_cluster(
         kubeconfig=folder / "kubeconfig",
         etcd_url=etcd_url,
         folder=folder,
+        restart=restart,
     )
     _write_credentials(cluster)
     with contextlib.ExitStack() as stack:
-        etcd = stack.enter_context(
-            _process("etcd", folder, _etcd_command(binaries, folder, etcd_url, peer_port))
-        )
-        command = [*_apiserver_command(binaries, cluster, api_port), *extra_flags]
-        apiserver = stack.enter_context(_process("kube-apiserver", folder, command))
-        _wait_ready(cluster, {"etcd": etcd, "kube-apiserver": apiserver})
+        start("etcd", _etcd_command(binaries, folder, etcd_url, peer_port))
+        start("kube-apiserver", [*_apiserver_command(binaries, cluster, api_port), *extra_flags])
+        _wait_ready(cluster, processes)
         _write_kubeconfig(cluster)
         yield cluster
 
@@ -181,7 +192,7 @@ def _write_kubeconfig(cluster: RealCluster) -> None:
 
 @contextlib.contextmanager
 def _process(name: str, folder: Path, command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-    with (folder / f"{name}.log").open("wb") as log:
+    with (folder / f"{name}.log").open("ab") as log:
         process = subprocess.Popen(
             command,
             stdout=log,
