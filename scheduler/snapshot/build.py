@@ -52,6 +52,7 @@ from scheduler.core.cluster.inputs import (
     ClusterInput,
     DeviceInputs,
     OtherPod,
+    PodGroupInput,
     TaskInput,
     TopologyInput,
     VolumeInputs,
@@ -124,13 +125,10 @@ class SnapshotBuilder:
         usage : past consumption by queue, as fractions of the cluster
         marks : timestamps of pod groups, written a moment ago
         """
-        fresh = marks or {}
         pods = view.of(PODS, Pod)
-        devices = self._device_inputs(view)
-        slices = view.of(RESOURCE_SLICES, ResourceSlice)
         nodes = self._nodes.nodes(
             view.of(NODES, Node),
-            claims.dra_gpus(slices.values()),
+            claims.dra_gpus(view.of(RESOURCE_SLICES, ResourceSlice).values()),
             view.of(NODE_RESOURCE_TOPOLOGIES, NodeResourceTopology),
         )
         queues = {
@@ -144,26 +142,16 @@ class SnapshotBuilder:
         groups = view.of(PODGROUPS, PodGroup)
         shapes = self._groups.shapes(groups, self._level_aliases(topologies))
         members, others = self._sort_pods(view, shapes, live, node_names, now)
-        classes = view.of(PRIORITY_CLASSES, PriorityClass)
-        fallback = podgroups.fallback_priority(classes)
-        made_groups = []
-        for key in sorted(shapes):
-            tasks = tuple(members.get(key, ()))
-            made = podgroups.group_input(shapes[key], tasks, classes, fallback, now, fresh.get(key))
+        made_groups = _pod_groups(view, shapes, members, marks or {}, now)
+        for made in made_groups:
             others.extend(_seated_outcasts(made.invalid_subgroup_tasks, node_names))
-            made_groups.append(made)
         cluster = ClusterInput(
             nodes=nodes,
             queues=self._queues.queues(queues, usage or {}),
             pod_groups=tuple(made_groups),
             other_pods=tuple(others),
-            topologies=tuple(
-                TopologyInput(
-                    name=name, levels=tuple(level.node_label for level in item.spec.levels)
-                )
-                for name, item in sorted(topologies.items())
-            ),
-            devices=devices,
+            topologies=_topologies(topologies),
+            devices=self._device_inputs(view),
             volumes=self._volume_inputs(view, pods),
             config_maps=_config_maps(view),
             namespaces={
@@ -284,6 +272,30 @@ class SnapshotBuilder:
             view.of(CSI_STORAGE_CAPACITIES, CSIStorageCapacity).values(),
             owners,
         )
+
+
+def _pod_groups(
+    view: StoreView,
+    shapes: Mapping[str, podgroups.GroupShape],
+    members: Mapping[str, list[TaskInput]],
+    marks: Mapping[str, podgroups.FreshMarks],
+    now: float,
+) -> list[PodGroupInput]:
+    classes = view.of(PRIORITY_CLASSES, PriorityClass)
+    fallback = podgroups.fallback_priority(classes)
+    return [
+        podgroups.group_input(
+            shapes[key], tuple(members.get(key, ())), classes, fallback, now, marks.get(key)
+        )
+        for key in sorted(shapes)
+    ]
+
+
+def _topologies(found: Mapping[str, Topology]) -> tuple[TopologyInput, ...]:
+    return tuple(
+        TopologyInput(name=name, levels=tuple(level.node_label for level in item.spec.levels))
+        for name, item in sorted(found.items())
+    )
 
 
 def _is_owned_by(request: BindRequest, pod: Pod) -> bool:
