@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler.core.cluster.constraints import NO_CONSTRAINTS, HostPort, TaskConstraints
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED
 from scheduler.core.config import (
     DEFAULT_PLUGINS,
@@ -211,3 +212,59 @@ def test_kept_orders_are_dropped_when_there_are_too_many(monkeypatch: pytest.Mon
         built.pending(f"p{number}", request=request(1, cpu=1 + number % 4))
     result = built.cycle(ActionName.ALLOCATE)
     assert len(result.decisions) == 8
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    shares=st.lists(st.tuples(st.integers(0, 4), st.sampled_from([2, 5, 8])), max_size=8),
+    whole=st.lists(st.integers(0, 4), max_size=8),
+    ports=st.sets(st.integers(0, 4)),
+    evicted=st.sets(st.integers(0, 15)),
+    simulated=st.booleans(),
+)
+def test_arrays_and_single_questions_agree(
+    shares: list[tuple[int, int]],
+    whole: list[int],
+    ports: set[int],
+    evicted: set[int],
+    simulated: bool,
+) -> None:
+    web = TaskConstraints(host_ports=(HostPort(80),))
+    built = cluster().nodes(5, gpus=2, gpu_memory_mib=1000).node("z", gpus=0)
+    for number, (node, tenths) in enumerate(shares):
+        built.running(
+            f"s{number}", [f"n{node}"], gpus=tenths / 100, gpu_groups=[(f"g{number % 2}",)]
+        )
+    for number, node in enumerate(whole):
+        built.running(f"w{number}", [f"n{node}"], gpus=1, minimum=0)
+    for node in sorted(ports):
+        built.running(f"web{node}", [f"n{node}"], request=request(0), constraints=web)
+    asks = [
+        request(0.5),
+        request(0.3, gpu_devices=2),
+        request(0, gpu_memory_mib=700),
+        request(0, gpu_memory_mib=1200),
+        request(1),
+        request(0),
+    ]
+    for number, ask in enumerate(asks):
+        built.pending(f"p{number}", request=ask, constraints=web if number % 2 else NO_CONSTRAINTS)
+    session = built.session(SPREAD if simulated else None)
+    tasks = session.state.tasks
+    statement = Statement(session, ActionName.RECLAIM)
+    for task in sorted(evicted):
+        if task < len(tasks) and ACTIVE_ALLOCATED[tasks.status[task]]:
+            statement.evict(task, REASON)
+    placer = Placer(session)
+    for task in range(len(tasks) - len(asks), len(tasks)):
+        klass = tasks.klass[task]
+        rules = placer.rules(klass, task)
+        found = []
+        for small in (0, 99):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("scheduler.core.placement.candidates.SMALL", small)
+                kept = Candidates(session, klass, rules, session.all_nodes, task)
+            order = list(kept.in_order())
+            found.append((order, [kept.is_free(node) for node in order], kept._base.tolist()))
+        assert found[0] == found[1]
+    statement.discard()
