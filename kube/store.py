@@ -216,7 +216,9 @@ class Store:
             gone = dict(kind.objects)
             for value in listing.items:
                 gone.pop(value.key, None)
-                if kind.objects.get(value.key) != value and kind.put(value, _version(value)):
+                # Only what is newer than the whole list outlives it: an object that the list shows at an
+                # older version was ours alone, acknowledged by a server that lost it in a crash.
+                if kind.objects.get(value.key) != value and kind.put(value, listed_at):
                     told.append((EventType.MODIFIED, value))
             for value in gone.values():
                 if _version(value) <= listed_at and kind.remove(value, listed_at):

@@ -83,8 +83,14 @@ class Writer:
     _tree: TreeView | None = None
     _dead: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
-    def upsert(self, kind: MirroredKind, objects: Iterable[KubeObject]) -> None:
-        """Write the objects that are newer than their rows; the newest living one of a key counts."""
+    def upsert(
+        self, kind: MirroredKind, objects: Iterable[KubeObject], *, listed_at: int = 0
+    ) -> None:
+        """Write the objects that are newer than their rows; the newest living one of a key counts.
+
+        listed_at : the objects are all there was at this version: rows up to it that know better come
+            from a server that lost its last moments, and give way
+        """
         newest: dict[str, Any] = {}
         for item in objects:
             if item.metadata.uid in self._dead:
@@ -94,7 +100,7 @@ class Writer:
             if known is None or row.version >= known.version:
                 newest[row.pk] = row
         for chunk in _chunks(newest.values(), CHUNK):
-            self._upsert_chunk(kind, chunk)
+            self._upsert_chunk(kind, chunk, listed_at)
 
     def delete(self, kind: MirroredKind, deletions: Iterable[Deletion]) -> None:
         """Drop the rows of these objects, unless a newer namesake took their place."""
@@ -107,16 +113,18 @@ class Writer:
 
     def reconcile(self, kind: MirroredKind, objects: Sequence[Any], version: int) -> None:
         """Make the table equal to a full list read at `version`: the way back after any gap."""
-        self.upsert(kind, objects)
+        for item in objects:
+            self._dead.pop(item.metadata.uid, None)  # a deletion that the server lost
+        self.upsert(kind, objects, listed_at=version)
         present = {item.key for item in objects}
         table = kind.model.objects.filter(version__lte=version).values_list("pk", flat=True)
         vanished = [key for key in table.iterator() if key not in present]
         for chunk in _chunks(vanished, CHUNK):
             self._drop(kind, list(kind.model.objects.in_bulk(chunk).values()))
 
-    def _upsert_chunk(self, kind: MirroredKind, rows: list[Any]) -> None:
+    def _upsert_chunk(self, kind: MirroredKind, rows: list[Any], listed_at: int) -> None:
         before = kind.model.objects.in_bulk([row.pk for row in rows])
-        fresh = [row for row in rows if _is_news(row, before.get(row.pk))]
+        fresh = [row for row in rows if _is_news(row, before.get(row.pk), listed_at)]
         if not fresh:
             return
         touched = Touched()
@@ -168,8 +176,8 @@ class Writer:
             self._dead.popitem(last=False)
 
 
-def _is_news(row: Any, old: Any | None) -> bool:
-    return old is None or row.version > old.version
+def _is_news(row: Any, old: Any | None, listed_at: int) -> bool:
+    return old is None or row.version > old.version or row.version < old.version <= listed_at
 
 
 def _is_gone(row: Any | None, deletion: Deletion) -> bool:

@@ -106,6 +106,16 @@ def test_server_that_lost_its_last_moments_is_believed() -> None:
     assert made.get(PODS, "ns/kept").spec.node_name == "n3"
 
 
+def test_an_object_listed_at_an_older_version_lost_its_newer_one() -> None:
+    made = store()
+    told: list[str] = []
+    made.apply(PODS, event("ADDED", pod("kept", 9, node="n2")))
+    made.subscribe(lambda _, __, value: told.append(value.metadata.resource_version))
+    made.replace(PODS, Listing(items=(pod("kept", 3, node="n1"),), resource_version="10003"))
+    assert made.by_index(PODS, "node", "n1")[0].metadata.resource_version == "3"
+    assert told == ["3"]
+
+
 def test_late_deletion_of_a_namesake_is_ignored() -> None:
     made = store()
     made.assume(PODS, pod("a", 20, uid="second"))

@@ -147,6 +147,17 @@ def test_an_old_list_does_not_remove_what_came_after_it(mirror: Mirror) -> None:
     assert list(Queue.objects.values_list("name", flat=True)) == ["old", "young"]
 
 
+def test_a_list_overrules_what_the_server_lost_in_a_crash(mirror: Mirror) -> None:
+    mirror.consume([added(QUEUES, a_queue("edited", 9, parent="lost"))])
+    mirror.consume([added(QUEUES, a_queue("back", 4)), deleted(QUEUES, a_queue("back", 10))])
+    back = [a_queue("edited", 3, parent="kept"), a_queue("back", 4)]
+    mirror.consume([listed(QUEUES, *back, version=10_003)])
+    assert list(Queue.objects.values_list("name", "parent", "version")) == [
+        ("back", "", 4),
+        ("edited", "kept", 3),
+    ]
+
+
 def test_a_kind_that_is_no_longer_served_lists_as_nothing(mirror: Mirror) -> None:
     mirror.consume([listed(QUEUES, a_queue("a", 5))])
     line = Line()
