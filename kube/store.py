@@ -205,7 +205,8 @@ class Store:
 
         A list older than what was seen means that the server lost its last moments; then the list is
         the truth and everything newer is forgotten. One without a version stands for a kind that the
-        cluster does not serve.
+        cluster does not serve. Listeners hear of every object of the list, changed or not: a write of
+        theirs that was answered and then lost shows in nothing but its absence.
         """
         listed_at = version_number(listing.resource_version)
         told: list[tuple[EventType, Any]] = []
@@ -218,7 +219,7 @@ class Store:
                 gone.pop(value.key, None)
                 # Only what is newer than the whole list outlives it: an object that the list shows at an
                 # older version was ours alone, acknowledged by a server that lost it in a crash.
-                if kind.objects.get(value.key) != value and kind.put(value, listed_at):
+                if kind.put(value, listed_at):
                     told.append((EventType.MODIFIED, value))
             for value in gone.values():
                 if _version(value) <= listed_at and kind.remove(value, listed_at):

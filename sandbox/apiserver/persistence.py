@@ -1,9 +1,9 @@
 """Objects on disk: a SQLite file that follows the store a few tens of milliseconds behind.
 
-Writes never wait for the disk. The journal keeps the newest state of each changed key; a thread
+Writes never wait for a transaction. The journal keeps the newest state of each changed key; a thread
 takes what has gathered every 50 ms and writes it in one transaction, so a burst of changes to one
-object costs one row. A kill loses at most that last batch; `VERSION_GAP` then keeps versions that
-were handed out but not saved from being handed out again.
+object costs one row. What has not got there yet is in the tail (tail.py), so a killed process loses
+nothing it has answered; `VERSION_GAP` keeps versions of its last moments from being handed out again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import threading
 from pathlib import Path
 
 from sandbox.apiserver.entry import Entry, Key
+from sandbox.apiserver.tail import Tail
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ class Persistence:
         self._guard = _claim(path.with_suffix(".lock"))
         self._lock = threading.Lock()
         self._pending: dict[tuple[str, Key], Entry | None] = {}
+        self._tail = Tail(path)
         self._latest = 0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sandbox-journal", daemon=True)
@@ -70,6 +72,7 @@ class Persistence:
         try:
             connection.executescript(_SCHEMA)
             counter = connection.execute("SELECT version, clean FROM counter").fetchone()
+            self._take_over_tail(connection)
             rows = connection.execute("SELECT * FROM objects").fetchall()
             version, clean = counter or (1, 1)
             version = max([version, *(row[3] for row in rows)])
@@ -78,6 +81,7 @@ class Persistence:
             self._latest = version
             self._save_counter(connection, clean=False)
             connection.commit()
+            self._tail.forget(self._tail.close_batch())
         finally:
             connection.close()
         return version, rows
@@ -88,6 +92,10 @@ class Persistence:
     def record(self, storage: str, key: Key, entry: Entry | None) -> None:
         with self._lock:
             self._pending[storage, key] = entry
+            try:
+                self._tail.append(storage, key, entry)
+            except OSError:  # a full disk: the change lives on in memory and goes with its batch
+                log.exception("a change to %s could not be kept beside %s", key, self._path)
 
     def stop(self, version: int) -> None:
         """Write what is left and note that the file is complete up to `version`."""
@@ -114,6 +122,7 @@ class Persistence:
     def _write(self, connection: sqlite3.Connection) -> None:
         with self._lock:
             batch, self._pending = self._pending, {}
+            number = self._tail.close_batch()
         if not batch:
             return
         puts: list[Row] = [
@@ -129,6 +138,14 @@ class Persistence:
             log.exception("%d changes could not be saved to %s", len(batch), self._path)
             with self._lock:
                 self._pending = {**batch, **self._pending}
+        else:
+            self._tail.forget(number)
+
+    def _take_over_tail(self, connection: sqlite3.Connection) -> None:
+        """Put what a killed server had answered, but not saved, where it belongs."""
+        newest = {change[:3]: change for change in self._tail.changes()}
+        puts = [(*key, c[3], c[4]) for key, c in newest.items() if c[4] is not None]
+        self._save(connection, puts, [key for key, c in newest.items() if c[4] is None])
 
     def _save(
         self,

@@ -124,3 +124,31 @@ def test_only_the_newest_state_of_a_key_is_written(tmp_path: Path) -> None:
     version, rows = Persistence(tmp_path / "objects.sqlite3").load()
     assert version == 7
     assert rows == [("namespaces", "", "default", entry.version, entry.raw)]
+
+
+async def test_a_kill_takes_no_answered_write_with_it(tmp_path: Path) -> None:
+    home, left = tmp_path / "home", tmp_path / "left"
+    home.mkdir()
+    first = InProcess(Server(Settings(home=home)))  # its thread never starts: nothing is saved
+    await first.post(MAPS, configmap("stays", a="1"))
+    await first.post(MAPS, configmap("goes"))
+    await first.patch(f"{MAPS}/stays", {"data": {"a": "2"}})
+    await first.delete(f"{MAPS}/goes")
+    shutil.copytree(home, left)
+    tail = max(left.glob("*.tail.*"))
+    tail.write_bytes(tail.read_bytes() + b"\x00\x00\x01\x00cut off")
+
+    second = start(left)
+    assert (await second.get(f"{MAPS}/stays")).ok()["data"] == {"a": "2"}
+    assert (await second.get(f"{MAPS}/goes")).code == 404
+    assert not list(left.glob("*.tail.*"))
+    stop(second)
+
+
+async def test_what_is_saved_leaves_no_tail_behind(tmp_path: Path) -> None:
+    first = start(tmp_path)
+    for number in range(3):
+        await first.post(MAPS, configmap(f"m{number}"))
+        await asyncio.sleep(0.12)
+    stop(first)
+    assert not list(tmp_path.glob("*.tail.*"))
