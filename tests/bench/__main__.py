@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.bench import burst, grouping
+from tests.bench import burst, grouping, latency
 
 CORE = (
     ("fill", "nodes=500"),
@@ -23,6 +23,7 @@ def main() -> None:
     for workload in CORE:
         subprocess.run([sys.executable, "-m", "kaiweb", "bench", *workload], check=True)
     print(grouping.measure())
+    print(latency.measure())
     print(burst.measure())
 
 
