@@ -13,6 +13,8 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 KAIWEB_HOME = env.home(checkout=CHECKOUT)
 KAIWEB_PORT = env.number("KAIWEB_PORT", 8000)
 KAIWEB_SHARDS = env.shards()
+# Where the scheduling worker serves KAI's metrics on loopback; 0: nowhere.
+KAIWEB_SCHEDULER_METRICS_PORT = env.number("KAIWEB_SCHEDULER_METRICS_PORT", 0)
 KAIWEB_DEMO = env.flag("DEMO", True)
 # The cluster: named explicitly ("in-cluster" in a pod), else the one the sandbox writes. KUBECONFIG is left to kubectl, so that
 # a developer's own cluster is never written to by accident.

@@ -22,7 +22,7 @@ from pathlib import Path
 from kaiweb.supervisor.broker import broker_command
 from kaiweb.supervisor.process import Spec
 
-EMBEDDED_PORTS = ("broker", "cluster")
+EMBEDDED_PORTS = ("broker", "cluster", "scheduler-metrics", "controller-metrics")
 #: The service accounts of the processes; `<account>.kubeconfig` in the folder KAIWEB_ACCOUNTS.
 WEB, CONTROLLERS, SCHEDULER, BINDER = "web", "controllers", "scheduler", "binder"
 ACCOUNTS = (WEB, CONTROLLERS, SCHEDULER, BINDER)
@@ -106,15 +106,15 @@ def specs(plan: Installation) -> list[Spec]:
     """Return the processes of the installation."""
     listed: list[Spec] = []
 
-    def add(name: str, wave: int, *command: str, account: str = WEB) -> None:
-        env = plan.environment_of(account)
+    def add(name: str, wave: int, *command: str, account: str = WEB, **more: str) -> None:
+        env = {**plan.environment_of(account), **more}
         listed.append(Spec(name=name, wave=wave, command=command, env=env))
 
-    def add_worker(name: str, queue: str, account: str) -> None:
+    def add_worker(name: str, queue: str, account: str, **more: str) -> None:
         add(
             name, 2, sys.executable, "-m", "celery", "-A", "kaiweb", "worker",
             "-Q", queue, "-n", f"{name}@%h", "-P", "solo", "-l", "WARNING",
-            "--without-gossip", "--without-mingle", account=account,
+            "--without-gossip", "--without-mingle", account=account, **more,
         )  # fmt: skip
 
     if plan.has_own_broker:
@@ -127,9 +127,13 @@ def specs(plan: Installation) -> list[Spec]:
     for name, command, account in (
         ("web", "serve", WEB),
         ("mirror", "mirror_cluster", WEB),
-        ("controllers", "run_controllers", CONTROLLERS),
     ):
         add(name, 1, sys.executable, "-m", "kaiweb", command, account=account)
+    add(
+        "controllers", 1, sys.executable, "-m", "kaiweb", "run_controllers",
+        "--metrics-bind-address", f"127.0.0.1:{plan.ports['controller-metrics']}",
+        account=CONTROLLERS,
+    )  # fmt: skip
     if plan.has_simulators:
         stream = () if plan.has_demo_stream else ("--no-stream",)
         # The embedded API server collects garbage itself; a bare kube-apiserver does not.
@@ -138,8 +142,12 @@ def specs(plan: Installation) -> list[Spec]:
             "simulators", 1, sys.executable, "-m", "sandbox.simulate",
             "--kubeconfig", str(plan.kubeconfig), "--nodes", plan.nodes, *stream, *garbage,
         )  # fmt: skip
-    for shard in plan.shards:
-        add_worker(f"scheduling-{shard}", f"shard.{shard}", SCHEDULER)
+    for number, shard in enumerate(plan.shards):
+        # There is one port for metrics; the first shard has it.
+        port = "0" if number else str(plan.ports["scheduler-metrics"])
+        add_worker(
+            f"scheduling-{shard}", f"shard.{shard}", SCHEDULER, KAIWEB_SCHEDULER_METRICS_PORT=port
+        )
     add_worker("binding", "binding", BINDER)
     add_worker("worker", "default", WEB)
     add(
