@@ -1,4 +1,4 @@
-"""`kaiweb bench WORKLOAD [name=value ...] [--json]`: time the core on a made-up cluster."""
+"""`kaiweb bench WORKLOAD [sizes] [--json]`: time the core on a made-up cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Take a workload (or a JSON file, or 'list') and its sizes."""
         parser.add_argument("workload", help="a name, a JSON file of the same form, or 'list'")
-        parser.add_argument("sizes", nargs="*", help="parameters as name=value, e.g. nodes=500")
+        parser.add_argument("sizes", nargs="*", help="500, or nodes=500 jobs=8")
         parser.add_argument("--runs", type=int, default=3, help="best of so many (default 3)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -42,7 +42,9 @@ class Command(BaseCommand):
 def _document(name: str, sizes: list[str]) -> dict[str, Any]:
     if name in WORKLOADS:
         try:
-            return WORKLOADS[name](**dict(_parameter(size) for size in sizes))
+            plain = [_value(size) for size in sizes if "=" not in size]
+            named = dict(_parameter(size) for size in sizes if "=" in size)
+            return WORKLOADS[name](*plain, **named)
         except TypeError as error:
             signature = str(inspect.signature(WORKLOADS[name])).split(" ->")[0]
             raise CommandError(f"{name}: {error}; parameters are {signature}") from error
@@ -59,15 +61,17 @@ def _document(name: str, sizes: list[str]) -> dict[str, Any]:
 
 
 def _parameter(text: str) -> tuple[str, Any]:
-    key, sign, value = text.partition("=")
-    if not sign:
-        raise CommandError(f"expected name=value, got {text!r}")
+    key, _, value = text.partition("=")
+    return key, _value(value)
+
+
+def _value(text: str) -> Any:
     for kind in (int, float):
         try:
-            return key, kind(value)
+            return kind(text)
         except ValueError:
             continue
-    return key, None if value == "none" else value
+    return None if text == "none" else text
 
 
 def _text(found: Measurement) -> str:

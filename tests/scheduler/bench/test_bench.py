@@ -136,7 +136,7 @@ def test_the_command_takes_a_file(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["nothing"], "no workload 'nothing'"),
-        (["fill", "nodes"], "expected name=value"),
+        (["fill", "nodes"], "parameters are"),
         (["fill", "size=3"], "parameters are"),
     ],
 )
