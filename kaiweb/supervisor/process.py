@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO
 
 PR_SET_PDEATHSIG = 1
-CLEAN_EXITS = (0, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT)
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 10.0
 CALM_AFTER_S = 30.0

@@ -60,11 +60,6 @@ ACTIVE_USED = _table(
     TaskStatus.RELEASING,
     TaskStatus.STUCK_IN_RELEASING,
 )
-#: Counts towards its gang being complete.
-ALIVE = tuple(
-    active or status in (TaskStatus.PENDING, TaskStatus.GATED)
-    for status, active in zip(TaskStatus, ACTIVE_ALLOCATED, strict=True)
-)
 #: Charged to its queue when a snapshot is read (a nomination never survives a session).
 QUEUE_ALLOCATED = _table(
     TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING

@@ -18,57 +18,23 @@ from scheduler.core.fairshare.shares import Amounts
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.policy import Comparable
 from scheduler.core.session.session import Session
-
-Entry = tuple[Any, int]
-
-
-_OWNER = "solver.turns"
+from scheduler.core.solver.leaves import Entry, LeafTable
 
 
-class PendingBoard:
-    """Pod groups with pending tasks, sorted per leaf queue; kept for a whole session."""
+class PendingBoard(LeafTable):
+    """Pod groups with pending tasks."""
+
+    owner = "solver.turns"
 
     def __init__(self, session: Session) -> None:
-        self._session = session
-        self._seen = session.state.groups.version[:]
-        self._leaves: dict[int, list[Entry]] = {}
-        self._entry_of: dict[int, Entry] = {}
         self._runs: dict[int, _Runs] = {}
-        groups = session.state.groups
-        for group, pending in enumerate(groups.pending):
-            queue = groups.queue[group]
-            if pending and self._is_leaf(queue):
-                entry = (session.group_key(session.view(group)), group)
-                self._entry_of[group] = entry
-                self._leaves.setdefault(queue, []).append(entry)
-        for entries in self._leaves.values():
-            entries.sort()
+        super().__init__(session)
 
-    def _is_leaf(self, queue: int) -> bool:
-        return queue != NOWHERE and self._session.state.queues.is_leaf(queue)
+    def _belongs(self, group: int) -> bool:
+        return self._session.state.groups.pending[group] > 0
 
-    @classmethod
-    def of(cls, session: Session) -> PendingBoard:
-        """Return the session's board, with every pod group in its place that changed since."""
-        found = session.scratch.get(_OWNER)
-        if not isinstance(found, PendingBoard):
-            found = session.scratch[_OWNER] = cls(session)
-        seen, now = found._seen, session.state.groups.version
-        if seen != now:
-            found._seen = now[:]
-            found.refresh(
-                [group for group, (a, b) in enumerate(zip(seen, now, strict=True)) if a != b]
-            )
-        return found
-
-    @property
-    def leaves(self) -> Iterable[int]:
-        """Return the leaf queues with pending pod groups."""
-        return self._leaves
-
-    def entries(self, queue: int) -> Sequence[Entry]:
-        """Return the pending pod groups of a leaf queue, best first."""
-        return self._leaves.get(queue, ())
+    def _forget(self, queue: int) -> None:
+        self._runs.pop(queue, None)
 
     def runs(self, queue: int) -> _Runs:
         """Return what the pending pod groups of a leaf queue ask for, and their runs of equals."""
@@ -82,24 +48,6 @@ class PendingBoard:
                 ]
             )
         return found
-
-    def refresh(self, changed: Iterable[int]) -> None:
-        """Put pod groups whose tasks changed into their new place, or take them out."""
-        groups = self._session.state.groups
-        for group in changed:
-            queue = groups.queue[group]
-            old = self._entry_of.pop(group, None)
-            if old is not None or groups.pending[group]:
-                self._runs.pop(queue, None)
-            if old is not None:
-                entries = self._leaves[queue]
-                del entries[bisect_left(entries, old)]
-                if not entries:
-                    del self._leaves[queue]
-            if groups.pending[group] and self._is_leaf(queue):
-                entry = (self._session.group_key(self._session.view(group)), group)
-                self._entry_of[group] = entry
-                insort(self._leaves.setdefault(queue, []), entry)
 
 
 class _Runs:

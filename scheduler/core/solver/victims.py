@@ -9,7 +9,7 @@ is shared by all probes of the search.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -21,8 +21,7 @@ from scheduler.core.fairshare.shares import NOTHING, Amounts, plus
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.policy import Comparable
 from scheduler.core.session.session import Session
-
-Entry = tuple[Any, int]
+from scheduler.core.solver.leaves import Entry, LeafTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,53 +42,21 @@ class Batch:
     is_rest: bool
 
 
-_OWNER = "solver.victims"
+class VictimPool(LeafTable):
+    """Preemptible pod groups that hold room."""
 
-
-class VictimPool:
-    """Preemptible pod groups that hold room, sorted per leaf queue; the last one loses first."""
+    owner = "solver.victims"
 
     def __init__(self, session: Session) -> None:
-        self._session = session
-        self._seen = session.state.groups.version[:]
-        self._leaves: dict[int, list[Entry]] = {}
-        self._entry_of: dict[int, Entry] = {}
         self._lowest: dict[int, float] = {}
-        groups = session.state.groups
-        for group, active in enumerate(groups.active_allocated):
-            queue = groups.queue[group]
-            if active and groups.preemptible[group] and self._is_leaf(queue):
-                entry = (session.group_key(session.view(group)), group)
-                self._entry_of[group] = entry
-                self._leaves.setdefault(queue, []).append(entry)
-        for entries in self._leaves.values():
-            entries.sort()
+        super().__init__(session)
 
-    def _is_leaf(self, queue: int) -> bool:
-        return queue != NOWHERE and self._session.state.queues.is_leaf(queue)
+    def _belongs(self, group: int) -> bool:
+        groups = self._session.state.groups
+        return groups.active_allocated[group] > 0 and groups.preemptible[group]
 
-    @classmethod
-    def of(cls, session: Session) -> VictimPool:
-        """Return the session's pool, with every pod group in its place that changed since."""
-        found = session.scratch.get(_OWNER)
-        if not isinstance(found, VictimPool):
-            found = session.scratch[_OWNER] = cls(session)
-        seen, now = found._seen, session.state.groups.version
-        if seen != now:
-            found._seen = now[:]
-            found.refresh(
-                [group for group, (a, b) in enumerate(zip(seen, now, strict=True)) if a != b]
-            )
-        return found
-
-    @property
-    def leaves(self) -> list[int]:
-        """Return the leaf queues that have candidates, oldest queue first."""
-        return sorted(self._leaves)
-
-    def entries(self, queue: int) -> Sequence[Entry]:
-        """Return the candidates of a leaf queue; the last one loses first."""
-        return self._leaves.get(queue, ())
+    def _forget(self, queue: int) -> None:
+        self._lowest.pop(queue, None)
 
     def lowest_priority(self, queue: int) -> float:
         """Return the lowest priority among the candidates of a leaf queue."""
@@ -99,27 +66,6 @@ class VictimPool:
             found = min((priority[group] for _, group in self.entries(queue)), default=inf)
             self._lowest[queue] = found
         return found
-
-    def refresh(self, changed: Iterable[int]) -> None:
-        """Put pod groups whose tasks changed into their new place, or take them out."""
-        groups = self._session.state.groups
-        for group in changed:
-            queue = groups.queue[group]
-            self._lowest.pop(queue, None)
-            old = self._entry_of.pop(group, None)
-            if old is not None:
-                entries = self._leaves[queue]
-                del entries[bisect_left(entries, old)]
-                if not entries:
-                    del self._leaves[queue]
-            if (
-                groups.active_allocated[group]
-                and groups.preemptible[group]
-                and self._is_leaf(queue)
-            ):
-                entry = (self._session.group_key(self._session.view(group)), group)
-                self._entry_of[group] = entry
-                insort(self._leaves.setdefault(queue, []), entry)
 
 
 class VictimSequence:
