@@ -62,8 +62,12 @@ class StorageClass(KubeObject, frozen=True, kw_only=True):
     parameters: dict[str, str] = {}
 
 
+class CsiDriverSpec(KubeStruct, frozen=True, kw_only=True):
+    storage_capacity: bool = False
+
+
 class CSIDriver(KubeObject, frozen=True, kw_only=True):
-    pass
+    spec: CsiDriverSpec = CsiDriverSpec()
 
 
 class CSIStorageCapacity(KubeObject, frozen=True, kw_only=True):

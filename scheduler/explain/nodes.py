@@ -6,6 +6,7 @@ class, which costs as much as a cycle without any hope.
 
 from __future__ import annotations
 
+from scheduler.core.cluster.axis import plain_amount
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.decisions import TaskRef
 from scheduler.core.fairshare.capacity import human_amount
@@ -72,33 +73,36 @@ class NodeTeller:
         is_gang: bool,
     ) -> str:
         if reason.kind is NodeReasonKind.INSUFFICIENT_GPU_MEMORY:
+            if is_gang:
+                return _hidden("GPU memory")
             memory = self._session.state.nodes.gpu_memory[self._index(node)]
             return (
                 "Node didn't have enough resources: Each gpu on the node has a gpu memory capacity "
                 f"of {int(memory)} Mib. {klass.share_memory_mib} Mib of gpu memory has been requested."
             )
         if reason.kind is NodeReasonKind.INSUFFICIENT:
-            return self._lacking(klass, node, reason.subject, is_gang=is_gang)
+            detail = self._lacking(klass, node, reason.subject, is_gang=is_gang)
+            return detail + texts.overhead_suffix(reason)
         return texts.node_reason(reason, ref, capacity_text)
 
     def _lacking(self, klass: TaskClass, node: str, resource: str, *, is_gang: bool) -> str:
         word, unit = _WORDS.get(resource, (resource, -1))
         if is_gang:
-            return (
-                f"Node didn't have enough resources: {word}, taking all considerations into account"
-            )
+            return _hidden(word)
         state, index = self._session.state, self._index(node)
         row = state.axis.row_of[resource]
         capacity = state.nodes.allocatable_rows[row][index]
         used = capacity - state.nodes.idle_rows[row][index]
         requested = float(klass.vector[row])
         if unit < 0:
+            figures = [plain_amount(resource, one) for one in (requested, used, capacity)]
             return (
-                f"Node didn't have enough resource: {resource}, requested: {requested:.0f}, "
-                f"used: {used:.0f}, capacity: {capacity:.0f}"
+                f"Node didn't have enough resource: {resource}, requested: {figures[0]}, "
+                f"used: {figures[1]}, capacity: {figures[2]}"
             )
         if resource == "gpu":
-            figures = [_gpus(klass, requested), f"{used:.3g}", f"{capacity:.3g}"]
+            memory = state.nodes.gpu_memory[index]
+            figures = [_gpus(klass, requested, memory), f"{used:.3g}", f"{capacity:.3g}"]
         else:
             figures = [human_amount(amount, unit) for amount in (requested, used, capacity)]
         return (
@@ -110,9 +114,15 @@ class NodeTeller:
         return self._session.state.nodes.index_of[node]
 
 
-def _gpus(klass: TaskClass, requested: float) -> str:
+def _hidden(word: str) -> str:
+    """One pod of a gang fits or not by what the others took before, so figures would mislead."""
+    return f"Node didn't have enough resources: {word}, taking all considerations into account"
+
+
+def _gpus(klass: TaskClass, requested: float, gpu_memory_mib: int) -> str:
+    portion = klass.portion_on(gpu_memory_mib) if klass.is_shared else 0.0
     if klass.is_shared and klass.devices > 1:
-        return f"{klass.devices} X {klass.portion:g}"
+        return f"{klass.devices} X {portion:.3g}"
     if klass.is_dra:
         return f"{klass.dra_gpus:.3g} as DRA gpu claims "
-    return f"{klass.portion if klass.is_shared else requested:.3g}"
+    return f"{portion or requested:.3g}"

@@ -58,6 +58,20 @@ def node_reason(reason: NodeReason, task: TaskRef, capacity_text: str = "") -> s
     ----------
     capacity_text : the message of the queue's refusal, when that is the reason
     """
+    return _reason(reason, task, capacity_text) + overhead_suffix(reason)
+
+
+def overhead_suffix(reason: NodeReason) -> str:
+    """Return what to add where only the pod's overhead makes it too large for a node."""
+    if not reason.overhead:
+        return ""
+    return (
+        ". Not enough resources due to pod overhead resources. "
+        f"The overhead resources are {reason.overhead}"
+    )
+
+
+def _reason(reason: NodeReason, task: TaskRef, capacity_text: str) -> str:
     plain = _PLAIN.get(reason.kind)
     if plain is not None:
         return plain
@@ -102,13 +116,14 @@ def task_message(
     return f"{base}: {_joined(entries)}"
 
 
-def checks_message(task: TaskRef, checks: Iterable[CheckFailure]) -> str:
-    """Return the message of checks that need no node."""
-    lines = [f"Scheduling conditions were not met for pod {task.namespace}/{task.name}:\n"]
-    for check in checks:
-        more = f" Reasons: {', '.join(check.reasons)}" if check.reasons else ""
-        lines.append(f"{check.check}: {check.text}.{more}\n")
-    return "".join(lines)
+def checks_message(task: TaskRef, checks: Sequence[CheckFailure]) -> str:
+    """Return the message of checks that need no node; there must be one."""
+    together = [check for check in checks if not check.stands_alone]
+    if not together or checks[0].stands_alone:
+        return checks[0].text
+    lines = [f"{check.check}: {check.text}.{_further(check)}\n" for check in together]
+    head = f"Scheduling conditions were not met for pod {task.namespace}/{task.name}:\n"
+    return head + "".join(lines)
 
 
 def counted_reasons(fit: TaskFit, task: TaskRef, capacity_text: str = "") -> dict[str, int]:
@@ -135,16 +150,29 @@ def shortfall_message(shortfall: GangShortfall, task: TaskRef, because: str) -> 
     )
 
 
-def group_message(reasons: Sequence[tuple[str, str]]) -> str:
-    """Return the message of a pod group from its (reason, message) pairs."""
-    head = reasons[0][0] if len(reasons) == 1 else UNABLE_TO_SCHEDULE_GROUP
-    messages = Counter(message for _, message in reasons if message)
+def group_message(reasons: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """Return the message of a pod group from its reasons, each with its messages."""
+    head = _head(reasons)
+    messages = Counter(message for _, all_of_one in reasons for message in all_of_one)
     if not messages:
         return head
     entries = sorted(
         f"{count} {message}" if count > 1 else message for message, count in messages.items()
     )
     return f"{head}: {_joined(entries)}"
+
+
+def detailed_group_message(reasons: Sequence[tuple[str, str]]) -> str:
+    """Return the long message of a pod group from its reasons, each with its detail."""
+    return f"\n{_head(reasons)}." + "".join(sorted(f"\n{detail}." for _, detail in reasons))
+
+
+def group_detail(messages: Sequence[str], *, subgroup: str = "", domain: str = "") -> str:
+    """Return one reason of a pod group in the long form: whose it is, where, and what."""
+    text = ", ".join(messages)
+    if subgroup:
+        text = f"subgroup {subgroup}: {text}"
+    return f"<{domain}>: {text}" if domain else text
 
 
 def not_ready_message(unready: Iterable[tuple[str, int, int, int]]) -> str:
@@ -224,6 +252,14 @@ def _insufficient(resource: str) -> str:
         return f"node(s) didn't have enough of mig profile: {resource}"
     word = _RESOURCE_WORDS.get(resource, resource)
     return f"node(s) didn't have enough resources: {word}"
+
+
+def _head(reasons: Sequence[tuple[str, object]]) -> str:
+    return reasons[0][0] if len(reasons) == 1 else UNABLE_TO_SCHEDULE_GROUP
+
+
+def _further(check: CheckFailure) -> str:
+    return f" Reasons: {', '.join(check.reasons)}" if check.reasons else ""
 
 
 def _joined(entries: Iterable[str]) -> str:

@@ -40,6 +40,8 @@ class Reason:
     reason: str
     message: str
     details: Mapping[str, Any] = field(default_factory=dict)
+    messages: tuple[str, ...] = ()
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ class _Writer:
                 outcasts=outcasts,
             )
         reasons = tuple(self._reason(fit, group) for fit in self.session.fit.groups.get(group, ()))
-        message = texts.group_message([(item.reason, item.message) for item in reasons])
+        message = self._group_text(reasons)
         return GroupVerdict(
             namespace=given.namespace,
             name=given.name,
@@ -196,8 +198,9 @@ class _Writer:
         if fit is None:
             return ""
         ref = self._ref(task)
-        if self.teller is not None and not fit.checks:
-            detailed = self.teller.message(task, ref, texts.NO_NODES, self._refusal_text(fit))
+        if self.teller is not None:
+            base = texts.checks_message(ref, fit.checks) if fit.checks else texts.NO_NODES
+            detailed = self.teller.message(task, ref, base, self._refusal_text(fit))
             if detailed:
                 return detailed
         if fit.checks or _names_a_task(fit):
@@ -226,12 +229,28 @@ class _Writer:
         if isinstance(evidence, GangShortfall):
             because = self._task_text(evidence.task) or texts.UNABLE_TO_SCHEDULE_POD
             ref = self._ref(evidence.task)
-            return Reason(fit.reason.value, texts.shortfall_message(evidence, ref, because))
+            said = texts.shortfall_message(evidence, ref, because)
+            detail = texts.group_detail((said,), subgroup=evidence.subgroup)
+            return Reason(fit.reason.value, said, detail=detail)
         if isinstance(evidence, DelayRefusal):
             return Reason(fit.reason.value, self._delay_text(evidence))
         if isinstance(evidence, TopologyRefusal):
-            return Reason(fit.reason.value, evidence.text)
+            whole = evidence.details or evidence.texts
+            place = {"subgroup": evidence.subgroup, "domain": evidence.domain}
+            return Reason(
+                fit.reason.value,
+                ", ".join(evidence.texts),
+                messages=evidence.texts,
+                detail=texts.group_detail(whole, **place),
+            )
         return Reason(fit.reason.value, f"Queue '{evidence}' does not exist")
+
+    def _group_text(self, reasons: tuple[Reason, ...]) -> str:
+        if self.teller is not None:
+            return texts.detailed_group_message(
+                [(r.reason, r.detail or r.message) for r in reasons]
+            )
+        return texts.group_message([(r.reason, r.messages or (r.message,)) for r in reasons])
 
     def _capacity_text(self, refusal: CapacityRefusal) -> str:
         queue = self.session.state.queues.inputs[refusal.queue]

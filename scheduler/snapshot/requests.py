@@ -55,6 +55,9 @@ def task_request(pod: Pod, claims: Sequence[ResourceClaim] = ()) -> TaskRequest:
         other=tuple(sorted(item for item in amounts.items() if item[0] not in (GPU, PODS))),
         legacy_mig=demand.legacy_mig,
         overhead=tuple(sorted(core_amounts(demand.overhead).items())),
+        overhead_text="".join(
+            f" {name}: {text}" for name, text in sorted(pod.spec.overhead.items())
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from kube.objects.storage import (
     CSIDriver,
@@ -37,11 +38,38 @@ def volume_inputs(
         for name, item in sorted(classes.items())
         if item.volume_binding_mode == "WaitForFirstConsumer" and item.provisioner in drivers
     )
+    known = tuple(capacities)
+    limited = {
+        name
+        for name, item in classes.items()
+        if item.provisioner in drivers and drivers[item.provisioner].spec.storage_capacity
+    }
     return VolumeInputs(
-        claims=tuple(_volume_claim(item, volumes, classes, live_pods) for item in claimed),
-        capacities=tuple(_capacity(item) for item in capacities),
+        claims=tuple(
+            _volume_claim(item, volumes, classes, live_pods)
+            if item.spec.storage_class_name not in limited
+            else _with_room(_volume_claim(item, volumes, classes, live_pods), known)
+            for item in claimed
+        ),
+        capacities=tuple(_capacity(item) for item in known),
         tracked_classes=tracked,
     )
+
+
+def _with_room(claim: VolumeClaim, capacities: tuple[CSIStorageCapacity, ...]) -> VolumeClaim:
+    """Say where the driver has room for a volume that is still to be made, since it tells its room."""
+    if not claim.waits_for_consumer or claim.phase == "Bound":
+        return claim
+    roomy: list[NodeTerm] = []
+    for item in capacities:
+        limit = float(to_units(item.maximum_volume_size)) or float(to_units(item.capacity))
+        is_ours = item.storage_class_name == claim.storage_class
+        if is_ours and item.node_topology is not None and claim.size_bytes <= limit:
+            term = _capacity(item).node_selector
+            if not term.labels:
+                return claim
+            roomy.append(term)
+    return replace(claim, roomy_terms=tuple(roomy))
 
 
 def _volume_claim(
@@ -65,10 +93,11 @@ def _volume_claim(
         storage_class=spec.storage_class_name,
         size_bytes=float(to_units(spec.resources.requests.get("storage", 0))),
         phase=claim.status.phase or "Pending",
-        problem=_problem(claim, volume, waits=waits),
+        problem=_problem(claim, waits=waits),
         volume_terms=node_terms(affinity),
         waits_for_consumer=waits,
         allowed_terms=_allowed_terms(claim, storage_class, volumes) if waits else None,
+        is_volume_missing=volume is None and bool(spec.volume_name),
         owner_uid=owner_uid,
         is_owner_deleted=bool(owner_uid) and not live_pods.get(owner_uid, False),
     )
@@ -112,15 +141,13 @@ def _static_terms(
     return tuple(found)
 
 
-def _problem(claim: PersistentVolumeClaim, volume: PersistentVolume | None, *, waits: bool) -> str:
+def _problem(claim: PersistentVolumeClaim, *, waits: bool) -> str:
     name = claim.metadata.name
     if claim.metadata.deletion_timestamp is not None:
         return f'persistentvolumeclaim "{name}" is being deleted'
     if claim.status.phase == "Lost":
         missing = claim.spec.volume_name
         return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{missing}"'
-    if volume is None and claim.spec.volume_name:
-        return "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
     if not claim.spec.volume_name and not waits:
         return "pod has unbound immediate PersistentVolumeClaims"
     return ""

@@ -14,7 +14,7 @@ from typing import Protocol
 from scheduler.core.actions.base import pending_views
 from scheduler.core.decisions import ActionName, ActionReport, EvictReason
 from scheduler.core.placement.place import Placer
-from scheduler.core.session.fit import DelayRefusal, GroupFit, GroupReason
+from scheduler.core.session.fit import DelayRefusal, GangShortfall, GroupFit, GroupReason
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.order import GroupOrder
 from scheduler.core.session.session import Session
@@ -163,10 +163,16 @@ class Attempts:
 
     def _is_beyond_help(self, view: GangView) -> bool:
         """Tell whether something no eviction can cure keeps the pod group away; record what."""
-        failed = False
-        for task in view.next_chunk(real=False):
-            failed = self._placer.failed_check(task, victim_invariant=True) or failed
-        return failed
+        failed = [
+            task
+            for task in view.next_chunk(real=False)
+            if self._placer.failed_check(task, victim_invariant=True)
+        ]
+        known = self._session.fit.groups.get(view.group, ())
+        if failed and not any(isinstance(fit.evidence, GangShortfall) for fit in known):
+            why = GroupFit(GroupReason.POD_SCHEDULING_ERRORS, GangShortfall(failed[0]))
+            self._session.fit.add_group(view.group, why)
+        return bool(failed)
 
     def _may_ask(self, view: GangView) -> bool:
         return self._rules.asks(view) and not self._is_delayed(view)

@@ -13,6 +13,8 @@ from scheduler.core.cluster.inputs import CPU, GPU, MEMORY, PODS, ClusterInput, 
 
 CPU_ROW, MEMORY_ROW, GPU_ROW, PODS_ROW = 0, 1, 2, 3
 FIXED = (CPU, MEMORY, GPU, PODS)
+MIG_PREFIX = "nvidia.com/mig-"
+STORAGE = ("ephemeral-storage", "storage")
 
 _MIG = re.compile(r"nvidia\.com/mig-(\d+)g\.(\d+)gb")
 
@@ -21,6 +23,15 @@ def mig_units(resource: str) -> float:
     """Return how many GPUs a MIG resource counts in quota (`mig-3g.20gb` counts 3), else 0."""
     found = _MIG.fullmatch(resource)
     return float(found.group(1)) if found else 0.0
+
+
+def plain_amount(resource: str, amount: float) -> str:
+    """Print an amount of a resource that has no unit of its own: items, or bytes of storage.
+
+    Extended resources and huge pages are kept in thousandths, as KAI prints them too; people count items.
+    """
+    is_whole = resource in (PODS, *STORAGE) or resource.startswith(MIG_PREFIX)
+    return f"{amount if is_whole else amount / 1000:.15g}"
 
 
 class ResourceAxis:

@@ -40,7 +40,8 @@ class TaskRequest:
     device_classes : GPU device class -> devices asked through claims (non-GPU classes left out)
     other : resource name -> amount for everything else (extended, hugepages, ephemeral storage)
     legacy_mig : the old unaccounted MIG annotation; such a task fits nowhere
-    overhead : the part of the amounts that is pod overhead, for the message only
+    overhead : the part of the amounts that is pod overhead
+    overhead_text : the same as people wrote it, for messages: ` cpu: 250m memory: 120Mi`
     """
 
     cpu_milli: float = 0.0
@@ -54,6 +55,7 @@ class TaskRequest:
     other: tuple[tuple[str, float], ...] = ()
     legacy_mig: bool = False
     overhead: tuple[tuple[str, float], ...] = ()
+    overhead_text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,6 +346,8 @@ class VolumeClaim:
     volume_terms : node affinity of the bound volume, None if it has none or is not bound
     waits_for_consumer : binding is delayed until a node is chosen
     allowed_terms : topologies where the class can provision, None if everywhere
+    roomy_terms : topologies whose storage has room for it, None if everywhere or not known
+    is_volume_missing : it names a volume that does not exist
     """
 
     name: str
@@ -355,6 +359,8 @@ class VolumeClaim:
     volume_terms: tuple[NodeTerm, ...] | None = None
     waits_for_consumer: bool = False
     allowed_terms: tuple[NodeTerm, ...] | None = None
+    roomy_terms: tuple[NodeTerm, ...] | None = None
+    is_volume_missing: bool = False
     owner_uid: str = ""
     is_owner_deleted: bool = False
 

@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 
 from scheduler.core.cluster.axis import GPU_ROW
-from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.classes import Cells, TaskClass
 from scheduler.core.cluster.gpus import fitting_groups
 from scheduler.core.cluster.inputs import GPU
 from scheduler.core.placement.room import NONE, room_on
@@ -80,10 +80,17 @@ def _count_lacking_everywhere(
     need = np.array([amount for _, amount in klass.fits])[:, None]
     lacks = (both[rows] < need).any(axis=0)
     short = idle[rows] < need
+    overhead = klass.request.overhead_text
+    parts = [(lacks, "")]
+    if overhead:
+        bare = np.array([amount for _, amount in _without_overhead(session, klass.fits, klass)])
+        is_bare_fit = (idle[rows] >= bare[:, None]).all(axis=0)
+        parts = [(lacks & ~is_bare_fit, ""), (lacks & is_bare_fit, overhead)]
     for place, row in enumerate(rows):
-        count = int(np.count_nonzero(short[place] & lacks))
-        if count:
-            counts[_insufficient(state.axis.names[row])] += count
+        for those, text in parts:
+            count = int(np.count_nonzero(short[place] & those))
+            if count:
+                counts[_insufficient(state.axis.names[row], text)] += count
     return [int(node) for node in nodes.indices[~lacks]]
 
 
@@ -101,21 +108,42 @@ def _count_lacking(
         cells = rule.adjust(task, node, cells)
     if room_on(nodes, klass, cells, node) != NONE:
         return False
+    devices = _lacking_devices(session, klass, node) if klass.is_shared else None
+    overhead = "" if devices else klass.request.overhead_text
+    if overhead and any(
+        nodes.idle_rows[row][node] < amount
+        for row, amount in _without_overhead(session, cells, klass)
+    ):
+        overhead = ""
     for row, amount in cells:
         if nodes.idle_rows[row][node] < amount:
-            counts[_insufficient(session.state.axis.names[row])] += 1
-    if klass.is_shared:
-        memory = klass.memory_on(nodes.gpu_memory[node])
-        free = nodes.idle_rows[GPU_ROW][node] // 1
-        if memory > nodes.gpu_memory[node]:
-            counts[NodeReason(NodeReasonKind.INSUFFICIENT_GPU_MEMORY)] += 1
-        elif free + len(fitting_groups(nodes, node, memory)) < klass.devices:
-            counts[_insufficient(GPU)] += 1
+            counts[_insufficient(session.state.axis.names[row], overhead)] += 1
+    if devices:
+        counts[devices] += 1
     return True
 
 
-def _insufficient(resource: str) -> NodeReason:
-    return NodeReason(NodeReasonKind.INSUFFICIENT, resource)
+def _lacking_devices(session: Session, klass: TaskClass, node: int) -> NodeReason | None:
+    """Return what a node lacks of the devices a shared task wants, if anything."""
+    nodes = session.state.nodes
+    memory = klass.memory_on(nodes.gpu_memory[node])
+    if memory > nodes.gpu_memory[node]:
+        return NodeReason(NodeReasonKind.INSUFFICIENT_GPU_MEMORY)
+    free = nodes.idle_rows[GPU_ROW][node] // 1
+    if free + len(fitting_groups(nodes, node, memory)) < klass.devices:
+        return _insufficient(GPU)
+    return None
+
+
+def _without_overhead(session: Session, cells: Cells, klass: TaskClass) -> Cells:
+    """Return what the containers of a pod need free, without the part its runtime takes beside them."""
+    row_of = session.state.axis.row_of
+    overhead = {row_of[name]: amount for name, amount in klass.request.overhead if name in row_of}
+    return tuple((row, amount - overhead.get(row, 0.0)) for row, amount in cells)
+
+
+def _insufficient(resource: str, overhead: str = "") -> NodeReason:
+    return NodeReason(NodeReasonKind.INSUFFICIENT, resource, overhead=overhead)
 
 
 def _other_reasons(

@@ -147,9 +147,13 @@ class Placer:
         failed = False
         for check in self.rules(klass, task).checks:
             failure = check.check(task, klass)
-            if failure is not None and (failure.is_victim_invariant or not victim_invariant):
+            if failure is None or (victim_invariant and not failure.is_victim_invariant):
+                continue
+            failed = True
+            if victim_invariant:
+                self._session.fit.add_hopeless(task, failure)
+            else:
                 self._session.fit.add_check(task, failure)
-                failed = True
         return failed
 
     def rules(self, klass: TaskClass, task: int) -> ClassRules:

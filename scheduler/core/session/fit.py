@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from scheduler.core.fairshare.capacity import CapacityRefusal
@@ -49,12 +49,14 @@ class NodeReason:
     """One reason of one node; equal reasons of many nodes are counted together.
 
     `node` is filled only where the text names the node, because then every node has its own reason.
+    `overhead`: the pod's overhead in words, where the node lacks no more than that.
     """
 
     kind: NodeReasonKind
     subject: str = ""
     node: str = ""
     refusal: CapacityRefusal | None = None
+    overhead: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +64,14 @@ class CheckFailure:
     """A check that needs no node failed (a missing config map, a request larger than any node).
 
     `check` is the name of the check, `text` its message, `reasons` further lines of the same check.
-    `is_victim_invariant`: no eviction can cure it.
+    `is_victim_invariant`: no eviction can cure it. `stands_alone`: the text is all there is to say.
     """
 
     check: str
     text: str
     reasons: tuple[str, ...] = ()
     is_victim_invariant: bool = False
+    stands_alone: bool = False
 
 
 @dataclass(slots=True)
@@ -112,15 +115,16 @@ class GangShortfall:
 
 @dataclass(frozen=True, slots=True)
 class TopologyRefusal:
-    """A topology wish that cannot be met; `problem` is the sentence without the gang's name.
+    """A topology wish that cannot be met, in words.
 
-    `domain`: the domain that lacks room, if one is named; `short`/`detail` texts as KAI words them.
+    `texts`: what is wrong; `details`: the same with figures, where there are any; `domain`: the domain
+    that lacks room, if one is named; `subgroup`: whose wish it was, empty for the whole group's.
     """
 
-    text: str
+    texts: tuple[str, ...]
+    details: tuple[str, ...] = ()
     domain: str = ""
     subgroup: str = ""
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,12 @@ class FitLog:
         checks = self._of_task(task).checks
         if failure not in checks:
             checks.append(failure)
+
+    def add_hopeless(self, task: int, failure: CheckFailure) -> None:
+        """Record that no eviction would help a task; what placing it said before stands, as it says more."""
+        checks = self._of_task(task).checks
+        if not checks:
+            checks.append(replace(failure, stands_alone=True))
 
     def add_group(self, group: int, fit: GroupFit) -> None:
         """Record a refusal of a pod group; the same one twice counts once."""

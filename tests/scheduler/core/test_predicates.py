@@ -191,7 +191,7 @@ def test_unknown_config_maps_refuse_nobody() -> None:
         ),
         (
             request(0, other=(("example.com/nic", 3000.0),)),
-            "The pod /p-0 requires GPU: 0, CPU: 1 (cores), memory: 1 (GB), example.com/nic: 3000. "
+            "The pod /p-0 requires GPU: 0, CPU: 1 (cores), memory: 1 (GB), example.com/nic: 3. "
             "No node in the default node-pool has example.com/nic resources",
         ),
         (
@@ -217,7 +217,7 @@ def test_the_largest_amount_of_an_extended_resource_is_told() -> None:
     [(_, text)] = check_texts(result.session)
     assert text.endswith(
         "Max example.com/nic resources available in a single node in the default "
-        "node-pool is topped at 2000"
+        "node-pool is topped at 2"
     )
 
 

@@ -108,9 +108,18 @@ def test_gang_shortfalls(shortfall: GangShortfall, text: str) -> None:
 
 def test_group_message_merges_equal_messages() -> None:
     assert texts.group_message([]) == "Unable to schedule podgroup"
-    assert texts.group_message([("OverLimit", "full")]) == "OverLimit: full."
-    assert texts.group_message([("A", "same"), ("B", "same"), ("B", "other")]) == (
+    assert texts.group_message([("OverLimit", ["full"])]) == "OverLimit: full."
+    assert texts.group_message([("A", ["same"]), ("B", ["same", "other"])]) == (
         "Unable to schedule podgroup: 2 same. \nother."
+    )
+
+
+def test_the_long_group_message_has_a_line_for_each_reason() -> None:
+    assert texts.detailed_group_message([]) == "\nUnable to schedule podgroup."
+    assert texts.detailed_group_message([("OverLimit", "full")]) == "\nOverLimit.\nfull."
+    lacking = texts.group_detail(("no GPUs", "no memory"), subgroup="workers", domain="a.r1")
+    assert texts.detailed_group_message([("A", lacking), ("B", "also")]) == (
+        "\nUnable to schedule podgroup.\n<a.r1>: subgroup workers: no GPUs, no memory.\nalso."
     )
 
 

@@ -128,7 +128,7 @@ class DeviceClaimsPlugin:
         return ""
 
     def _failure(self, text: str) -> CheckFailure:
-        return CheckFailure(check="DynamicResources", text=text)
+        return CheckFailure(check="DynamicResources", text=text, stands_alone=True)
 
     # ------------------------------------------------------------------------------------- filter
 

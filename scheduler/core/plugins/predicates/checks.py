@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW, PODS_ROW
+from scheduler.core.cluster.axis import (
+    CPU_ROW,
+    GPU_ROW,
+    MEMORY_ROW,
+    PODS_ROW,
+    STORAGE,
+    plain_amount,
+)
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.device_backed import device_backed
 from scheduler.core.cluster.state import ClusterState
@@ -74,7 +81,7 @@ class LargestNodeCheck:
         else:
             text = (
                 f"{intro}Max {word} resources available in a single node in the {pool} "
-                f"node-pool is topped at {_amount(row, most)}{_UNITS.get(row, '')}"
+                f"node-pool is topped at {self._amount(row, most)}{self._unit(row)}"
             )
         return CheckFailure(self.name, text, is_victim_invariant=True)
 
@@ -87,22 +94,32 @@ class LargestNodeCheck:
     def _details(self, klass: TaskClass) -> str:
         names = self._state.axis.names
         parts = [
-            f"GPU: {_amount(GPU_ROW, klass.vector[GPU_ROW])}",
-            f"CPU: {_amount(CPU_ROW, klass.vector[CPU_ROW])} (cores)",
-            f"memory: {_amount(MEMORY_ROW, klass.vector[MEMORY_ROW])} (GB)",
+            f"GPU: {self._amount(GPU_ROW, klass.vector[GPU_ROW])}",
+            f"CPU: {self._amount(CPU_ROW, klass.vector[CPU_ROW])} (cores)",
+            f"memory: {self._amount(MEMORY_ROW, klass.vector[MEMORY_ROW])} (GB)",
         ]
         mig = {name for name, _ in klass.request.mig}
-        for row in range(PODS_ROW + 1, len(names)):
-            amount = klass.vector[row]
-            if amount:
-                prefix = "mig " if names[row] in mig else ""
-                parts.append(f"{prefix}{names[row]}: {_amount(row, amount)}")
+        others = [row for row in range(PODS_ROW + 1, len(names)) if klass.vector[row]]
+        for row in sorted(others, key=lambda row: names[row] in mig):
+            prefix = "mig " if names[row] in mig else ""
+            unit = " (GB)" if names[row] in STORAGE else ""
+            amount = self._amount(row, klass.vector[row])
+            parts.append(f"{prefix}{names[row]}: {amount}{unit}")
         return ", ".join(parts)
+
+    def _amount(self, row: int, amount: float) -> str:
+        if row <= GPU_ROW:
+            return human_amount(float(amount), row)
+        name = self._state.axis.names[row]
+        if name in STORAGE:
+            return human_amount(float(amount), MEMORY_ROW)
+        return plain_amount(name, float(amount))
+
+    def _unit(self, row: int) -> str:
+        if self._state.axis.names[row] in STORAGE:
+            return " GB"
+        return _UNITS.get(row, "")
 
 
 _WORDS = {GPU_ROW: "GPU", CPU_ROW: "CPU", MEMORY_ROW: "memory"}
 _UNITS = {CPU_ROW: " cores", MEMORY_ROW: " GB"}
-
-
-def _amount(row: int, amount: float) -> str:
-    return human_amount(float(amount), row if row <= GPU_ROW else GPU_ROW)

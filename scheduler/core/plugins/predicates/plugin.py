@@ -41,8 +41,9 @@ class PredicatesPlugin:
             StaticFilter("TaintToleration", nodes, taint_verdict),
             StaticFilter("NodeAffinity", nodes, affinity_verdict, wants_node_by_label),
         ]
-        hooks.filters.append(VolumeFilter(state, volume_claims))
-        if session.config.schedule_csi_storage:
+        has_books = session.config.schedule_csi_storage
+        hooks.filters.append(VolumeFilter(state, volume_claims, asks_room=not has_books))
+        if has_books:
             storage = StorageRoom(state, volume_claims)
             hooks.filters.append(storage)
             hooks.waits.append(storage)

@@ -16,6 +16,8 @@ Bools = NDArray[np.bool_]
 
 ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
 NOT_TO_BE_HAD = "node(s) didn't find available persistent volumes to bind"
+NO_ROOM = "node(s) did not have enough free storage"
+NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 
 class VolumeClaims:
@@ -64,14 +66,19 @@ class VolumeFilter:
     name = "VolumeBinding"
     scope = Scope.CLASS
 
-    def __init__(self, state: ClusterState, claims: VolumeClaims) -> None:
+    def __init__(self, state: ClusterState, claims: VolumeClaims, *, asks_room: bool) -> None:
         self._nodes = state.nodes.inputs
         self._claims = claims
+        #: Whether nothing else keeps books on the room of storage.
+        self._asks_room = asks_room
 
     def concerns(self, klass: TaskClass) -> bool:
-        """Ask tasks with a claim that is tied to some nodes."""
+        """Ask tasks with a claim that is tied to some nodes, or to none."""
         return any(
-            one.volume_terms is not None or one.allowed_terms is not None
+            one.volume_terms is not None
+            or one.allowed_terms is not None
+            or one.roomy_terms is not None
+            or one.is_volume_missing
             for one in self._claims.of(klass)
         )
 
@@ -93,8 +100,13 @@ class VolumeFilter:
 
     def _refusal(self, klass: TaskClass, node: NodeInput) -> str:
         for claim in self._claims.of(klass):
+            if claim.is_volume_missing:
+                return NO_VOLUME
             if claim.volume_terms is not None and not matches_any_term(node, claim.volume_terms):
                 return ELSEWHERE
             if claim.allowed_terms is not None and not matches_any_term(node, claim.allowed_terms):
                 return NOT_TO_BE_HAD
+            roomy = claim.roomy_terms if self._asks_room else None
+            if roomy is not None and not matches_any_term(node, roomy):
+                return NO_ROOM
         return ""

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
+from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.device_backed import device_backed
-from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP, TopologyConstraint
-from scheduler.core.cluster.podgroups import TreeGroup, TreePodSet
+from scheduler.core.cluster.inputs import TopologyConstraint
+from scheduler.core.cluster.podgroups import TreePodSet
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.plugins.topology.accounting import Need, capacity_of_nodes, tightness
+from scheduler.core.plugins.topology.refusals import Member, Refusals, Shortage, by_interest
 from scheduler.core.plugins.topology.tree import ROOT, Domain, DomainTree, searched_levels
-from scheduler.core.session.fit import GroupFit, GroupReason, TopologyRefusal
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
@@ -27,7 +27,6 @@ from scheduler.core.session.session import Session
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Member = TreeGroup | TreePodSet
 
 SCORE = 100_000.0
 
@@ -65,7 +64,7 @@ class TopologyPlugin:
         """
         wish = member.topology
         assert wish is not None  # `concerns` said so
-        refusals = _Refusals(self._session, view, member, wish) if record else None
+        refusals = Refusals(self._session, view, member, wish) if record else None
         tree = self._tree(wish.topology)
         if tree is None:
             if refusals:
@@ -171,7 +170,7 @@ class _Search:
         domains = tree.domain_of[level]
         return np.where(domains >= 0, of_domain[domains], np.nan)
 
-    def explain(self, refusals: _Refusals) -> None:
+    def explain(self, refusals: Refusals) -> None:
         """Note why no domain of the coarsest level searched has room."""
         level = max(self._levels[-1], self._common.level)
         inside = np.flatnonzero(self._tree.inside(self._common, level)).tolist()
@@ -181,7 +180,7 @@ class _Search:
             if room is not None:
                 refusals.too_small(name, int(room[index]), self._need.count)
             else:
-                refusals.lacking(name, self._lacking_rows(level, index), self._state)
+                refusals.lacking(name, self._shortages(level, index))
         refusals.unsatisfied("")
 
     @property
@@ -207,14 +206,14 @@ class _Search:
     def _sums(self, values: Floats, level: int) -> Floats:
         return self._tree.sums(values, level)
 
-    def _lacking_rows(self, level: int, index: int) -> list[int]:
-        nodes = self._state.nodes
-        return [
-            row
-            for row in self._need.summed_rows()
-            if self._sums(nodes.idle[row] + nodes.releasing[row], level)[index]
-            < self._need.total[row]
-        ]
+    def _shortages(self, level: int, index: int) -> list[Shortage]:
+        nodes, names = self._state.nodes, self._state.axis.names
+        found = []
+        for row in by_interest(self._need.summed_rows()):
+            free = float(self._sums(nodes.idle[row] + nodes.releasing[row], level)[index])
+            if free < self._need.total[row]:
+                found.append((row, names[row], self._need.total[row], free))
+        return found
 
     def _order(self, level: int) -> Ints:
         """Return the domains of a level as they stand in the sorted tree, left to right."""
@@ -239,54 +238,6 @@ class _Search:
         for lower in range(self._required + 1, level + 1):
             allowed = allowed[self._tree.parent[lower]]
         return allowed
-
-
-class _Refusals:
-    """Words the refusals of one wish; KAI's sentences."""
-
-    def __init__(
-        self, session: Session, view: GangView, member: Member, wish: TopologyConstraint
-    ) -> None:
-        self._fit = session.fit
-        self._group = view.group
-        given = session.state.groups.inputs[view.group]
-        self._owner = f"{given.namespace}/{given.name}"
-        named = member.name not in ("", DEFAULT_SUBGROUP)
-        self._subgroup = member.name if named else ""
-        self._wish = wish
-
-    def add(
-        self,
-        text: str,
-        reason: GroupReason = GroupReason.POD_SCHEDULING_ERRORS,
-        domain: str = "",
-    ) -> None:
-        refusal = TopologyRefusal(text=text, domain=domain, subgroup=self._subgroup)
-        self._fit.add_group(self._group, GroupFit(reason, refusal))
-
-    def unsatisfied(self, because: str) -> None:
-        level = self._wish.required_level or self._wish.preferred_level
-        subgroup = f", subgroup {self._subgroup}" if self._subgroup else ""
-        self.add(
-            f"topology {self._wish.topology}, requirement {level} couldn't be satisfied for job "
-            f"<{self._owner}>{subgroup}{because}"
-        )
-
-    def too_small(self, domain: str, possible: int, wanted: int) -> None:
-        self.add(
-            f"node-group {domain} can allocate only {possible} of {wanted} required pods",
-            GroupReason.NOT_ENOUGH_RESOURCES,
-            domain,
-        )
-
-    def lacking(self, domain: str, rows: list[int], state: ClusterState) -> None:
-        words = {CPU_ROW: "CPU cores", MEMORY_ROW: "memory", GPU_ROW: "GPUs"}
-        for row in rows:
-            name = state.axis.names[row]
-            mig = f"enough of mig profile: {name}"
-            plain = f"enough resources: {words.get(row, name)}"
-            what = mig if name.startswith("nvidia.com/mig-") else plain
-            self.add(f"node-group(s) didn't have {what}", GroupReason.NOT_ENOUGH_RESOURCES, domain)
 
 
 def _device_backed_rows(state: ClusterState) -> frozenset[int]:

@@ -85,7 +85,7 @@ def test_a_gang_that_fits_no_single_rack_says_how_many_each_could_take() -> None
     result = built.pending("gang", 4, root=_gang(4, required="rack")).cycle(ALLOCATE)
     assert status_of(result, "gang-0") is TaskStatus.PENDING
     fits = result.session.fit.groups[0]
-    texts = [(fit.reason, fit.evidence.text, fit.evidence.domain) for fit in fits]
+    texts = [(fit.reason, *fit.evidence.texts, fit.evidence.domain) for fit in fits]
     assert texts == [
         (
             GroupReason.NOT_ENOUGH_RESOURCES,
@@ -125,7 +125,7 @@ def test_a_wrong_wish_is_said_and_places_nothing(wish: dict[str, str], text: str
     built = _two_zones().pending("gang", 2, root=_gang(2, **wish))
     result = built.cycle(ALLOCATE)
     assert placements(result) == {}
-    assert result.session.fit.groups[0][0].evidence == TopologyRefusal(text=text)
+    assert result.session.fit.groups[0][0].evidence == TopologyRefusal(texts=(text,))
 
 
 def test_mixed_tasks_are_summed_and_the_lacking_resource_is_named() -> None:
@@ -142,8 +142,12 @@ def test_mixed_tasks_are_summed_and_the_lacking_resource_is_named() -> None:
         name="gang", uid="gang", queue=given.queue, root=given.root, tasks=tasks
     )
     result = built.cycle(ALLOCATE)
-    texts = {fit.evidence.text for fit in result.session.fit.groups[0]}
-    assert "node-group(s) didn't have enough resources: CPU cores" in texts
+    refusals = {fit.evidence.domain: fit.evidence for fit in result.session.fit.groups[0]}
+    assert refusals["a"] == TopologyRefusal(
+        texts=("node-group(s) didn't have enough resources: CPU cores",),
+        details=("a didn't have enough resources: CPU cores, requested: 16, available: 10",),
+        domain="a",
+    )
 
 
 @pytest.mark.parametrize(
