@@ -28,6 +28,7 @@ from scheduler.core.config import (
 from scheduler.core.decisions import ActionName
 from scheduler.core.errors import ConfigError
 from scheduler.snapshot.params import ShardParams
+from scheduler.usage_params import UsageConfigError, read_usage_config, with_connection
 
 #: Priority of each plugin where no shard says otherwise; higher comes first, ties by name.
 PLUGIN_PRIORITIES = {
@@ -62,6 +63,8 @@ ACTION_PRIORITIES = {
     ActionName.STALE_GANG_EVICTION: 100,
 }
 _BINPACK, _SPREAD = "binpack", "spread"
+#: The one Config that counts, and the one shard that always exists.
+CONFIG_NAME, DEFAULT_SHARD = "kai-config", "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +84,20 @@ def settings_of(name: str, shard: SchedulingShard | None, config: Config | None)
     """
     spec = shard.spec if shard is not None else ShardSpec()
     return ShardSettings(params=shard_params(name, spec, config), core=core_config(spec))
+
+
+def problem_of(
+    name: str, shard: SchedulingShard, config: Config | None, environment: Mapping[str, str]
+) -> str:
+    """Return why a scheduler would refuse this object, naming the field; "" if it would not."""
+    try:
+        settings_of(name, shard, config)
+        usage = with_connection(shard.spec.usage_db_config, config)
+        if usage:
+            read_usage_config(usage, environment)
+    except (ConfigError, UsageConfigError) as error:
+        return str(error)
+    return ""
 
 
 def shard_params(name: str, spec: ShardSpec, config: Config | None) -> ShardParams:

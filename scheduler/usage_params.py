@@ -15,6 +15,7 @@ from typing import Any
 
 from croniter import croniter
 
+from kube.objects.config import Config
 from scheduler.core.fairshare.usage import tumbling_start
 
 SECONDS_OF_UNIT = {
@@ -123,6 +124,32 @@ class UsageConfig:
     source: Source
     connection: str
     params: UsageParams = field(default_factory=UsageParams)
+
+
+def with_connection(
+    given: Mapping[str, Any] | None, config: Config | None
+) -> Mapping[str, Any] | None:
+    """Return a shard's `usageDBConfig` with the address that follows from the installation's Config.
+
+    Raises
+    ------
+    UsageConfigError : Prometheus is asked for, and neither the shard nor the Config knows one
+    """
+    if not given or given.get("clientType") != Source.PROMETHEUS:
+        return given
+    if given.get("connectionString") or given.get("connectionStringEnvVar"):
+        return given
+    spec = (config or Config()).spec
+    address = spec.prometheus.external_prometheus_url
+    if not address and spec.prometheus.enabled:
+        address = f"http://usage-prometheus.{spec.namespace}.svc.cluster.local:9090"
+    if not address:
+        raise UsageConfigError(
+            "prometheus connection string not configured: usageDBConfig has neither connectionString "
+            "nor connectionStringEnvVar, and Config kai-config neither enables prometheus nor names an "
+            "externalPrometheusUrl"
+        )
+    return {**given, "connectionString": address}
 
 
 def read_usage_config(given: Mapping[str, Any], environment: Mapping[str, str]) -> UsageConfig:

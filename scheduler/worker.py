@@ -36,12 +36,12 @@ from scheduler.explain.job_order import job_order
 from scheduler.explain.verdicts import GroupVerdict, verdicts
 from scheduler.metrics import METRICS
 from scheduler.pacing import SEARCHING, Pacer, note_delays
-from scheduler.shards import ShardSettings, settings_of
+from scheduler.shards import CONFIG_NAME, DEFAULT_SHARD, ShardSettings, settings_of
 from scheduler.snapshot.build import Snapshot, SnapshotBuilder
 from scheduler.snapshot.podgroups import FreshMarks
 from scheduler.statuses import StatusWriter
 from scheduler.usage_feed import UsageFeed, make_feed
-from scheduler.usage_params import UsageConfigError
+from scheduler.usage_params import UsageConfigError, with_connection
 from scheduler.wake import Waker
 from scheduler.watched import WATCHED
 
@@ -51,7 +51,6 @@ WRITERS = 16
 STATUS_WRITERS = 4
 SYNC_TIMEOUT_S = 60.0
 MARKS_KEPT_S = 5.0
-CONFIG_NAME = "kai-config"
 JOB_ORDER_PLUGIN = "reflectjoborder"
 
 
@@ -101,6 +100,7 @@ class ShardWorker:
     _marks: dict[str, FreshMarks] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _configured_by: tuple[object, ...] = ()
+    _is_configured: bool = field(init=False)
     _waker: Waker | None = None
     _usage: UsageFeed | None = None
     _pacer: Pacer = field(default_factory=Pacer)
@@ -114,6 +114,7 @@ class ShardWorker:
             STATUS_WRITERS, thread_name_prefix=f"status-{self.name}"
         )
         self._configure(ShardSettings())
+        self._is_configured = self.name == DEFAULT_SHARD
 
     # -------------------------------------------------------------------------------- life
 
@@ -150,8 +151,15 @@ class ShardWorker:
             self._waker.start()
 
     def is_ready(self) -> bool:
-        """Tell whether the whole cluster is known; a cycle on half of it would see free nodes."""
-        return self.store.is_synced()
+        """Tell whether a cycle may run: the whole cluster is known, and what this shard is.
+
+        A cycle on half of the cluster would see free nodes. A shard other than `default` without an object
+        (it is gone, or was never valid) has no part of the cluster: defaults would give it another's.
+        """
+        if not self.store.is_synced():
+            return False
+        self._reconfigure()
+        return self._is_configured
 
     def stop(self) -> None:
         """End the threads; running writes are finished.
@@ -307,14 +315,19 @@ class ShardWorker:
         if source == self._configured_by:
             return
         self._configured_by = source
+        if shard is None and self.name != DEFAULT_SHARD:
+            self._is_configured = False
+            return
         try:
             settings = settings_of(self.name, shard, config)
-            usage = make_feed(shard.spec.usage_db_config if shard else None, self.folder, self.name)
+            wanted = with_connection(shard.spec.usage_db_config if shard else None, config)
+            usage = make_feed(wanted, self.folder, self.name)
         except (ConfigError, UsageConfigError) as error:
             self.config_error = str(error)
             log.error("shard %s keeps its old settings: %s", self.name, error)
             return
         self.config_error = ""
+        self._is_configured = True
         self._usage = usage
         if settings != self.settings:
             self._configure(settings)

@@ -60,3 +60,4 @@ def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, An
 
 
 CELERY_BEAT_SCHEDULE = beat_schedule(env.shards(), tick_s=TICK_S)
+CELERY_BEAT_SCHEDULER = "kaiweb.beat:ShardClock"

@@ -2,7 +2,10 @@
 
     wave 0   broker, embedded cluster (API server)
     wave 1   web, mirror, controllers, simulated nodes and workloads
-    wave 2   workers and the beat, which need the tables and the cluster's kinds
+    wave 2   workers, the beat and the operator, which need the tables and the cluster's kinds
+
+Some of them follow the cluster while they run: a scheduler for each SchedulingShard, and flags that Config
+kai-config sets (`Wanted`, written by the operator).
 
 Between wave 0 and 1 `kaiweb bootstrap` migrates the database and applies the custom resource definitions.
 
@@ -15,17 +18,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from kaiweb.supervisor.broker import broker_command
 from kaiweb.supervisor.process import Spec
+from kaiweb.supervisor.wanted import DEFAULT_SHARD, Wanted, can_be_process, scheduling_process
 
 EMBEDDED_PORTS = ("broker", "cluster", "scheduler-metrics", "controller-metrics")
 #: The service accounts of the processes; `<account>.kubeconfig` in the folder KAIWEB_ACCOUNTS.
 WEB, CONTROLLERS, SCHEDULER, BINDER = "web", "controllers", "scheduler", "binder"
-ACCOUNTS = (WEB, CONTROLLERS, SCHEDULER, BINDER)
+OPERATOR = "operator"
+#: Processes that others speak of.
+WEB_PROCESS, CONTROLLERS_PROCESS, BINDING, BEAT = "web", "controllers", "binding", "beat"
+ACCOUNTS = (WEB, CONTROLLERS, SCHEDULER, BINDER, OPERATOR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +40,8 @@ class Installation:
 
     home: Path
     web_port: int
-    ports: Mapping[str, int]
+    #: By name; ports of further shards join while it runs.
+    ports: dict[str, int]
     redis_url: str
     kubeconfig: Path
     #: Where the kubeconfigs of the processes lie; None lets all use the installation's.
@@ -45,6 +52,7 @@ class Installation:
     has_demo_stream: bool
     #: Which simulated nodes: a profile name, or e.g. 500x8.
     nodes: str
+    #: These have a scheduler whatever the cluster says.
     shards: tuple[str, ...]
 
     @property
@@ -71,13 +79,17 @@ class Installation:
         }
 
 
-def read_installation(home: Path, ports: Mapping[str, int]) -> Installation:
+def read_installation(home: Path, ports: dict[str, int]) -> Installation:
     """Read the choices from the environment; see README for the variables.
 
     Raises
     ------
-    ValueError : a kubeconfig of KAIWEB_ACCOUNTS is missing
+    ValueError : a kubeconfig of KAIWEB_ACCOUNTS is missing, or a shard's name cannot be a process
     """
+    shards = tuple(os.environ.get("KAIWEB_SHARDS", DEFAULT_SHARD).split(","))
+    for shard in shards:
+        if not can_be_process(shard):
+            raise ValueError(f"KAIWEB_SHARDS: expected names that are DNS labels, got {shard!r}")
     redis_url = os.environ.get("REDIS_URL", "")
     external = os.environ.get("KAIWEB_KUBECONFIG", "")
     accounts = os.environ.get("KAIWEB_ACCOUNTS", "")
@@ -98,16 +110,29 @@ def read_installation(home: Path, ports: Mapping[str, int]) -> Installation:
         has_simulators=not external or os.environ.get("KAIWEB_SIMULATE", "0") == "1",
         has_demo_stream=os.environ.get("DEMO", "1") != "0",
         nodes=os.environ.get("KAIWEB_NODES", "demo"),
-        shards=tuple(os.environ.get("KAIWEB_SHARDS", "default").split(",")),
+        shards=shards,
     )
 
 
-def specs(plan: Installation) -> list[Spec]:
-    """Return the processes of the installation."""
+def shards_of(plan: Installation, wanted: Wanted) -> list[str]:
+    """Return the shards that have a scheduler."""
+    return sorted({*plan.shards, *wanted.shards})
+
+
+def metrics_port_name(shard: str) -> str:
+    """Return the name in ports.json of the port where a shard's scheduler serves metrics."""
+    return "scheduler-metrics" if shard == DEFAULT_SHARD else f"scheduler-metrics-{shard}"
+
+
+def specs(plan: Installation, wanted: Wanted) -> list[Spec]:
+    """Return the processes of the installation; `plan.ports` has a port for each shard's metrics."""
     listed: list[Spec] = []
 
     def add(name: str, wave: int, *command: str, account: str = WEB, **more: str) -> None:
-        env = {**plan.environment_of(account), **more}
+        if name in wanted.off:
+            return
+        env = {**plan.environment_of(account), **more, **wanted.environment.get(name, {})}
+        command = (*command, *wanted.arguments.get(name, ()))
         listed.append(Spec(name=name, wave=wave, command=command, env=env))
 
     def add_worker(name: str, queue: str, account: str, **more: str) -> None:
@@ -125,12 +150,12 @@ def specs(plan: Installation) -> list[Spec]:
             "--home", str(plan.home), "--port", str(plan.ports["cluster"]),
         )  # fmt: skip
     for name, command, account in (
-        ("web", "serve", WEB),
+        (WEB_PROCESS, "serve", WEB),
         ("mirror", "mirror_cluster", WEB),
     ):
         add(name, 1, sys.executable, "-m", "kaiweb", command, account=account)
     add(
-        "controllers", 1, sys.executable, "-m", "kaiweb", "run_controllers",
+        CONTROLLERS_PROCESS, 1, sys.executable, "-m", "kaiweb", "run_controllers",
         "--metrics-bind-address", f"127.0.0.1:{plan.ports['controller-metrics']}",
         account=CONTROLLERS,
     )  # fmt: skip
@@ -142,16 +167,19 @@ def specs(plan: Installation) -> list[Spec]:
             "simulators", 1, sys.executable, "-m", "sandbox.simulate",
             "--kubeconfig", str(plan.kubeconfig), "--nodes", plan.nodes, *stream, *garbage,
         )  # fmt: skip
-    for number, shard in enumerate(plan.shards):
-        # There is one port for metrics; the first shard has it.
-        port = "0" if number else str(plan.ports["scheduler-metrics"])
+    for shard in shards_of(plan, wanted):
+        port = str(plan.ports[metrics_port_name(shard)])
         add_worker(
-            f"scheduling-{shard}", f"shard.{shard}", SCHEDULER, KAIWEB_SCHEDULER_METRICS_PORT=port
+            scheduling_process(shard),
+            f"shard.{shard}",
+            SCHEDULER,
+            KAIWEB_SCHEDULER_METRICS_PORT=port,
         )
-    add_worker("binding", "binding", BINDER)
+    add_worker(BINDING, "binding", BINDER)
     add_worker("worker", "default", WEB)
+    add("operator", 2, sys.executable, "-m", "kaiweb", "run_operator", account=OPERATOR)
     add(
-        "beat", 2, sys.executable, "-m", "celery", "-A", "kaiweb", "beat", "-l", "WARNING",
+        BEAT, 2, sys.executable, "-m", "celery", "-A", "kaiweb", "beat", "-l", "WARNING",
         "-s", str(plan.home / "celerybeat-schedule"), "--pidfile", "",
     )  # fmt: skip
     return listed

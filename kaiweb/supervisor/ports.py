@@ -27,7 +27,7 @@ def pick() -> int:
 
 
 def remembered(home: Path, names: tuple[str, ...]) -> dict[str, int]:
-    """Return one port for each name: the one used last time if it is free, else a new one.
+    """Return one port for each name: the one used last time if it is free, else one that no name has.
 
     The choice is kept in `<home>/ports.json`.
     """
@@ -38,6 +38,10 @@ def remembered(home: Path, names: tuple[str, ...]) -> dict[str, int]:
         port = known.get(name, 0)
         while not port or port in chosen.values() or not is_free(port):
             port = pick()
+            while port in known.values():
+                port = pick()
         chosen[name] = port
-    file.write_text(json.dumps(known | chosen))
+    scratch = file.with_suffix(".tmp")
+    scratch.write_text(json.dumps(known | chosen))
+    scratch.replace(file)
     return chosen

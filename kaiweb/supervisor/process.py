@@ -101,6 +101,13 @@ class Child:
         if self._process is not None and self.is_running:
             self._process.terminate()
 
+    def has_left(self, deadline: float) -> bool:
+        """Tell whether the program has ended; past the monotonic `deadline` it is killed. Never waits."""
+        if self.is_running and time.monotonic() < deadline:
+            return False
+        self.wait_or_kill(0.0)
+        return True
+
     def wait_or_kill(self, deadline: float) -> bool:
         """Wait until the monotonic `deadline`, then kill the process group; True if it ended by itself."""
         if self._process is None:

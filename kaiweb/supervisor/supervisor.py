@@ -17,12 +17,18 @@ STOP_S = 8.0
 
 
 class Supervisor:
-    """Starts `specs` wave by wave, restarts what dies, and writes `<home>/processes.json` (name -> pid)."""
+    """Starts `specs` wave by wave, restarts what dies, and writes `<home>/processes.json` (name -> pid).
+
+    The list may change while they run (`adopt`). Who wants which processes is not its business.
+    """
 
     def __init__(self, specs: Sequence[Spec], *, home: Path, say: Callable[[str], None]) -> None:
         logs = home / "logs"
         logs.mkdir(parents=True, exist_ok=True)
+        self._logs = logs
         self._children = [Child(spec, logs) for spec in sorted(specs, key=lambda s: s.wave)]
+        self._leaving: list[tuple[Child, float]] = []
+        self._waves: set[int] = set()
         self._pids_file = home / "processes.json"
         self._say = say
         self._stopping = False
@@ -37,9 +43,32 @@ class Supervisor:
 
     def start_wave(self, wave: int) -> None:
         """Start the processes of one wave without waiting for them."""
+        self._waves.add(wave)
         for child in self._children:
             if child.spec.wave == wave and not child.is_running:
                 child.start()
+        self._write_pids()
+
+    def adopt(self, specs: Sequence[Spec]) -> None:
+        """Take another list: start what is new, end what is gone, start anew what has changed; the rest goes on.
+
+        Nothing is waited for. A name comes back only when its former process has ended.
+        """
+        wanted = {spec.name: spec for spec in specs}
+        kept = [child for child in self._children if wanted.get(child.spec.name) == child.spec]
+        for child in self._children:
+            if child not in kept:
+                changed = child.spec.name in wanted
+                self._say(
+                    f"{child.spec.name} {'starts anew' if changed else 'is no longer wanted'}"
+                )
+                child.ask_to_stop()
+                self._leaving.append((child, time.monotonic() + STOP_S))
+        known = {child.spec.name for child in kept}
+        new = [Child(spec, self._logs) for name, spec in wanted.items() if name not in known]
+        self._children = sorted([*kept, *new], key=lambda child: child.spec.wave)
+        self._tend()
+        # Also when nothing has changed: the file's time tells the operator that its wish was heard.
         self._write_pids()
 
     def wait_for(self, ready: Callable[[], bool], *, what: str, timeout_s: float) -> bool:
@@ -59,9 +88,12 @@ class Supervisor:
             time.sleep(POLL_S)
         return False
 
-    def run(self) -> None:
-        """Tend the children until a signal comes."""
+    def run(self, follow: Callable[[], Sequence[Spec] | None] = lambda: None) -> None:
+        """Tend the children until a signal comes; `follow` returns another list when there is one."""
         while not self._stopping:
+            specs = follow()
+            if specs is not None:
+                self.adopt(specs)
             self._tend()
             time.sleep(POLL_S)
 
@@ -77,13 +109,21 @@ class Supervisor:
                     self._say(
                         f"{child.spec.name} did not stop within {STOP_S:.0f} s and was killed"
                     )
+        for child, deadline in self._leaving:
+            child.wait_or_kill(deadline)
         self._pids_file.unlink(missing_ok=True)
 
     def _tend(self) -> None:
+        self._leaving = [item for item in self._leaving if not item[0].has_left(item[1])]
+        leaving = {child.spec.name for child, _ in self._leaving}
         for child in self._children:
-            if child.pid is None:
-                continue  # its wave has not come yet
-            line = child.tend()
+            if child.pid is not None:
+                line = child.tend()
+            elif child.spec.wave in self._waves and child.spec.name not in leaving:
+                child.start()
+                line = f"started as pid {child.pid}"
+            else:
+                continue  # its wave has not come yet, or its name is not free
             if line:
                 self._say(f"{child.spec.name} {line}")
                 self._write_pids()

@@ -1,7 +1,7 @@
 # ruff: noqa: RUF012 - msgspec gives every struct its own copy of an empty default
 """SchedulingShard and Config: how the schedulers are set up.
 
-Only what a running scheduler reads is typed; plugin and action overrides stay maps because their
+Only what running components read is typed; plugin and action overrides stay maps because their
 arguments are checked where the configuration is built (a bad value refuses the whole shard).
 """
 
@@ -58,11 +58,73 @@ class GlobalConfig(KubeStruct, frozen=True, kw_only=True):
     queue_label_key: str = "kai.scheduler/queue"
     scheduler_name: str = "kai-scheduler"
     node_pool_label_key: str = "kai.scheduler/node-pool"
+    namespace_label_selector: dict[str, str] = {}
+    pod_label_selector: dict[str, str] = {}
+
+
+class Service(KubeStruct, frozen=True, kw_only=True):
+    """Whether a component runs; None is the component's own default."""
+
+    enabled: bool | None = None
+
+
+class PodGrouperArgs(KubeStruct, frozen=True, kw_only=True):
+    gang_schedule_knative: bool | None = None
+    generic_karta_fallback: bool | None = None
+    default_priorities_config_map_name: str = ""
+    default_priorities_config_map_namespace: str = ""
+
+
+class PodGrouperConfig(KubeStruct, frozen=True, kw_only=True):
+    service: Service = Service()
+    args: PodGrouperArgs = PodGrouperArgs()
+    max_concurrent_reconciles: int | None = None
+
+
+class BinderConfig(KubeStruct, frozen=True, kw_only=True):
+    service: Service = Service()
+    plugins: dict[str, Override] = {}
+
+
+class AdmissionConfig(KubeStruct, frozen=True, kw_only=True):
+    service: Service = Service()
+    gpu_sharing: bool | None = None
+    block_nvidia_visible_devices: bool | None = None
+    gpu_fraction_runtime_class_name: str | None = None
+
+
+class QueueControllerConfig(KubeStruct, frozen=True, kw_only=True):
+    service: Service = Service()
+    metrics_namespace: str = ""
+    queue_label_to_metric_label: str = ""
+    queue_label_to_default_metric_value: str = ""
+
+
+class NodeScaleAdjusterArgs(KubeStruct, frozen=True, kw_only=True):
+    node_scale_namespace: str = ""
+    node_scale_service_account: str = ""
+    gpu_memory_to_fraction_ratio: float | None = None
+
+
+class NodeScaleAdjusterConfig(KubeStruct, frozen=True, kw_only=True):
+    service: Service = Service()
+    args: NodeScaleAdjusterArgs = NodeScaleAdjusterArgs()
+
+
+class PrometheusConfig(KubeStruct, frozen=True, kw_only=True):
+    enabled: bool = False
+    external_prometheus_url: str = ""
 
 
 class ConfigSpec(KubeStruct, frozen=True, kw_only=True):
     namespace: str = "kai-scheduler"
     global_: GlobalConfig = field(name="global", default=GlobalConfig())
+    pod_grouper: PodGrouperConfig = PodGrouperConfig()
+    binder: BinderConfig = BinderConfig()
+    admission: AdmissionConfig = AdmissionConfig()
+    queue_controller: QueueControllerConfig = QueueControllerConfig()
+    node_scale_adjuster: NodeScaleAdjusterConfig = NodeScaleAdjusterConfig()
+    prometheus: PrometheusConfig = PrometheusConfig()
 
 
 class Config(KubeObject, frozen=True, kw_only=True):

@@ -92,6 +92,7 @@ class Condition(KubeStruct, frozen=True, kw_only=True):
     status: str = ""
     reason: str = ""
     message: str = ""
+    observed_generation: int = 0
     last_transition_time: datetime | None = None
 
 

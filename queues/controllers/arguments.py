@@ -25,6 +25,9 @@ def add_common(parser: ArgumentParser) -> None:
 def add_pod_grouper(parser: ArgumentParser) -> None:
     parser.add_argument("--queue-label-key", default="kai.scheduler/queue")
     parser.add_argument("--nodepool-label-key", default="kai.scheduler/node-pool")
+    parser.add_argument(
+        "--group-pods", default="true", choices=BOOLEANS, help="run the pod grouper"
+    )
     parser.add_argument("--max-concurrent-reconciles", type=int, default=CONCURRENCY)
     parser.add_argument("--search-legacy-pg", default="true", choices=BOOLEANS)
     parser.add_argument("--knative-gang-schedule", default="true", choices=BOOLEANS)
@@ -82,6 +85,7 @@ def options_of(options: Mapping[str, Any], *, keeps_status: bool) -> Options:
         ),
         concurrency=options["max_concurrent_reconciles"],
         has_leader_election=options["leader_elect"],
+        groups_pods=options.get("group_pods") != "false",
         keeps_status=keeps_status,
         adjuster=_adjuster(options) if options.get("node_scale_adjuster") else None,
         metrics_address=_address(options["metrics_bind_address"]),

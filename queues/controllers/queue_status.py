@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from kube.conditions import Said, merged_conditions
 from kube.errors import KubeError, NotFoundError
 from kube.gateway import EventType, Gateway
-from kube.objects.meta import Condition, KubeObject, as_body, convert
+from kube.objects.meta import KubeObject, as_body, convert
 from kube.objects.podgroup import PodGroup
 from kube.objects.queue import Queue, QueueResource
 from kube.resources import PODGROUPS, QUEUES, Resource
@@ -64,17 +65,17 @@ def leaves_first(names: Iterable[str], queues: Mapping[str, Queue]) -> list[str]
 
 def conditions_of(
     queue: Queue, tree: Mapping[str, QueueShape], allocated: Amounts
-) -> dict[str, tuple[str, str, str]]:
-    """Return type -> (status, reason, message)."""
+) -> dict[str, Said]:
+    """Return what the queue's two conditions should say."""
     problem = problem_of(tree, queue.metadata.name)
     over = _over_quota(queue, allocated)
     return {
-        ORPHAN: ("True", "NotConnectedToRoot", problem)
+        ORPHAN: Said("True", "NotConnectedToRoot", problem)
         if problem
-        else ("False", "ConnectedToRoot", ""),
-        OVER_QUOTA: ("True", "AllocatedAboveQuota", over)
+        else Said("False", "ConnectedToRoot", ""),
+        OVER_QUOTA: Said("True", "AllocatedAboveQuota", over)
         if over
-        else ("False", "AllocatedWithinQuota", ""),
+        else Said("False", "AllocatedWithinQuota", ""),
     }
 
 
@@ -82,7 +83,7 @@ def status_patch(
     queue: Queue,
     wanted: Holdings,
     children: list[str],
-    conditions: Mapping[str, tuple[str, str, str]],
+    conditions: Mapping[str, Said],
     now: datetime,
 ) -> dict[str, Any] | None:
     """Return the merge patch of the status, or None when it already says all this."""
@@ -99,7 +100,7 @@ def status_patch(
             patch[name] = changed
     if list(status.child_queues) != children:
         patch["childQueues"] = children or None
-    written = _conditions(status.conditions, conditions, now)
+    written = merged_conditions(status.conditions, conditions, now)
     if written is not None:
         patch["conditions"] = written
     return patch or None
@@ -241,37 +242,3 @@ def _over_quota(queue: Queue, allocated: Amounts) -> str:
         for name, resource in stated.items()
         if resource.quota >= 0 and held[name] > resource.quota
     )
-
-
-def _conditions(
-    stored: Iterable[Condition], wanted: Mapping[str, tuple[str, str, str]], now: datetime
-) -> list[dict[str, str]] | None:
-    """Return the whole list with ours brought up to date, or None when nothing differs."""
-    time = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    by_type = {condition.type: condition for condition in stored}
-    same = all(
-        kind in by_type
-        and (by_type[kind].status, by_type[kind].reason, by_type[kind].message) == said
-        for kind, said in wanted.items()
-    )
-    if same:
-        return None
-    others = [as_body(c) for c in stored if c.type not in wanted]
-    ours = [_condition(by_type.get(kind), kind, said, time) for kind, said in wanted.items()]
-    return others + ours
-
-
-def _condition(
-    before: Condition | None, kind: str, said: tuple[str, str, str], time: str
-) -> dict[str, str]:
-    status, reason, message = said
-    since = time
-    if before is not None and before.status == status and before.last_transition_time:
-        since = before.last_transition_time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {
-        "type": kind,
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": since,
-    }

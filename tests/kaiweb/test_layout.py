@@ -1,4 +1,4 @@
-"""Which process gets which credentials."""
+"""Which processes there are, and which gets which credentials."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from kaiweb.supervisor.layout import (
     ACCOUNTS,
     EMBEDDED_PORTS,
     Installation,
+    metrics_port_name,
     read_installation,
     specs,
 )
+from kaiweb.supervisor.wanted import Wanted
 
 PORTS = dict.fromkeys(EMBEDDED_PORTS, 12345)
 
@@ -22,13 +24,13 @@ def _plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accounts: Path | None
     monkeypatch.setenv("KAIWEB_SIMULATE", "1")
     if accounts:
         monkeypatch.setenv("KAIWEB_ACCOUNTS", str(accounts))
-    return read_installation(tmp_path, PORTS)
+    return read_installation(tmp_path, dict(PORTS))
 
 
 def test_every_process_gets_the_kubeconfig_of_its_account(tmp_path, monkeypatch):
     for account in ACCOUNTS:
         (tmp_path / f"{account}.kubeconfig").touch()
-    listed = {spec.name: spec for spec in specs(_plan(tmp_path, monkeypatch, tmp_path))}
+    listed = {spec.name: spec for spec in specs(_plan(tmp_path, monkeypatch, tmp_path), Wanted())}
     used = {
         name: Path(spec.env["KAIWEB_KUBECONFIG"]).stem
         for name, spec in listed.items()
@@ -41,13 +43,14 @@ def test_every_process_gets_the_kubeconfig_of_its_account(tmp_path, monkeypatch)
         "controllers": "controllers",
         "scheduling-default": "scheduler",
         "binding": "binder",
+        "operator": "operator",
     }
     # The simulators play kubelets: they keep the installation's credentials.
     assert str(tmp_path / "admin") in listed["simulators"].command
 
 
 def test_without_accounts_all_use_the_kubeconfig_of_the_installation(tmp_path, monkeypatch):
-    listed = specs(_plan(tmp_path, monkeypatch, None))
+    listed = specs(_plan(tmp_path, monkeypatch, None), Wanted())
     assert not any("KAIWEB_KUBECONFIG" in spec.env for spec in listed)
 
 
@@ -55,3 +58,36 @@ def test_a_missing_kubeconfig_of_an_account_is_named(tmp_path, monkeypatch):
     (tmp_path / "web.kubeconfig").touch()
     with pytest.raises(ValueError, match=r"expected controllers\.kubeconfig in .*, found none"):
         _plan(tmp_path, monkeypatch, tmp_path)
+
+
+def test_each_shard_has_a_worker_with_a_queue_and_a_metrics_port_of_its_own(tmp_path, monkeypatch):
+    plan = _plan(tmp_path, monkeypatch, None)
+    plan.ports[metrics_port_name("amber")] = 23456
+    listed = {spec.name: spec for spec in specs(plan, Wanted(shards=("amber",)))}
+    amber, default = listed["scheduling-amber"], listed["scheduling-default"]
+    assert amber.command[amber.command.index("-Q") + 1] == "shard.amber"
+    assert amber.env["KAIWEB_SCHEDULER_METRICS_PORT"] == "23456"
+    # The default shard runs whether or not it is on record.
+    assert default.env["KAIWEB_SCHEDULER_METRICS_PORT"] == "12345"
+
+
+def test_what_the_config_asks_for_reaches_the_processes_it_concerns(tmp_path, monkeypatch):
+    wanted = Wanted(
+        off=("binding",),
+        arguments={"controllers": ("--group-pods=false",)},
+        environment={"web": {"KAIWEB_GPU_SHARING": "0"}},
+    )
+    plan = _plan(tmp_path, monkeypatch, None)
+    plain = {spec.name: spec for spec in specs(plan, Wanted())}
+    listed = {spec.name: spec for spec in specs(plan, wanted)}
+    assert set(plain) - set(listed) == {"binding"}
+    assert listed["controllers"].command == (*plain["controllers"].command, "--group-pods=false")
+    assert listed["web"].env == {**plain["web"].env, "KAIWEB_GPU_SHARING": "0"}
+    changed = {name for name in listed if listed[name] != plain[name]}
+    assert changed == {"controllers", "web"}
+
+
+def test_a_shard_that_cannot_be_a_process_is_refused_at_the_start(tmp_path, monkeypatch):
+    monkeypatch.setenv("KAIWEB_SHARDS", "default,Two Pools")
+    with pytest.raises(ValueError, match="KAIWEB_SHARDS: expected names that are DNS labels, got"):
+        _plan(tmp_path, monkeypatch, None)

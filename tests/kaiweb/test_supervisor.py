@@ -70,6 +70,73 @@ def test_a_killed_process_is_started_again(supervisor):
     assert any(line.startswith("first ended with code -9") for line in lines)
 
 
+def test_another_list_ends_what_is_gone_and_starts_what_is_new(supervisor):
+    made, home, lines = supervisor
+    made.start_wave(0)
+    made.start_wave(1)
+    before = _pids(home)
+    first = Spec(name="first", command=SLEEPER, wave=0)
+    made.adopt([first, Spec(name="third", command=SLEEPER, wave=1)])
+    came = made.wait_for(lambda: not _is_alive(before["second"]), what="its end", timeout_s=10)
+    after = _pids(home)
+    assert came
+    assert set(after) == {"supervisor", "first", "third"}
+    assert after["first"] == before["first"]
+    assert lines == ["second is no longer wanted", f"third started as pid {after['third']}"]
+
+
+def test_a_changed_process_starts_anew_when_its_former_self_has_ended(supervisor):
+    made, home, lines = supervisor
+    made.start_wave(0)
+    before = _pids(home)["first"]
+    # Takes its time to end, so that both would overlap if the new one did not wait.
+    slow = "import signal,time; signal.signal(15, lambda *_: (time.sleep(0.5), exit())); time.sleep(60)"
+    made.adopt([Spec(name="first", command=(sys.executable, "-c", slow), wave=0)])
+    made.wait_for(lambda: _pids(home).get("first", before) != before, what="it", timeout_s=10)
+    second = _pids(home)["first"]
+    assert not _is_alive(before)
+    made.adopt([Spec(name="first", command=SLEEPER, wave=0)])
+    assert "first" not in _pids(home)
+    made.wait_for(lambda: _pids(home).get("first", second) != second, what="it", timeout_s=10)
+    assert not _is_alive(second)
+    assert lines.count("first starts anew") == 2
+
+
+def test_a_process_of_a_wave_that_has_not_come_waits_for_it(supervisor):
+    made, home, _lines = supervisor
+    made.start_wave(0)
+    made.adopt([Spec(name="late", command=SLEEPER, wave=1)])
+    assert set(_pids(home)) == {"supervisor"}
+    made.start_wave(1)
+    assert set(_pids(home)) == {"supervisor", "late"}
+
+
+def test_the_list_is_followed_until_a_signal_comes(supervisor):
+    made, home, _lines = supervisor
+    made.start_wave(0)
+    made.start_wave(1)
+    asked: list[set[str]] = []
+
+    def follow() -> list[Spec] | None:
+        asked.append(set(_pids(home)))
+        if len(asked) == 3:
+            signal.raise_signal(signal.SIGTERM)
+        return [Spec(name="only", command=SLEEPER, wave=1)] if len(asked) == 2 else None
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    made.handle_signals()
+    try:
+        made.run(follow)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert asked == [
+        {"supervisor", "first", "second"},
+        {"supervisor", "first", "second"},
+        {"supervisor", "only"},
+    ]
+
+
 def test_waiting_for_something_that_never_comes_names_it(supervisor):
     made, _home, _lines = supervisor
     with pytest.raises(TimeoutError, match="the moon was not ready within 0 s"):
@@ -92,3 +159,9 @@ def test_ports_are_kept_while_they_are_free(tmp_path: Path):
     first = ports.remembered(tmp_path, ("a", "b"))
     assert first["a"] != first["b"]
     assert ports.remembered(tmp_path, ("a", "b")) == first
+
+
+def test_a_new_name_never_gets_the_port_of_one_that_is_not_asked_for_now(tmp_path: Path):
+    first = ports.remembered(tmp_path, ("a",))
+    second = ports.remembered(tmp_path, ("b",))
+    assert ports.remembered(tmp_path, ("a", "b")) == {**first, **second}

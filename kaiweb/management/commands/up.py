@@ -15,8 +15,17 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from kaiweb.supervisor import ports
-from kaiweb.supervisor.layout import EMBEDDED_PORTS, Installation, read_installation, specs
+from kaiweb.supervisor.layout import (
+    EMBEDDED_PORTS,
+    Installation,
+    metrics_port_name,
+    read_installation,
+    shards_of,
+    specs,
+)
+from kaiweb.supervisor.process import Spec
 from kaiweb.supervisor.supervisor import Supervisor
+from kaiweb.supervisor.wanted import Wanted, WantedFile
 
 LAST_WAVE = 2
 START_S = 60.0
@@ -40,7 +49,9 @@ class Command(BaseCommand):
             raise CommandError(
                 f"port {plan.web_port} is taken; choose another with KAIWEB_PORT, or stop what uses it"
             )
-        supervisor = Supervisor(specs(plan), home=home, say=self._say)
+        wanted = WantedFile(home, self._say)
+        first = _with_ports(plan, wanted.changed() or Wanted())
+        supervisor = Supervisor(first, home=home, say=self._say)
         supervisor.handle_signals()
         try:
             supervisor.start_wave(0)
@@ -56,7 +67,7 @@ class Command(BaseCommand):
             ):
                 return
             self._welcome(plan, time.monotonic() - started)
-            supervisor.run()
+            supervisor.run(lambda: _follow(plan, wanted))
         except TimeoutError as error:
             raise CommandError(f"{error} in {home / 'logs'}") from error
         finally:
@@ -90,6 +101,19 @@ class Command(BaseCommand):
             f"  logs   {plan.home / 'logs'}    Ctrl-C ends everything\n"
         )
         self.stdout.flush()
+
+
+def _follow(plan: Installation, file: WantedFile) -> list[Spec] | None:
+    wanted = file.changed()
+    return None if wanted is None else _with_ports(plan, wanted)
+
+
+def _with_ports(plan: Installation, wanted: Wanted) -> list[Spec]:
+    """Return the processes, each further shard with a port of its own for metrics."""
+    names = tuple(metrics_port_name(shard) for shard in shards_of(plan, wanted))
+    missing = tuple(name for name in names if name not in plan.ports)
+    plan.ports.update(ports.remembered(plan.home, missing))
+    return specs(plan, wanted)
 
 
 def _answers_all(plan: Installation) -> bool:

@@ -15,9 +15,8 @@ from kube.resources import CONFIGS, SHARDS
 from queues.cluster import gateway
 from scheduler.core.errors import CoreError
 from scheduler.replay import decision_lines, explanation, replay, timings
-from scheduler.shards import settings_of
+from scheduler.shards import CONFIG_NAME, settings_of
 from scheduler.snapshot.archive import ArchiveError, read_archive, read_objects, write_archive
-from scheduler.worker import CONFIG_NAME
 
 
 class Command(BaseCommand):

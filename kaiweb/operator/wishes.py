@@ -1,0 +1,136 @@
+"""From Config `kai-config` and the SchedulingShards to the processes that should run.
+
+Only what differs from the built-in defaults is handed on, so a plain Config changes no command line. The
+table of flags is KAI's ("arguments passed"); what has no meaning without Deployments (images, replicas,
+affinity, resources) is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kaiweb.supervisor.layout import BINDING, CONTROLLERS_PROCESS, WEB_PROCESS
+from kaiweb.supervisor.wanted import Wanted, can_be_process
+from kube.objects.config import Config, ConfigSpec, SchedulingShard
+from scheduler.shards import DEFAULT_SHARD, problem_of
+
+
+def wanted_of(
+    config: Config | None,
+    shards: Mapping[str, SchedulingShard],
+    before: Wanted,
+    environment: Mapping[str, str],
+) -> tuple[Wanted, dict[str, str]]:
+    """Return what should run, and by shard why its settings cannot be used.
+
+    Parameters
+    ----------
+    before : what is wanted so far; a shard that was fine once goes on when an edit spoils it
+    environment : the installation's variables; connections may be named by them
+    """
+    problems = {
+        name: problem
+        for name, shard in shards.items()
+        if (problem := _problem(name, shard, config, environment))
+    }
+    running = {
+        name
+        for name in shards
+        if name not in problems or (name in before.shards and can_be_process(name))
+    }
+    spec = config.spec if config is not None else ConfigSpec()
+    web = _difference(_web_variables, spec)
+    web = {name: value for name, value in web.items() if environment.get(name) != value}
+    flags = [f"{flag}={value}" for flag, value in _difference(_controller_flags, spec).items()]
+    if has_scale_adjuster(spec):
+        flags += ["--node-scale-adjuster"]
+    wanted = Wanted(
+        shards=tuple(sorted({DEFAULT_SHARD, *running})),
+        off=(BINDING,) if spec.binder.service.enabled is False else (),
+        arguments={CONTROLLERS_PROCESS: tuple(flags)} if flags else {},
+        environment={WEB_PROCESS: web} if web else {},
+    )
+    return wanted, problems
+
+
+def has_scale_adjuster(spec: ConfigSpec) -> bool:
+    """Tell whether node scale is adjusted: only when asked for, as KAI's chart has it."""
+    return spec.node_scale_adjuster.service.enabled is True
+
+
+def groups_pods(spec: ConfigSpec) -> bool:
+    """Tell whether the pod grouper runs."""
+    return spec.pod_grouper.service.enabled is not False
+
+
+def _problem(
+    name: str, shard: SchedulingShard, config: Config | None, environment: Mapping[str, str]
+) -> str:
+    if not can_be_process(name):
+        return (
+            f"metadata.name: expected a DNS label (at most 63 of a-z, 0-9 and -), got {name!r}; a "
+            "scheduler's process, log and queue are named after its shard"
+        )
+    return problem_of(name, shard, config, environment)
+
+
+def _controller_flags(spec: ConfigSpec) -> dict[str, str]:
+    """Return flags of `run_controllers`; "" leaves a flag out."""
+    shared, grouper, queues = spec.global_, spec.pod_grouper, spec.queue_controller
+    adjuster = spec.node_scale_adjuster.args
+    return {
+        "--namespace": spec.namespace,
+        "--scheduler-name": shared.scheduler_name,
+        "--queue-label-key": shared.queue_label_key,
+        "--nodepool-label-key": shared.node_pool_label_key,
+        "--namespace-label-selector": _pairs(shared.namespace_label_selector),
+        "--pod-label-selector": _pairs(shared.pod_label_selector),
+        "--group-pods": _word(groups_pods(spec)),
+        "--knative-gang-schedule": _word(grouper.args.gang_schedule_knative),
+        "--generic-karta-fallback": _word(grouper.args.generic_karta_fallback),
+        "--default-priorities-configmap-name": grouper.args.default_priorities_config_map_name,
+        "--default-priorities-configmap-namespace": (
+            grouper.args.default_priorities_config_map_namespace
+        ),
+        "--max-concurrent-reconciles": _number(grouper.max_concurrent_reconciles),
+        "--metrics-namespace": queues.metrics_namespace,
+        "--queue-label-to-metric-label": queues.queue_label_to_metric_label,
+        "--queue-label-to-default-metric-value": queues.queue_label_to_default_metric_value,
+        "--scale-adjust-namespace": adjuster.node_scale_namespace,
+        "--scaling-pod-service-account": adjuster.node_scale_service_account,
+        "--gpu-memory-to-fraction-ratio": _number(adjuster.gpu_memory_to_fraction_ratio),
+    }
+
+
+def _web_variables(spec: ConfigSpec) -> dict[str, str]:
+    """Return variables of the process that serves the webhooks; "" leaves one out."""
+    admission = spec.admission
+    hami = spec.binder.plugins.get("hamicore")
+    return {
+        "KAIWEB_SCHEDULER_NAME": spec.global_.scheduler_name,
+        "KAIWEB_GPU_SHARING": _digit(admission.gpu_sharing),
+        "KAIWEB_BLOCK_NVIDIA_VISIBLE_DEVICES": _digit(admission.block_nvidia_visible_devices),
+        "KAIWEB_HAMI_CORE": _digit(hami.enabled if hami is not None else None),
+        "KAIWEB_GPU_FRACTION_RUNTIME_CLASS": admission.gpu_fraction_runtime_class_name or "",
+    }
+
+
+def _difference(read: Callable[[ConfigSpec], dict[str, str]], spec: ConfigSpec) -> dict[str, str]:
+    plain = read(ConfigSpec())
+    return {name: value for name, value in read(spec).items() if value and value != plain[name]}
+
+
+def _pairs(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+
+
+def _word(value: bool | None) -> str:
+    return "" if value is None else str(value).lower()
+
+
+def _digit(value: bool | None) -> str:
+    return "" if value is None else str(int(value))
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"

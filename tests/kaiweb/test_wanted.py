@@ -1,0 +1,102 @@
+"""The file between operator, supervisor and beat, and the clock that follows it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery import Celery
+
+from kaiweb.beat import ShardClock
+from kaiweb.supervisor.wanted import (
+    FILE,
+    Wanted,
+    WantedFile,
+    can_be_process,
+    read_wanted,
+    write_wanted,
+)
+
+WANTED = Wanted(
+    shards=("amber", "default"),
+    off=("binding",),
+    arguments={"controllers": ("--group-pods=false",)},
+    environment={"web": {"KAIWEB_GPU_SHARING": "0"}},
+)
+
+
+def test_what_is_written_is_read_back(tmp_path: Path):
+    assert read_wanted(tmp_path) == Wanted(shards=("default",))
+    write_wanted(tmp_path, WANTED)
+    assert read_wanted(tmp_path) == WANTED
+
+
+@pytest.mark.parametrize(
+    ("name", "can"),
+    [
+        ("a100", True),
+        ("team-7", True),
+        ("x" * 63, True),
+        ("x" * 64, False),
+        ("pool.eu", False),
+        ("-pool", False),
+        ("pool-", False),
+        ("Pool", False),
+        ("../x", False),
+        ("a\n", False),
+        ("", False),
+    ],
+)
+def test_only_a_dns_label_can_be_a_process(name: str, can: bool):
+    assert can_be_process(name) is can
+
+
+def test_the_file_is_read_only_when_it_has_changed(tmp_path: Path):
+    complaints: list[str] = []
+    file = WantedFile(tmp_path, complaints.append)
+    assert file.changed() is None
+    write_wanted(tmp_path, WANTED)
+    assert file.changed() == WANTED
+    assert file.changed() is None
+    (tmp_path / FILE).write_text(
+        '{"shards": ["a/b"], "off": [], "arguments": {}, "environment": {}}'
+    )
+    os.utime(tmp_path / FILE, ns=(1, 1))
+    assert file.changed() is None
+    assert complaints == [f"{tmp_path / FILE}: expected DNS labels as shards, got 'a/b'"]
+    (tmp_path / FILE).write_text("[]")
+    assert file.changed() is None
+    assert f"{tmp_path / FILE}: expected what the operator writes, got TypeError" in complaints[1]
+
+
+def test_beat_ticks_for_a_shard_as_long_as_it_is_wanted(tmp_path: Path, settings: Any):
+    settings.KAIWEB_HOME = tmp_path
+    settings.KAIWEB_SHARDS = ["default"]
+    app = Celery("clock", broker="memory://", set_as_current=False)
+    app.conf.beat_schedule = {}
+    clock = ShardClock(app, schedule_filename=str(tmp_path / "beat"))
+    sent: list[tuple[Any, Any]] = []
+    clock.apply_async = lambda entry, **_: sent.append((entry.args, entry.options.get("queue")))
+    try:
+        write_wanted(tmp_path, Wanted(shards=("amber", "default")))
+        clock.tick()
+        assert {name for name in clock.schedule if name.startswith("cycle-")} == {
+            "cycle-amber",
+            "cycle-default",
+        }
+        for entry in clock.schedule.values():
+            entry.last_run_at = entry.default_now().replace(year=2020)
+        clock.populate_heap()
+        while clock.tick() == 0:
+            pass
+        assert ((["amber"], "shard.amber") in sent, (["default"], "shard.default") in sent) == (
+            True,
+            True,
+        )
+        write_wanted(tmp_path, Wanted())
+        clock.tick()
+        assert {name for name in clock.schedule if name.startswith("cycle-")} == {"cycle-default"}
+    finally:
+        clock.close()
