@@ -38,7 +38,13 @@ class Rig:
         )
         self._wire_clocks()
         self._reflectors = [
-            Reflector(self.gateway, item.resource, item.as_type, self.worker.store)
+            Reflector(
+                self.gateway,
+                item.resource,
+                item.as_type,
+                self.worker.store,
+                is_optional=item.is_optional,
+            )
             for item in WATCHED
         ]
 
