@@ -1,244 +1,191 @@
-"""The small part of jq that Karta definitions use: paths, pipes, alternatives, comparisons, select, length.
+"""jq expressions of Karta definitions, evaluated by the jq library in a process of its own.
 
-An expression yields zero or more values. Anything beyond this part is refused when the definition is checked,
-so an unsupported definition is skipped with a reason and never half understood.
+A definition comes from the cluster, so its expressions are foreign programs. Words that reach for the host or loop
+without end are refused when the definition is checked (`jq_words`); whatever still takes too long or too much memory
+takes only the child process with it, which has no environment. The child starts at the first expression.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import json
-import re
-from collections.abc import Callable, Iterator
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
-Filter = Callable[[Any], Iterator[Any]]
+from queues.grouping.errors import GroupingError
+from queues.grouping.jq_words import refused_words
 
-_TOKEN = re.compile(
-    r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<number>-?\d+(?:\.\d+)?)|(?P<op>//|==|!=|\||\(|\)|\[|\]|\?|\.)"""
-    r"""|(?P<word>[A-Za-z_][A-Za-z0-9_]*))"""
-)
-_CONSTANTS = {"true": True, "false": False, "null": None}
+CHILD = Path(__file__).with_name("jq_child.py")
 MAX_LENGTH = 1000
+START_S = 30.0
+DEADLINE_S = 5.0
+REMEMBER_S = 600.0
 
 
-class JqError(ValueError):
-    """The expression is not in the supported part of jq."""
+class JqError(GroupingError):
+    """The expression is refused, is no jq, or fails on this document."""
+
+
+class JqOverrunError(JqError):
+    """The expression took more time or memory than it may have. Says nothing about other documents."""
+
+
+class _ChildDiedError(Exception):
+    """The child process ended in the middle of a request."""
+
+
+@dataclass(slots=True)
+class Evaluator:
+    """One child process, started when needed, killed when it does not answer in time.
+
+    An expression that overran is not tried again for a while: each try would hold up everybody else.
+    """
+
+    deadline_s: float = DEADLINE_S
+    clock: Callable[[], float] = time.monotonic
+    _child: subprocess.Popen[bytes] | None = None
+    _overran: dict[str, tuple[float, str]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def ask(self, request: dict[str, Any]) -> list[Any]:
+        """Return the values of a request.
+
+        Raises
+        ------
+        JqError : jq refuses the expression or fails on the document
+        JqOverrunError : too slow, too much memory
+        """
+        expression = request["expression"]
+        with self._lock:
+            self._refuse_overran(expression)
+            child = self._running()
+            try:
+                answer = _exchange(child, json.dumps(request).encode() + b"\n", self.deadline_s)
+            except TimeoutError:
+                self._note(expression, f"took longer than {self.deadline_s:g} s")
+            except (_ChildDiedError, OSError):
+                self._note(expression, "needs too much memory")
+            self._refuse_overran(expression)
+        if "error" in answer:
+            raise JqError(f"jq expression {expression!r}: {answer['error'].strip()}")
+        values: list[Any] = answer["values"]
+        return values
+
+    def close(self) -> None:
+        with self._lock:
+            self._stop()
+
+    def _refuse_overran(self, expression: str) -> None:
+        at, why = self._overran.get(expression, (0.0, ""))
+        if why and self.clock() - at < REMEMBER_S:
+            raise JqOverrunError(f"jq expression {expression!r} {why}")
+
+    def _note(self, expression: str, why: str) -> None:
+        self._overran[expression] = (self.clock(), why)
+        self._stop()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._child is not None and self._child.poll() is None:
+            return self._child
+        self._stop()
+        self._child = _start()
+        try:
+            _exchange(self._child, b'{"expression": "."}\n', START_S)
+        except (TimeoutError, _ChildDiedError, OSError) as error:
+            self._stop()
+            raise JqOverrunError(
+                f"the process for jq expressions did not start: {error!r}"
+            ) from error
+        return self._child
+
+    def _stop(self) -> None:
+        child, self._child = self._child, None
+        if child is None:
+            return
+        child.kill()
+        child.wait()
+        for pipe in (child.stdin, child.stdout):
+            assert pipe is not None
+            # What was not sent to a child that died is nobody's loss.
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    # No environment, no user site, a session of its own: Ctrl-C of a terminal does not reach it. It ends with us
+    # whatever happens, because its input ends then.
+    return subprocess.Popen(
+        [sys.executable, "-I", str(CHILD)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={},
+        start_new_session=True,
+    )
+
+
+def _exchange(child: subprocess.Popen[bytes], line: bytes, deadline_s: float) -> dict[str, Any]:
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write(line)
+    child.stdin.flush()
+    end = time.monotonic() + deadline_s
+    descriptor, poll, found = child.stdout.fileno(), select.poll(), bytearray()
+    poll.register(descriptor, select.POLLIN)
+    while not found.endswith(b"\n"):
+        if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
+            raise TimeoutError
+        part = os.read(descriptor, 1 << 16)
+        if not part:
+            raise _ChildDiedError
+        found += part
+    answer: dict[str, Any] = json.loads(found)
+    return answer
+
+
+_EVALUATOR = Evaluator()
+atexit.register(_EVALUATOR.close)
+
+
+def check(expression: str) -> None:
+    """Refuse an expression that is no jq or may not be used; each is looked at once."""
+    refusal = _refusal(expression)
+    if refusal:
+        raise JqError(refusal)
 
 
 def evaluate(expression: str, document: Any) -> list[Any]:
     """Return every value that the expression yields for the document."""
-    return list(_Parser(expression).parse()(document))
+    check(expression)
+    return _EVALUATOR.ask({"expression": expression, "document": document})
 
 
 def first_value(expression: str, document: Any) -> Any:
     """Return the first value that is not null, or None."""
-    return next((v for v in evaluate(expression, document) if v is not None), None)
+    return next((value for value in evaluate(expression, document) if value is not None), None)
 
 
-class _Parser:
-    """Recursive descent: pipe > alternative > comparison > term with its path steps."""
-
-    def __init__(self, text: str) -> None:
-        if len(text) > MAX_LENGTH:
-            raise JqError(f"expression is longer than {MAX_LENGTH} characters")
-        self._text = text
-        self._tokens = self._split(text)
-        self._at = 0
-
-    def parse(self) -> Filter:
-        result = self._pipe()
-        if self._at < len(self._tokens):
-            raise self._unsupported()
-        return result
-
-    def _split(self, text: str) -> list[tuple[str, str]]:
-        tokens, position = [], 0
-        stripped = text.rstrip()
-        while position < len(stripped):
-            match = _TOKEN.match(stripped, position)
-            if match is None or match.lastgroup is None:
-                raise JqError(f"unsupported jq expression {text!r} at character {position}")
-            tokens.append((match.lastgroup, match[match.lastgroup]))
-            position = match.end()
-        return tokens
-
-    def _unsupported(self) -> JqError:
-        found = self._tokens[self._at][1] if self._at < len(self._tokens) else "the end"
-        return JqError(f"unsupported jq expression {self._text!r} near {found!r}")
-
-    def _peek(self) -> tuple[str, str]:
-        return self._tokens[self._at] if self._at < len(self._tokens) else ("end", "")
-
-    def _take(self, operator: str) -> bool:
-        if self._peek() == ("op", operator):
-            self._at += 1
-            return True
-        return False
-
-    def _expect(self, operator: str) -> None:
-        if not self._take(operator):
-            raise self._unsupported()
-
-    def _pipe(self) -> Filter:
-        result = self._alternative()
-        while self._take("|"):
-            result = _chain(result, self._alternative())
-        return result
-
-    def _alternative(self) -> Filter:
-        result = self._comparison()
-        while self._take("//"):
-            result = _otherwise(result, self._comparison())
-        return result
-
-    def _comparison(self) -> Filter:
-        left = self._term()
-        for operator in ("==", "!="):
-            if self._take(operator):
-                return _compare(left, self._term(), equal=operator == "==")
-        return left
-
-    def _term(self) -> Filter:
-        kind, text = self._peek()
-        if kind == "op" and text == ".":
-            return self._steps(self._start_of_path())
-        self._at += 1
-        if kind == "string":
-            return _constant(json.loads(text))
-        if kind == "number":
-            return _constant(float(text) if "." in text else int(text))
-        if kind == "word" and text in _CONSTANTS:
-            return _constant(_CONSTANTS[text])
-        if kind == "word" and text in _FUNCTIONS:
-            return _FUNCTIONS[text]
-        if kind == "word" and text == "select":
-            self._expect("(")
-            condition = self._pipe()
-            self._expect(")")
-            return _select(condition)
-        if kind == "op" and text == "(":
-            inner = self._pipe()
-            self._expect(")")
-            return self._steps(inner)
-        self._at -= 1
-        raise self._unsupported()
-
-    def _start_of_path(self) -> Filter:
-        self._expect(".")
-        kind, text = self._peek()
-        if kind == "word":
-            self._at += 1
-            return _field(text)
-        if kind == "string":
-            self._at += 1
-            return _field(json.loads(text))
-        if (kind, text) == ("op", "."):
-            raise self._unsupported()
-        return _identity
-
-    def _steps(self, result: Filter) -> Filter:
-        while True:
-            if self._take("?"):
-                continue
-            if self._take("["):
-                result = _chain(result, self._index())
-            elif self._peek() == ("op", "."):
-                result = _chain(result, self._start_of_path())
-            else:
-                return result
-
-    def _index(self) -> Filter:
-        if self._take("]"):
-            return _each
-        kind, text = self._peek()
-        self._at += 1
-        if kind == "string":
-            step = _field(json.loads(text))
-        elif kind == "number" and "." not in text:
-            step = _element(int(text))
-        else:
-            self._at -= 1
-            raise self._unsupported()
-        self._expect("]")
-        return step
-
-
-def _identity(value: Any) -> Iterator[Any]:
-    yield value
-
-
-def _constant(constant: Any) -> Filter:
-    def run(_: Any) -> Iterator[Any]:
-        yield constant
-
-    return run
-
-
-def _field(name: str) -> Filter:
-    def run(value: Any) -> Iterator[Any]:
-        yield value.get(name) if isinstance(value, dict) else None
-
-    return run
-
-
-def _element(index: int) -> Filter:
-    def run(value: Any) -> Iterator[Any]:
-        within = isinstance(value, list) and -len(value) <= index < len(value)
-        yield value[index] if within else None
-
-    return run
-
-
-def _each(value: Any) -> Iterator[Any]:
-    if isinstance(value, list):
-        yield from value
-    elif isinstance(value, dict):
-        yield from value.values()
-
-
-def _chain(first: Filter, then: Filter) -> Filter:
-    def run(value: Any) -> Iterator[Any]:
-        for inner in first(value):
-            yield from then(inner)
-
-    return run
-
-
-def _otherwise(first: Filter, fallback: Filter) -> Filter:
-    def run(value: Any) -> Iterator[Any]:
-        found = [v for v in first(value) if v is not None and v is not False]
-        yield from found or fallback(value)
-
-    return run
-
-
-def _compare(left: Filter, right: Filter, *, equal: bool) -> Filter:
-    def run(value: Any) -> Iterator[Any]:
-        for a in left(value):
-            for b in right(value):
-                yield (a == b) is equal
-
-    return run
-
-
-def _select(condition: Filter) -> Filter:
-    def run(value: Any) -> Iterator[Any]:
-        if any(v is not None and v is not False for v in condition(value)):
-            yield value
-
-    return run
-
-
-def _length(value: Any) -> Iterator[Any]:
-    yield len(value) if isinstance(value, list | dict | str) else 0
-
-
-def _keys(value: Any) -> Iterator[Any]:
-    yield sorted(value) if isinstance(value, dict) else list(range(len(value or ())))
-
-
-def _not(value: Any) -> Iterator[Any]:
-    yield value is None or value is False
-
-
-_FUNCTIONS: dict[str, Filter] = {"length": _length, "keys": _keys, "not": _not}
+@lru_cache(maxsize=1024)
+def _refusal(expression: str) -> str:
+    if len(expression) > MAX_LENGTH:
+        return f"jq expression is longer than {MAX_LENGTH} characters: {expression[:40]!r}..."
+    words = refused_words(expression)
+    if words:
+        return f"unsupported jq expression {expression!r}: {', '.join(words)} may not be used"
+    try:
+        _EVALUATOR.ask({"expression": expression})
+    except JqOverrunError:
+        raise
+    except JqError as error:
+        return str(error)
+    return ""

@@ -7,10 +7,12 @@ Expressions are jq paths, see `jq`.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from queues.grouping.base import (
@@ -30,7 +32,7 @@ from queues.grouping.base import (
     uid_of,
 )
 from queues.grouping.errors import GroupingError
-from queues.grouping.jq import JqError, evaluate, first_value
+from queues.grouping.jq import JqOverrunError, check, evaluate, first_value
 from queues.grouping.metadata import base_metadata, default_grouper
 
 logger = logging.getLogger(__name__)
@@ -130,7 +132,7 @@ def _by_members(ctx: Context, definition: Definition) -> Metadata:
             if not _holds_pod(definition, name, ctx.pod) or not _passes(member, ctx.pod):
                 continue
             found = [first_value(path, ctx.pod) for path in dig_list(member, "groupByKeyPaths")]
-            full = "-".join(["pg", uid_of(ctx.top), *(str(part) for part in found)])
+            full = "-".join(["pg", uid_of(ctx.top), *(_as_text(part) for part in found)])
             if None in found or not _SUBDOMAIN.fullmatch(full) or len(full) > 253:
                 raise GroupingError(f"pod group name {full!r} is not a DNS-1123 subdomain")
             return replace(metadata, name=full, min_member=_scale(definition, name, ctx.top))
@@ -155,7 +157,14 @@ def _selects(part: Component, pod: Json) -> bool:
     if not part.selector_path:
         return False
     found = first_value(part.selector_path, pod)
-    return found is not None if part.selector_value is None else str(found) == part.selector_value
+    if found is None or part.selector_value is None:
+        return found is not None
+    return _as_text(found) == part.selector_value
+
+
+def _as_text(value: Any) -> str:
+    """Return a value as jq would print it: `true`, not `True`."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _scale(definition: Definition, name: str, top: Json) -> int:
@@ -206,9 +215,17 @@ def _topology(spec: Json) -> Topology | None:
 def _checked(karta: Json, kind: Kind) -> Definition | None:
     try:
         return _definition(karta, kind)
-    except (GroupingError, JqError) as error:
-        logger.warning("Karta %s is skipped: %s", name_of(karta), error)
+    except JqOverrunError:
+        raise  # says nothing about the definition: the pod is tried again
+    except GroupingError as error:
+        _say_once(name_of(karta), str(error))
         return None
+
+
+@lru_cache(maxsize=256)
+def _say_once(karta: str, reason: str) -> None:
+    """Log why a definition is skipped; each pod of the kind would say it again."""
+    logger.warning("Karta %s is skipped: %s", karta, reason)
 
 
 def _definition(karta: Json, kind: Kind) -> Definition | None:
@@ -245,7 +262,7 @@ def _component(spec: Any, *, is_root: bool) -> Component:
         instance_ids_path=dig_text(spec, "instanceIdPath"),
         template_path=dig_text(spec, "specDefinition", "podTemplateSpecPath"),
         selector_path=dig_text(selector, "keyPath"),
-        selector_value=None if value is None else str(value),
+        selector_value=None if value is None else _as_text(value),
     )
     if not part.name:
         raise GroupingError("a component has no name")
@@ -258,7 +275,7 @@ def _component(spec: Any, *, is_root: bool) -> Component:
     )
     for path in paths:
         if path:
-            evaluate(path, None)
+            check(path)
     return part
 
 
@@ -282,7 +299,7 @@ def _check_names(definition: Definition) -> None:
         for member in dig_list(group, "members"):
             named.append(dig_text(member, "componentName"))
             for path in (*dig_list(member, "groupByKeyPaths"), *dig_list(member, "filters")):
-                evaluate(str(path), None)
+                check(str(path))
     for name in named:
         if name not in definition.components:
             raise GroupingError(f"gang scheduling names component {name!r}, which does not exist")

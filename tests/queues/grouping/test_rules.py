@@ -1,4 +1,4 @@
-"""Rules that no manifest file shows: legacy groups, segments of odd sizes, skipped owners, jq, durations."""
+"""Rules that no manifest file shows: legacy groups, segments of odd sizes, skipped owners, durations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import yaml
 from queues.durations import format_duration, parse_duration
 from queues.grouping.base import KindDefault, Settings
 from queues.grouping.errors import NotReadableError
-from queues.grouping.jq import JqError, evaluate
 from queues.grouping.offline import FileCluster
 from queues.grouping.reconcile import Skip, decide
 from tests.queues.grouping.worlds import decided, owner, pod, spec_of, world
@@ -235,32 +234,6 @@ def test_a_leaving_pod_whose_owner_is_gone_is_no_error() -> None:
 def test_an_owner_that_asks_to_be_skipped() -> None:
     job = owner("batch/v1", "Job", annotations={"kai.scheduler/skip-podgrouper": "true"})
     assert decided(pod(job), job).skip is Skip.OWNER_ASKED
-
-
-@pytest.mark.parametrize(
-    ("expression", "values"),
-    [
-        (".a.b", [1]),
-        ('.a["b"]', [1]),
-        (".c[0]", [5]),
-        (".c[]", [5, 6]),
-        (".c | length", [2]),
-        (".x // 7", [7]),
-        (".x.y.z", [None]),
-        ('.k == "v"', [True]),
-        (".c[] | select(. == 6)", [6]),
-        ("(.a | keys)[0]", ["b"]),
-        ('."k"', ["v"]),
-    ],
-)
-def test_jq_paths(expression: str, values: list[Any]) -> None:
-    assert evaluate(expression, {"a": {"b": 1}, "c": [5, 6], "k": "v"}) == values
-
-
-@pytest.mark.parametrize("expression", ["", ".a | map(.b)", ".[", "input", "..", "@text", ".a ="])
-def test_jq_beyond_the_supported_part_is_refused(expression: str) -> None:
-    with pytest.raises(JqError):
-        evaluate(expression, {})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,50 @@
+"""The process in which jq runs: one request per line in, one answer per line out, until the input ends.
+
+Started as a file, so it imports nothing of ours. libjq holds the interpreter for as long as it evaluates and aborts
+the whole process when memory runs out; both are harmless here and would be fatal in a controller.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import jq  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+MEMORY_BYTES = 512 << 20
+MAX_VALUES = 1000
+
+
+@lru_cache(maxsize=512)
+def compiled(expression: str) -> Any:
+    return jq.compile(expression)
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Compile the expression and, if the request brings a document, evaluate it."""
+    try:
+        program = compiled(request["expression"])
+        if "document" not in request:
+            return {"values": []}
+        values = list(islice(iter(program.input_value(request["document"])), MAX_VALUES + 1))
+    except ValueError as error:
+        return {"error": str(error)}
+    if len(values) > MAX_VALUES:
+        return {"error": f"yields more than {MAX_VALUES} values"}
+    return {"values": values}
+
+
+def main() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for line in sys.stdin.buffer:
+        sys.stdout.buffer.write(json.dumps(answer(json.loads(line))).encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()
