@@ -80,9 +80,10 @@ class EvictReason:
     evictor_namespace: str = ""
     victim_side: QueueSide | None = None
     evictor_side: QueueSide | None = None
-    #: Stale gangs: (subgroup, minimum); the default pod set has the empty name.
+    #: Stale gangs: (subgroup, minimum); the default pod set has the empty name, a subgroup that the pod
+    #: group does not have no minimum.
     stale_subgroup: str = ""
-    stale_minimum: int = 0
+    stale_minimum: int | None = 0
 
 
 @dataclass(slots=True, unsafe_hash=True)

@@ -232,10 +232,11 @@ def amounts(triple: tuple[float, float, float]) -> str:
     )
 
 
-def _stale_eviction(pod: str, subgroup: str, minimum: int) -> str:
+def _stale_eviction(pod: str, subgroup: str, minimum: int | None) -> str:
+    least = "" if minimum is None else f" ({minimum})"
     where = f" in sub-group {subgroup}" if subgroup else ""
     return (
-        f"Workload doesn't meet the minimum required number of pods ({minimum}){where}, "
+        f"Workload doesn't meet the minimum required number of pods{least}{where}, "
         f"evicting remaining pod: {pod}"
     )
 

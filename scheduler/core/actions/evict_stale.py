@@ -6,9 +6,12 @@ its minimum. The first cycle that sees it notes the time; after the grace everyt
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from scheduler.core.cluster.inputs import TaskInput
 from scheduler.core.cluster.podgroups import TreeGroup
-from scheduler.core.cluster.status import TaskStatus
-from scheduler.core.decisions import ActionName, ActionReport, EvictReason
+from scheduler.core.cluster.status import ACTIVE_ALLOCATED, TaskStatus
+from scheduler.core.decisions import ActionName, ActionReport, Evict, EvictReason, TaskRef
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.gang import GangView, Member
 from scheduler.core.session.session import Session
@@ -42,17 +45,23 @@ class EvictStaleAction:
         rest = view.all_active_tasks()
         if not rest:
             return False
+        strays = _strays(session, group)
         statement = Statement(session, self.name)
         subgroup, minimum = first_shortfall(session, view)
+        why = EvictReason(
+            action=self.name,
+            gang_size=len(rest) + len(strays),
+            stale_subgroup=subgroup,
+            stale_minimum=minimum,
+        )
         for task in rest:
-            reason = EvictReason(
-                action=self.name,
-                gang_size=len(rest),
-                stale_subgroup=subgroup,
-                stale_minimum=minimum,
-            )
-            statement.evict(task, reason)
+            statement.evict(task, why)
         statement.keep()
+        given = session.state.groups.inputs[group]
+        for stray in strays:
+            ref = TaskRef(stray.namespace, stray.name, stray.uid)
+            lost = replace(why, stale_subgroup=stray.subgroup, stale_minimum=None)
+            session.decisions.append(Evict(ref, given.name, given.namespace, stray.node, lost))
         return True
 
 
@@ -102,6 +111,12 @@ def first_shortfall(session: Session, view: GangView) -> tuple[str, int]:
             name = sets.name[pod_set]
             return ("" if name == "default" else name, sets.minimum[pod_set])
     return ("", 0)
+
+
+def _strays(session: Session, group: int) -> list[TaskInput]:
+    """Return the pods that run for a subgroup the pod group no longer has; alone they are of no use."""
+    given = session.state.groups.inputs[group]
+    return [task for task in given.invalid_subgroup_tasks if ACTIVE_ALLOCATED[task.status]]
 
 
 def _has_used(session: Session, group: int) -> bool:
