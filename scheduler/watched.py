@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kube.objects.bindrequest import BindRequest
 from kube.objects.cluster import PriorityClass
-from kube.objects.config import SchedulingShard
+from kube.objects.config import Config, SchedulingShard
 from kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from kube.objects.meta import KubeObject
 from kube.objects.node import Node
@@ -24,6 +24,7 @@ from kube.objects.topology import NodeResourceTopology, Topology
 from kube.resources import (
     BINDREQUESTS,
     CONFIGMAPS,
+    CONFIGS,
     CSI_DRIVERS,
     CSI_STORAGE_CAPACITIES,
     DEVICE_CLASSES,
@@ -71,6 +72,7 @@ WATCHED = (
     WatchedKind(BINDREQUESTS, BindRequest),
     WatchedKind(PRIORITY_CLASSES, PriorityClass),
     WatchedKind(SHARDS, SchedulingShard, is_optional=True),
+    WatchedKind(CONFIGS, Config, is_optional=True),
     WatchedKind(TOPOLOGIES, Topology, is_optional=True, wakes=True),
     WatchedKind(CONFIGMAPS, KubeObject),
     WatchedKind(NAMESPACES, KubeObject),

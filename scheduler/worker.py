@@ -136,10 +136,6 @@ class ShardWorker:
                 is_optional=item.is_optional,
             )
             self._spawn(f"watch-{item.resource.plural}", self._follow(reflector))
-        config: Reflector[Any] = Reflector(
-            self.gateway, CONFIGS, Config, self.store, is_optional=True
-        )
-        self._spawn("watch-configs", self._follow(config))
         if not self.store.wait_until_synced(SYNC_TIMEOUT_S):
             log.warning("shard %s: the first lists are not in yet", self.name)
         # What was listed stays; let the collector never look at it again.

@@ -1,0 +1,204 @@
+"""Passes of the operator on a fake cluster: what is wanted, what is said, and what is left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from kaiweb.operator.operator import FOLLOWED, PROMETHEUS_CRD, Operator
+from kaiweb.operator.probe import Probe
+from kaiweb.supervisor.wanted import FILE, Wanted, read_wanted, write_wanted
+from kube.errors import ServerError
+from kube.resources import CONFIGS, CRDS, SHARDS, Resource
+from kube.watch import Reflector
+from tests.fakes.gateway import FakeGateway
+
+EVERYTHING = ("web", "controllers", "binding", "beat", "scheduling-default", "scheduling-amber")
+Json = dict[str, Any]
+
+
+class Scene:
+    """A cluster, a folder as the supervisor keeps it, and an operator between them."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.gateway = FakeGateway()
+        self.now = 100.0
+        self.operator = Operator(
+            self.gateway,
+            home,
+            Probe(home, 1, is_alive=lambda _: True, accepts=lambda _: True),
+            {},
+            clock=lambda: self.now,
+            wall=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+        )
+        self._reflectors: list[Reflector[Any]] = [
+            Reflector(self.gateway, resource, as_type, self.operator.store)
+            for resource, as_type in FOLLOWED
+        ]
+        self.supervise(*EVERYTHING)
+
+    def supervise(self, *names: str) -> None:
+        """Play the supervisor: these processes run, and it has read what is wanted."""
+        file = self.home / "processes.json"
+        file.write_text(json.dumps(dict.fromkeys(names, 7)))
+        os.utime(file, ns=(2**62, 2**62))
+
+    def put(self, resource: Resource, name: str, generation: int = 1, **spec: Any) -> None:
+        meta = {"name": name, "generation": generation}
+        self.gateway.seed(resource, {"metadata": meta, "spec": spec})
+
+    def passes(self, count: int = 1) -> None:
+        for _ in range(count):
+            for reflector in self._reflectors:
+                reflector.pass_once(Event())
+            self.operator.pass_once()
+            self.now += 10.0
+
+    def said(self, resource: Resource, name: str) -> Mapping[str, tuple[str, str]]:
+        status = self.gateway.raw(resource, name).get("status") or {}
+        return {
+            item["type"]: (item["status"], item["message"]) for item in status.get("conditions", ())
+        }
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def test_config_and_shard_become_ready_and_are_then_left_alone(scene: Scene) -> None:
+    scene.put(CONFIGS, "kai-config")
+    scene.put(SHARDS, "default")
+    before = scene.gateway.raw(CONFIGS, "kai-config")["spec"]
+    scene.passes(2)
+    for resource, name in ((CONFIGS, "kai-config"), (SHARDS, "default")):
+        assert scene.said(resource, name) == {
+            "Reconciling": ("False", "Reconciliation completed successfully"),
+            "Deployed": ("True", "Resources deployed"),
+            "Available": ("True", "System available"),
+            "DependenciesFulfilled": ("True", "Dependencies are fulfilled"),
+            "Ready": ("True", "System is ready"),
+        }
+    written = len(scene.gateway.calls)
+    scene.passes(3)
+    assert len(scene.gateway.calls) == written
+    assert scene.gateway.raw(CONFIGS, "kai-config")["spec"] == before
+
+
+def test_a_new_generation_is_greeted_before_it_is_worked_on(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.put(SHARDS, "default", generation=4)
+    seen: list[list[Json]] = []
+    patch = FakeGateway.patch
+
+    def spy(gateway: FakeGateway, *arguments: Any, **options: Any) -> Json:
+        seen.append(arguments[2]["status"]["conditions"])
+        assert options == {"sub": "status"}
+        return patch(gateway, *arguments, **options)
+
+    monkeypatch.setattr(FakeGateway, "patch", spy)
+    scene.passes(1)
+    assert [(item["type"], item["status"]) for item in seen[0]] == [("Reconciling", "True")]
+    assert [item["observedGeneration"] for item in seen[1]] == [4] * 5
+    assert len(seen) == 2
+
+
+def test_a_config_of_another_name_has_no_effect_and_no_status(scene: Scene) -> None:
+    scene.put(CONFIGS, "other", podGrouper={"maxConcurrentReconciles": 9})
+    scene.passes(2)
+    assert scene.said(CONFIGS, "other") == {}
+    assert read_wanted(scene.home) == Wanted()
+
+
+def test_a_shard_that_comes_and_goes_changes_what_is_wanted(scene: Scene) -> None:
+    scene.put(SHARDS, "default")
+    scene.put(SHARDS, "amber", partitionLabelValue="amber")
+    scene.passes()
+    assert read_wanted(scene.home).shards == ("amber", "default")
+    scene.gateway.delete(SHARDS, "amber")
+    scene.passes()
+    assert read_wanted(scene.home).shards == ("default",)
+
+
+def test_the_file_is_written_only_when_what_is_wanted_changes(scene: Scene) -> None:
+    scene.passes()
+    os.utime(scene.home / FILE, ns=(5, 5))
+    scene.passes(3)
+    assert (scene.home / FILE).stat().st_mtime_ns == 5
+
+
+def test_a_spoilt_shard_goes_on_also_after_the_operator_was_started_anew(scene: Scene) -> None:
+    write_wanted(scene.home, Wanted(shards=("amber", "default")))
+    scene.put(SHARDS, "amber", placementStrategy={"cpu": "pile"})
+    scene.passes(2)
+    assert read_wanted(scene.home).shards == ("amber", "default")
+    text = "placementStrategy.cpu: expected binpack or spread, got 'pile'"
+    assert scene.said(SHARDS, "amber")["Deployed"] == ("False", text)
+    assert scene.said(SHARDS, "amber")["Available"] == ("True", "System available")
+
+
+def test_processes_that_are_not_up_are_named_on_whom_they_serve(scene: Scene) -> None:
+    scene.put(CONFIGS, "kai-config")
+    scene.put(SHARDS, "default")
+    scene.put(SHARDS, "amber")
+    scene.supervise("web", "binding", "beat", "scheduling-amber")
+    scene.passes(2)
+    assert scene.said(CONFIGS, "kai-config")["Available"] == (
+        "False",
+        "PodGrouper: not available\nQueueController: not available\n"
+        "PodGroupController: not available",
+    )
+    assert scene.said(SHARDS, "default")["Available"] == ("False", "Scheduler: not available")
+    assert scene.said(SHARDS, "amber")["Ready"] == ("True", "System is ready")
+    scene.supervise(*EVERYTHING)
+    scene.passes(2)
+    assert scene.said(SHARDS, "default")["Ready"] == ("True", "System is ready")
+
+
+def test_a_component_that_is_switched_off_is_not_missed(scene: Scene) -> None:
+    off = {"service": {"enabled": False}}
+    scene.put(CONFIGS, "kai-config", binder=off, podGrouper=off)
+    scene.supervise("web", "controllers")
+    scene.passes(2)
+    assert scene.said(CONFIGS, "kai-config")["Available"] == ("True", "System available")
+    assert read_wanted(scene.home).off == ("binding",)
+
+
+def test_a_prometheus_of_the_cluster_needs_its_operator(scene: Scene) -> None:
+    scene.put(CONFIGS, "kai-config", prometheus={"enabled": True})
+    scene.passes()
+    assert scene.said(CONFIGS, "kai-config")["DependenciesFulfilled"] == (
+        "False",
+        "\nKAI-prometheus is missing prometheus operator",
+    )
+    scene.gateway.seed(CRDS, {"metadata": {"name": PROMETHEUS_CRD}})
+    scene.passes(5)
+    assert scene.said(CONFIGS, "kai-config")["DependenciesFulfilled"][0] == "True"
+
+
+def test_a_status_that_could_not_be_written_is_written_in_the_next_pass(scene: Scene) -> None:
+    scene.put(SHARDS, "default")
+    scene.gateway.fail_next("patch", "schedulingshards", ServerError("connection refused"))
+    scene.passes()
+    assert scene.said(SHARDS, "default") == {}
+    scene.passes(2)
+    assert scene.said(SHARDS, "default")["Ready"] == ("True", "System is ready")
+
+
+def test_a_cluster_that_stops_answering_stops_nothing(scene: Scene) -> None:
+    scene.put(SHARDS, "amber")
+    scene.passes()
+    for kind in ("configs", "schedulingshards"):
+        for verb in ("list", "watch"):
+            scene.gateway.fail_next(verb, kind, ServerError("connection refused"))
+    scene.passes(1)
+    assert read_wanted(scene.home).shards == ("amber", "default")

@@ -1,0 +1,145 @@
+"""Config and SchedulingShards become shards to run, flags and variables, or a problem that names the field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kaiweb.operator.wishes import wanted_of
+from kaiweb.supervisor.wanted import Wanted
+from kube.objects.config import Config, SchedulingShard
+from kube.objects.meta import convert
+
+FULL = {
+    "namespace": "kai-scheduler",
+    "global": {
+        "schedulerName": "kai-scheduler",
+        "queueLabelKey": "kai.scheduler/queue",
+        "nodePoolLabelKey": "kai.scheduler/node-pool",
+        "replicaCount": 1,
+    },
+    "admission": {"gpuSharing": True},
+    "nodeScaleAdjuster": {"service": {"enabled": False}},
+}
+
+
+def _config(**spec: Any) -> Config:
+    return convert({"metadata": {"name": "kai-config"}, "spec": spec}, Config)
+
+
+def _shards(**specs: dict[str, Any]) -> dict[str, SchedulingShard]:
+    return {
+        name: convert({"metadata": {"name": name}, "spec": spec}, SchedulingShard)
+        for name, spec in specs.items()
+    }
+
+
+def _wanted(
+    config: Config | None = None,
+    shards: dict[str, SchedulingShard] | None = None,
+    before: Wanted | None = None,
+    **environment: str,
+) -> tuple[Wanted, dict[str, str]]:
+    return wanted_of(config, shards or {}, before or Wanted(), environment)
+
+
+def test_without_objects_the_default_shard_runs() -> None:
+    assert _wanted() == (Wanted(shards=("default",)), {})
+
+
+def test_a_config_that_says_the_defaults_changes_no_process() -> None:
+    wanted, _ = _wanted(_config(**FULL), KAIWEB_GPU_SHARING="1")
+    assert wanted == Wanted()
+
+
+def test_every_shard_on_record_runs_beside_default() -> None:
+    wanted, problems = _wanted(None, _shards(amber={"partitionLabelValue": "amber"}, birch={}))
+    assert (wanted.shards, problems) == (("amber", "birch", "default"), {})
+
+
+def test_a_shard_that_was_never_fine_does_not_start_and_one_that_was_goes_on() -> None:
+    shards = _shards(amber={"placementStrategy": {"gpu": "pile"}}, birch={"actions": {"nap": {}}})
+    wanted, problems = _wanted(None, shards, Wanted(shards=("amber", "default")))
+    assert wanted.shards == ("amber", "default")
+    assert problems == {
+        "amber": "placementStrategy.gpu: expected binpack or spread, got 'pile'",
+        "birch": "actions: unknown action 'nap'",
+    }
+
+
+def test_a_name_that_cannot_be_a_process_never_runs() -> None:
+    shards = _shards(**{"pool.eu": {}})
+    wanted, problems = _wanted(None, shards, Wanted(shards=("pool.eu", "default")))
+    assert wanted.shards == ("default",)
+    assert problems["pool.eu"].startswith("metadata.name: expected a DNS label")
+    assert "got 'pool.eu'" in problems["pool.eu"]
+
+
+def test_a_deleted_shard_is_wanted_no_longer() -> None:
+    wanted, _ = _wanted(None, {}, Wanted(shards=("amber", "default")))
+    assert wanted.shards == ("default",)
+
+
+def test_time_based_fairness_needs_to_know_a_prometheus() -> None:
+    shards = _shards(default={"kValue": 0.5, "usageDBConfig": {"clientType": "prometheus"}})
+    _, problems = _wanted(_config(), shards)
+    assert problems["default"].startswith("prometheus connection string not configured: ")
+    assert _wanted(_config(prometheus={"enabled": True}), shards)[1] == {}
+    outside = _config(prometheus={"externalPrometheusUrl": "http://metrics.test:9090"})
+    assert _wanted(outside, shards)[1] == {}
+    named = _shards(
+        default={"usageDBConfig": {"clientType": "prometheus", "connectionStringEnvVar": "USAGE"}}
+    )
+    assert _wanted(None, named)[1] == {"default": "connectionStringEnvVar: USAGE is not set"}
+    assert _wanted(None, named, USAGE="http://metrics.test:9090")[1] == {}
+
+
+def test_the_config_sets_flags_of_the_controllers() -> None:
+    config = _config(
+        **{"global": {"schedulerName": "ours", "podLabelSelector": {"b": "2", "a": "1"}}},
+        podGrouper={
+            "args": {
+                "gangScheduleKnative": False,
+                "defaultPrioritiesConfigMapName": "kinds",
+                "defaultPrioritiesConfigMapNamespace": "kai-scheduler",
+            },
+            "maxConcurrentReconciles": 4,
+        },
+        queueController={"metricsNamespace": "gpus"},
+        nodeScaleAdjuster={
+            "service": {"enabled": True},
+            "args": {"gpuMemoryToFractionRatio": 0.25},
+        },
+    )
+    wanted, _ = _wanted(config)
+    assert wanted.arguments == {
+        "controllers": (
+            "--scheduler-name=ours",
+            "--pod-label-selector=a=1,b=2",
+            "--knative-gang-schedule=false",
+            "--default-priorities-configmap-name=kinds",
+            "--default-priorities-configmap-namespace=kai-scheduler",
+            "--max-concurrent-reconciles=4",
+            "--metrics-namespace=gpus",
+            "--gpu-memory-to-fraction-ratio=0.25",
+            "--node-scale-adjuster",
+        )
+    }
+    assert wanted.environment == {"web": {"KAIWEB_SCHEDULER_NAME": "ours"}}
+
+
+def test_the_config_sets_switches_of_the_webhooks_and_switches_components_off() -> None:
+    config = _config(
+        admission={"gpuSharing": False, "blockNvidiaVisibleDevices": True},
+        binder={"service": {"enabled": False}, "plugins": {"hamicore": {"enabled": True}}},
+        podGrouper={"service": {"enabled": False}},
+    )
+    wanted, _ = _wanted(config)
+    assert wanted.environment == {
+        "web": {
+            "KAIWEB_GPU_SHARING": "0",
+            "KAIWEB_BLOCK_NVIDIA_VISIBLE_DEVICES": "1",
+            "KAIWEB_HAMI_CORE": "1",
+        }
+    }
+    assert wanted.off == ("binding",)
+    assert wanted.arguments == {"controllers": ("--group-pods=false",)}

@@ -1,0 +1,62 @@
+"""A list of conditions is brought up to date as a whole and keeps what is not ours."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from kube.conditions import Said, merged_conditions
+from kube.objects.meta import Condition
+
+EARLY = datetime(2026, 1, 1, tzinfo=UTC)
+NOW = datetime(2026, 1, 1, 1, 2, 3, tzinfo=UTC)
+
+
+def _stored(status: str = "True", message: str = "up", generation: int = 1) -> Condition:
+    return Condition(
+        type="Available",
+        status=status,
+        reason="available",
+        message=message,
+        observed_generation=generation,
+        last_transition_time=EARLY,
+    )
+
+
+def _said(status: str = "True", message: str = "up", generation: int = 1) -> dict[str, Said]:
+    return {"Available": Said(status, "available", message, generation)}
+
+
+def test_nothing_is_written_when_nothing_differs() -> None:
+    assert merged_conditions([_stored()], _said(), NOW) is None
+
+
+def test_a_new_status_has_a_new_time_and_another_message_keeps_the_old_one() -> None:
+    down = merged_conditions([_stored()], _said("False", "down"), NOW)
+    assert down == [
+        {
+            "type": "Available",
+            "status": "False",
+            "reason": "available",
+            "message": "down",
+            "lastTransitionTime": "2026-01-01T01:02:03Z",
+            "observedGeneration": 1,
+        }
+    ]
+    reworded = merged_conditions([_stored()], _said(message="all up"), NOW)
+    assert reworded is not None
+    assert reworded[0]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+
+
+def test_another_generation_alone_is_a_change() -> None:
+    written = merged_conditions([_stored()], _said(generation=2), NOW)
+    assert written is not None
+    assert written[0]["observedGeneration"] == 2
+
+
+def test_conditions_of_others_stay_first_and_whole() -> None:
+    theirs = Condition(type="Theirs", status="True", last_transition_time=EARLY)
+    written = merged_conditions([theirs], _said(generation=0), NOW)
+    assert written is not None
+    assert [item["type"] for item in written] == ["Theirs", "Available"]
+    assert (written[0]["reason"], written[0]["message"]) == ("", "")
+    assert "observedGeneration" not in written[1]
