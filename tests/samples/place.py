@@ -153,6 +153,10 @@ class Place:
             == (kind, name)
         ]
 
+    def all_events(self, reason: str) -> list[Json]:
+        """Return the events of this place with one reason, whole."""
+        return [event for event in self.all(EVENTS).values() if event.get("reason") == reason]
+
     def node_of(self, pod: str) -> Json:
         """Return the machine a bound pod is on."""
         return self.lane.gateway.get(NODES, self.pod(pod)["spec"]["nodeName"], as_type=dict)

@@ -70,6 +70,9 @@ class TopologyPlugin:
             if refusals:
                 refusals.add(f"Requested topology {wish.topology} does not exist")
             return []
+        if not (wish.required_level or wish.preferred_level):
+            # Work cut into segments names the topology once, for the levels of all its segments.
+            return [nodes]
         levels, problem = searched_levels(tree.levels, wish.required_level, wish.preferred_level)
         if not levels:
             if refusals:

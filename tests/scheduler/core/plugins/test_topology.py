@@ -114,11 +114,6 @@ def test_a_gang_that_fits_no_single_rack_says_how_many_each_could_take() -> None
             "topology map, requirement floor couldn't be satisfied for job </gang>: "
             "level floor is not one of the levels zone, rack",
         ),
-        (
-            {},
-            "topology map, requirement  couldn't be satisfied for job </gang>: "
-            "neither a required nor a preferred level is given",
-        ),
     ],
 )
 def test_a_wrong_wish_is_said_and_places_nothing(wish: dict[str, str], text: str) -> None:
@@ -126,6 +121,11 @@ def test_a_wrong_wish_is_said_and_places_nothing(wish: dict[str, str], text: str
     result = built.cycle(ALLOCATE)
     assert placements(result) == {}
     assert result.session.fit.groups[0][0].evidence == TopologyRefusal(texts=(text,))
+
+
+def test_a_topology_without_a_level_asks_for_nothing() -> None:
+    result = _two_zones().pending("gang", 11, root=_gang(11)).cycle(ALLOCATE)
+    assert len(placements(result)) == 11
 
 
 def test_mixed_tasks_are_summed_and_the_lacking_resource_is_named() -> None:

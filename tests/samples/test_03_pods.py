@@ -1,0 +1,60 @@
+"""Sample 03: pods without an owner, with and without a GPU."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from kube.resources import QUEUES
+from tests.samples.place import Place
+
+pytestmark = pytest.mark.timeout(240)
+PODS_OF_FILE = ("abacus", "lamp")
+
+
+@pytest.fixture(scope="module")
+def running(place: Place) -> Place:
+    place.apply("03-pods.yaml")
+    place.wait_bound(*PODS_OF_FILE, count=2)
+    return place
+
+
+@pytest.mark.parametrize("name", PODS_OF_FILE)
+def test_each_pod_is_a_group_of_its_own(running: Place, name: str) -> None:
+    uid = running.pod(name)["metadata"]["uid"]
+    group = running.pod_group_of(name)
+    metadata = group["metadata"]
+    assert metadata["name"] == f"pg-{name}-{uid}"
+    owners = [(o["apiVersion"], o["kind"], o["uid"]) for o in metadata["ownerReferences"]]
+    assert owners == [("v1", "Pod", uid)]
+    spec = group["spec"]
+    assert (spec["minMember"], spec["priorityClassName"], spec["queue"]) == (
+        1,
+        "train",
+        "s03-bench",
+    )
+    told = yaml.safe_load(metadata["annotations"]["kai.scheduler/top-owner-metadata"])
+    assert told == {"name": name, "uid": uid, "group": "", "version": "v1", "kind": "Pod"}
+    assert running.pod(name)["metadata"]["annotations"]["pod-group-name"] == metadata["name"]
+
+
+def test_the_class_train_stands_at_50_and_may_be_preempted(running: Place) -> None:
+    assert running.kubectl("get", "priorityclass", "train", "-o", "jsonpath={.value}") == "50"
+
+    def held() -> tuple[str, str]:
+        status = running.get(QUEUES, "s03-bench").get("status") or {}
+        parts = (status.get("allocated") or {}, status.get("allocatedNonPreemptible") or {})
+        return tuple(str(part.get("nvidia.com/gpu", "0")) for part in parts)  # type: ignore[return-value]
+
+    running.wait(lambda: held() == ("1", "0"), "one GPU, none of it protected")
+
+
+@pytest.mark.parametrize("name", PODS_OF_FILE)
+def test_a_bound_pod_says_so(running: Place, name: str) -> None:
+    def is_bound() -> bool:
+        conditions = running.pod(name)["status"].get("conditions") or ()
+        return any((c["type"], c["status"]) == ("PodBound", "True") for c in conditions)
+
+    running.wait(is_bound, f"condition PodBound on {name}")
+    notes = running.pod(name)["metadata"]["annotations"]
+    assert notes["received-resource-type"] == "Regular"

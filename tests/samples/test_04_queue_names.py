@@ -1,0 +1,88 @@
+"""Sample 04: where work goes that names no queue, an old project, or a queue that nobody made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kube.resources import PODGROUPS
+from tests.samples.place import Place
+
+pytestmark = pytest.mark.timeout(240)
+DEFAULT_QUEUES = Path(__file__).resolve().parents[2] / "deploy" / "defaults" / "queues.yaml"
+BARE = """
+apiVersion: v1
+kind: Pod
+metadata: {name: homeless}
+spec:
+  schedulerName: kai-scheduler
+  containers: [{name: main, image: "example.test/x:1"}]
+"""
+
+
+@pytest.fixture(scope="module")
+def applied(place: Place) -> Place:
+    place.apply("04-queue-names.yaml")
+    return place
+
+
+@pytest.fixture
+def no_default_queue(applied: Place) -> Iterator[Place]:
+    applied.kubectl("delete", "queue", "default-queue")
+    yield applied
+    applied.stack.kubectl("apply", "-f", str(DEFAULT_QUEUES))
+
+
+def wait_for_missing_queue(place: Place, pod: str, queue: str) -> None:
+    """Wait for the condition that names a queue nobody made; the pod stays pending."""
+    group = place.pod_group_of(pod)["metadata"]["name"]
+
+    def reasons() -> list[tuple[str, str, str]]:
+        status = place.get(PODGROUPS, group).get("status") or {}
+        return [
+            (condition["type"], why["reason"], why.get("message", ""))
+            for condition in status.get("schedulingConditions") or ()
+            for why in condition["reasons"]
+        ]
+
+    wanted = ("UnschedulableOnNodePool", "QueueDoesNotExist", f"Queue '{queue}' does not exist")
+    place.wait(lambda: wanted in reasons(), f"{wanted} on {group}, found {reasons()}")
+    assert place.pod(pod)["status"]["phase"] == "Pending"
+    assert not place.bound(pod)
+
+
+@pytest.mark.parametrize(
+    ("name", "queue"),
+    [
+        ("nameless", "default-queue"),
+        ("old-project", "s04-meteor"),
+        ("pooled-project", "s04-meteor-fast"),
+        ("typing-error", "s04-nowhere"),
+    ],
+)
+def test_the_queue_of_a_pod(applied: Place, name: str, queue: str) -> None:
+    group = applied.pod_group_of(name)
+    assert group["metadata"]["name"] == f"pg-{name}-{applied.pod(name)['metadata']['uid']}"
+    assert group["spec"]["queue"] == queue
+
+
+def test_the_default_queue_runs_the_nameless(applied: Place) -> None:
+    applied.wait_bound("nameless", count=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "queue"), [("old-project", "s04-meteor"), ("typing-error", "s04-nowhere")]
+)
+def test_a_queue_that_nobody_made_is_named(applied: Place, name: str, queue: str) -> None:
+    wait_for_missing_queue(applied, name, queue)
+
+
+def test_without_the_default_queue_the_nameless_wait_for_it(no_default_queue: Place) -> None:
+    no_default_queue.apply_text(BARE)
+    wait_for_missing_queue(no_default_queue, "homeless", "default-queue")
+
+
+def test_they_start_when_the_queue_is_there_again(applied: Place) -> None:
+    applied.wait_bound("homeless", count=1)

@@ -1,0 +1,51 @@
+"""Sample 05: priority classes from labels and specs, and who may be preempted."""
+
+from __future__ import annotations
+
+import pytest
+
+from kube.resources import PODGROUPS
+from tests.samples.place import Place
+
+pytestmark = pytest.mark.timeout(240)
+
+
+@pytest.fixture(scope="module")
+def applied(place: Place) -> Place:
+    place.apply("05-priorities.yaml")
+    return place
+
+
+@pytest.mark.parametrize(
+    ("name", "rank", "preemptibility"),
+    [
+        ("loom", "build", None),
+        ("anvil", "build", None),
+        ("wool", "build", "preemptible"),
+        ("mist", "train", None),
+    ],
+)
+def test_the_class_and_the_word_of_a_pod(
+    applied: Place, name: str, rank: str, preemptibility: str | None
+) -> None:
+    group = applied.pod_group_of(name)
+    assert group["metadata"]["name"] == f"pg-{name}-{applied.pod(name)['metadata']['uid']}"
+    spec = group["spec"]
+    assert (spec["priorityClassName"], spec.get("preemptibility")) == (rank, preemptibility)
+
+
+def test_the_class_build_stands_at_100(applied: Place) -> None:
+    assert applied.kubectl("get", "priorityclass", "build", "-o", "jsonpath={.value}") == "100"
+
+
+def test_what_may_not_be_preempted_uses_quota_only(applied: Place) -> None:
+    applied.wait_bound("loom", "wool", "mist", count=3)
+    group = applied.pod_group_of("anvil")["metadata"]["name"]
+
+    def reasons() -> set[str]:
+        status = applied.get(PODGROUPS, group).get("status") or {}
+        conditions = status.get("schedulingConditions") or ()
+        return {why["reason"] for condition in conditions for why in condition["reasons"]}
+
+    applied.wait(lambda: reasons() == {"NonPreemptibleOverQuota"}, "the reason of anvil")
+    assert not applied.bound("anvil")

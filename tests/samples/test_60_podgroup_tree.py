@@ -1,0 +1,50 @@
+"""Sample 60: a tree of subgroups made by hand; nothing starts before the whole minimum is there."""
+
+from __future__ import annotations
+
+import pytest
+
+from kube.resources import PODGROUPS
+from tests.samples.place import Place
+
+pytestmark = pytest.mark.timeout(240)
+STRINGS = ("violins", "cellos")
+
+
+@pytest.fixture(scope="module")
+def concert(place: Place) -> Place:
+    place.apply("60-podgroup-tree.yaml")
+    return place
+
+
+def test_nothing_starts_before_the_tree_has_its_minimum(concert: Place) -> None:
+    concert.wait(lambda: len(concert.pods_of("violins")) == 2, "the pods of violins")
+    concert.wait(lambda: len(concert.pods_of("cellos")) == 2, "the pods of cellos")
+    concert.stays(lambda: not concert.bound(*STRINGS), "no player has a node")
+
+
+def test_all_start_together_once_it_has(concert: Place) -> None:
+    concert.apply("60-drum.yaml")
+    concert.wait_bound(*STRINGS, "drum", count=5)
+
+
+def test_the_players_of_the_branch_share_a_rack(concert: Place) -> None:
+    pods = [pod["metadata"]["name"] for pod in concert.bound(*STRINGS)]
+    racks = {concert.node_of(name)["metadata"]["labels"]["place.test/rack"] for name in pods}
+    assert len(pods) == 4
+    assert len(racks) == 1
+
+
+def test_the_grouper_kept_away(concert: Place) -> None:
+    assert {n for n in concert.all(PODGROUPS) if not n.startswith("pg-witness-")} == {"orchestra"}
+    for pod in concert.bound(*STRINGS, "drum"):
+        assert pod["metadata"]["annotations"]["pod-group-name"] == "orchestra"
+
+
+def test_the_group_outlives_its_work_until_somebody_deletes_it(concert: Place) -> None:
+    concert.kubectl("delete", "jobs", *STRINGS)
+    concert.kubectl("delete", "pod", "drum")
+    concert.wait(lambda: not concert.bound(*STRINGS, "drum"), "the end of the players")
+    assert "ownerReferences" not in concert.get(PODGROUPS, "orchestra")["metadata"]
+    concert.kubectl("delete", "podgroup", "orchestra")
+    assert not concert.exists(PODGROUPS, "orchestra")

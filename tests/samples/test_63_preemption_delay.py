@@ -1,0 +1,106 @@
+"""Sample 63: work that lets others be for a while before anybody must go for it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from kube.resources import PODGROUPS
+from tests.samples.place import Json, Place
+
+pytestmark = pytest.mark.timeout(240)
+LAST_EVICTION = "kai.scheduler/last-eviction-timestamp"
+
+
+@pytest.fixture(scope="module")
+def stable(place: Place) -> Place:
+    place.apply("63-preemption-delay.yaml")
+    place.wait_bound("tenant-still", "tenant-soon", count=2)
+    place.apply("63-delayed.yaml")
+    return place
+
+
+def told(place: Place, owner: str) -> dict[str, str]:
+    """Return reason -> message of the group's condition."""
+    group: Json = place.pod_group_of(owner)
+    return {
+        why["reason"]: why.get("message", "")
+        for condition in (group.get("status") or {}).get("schedulingConditions") or ()
+        if condition["type"] == "UnschedulableOnNodePool"
+        for why in condition["reasons"]
+    }
+
+
+def window_text(delay: str, end: datetime) -> str:
+    return (
+        f"Workload is within its preemption delay window ({delay}) and may not trigger "
+        f"evictions before {end:%Y-%m-%dT%H:%M:%SZ}"
+    )
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+@pytest.mark.parametrize(
+    ("job", "delay"),
+    [("mule", "5m0s"), ("pony", "8s"), ("swift", "5m0s"), ("unitless", None), ("negative", None)],
+)
+def test_the_delay_is_written_unless_it_says_nothing(
+    stable: Place, job: str, delay: str | None
+) -> None:
+    assert stable.pod_group_of(job)["spec"].get("preemptionDelay") == delay
+
+
+def test_free_room_is_taken_at_once(stable: Place) -> None:
+    stable.wait_bound("swift", count=1)
+
+
+def test_the_condition_names_the_end_of_the_window(stable: Place) -> None:
+    group = stable.pod_group_of("mule")
+    end = moment(group["metadata"]["creationTimestamp"]) + timedelta(minutes=5)
+    wanted = window_text("5m0s", end)
+    stable.wait(
+        lambda: told(stable, "mule").get("PreemptionDelayNotElapsed") == wanted,
+        f"{wanted!r}, found {told(stable, 'mule')}",
+    )
+
+
+def test_somebody_goes_when_the_window_is_over(stable: Place) -> None:
+    group = stable.pod_group_of("pony")
+    end = moment(group["metadata"]["creationTimestamp"]) + timedelta(seconds=8)
+    stable.wait_bound("pony", count=1)
+    eviction = stable.wait(
+        lambda: [e for e in stable.all_events("Evict") if "/tenant-soon-" in e["message"]],
+        "the event of the eviction",
+    )[0]
+    name = group["metadata"]["name"]
+    text = f"was preempted by higher priority workload {stable.namespace}/{name}"
+    assert eviction["message"].endswith(text)
+    assert moment(eviction["firstTimestamp"] or eviction["eventTime"]) >= end
+
+
+def test_nobody_went_for_the_one_that_still_waits(stable: Place) -> None:
+    (tenant,) = stable.bound("tenant-still")
+    assert tenant["metadata"].get("deletionTimestamp") is None
+    assert not stable.bound("mule")
+
+
+def test_the_delay_protects_nobody_and_an_eviction_restarts_the_window(stable: Place) -> None:
+    stable.apply("63-rival.yaml")
+    stable.wait_bound("rival", count=1)
+
+    def evicted() -> str:
+        group = stable.pod_group_of("swift")["metadata"]
+        return str(group["annotations"].get(LAST_EVICTION, ""))
+
+    last = moment(stable.wait(evicted, "the time of the eviction of swift"))
+    group = stable.pod_group_of("swift")
+    assert last > moment(group["metadata"]["creationTimestamp"])
+    wanted = window_text("5m0s", last + timedelta(minutes=5))
+    stable.wait(
+        lambda: told(stable, "swift").get("PreemptionDelayNotElapsed") == wanted,
+        f"{wanted!r}, found {told(stable, 'swift')}",
+    )
+    assert group["metadata"]["name"] in stable.all(PODGROUPS)

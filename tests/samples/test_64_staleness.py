@@ -1,0 +1,82 @@
+"""Sample 64: gangs that lose a member, and how long the others may go on without it."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+
+import pytest
+
+from tests.samples.place import Json, Place
+
+pytestmark = pytest.mark.timeout(240)
+STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
+JOBS_OF_FILE = ("patient", "frail", "ageless")
+
+
+@pytest.fixture(scope="module")
+def ward(place: Place) -> Place:
+    """Three running gangs, each of which then loses one pod for good: its Job wants one less."""
+    place.apply("64-staleness.yaml")
+    place.wait_bound(*JOBS_OF_FILE, count=9)
+    place.wait(
+        lambda: all(pod["status"].get("phase") == "Running" for pod in place.bound(*JOBS_OF_FILE)),
+        "nine running pods",
+    )
+    for job in JOBS_OF_FILE:
+        wish(place, job, 2)
+    return place
+
+
+def wish(place: Place, job: str, pods: int) -> None:
+    body = json.dumps({"spec": {"parallelism": pods}})
+    place.kubectl("patch", "job", job, "--type=merge", "-p", body)
+
+
+def stale_since(place: Place, job: str) -> str:
+    annotations = place.pod_group_of(job)["metadata"]["annotations"]
+    return str(annotations.get(STALE_SINCE, ""))
+
+
+@pytest.mark.parametrize(
+    ("job", "grace"), [("patient", "10m0s"), ("frail", "5s"), ("ageless", "-1s")]
+)
+def test_the_grace_is_written(ward: Place, job: str, grace: str) -> None:
+    spec = ward.pod_group_of(job)["spec"]
+    assert (spec["minMember"], spec["stalenessGracePeriod"]) == (3, grace)
+
+
+@pytest.mark.parametrize("job", JOBS_OF_FILE)
+def test_a_gang_below_its_minimum_is_marked(ward: Place, job: str) -> None:
+    ward.wait(lambda: stale_since(ward, job), f"the mark of {job}")
+
+
+def test_the_survivors_go_when_the_grace_is_over(ward: Place) -> None:
+    since = datetime.fromisoformat(stale_since(ward, "frail"))
+    group = ward.pod_group_of("frail")["metadata"]["name"]
+    ward.wait(lambda: not ward.bound("frail"), "the end of the survivors")
+    said = [e for e in ward.events_of("PodGroup", group) if e[1] == "StaleJob"]
+    assert said == [("Normal", "StaleJob", "Job is stale. 2 pods are active, minMember is 3")]
+    text = "Workload doesn't meet the minimum required number of pods (3), evicting remaining pod: "
+    start = f"{text}{ward.namespace}/frail-"
+
+    def goodbyes() -> list[Json]:
+        return [e for e in ward.all_events("Evict") if e["message"].startswith(start)]
+
+    ward.wait(lambda: len(goodbyes()) == 2, "two events Evict")
+    for event in goodbyes():
+        assert event["involvedObject"]["name"] == group
+        at = datetime.fromisoformat(event["firstTimestamp"] or event["eventTime"])
+        assert at >= since + timedelta(seconds=5)
+
+
+def test_others_go_on_for_longer_or_for_ever(ward: Place) -> None:
+    for job in ("patient", "ageless"):
+        running = [pod for pod in ward.bound(job) if "deletionTimestamp" not in pod["metadata"]]
+        assert len(running) == 2
+
+
+def test_a_gang_that_recovers_loses_its_mark(ward: Place) -> None:
+    wish(ward, "patient", 3)
+    ward.wait_bound("patient", count=3)
+    ward.wait(lambda: not stale_since(ward, "patient"), "no mark on patient")
