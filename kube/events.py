@@ -207,7 +207,9 @@ class Recorder:
             log.debug("event %s on %s %s: %s", item.reason, item.resource.kind, item.name, error)
 
     def _update(self, item: Note, written: _Written) -> bool:
-        body = {"count": written.count, "lastTimestamp": _text(self.wall())}
+        body: dict[str, Any] = {"count": written.count, "lastTimestamp": _text(self.wall())}
+        if item.annotations:
+            body["metadata"] = {"annotations": dict(item.annotations)}
         try:
             self.gateway.patch(EVENTS, written.name, body, namespace=_home(item))
         except NotFoundError:  # events expire after an hour

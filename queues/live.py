@@ -30,7 +30,8 @@ from queues.models import LiveChange, LiveEpoch
 
 log = logging.getLogger(__name__)
 
-Kind = Literal["queue", "workload", "node", "session"]
+#: "standing" is for the mirror, which makes "workload" of it; all others are shown as they are.
+Kind = Literal["queue", "workload", "node", "session", "standing"]
 GROUP = "live"
 KEPT_CHANGES = 50_000
 KEPT_FOR = timedelta(minutes=10)

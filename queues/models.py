@@ -103,7 +103,11 @@ class WorkloadState(models.TextChoices):
 
 
 class PodGroup(MirrorRow):
-    """A pod group with the sums over its pods."""
+    """A workload: a pod group with the sums over its pods, or a pod that no pod group manages.
+
+    Pods of our scheduler that nobody grouped would wait unseen, so each stands here as a workload of its
+    own (`is_lone_pod`, named `pod:<name>`, which no object of the cluster can be).
+    """
 
     key = models.CharField(max_length=KEY, primary_key=True)
     namespace = models.CharField(max_length=NAME)
@@ -115,6 +119,8 @@ class PodGroup(MirrorRow):
     pool = models.CharField(max_length=NAME, blank=True, default="")
     priority_class = models.CharField(max_length=NAME, blank=True, default="")
     preemptibility = models.CharField(max_length=32, blank=True, default="")
+    is_lone_pod = models.BooleanField(default=False)
+    is_backed_off = models.BooleanField(default=False, help_text="tried once on its node pool")
     min_member = models.IntegerField(default=1)
     sub_groups = models.JSONField(default=list)
     conditions = models.JSONField(default=list)
@@ -140,10 +146,12 @@ class PodGroup(MirrorRow):
     gpu_kind = models.CharField(max_length=16, default="none")
     nodes = models.JSONField(default=list)
     started_at = models.DateTimeField(null=True)
+    position = models.IntegerField(null=True, help_text="place in its shard's order, 1 is next")
 
     class Meta:
         ordering: ClassVar = ["key"]
         indexes: ClassVar = [
+            models.Index(fields=["pool", "position"], name="podgroup_position"),
             models.Index(fields=["queue", "state"], name="podgroup_queue_state"),
             models.Index(fields=["state", "reason_code"], name="podgroup_state_reason"),
             models.Index(fields=["created_at", "key"], name="podgroup_created"),
@@ -166,6 +174,9 @@ class Pod(MirrorRow):
     namespace = models.CharField(max_length=NAME)
     name = models.CharField(max_length=NAME)
     group = models.CharField(max_length=KEY, blank=True, default="", db_index=True)
+    scheduler = models.CharField(max_length=NAME, blank=True, default="")
+    queue = models.CharField(max_length=NAME, blank=True, default="", help_text="by its label")
+    skips_grouping = models.BooleanField(default=False)
     node = models.CharField(max_length=NAME, blank=True, default="", db_index=True)
     phase = models.CharField(max_length=16, blank=True, default="")
     is_gated = models.BooleanField(default=False)
@@ -186,9 +197,24 @@ class Pod(MirrorRow):
 
     class Meta:
         ordering: ClassVar = ["key"]
+        indexes: ClassVar = [
+            # What waits is little among what runs, and is asked for every second.
+            models.Index(fields=["created_at"], condition=Q(node=""), name="pod_waiting"),
+        ]
 
     def __str__(self) -> str:
         return self.key
+
+
+class GroupingWarning(MirrorRow):
+    """An event of the pod grouper: why it could not group a pod."""
+
+    key = models.CharField(max_length=KEY, primary_key=True)
+    pod = models.CharField(max_length=KEY, db_index=True)
+    message = models.TextField()
+
+    def __str__(self) -> str:
+        return f"{self.pod}: {self.message}"
 
 
 class Node(MirrorRow):

@@ -1,6 +1,7 @@
 """What the scheduler tells people: its shards, its cycles and the share it computed for each queue.
 
-Written by `scheduler.report` once per cycle. No decision is ever read back from these rows.
+Written by `scheduler.report` once per cycle. No decision is ever read back from these rows. The standings
+of pod groups go on into the mirror, which joins them with what it knows itself.
 """
 
 from __future__ import annotations
@@ -81,3 +82,19 @@ class QueueShare(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue} in {self.shard}"
+
+
+class GroupStanding(models.Model):
+    """Where a waiting pod group stood in the last cycle; see `queues.reasons.Standing`."""
+
+    key = models.CharField(max_length=2 * NAME + 1, primary_key=True, help_text="namespace/name")
+    shard = models.CharField(max_length=NAME, db_index=True)
+    code = models.CharField(max_length=64)
+    text = models.TextField(blank=True, default="")
+    position = models.IntegerField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["key"]
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.code}"

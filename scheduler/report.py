@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from django.db import DatabaseError, close_old_connections, transaction
 
 from queues import live
-from scheduler.models import Cycle, QueueShare, Shard
+from queues.reasons import Standing
+from scheduler.models import Cycle, GroupStanding, QueueShare, Shard
 from scheduler.worker import CycleSummary
 
 log = logging.getLogger(__name__)
 
 IDLE_EVERY_S = 10.0
 UNLIMITED = -1.0
+ROWS = 500
 
 
 def report_cycle(shard: str, summary: CycleSummary) -> Cycle:
@@ -41,6 +43,7 @@ def report_cycle(shard: str, summary: CycleSummary) -> Cycle:
         changed = _write_shares(shard, row.last_number, summary)
         live.record("session", [str(cycle.pk)])
         live.record("queue", changed)
+        live.record("standing", _write_standings(shard, summary.standings))
     return cycle
 
 
@@ -106,6 +109,30 @@ def _write_shares(shard: str, number: int, summary: CycleSummary) -> list[str]:
         update_fields=["cycle", "cpu", "memory", "gpu"],
     )
     return [row.queue for row in rows]
+
+
+def _write_standings(shard: str, standings: Mapping[str, Standing]) -> set[str]:
+    """Upsert the standings that are not what they were, drop old ones; return the pod groups."""
+    rows = GroupStanding.objects.filter(shard=shard)
+    known = {
+        key: Standing(code=code, text=text, position=position)
+        for key, code, text, position in rows.values_list("key", "code", "text", "position")
+    }
+    gone = sorted(known.keys() - standings.keys())
+    fresh = {key: one for key, one in standings.items() if known.get(key) != one}
+    for first in range(0, len(gone), ROWS):
+        rows.filter(key__in=gone[first : first + ROWS]).delete()
+    GroupStanding.objects.bulk_create(
+        [
+            GroupStanding(key=key, shard=shard, code=one.code, text=one.text, position=one.position)
+            for key, one in fresh.items()
+        ],
+        update_conflicts=True,
+        unique_fields=["key"],
+        update_fields=["shard", "code", "text", "position"],
+        batch_size=ROWS,
+    )
+    return fresh.keys() | gone
 
 
 def _finite(value: float) -> float:

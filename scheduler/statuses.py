@@ -22,6 +22,7 @@ from kube.objects.meta import as_body
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.resources import PODGROUPS, PODS
+from queues.reasons import CODE_ANNOTATION
 from scheduler.core.decisions import GroupMarks
 from scheduler.explain.verdicts import GroupVerdict, PodVerdict, Reason
 from scheduler.snapshot.build import Snapshot
@@ -104,12 +105,13 @@ class StatusWriter:
         if verdict.not_ready:
             self.recorder.record(note(PODGROUPS, group, NORMAL, "NotReady", verdict.not_ready))
             return writes
+        code = verdict.cause.code if verdict.cause is not None else ""
         prefix = self._prefix(group)
         mark = "" if group.spec.mark_unschedulable is False else self._mark_of(verdict)
         for pod in verdict.pods:
-            writes.extend(self._tell_pod(snapshot, pod, prefix + pod.message, mark))
+            writes.extend(self._tell_pod(snapshot, pod, prefix + pod.message, mark, code))
         message = prefix + verdict.message
-        self.recorder.record(note(PODGROUPS, group, NORMAL, "Unschedulable", message))
+        self.recorder.record(note(PODGROUPS, group, NORMAL, "Unschedulable", message, _coded(code)))
         if not verdict.has_active:
             writes.extend(self._condition(group, message, verdict.reasons))
         return writes
@@ -185,14 +187,14 @@ class StatusWriter:
         return self.params.queue_limited_condition if is_held else UNSCHEDULABLE
 
     def _tell_pod(
-        self, snapshot: Snapshot, verdict: PodVerdict, text: str, mark: str
+        self, snapshot: Snapshot, verdict: PodVerdict, text: str, mark: str, code: str = ""
     ) -> list[Callable[[], object]]:
         """Tell a pod by an event, and by its condition under the reason `mark` unless that is empty."""
         ref = verdict.task
         pod = snapshot.pods.get(f"{ref.namespace}/{ref.name}")
         if pod is None or pod.metadata.uid != ref.uid:
             return []
-        self.recorder.record(note(PODS, pod, WARNING, "Unschedulable", text))
+        self.recorder.record(note(PODS, pod, WARNING, "Unschedulable", text, _coded(code)))
         if not mark or _carries(pod, mark, text):
             return []
         if not self._is_news(pod, "condition", (mark, text)):
@@ -252,6 +254,10 @@ class StatusWriter:
         if group.spec.scheduling_backoff == BACK_OFF_AT_ONCE:
             return f"Node-Pool '{self._pool_of(group)}': "
         return ""
+
+
+def _coded(code: str) -> Mapping[str, str] | None:
+    return {CODE_ANNOTATION: code} if code else None
 
 
 def _carries(pod: Pod, mark: str, text: str) -> bool:

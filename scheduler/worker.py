@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,6 +26,7 @@ from kube.objects.config import Config, SchedulingShard
 from kube.resources import CONFIGS, SHARDS
 from kube.store import Store
 from kube.watch import Reflector
+from queues.reasons import Standing
 from scheduler.commit import CommitReport, Committer
 from scheduler.core.cycle import open_session, run_action
 from scheduler.core.decisions import ActionName, GroupMarks
@@ -33,6 +34,7 @@ from scheduler.core.errors import ConfigError
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.session import Session
 from scheduler.explain.job_order import job_order
+from scheduler.explain.standings import standings
 from scheduler.explain.verdicts import GroupVerdict, verdicts
 from scheduler.metrics import METRICS
 from scheduler.pacing import SEARCHING, Pacer, note_delays
@@ -63,6 +65,7 @@ class CycleSummary:
     session: Session
     commit: CommitReport
     verdicts: list[GroupVerdict]
+    standings: Mapping[str, Standing]
     pending_before: int
     unschedulable: int
     snapshot_ms: float
@@ -214,6 +217,7 @@ class ShardWorker:
             session=session,
             commit=report,
             verdicts=said,
+            standings=standings(session, said),
             pending_before=pending_before,
             unschedulable=unschedulable,
             snapshot_ms=snapshot_ms,

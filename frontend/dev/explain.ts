@@ -54,6 +54,7 @@ export function explanationOf(workload: Workload): Explanation {
       : [],
     since: workload.createdAt,
     others: [],
+    order: blocked ? { position: 3, of: 12, aheadInQueue: 1, ahead: [] } : null,
     stages: stages.map((stage, index) => ({
       stage,
       state: !blocked || index < stuck ? "ok" : index === stuck ? "blocked" : "waiting",

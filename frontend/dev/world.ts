@@ -121,6 +121,7 @@ export class World {
       user: "",
       gated: 0,
       reasonSince: null,
+      position: null,
       rv: "1",
       evictions: this.#random() < 0.1 ? 1 : 0,
     });

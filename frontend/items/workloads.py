@@ -6,12 +6,16 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from django.db.models import Q
+
 from binder.models import BindRequest
 from frontend.items.amounts import moment, tidy
 from queues import reasons
+from queues.mirror.lone_pods import pod_of
 from queues.models import Pod, PodGroup, WorkloadState
 
 PREEMPTIBLE_BELOW = 100
+NAMED_AHEAD = 5
 FINISHED = ("Succeeded", "Failed")
 
 
@@ -44,6 +48,7 @@ def workload_item(row: PodGroup) -> dict[str, Any]:
         "reason": row.reason_code,
         "reasonText": row.reason_text,
         "reasonSince": moment(row.reason_since),
+        "position": row.position,
         "createdAt": moment(row.created_at),
         "startedAt": moment(row.started_at),
         "evictions": row.evictions,
@@ -74,15 +79,18 @@ def detail_items(keys: Collection[str]) -> list[dict[str, Any]]:
 
 
 def pod_items(groups: Collection[str]) -> Mapping[str, list[dict[str, Any]]]:
-    """Return the pods of each group, oldest first."""
-    rows = list(Pod.objects.filter(group__in=groups).order_by("created_at", "key"))
+    """Return the pods of each workload, oldest first."""
+    lone = PodGroup.objects.filter(key__in=groups, is_lone_pod=True)
+    alone = {pod_of(row): row.key for row in lone}
+    mine = Q(group__in=groups) | Q(key__in=alone)
+    rows = list(Pod.objects.filter(mine).order_by("created_at", "key"))
     requests = {
         request.pod: request
         for request in BindRequest.objects.filter(pod__in=[row.key for row in rows])
     }
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        found[row.group].append(_pod_item(row, requests.get(row.key)))
+        found[alone.get(row.key, row.group)].append(_pod_item(row, requests.get(row.key)))
     return found
 
 
@@ -122,7 +130,36 @@ def explain(row: PodGroup) -> dict[str, Any]:
         "since": moment(row.reason_since),
         "evidence": _evidence(row.conditions),
         "others": _others(row),
+        "order": _order(row),
         "stages": list(_stages(row)),
+    }
+
+
+def _order(row: PodGroup) -> dict[str, Any] | None:
+    """Return its place in the order of turns and who is ahead; None while it has no place.
+
+    The nearest are named, and those of its own queue counted: they are what its team can change.
+    """
+    if row.position is None:
+        return None
+    waiting = PodGroup.objects.filter(pool=row.pool, position__isnull=False)
+    ahead = waiting.filter(position__lt=row.position)
+    nearest = ahead.order_by("-position")[:NAMED_AHEAD]
+    return {
+        "position": row.position,
+        "of": waiting.count(),
+        "aheadInQueue": ahead.filter(queue=row.queue).count(),
+        "ahead": [
+            {
+                "namespace": other.namespace,
+                "name": other.name,
+                "owner": other.owner_name,
+                "queue": other.queue,
+                "gpu": tidy(other.gpu),
+                "position": other.position,
+            }
+            for other in nearest
+        ],
     }
 
 
@@ -177,23 +214,34 @@ def _others(row: PodGroup) -> list[dict[str, str]]:
 
 # stage -> codes that block it; the stages before a blocked one are done, those after unknown.
 STAGES: tuple[tuple[str, frozenset[str]], ...] = (
-    ("managed", frozenset({"Unmanaged"})),
-    ("grouped", frozenset({reasons.GROUP_INCOMPLETE, reasons.GATED, "Held"})),
+    ("managed", frozenset({reasons.UNMANAGED})),
+    ("grouped", frozenset({reasons.GROUP_INCOMPLETE, reasons.GATED, reasons.HELD})),
     ("queue", frozenset({reasons.QUEUE_MISSING, reasons.QUEUE_ORPHAN})),
-    ("quota", frozenset({"NonPreemptibleOverQuota"})),
-    ("limit", frozenset({"OverLimit"})),
-    ("order", frozenset({reasons.NOT_EVALUATED, "OrderBehind", "PreemptionDelayNotElapsed"})),
+    ("quota", frozenset({reasons.NON_PREEMPTIBLE_OVER_QUOTA})),
+    ("limit", frozenset({reasons.OVER_LIMIT})),
+    (
+        "order",
+        frozenset({reasons.NOT_EVALUATED, reasons.ORDER_BEHIND, reasons.PREEMPTION_DELAY}),
+    ),
     (
         "nodes",
         frozenset(
-            {
-                reasons.NEVER_FITS, reasons.NO_NODE, reasons.DEVICES, reasons.TOPOLOGY,
-                reasons.VOLUME, "WaitingForVictims", "BudgetBlocked",
-            }
+            {reasons.NEVER_FITS, reasons.NO_NODE, reasons.DEVICES, reasons.WAITING_FOR_VICTIMS}
         ),
     ),
+    ("topology", frozenset({reasons.TOPOLOGY})),
+    ("volumes", frozenset({reasons.VOLUME})),
     ("bind", frozenset({reasons.BIND_FAILING})),
     ("started", frozenset()),
+)  # fmt: skip
+
+
+# Codes that pass by themselves: somebody else's turn, somebody else's end.
+WAITS = frozenset(
+    {
+        reasons.NOT_EVALUATED, reasons.GATED, reasons.ORDER_BEHIND, reasons.WAITING_FOR_VICTIMS,
+        reasons.PREEMPTION_DELAY,
+    }
 )  # fmt: skip
 
 
@@ -205,7 +253,7 @@ def _stages(row: PodGroup) -> Iterable[dict[str, str]]:
             yield {"stage": stage, "state": "ok", "text": ""}
         elif row.reason_code in codes:
             is_blocked = True
-            waits = row.reason_code in (reasons.NOT_EVALUATED, reasons.GATED)
+            waits = row.reason_code in WAITS
             state = "waiting" if waits else "blocked"
             yield {"stage": stage, "state": state, "text": row.reason_text}
         elif is_blocked or stage == "started":

@@ -30,6 +30,7 @@ WORKLOAD_FILTERS = [
     _query("namespace", "Namespaces."),
     _query("owner", "Names of owning objects."),
 ]
+ORDER_FILTERS = [_query("pool", "Node pool; empty for the default one.")]
 NODE_FILTERS = [*_PAGE, _Q, _query("pool", "Node pools."), _query("model", "GPU models.")]
 GPU_FILTERS = [
     *_PAGE, _query("node", "Nodes."), _query("model", "GPU models."), _query("state", "States."),

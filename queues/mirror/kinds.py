@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from kube.objects.cluster import Event as EventObject
 from kube.objects.node import Node as NodeObject
 from kube.objects.pod import Pod as PodObject
 from kube.objects.podgroup import PodGroup as PodGroupObject
-from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
+from kube.resources import EVENTS, NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from queues.mirror import rows
 from queues.mirror.rollup import GROUP_SUMS, NODE_SUMS, Touched
 from queues.mirror.views import PriorityClassView, QueueView
 from queues.mirror.writer import MirroredKind
-from queues.models import Node, Pod, PodGroup, PriorityClass, Queue
+from queues.models import GroupingWarning, Node, Pod, PodGroup, PriorityClass, Queue
 
 
 def _touch_queue(old: Queue | None, new: Queue | None, touched: Touched) -> None:
@@ -59,6 +60,10 @@ def _touch_priority_class(
     touched.groups.update(found.values_list("key", flat=True))
 
 
+def _touch_nothing(_old: object, _new: object, _touched: Touched) -> None:
+    """Nothing is summed up from these rows."""
+
+
 KINDS: tuple[MirroredKind, ...] = (
     MirroredKind(
         resource=QUEUES,
@@ -90,6 +95,7 @@ KINDS: tuple[MirroredKind, ...] = (
         touch=_touch_group,
         derived=frozenset(GROUP_SUMS),
         carry=_count_eviction,
+        only={"is_lone_pod": False},
     ),
     MirroredKind(
         resource=PODS,
@@ -98,5 +104,15 @@ KINDS: tuple[MirroredKind, ...] = (
         to_row=rows.pod_row,
         touch=_touch_pod,
         derived=frozenset({"devices"}),
+    ),
+    MirroredKind(
+        resource=EVENTS,
+        as_type=EventObject,
+        model=GroupingWarning,
+        to_row=rows.warning_row,
+        touch=_touch_nothing,
+        field_selector="reason=PodGrouperWarning",
+        # Without the right to read events people see everything but the pod grouper's own words.
+        is_optional=True,
     ),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from queues import devices, hierarchy, live, reasons
 from queues.mirror import bulk
@@ -21,13 +22,29 @@ SHOWN_NODES = 16
 GROUP_SUMS = (
     "state", "priority", "pods", "pods_pending", "pods_gated", "pods_bound", "pods_succeeded",
     "pods_failed", "gpu", "gpu_kind", "nodes", "started_at", "reason_code", "reason_text",
-    "reason_since",
+    "reason_since", "position",
 )  # fmt: skip
 NODE_SUMS = ("used_gpu", "used_cpu", "used_memory", "pods")
 FINISHED = ("Succeeded", "Failed")
 WAITING = (WorkloadState.PENDING, WorkloadState.GATED, WorkloadState.PARTIAL)
 
-BindErrors = Callable[[Collection[str]], Mapping[str, str]]
+
+def _silent(_keys: Collection[str]) -> Mapping[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Witnesses:
+    """What other rooms say of pod groups; each takes keys and returns what it knows of some of them.
+
+    Attributes
+    ----------
+    bind_errors : the error of a failed bind request
+    standings : why it waits and its place in the order, as the scheduler's last cycle saw it
+    """
+
+    bind_errors: Callable[[Collection[str]], Mapping[str, str]] = _silent
+    standings: Callable[[Collection[str]], Mapping[str, reasons.Standing]] = _silent
 
 
 @dataclass(slots=True)
@@ -40,11 +57,11 @@ class Touched:
     moved_queues: set[str] = field(default_factory=set)
 
 
-def roll_up(touched: Touched, tree: TreeView, bind_errors: BindErrors) -> None:
+def roll_up(touched: Touched, tree: TreeView, witnesses: Witnesses) -> None:
     """Sum up what was touched and record the changes; call it inside the chunk's transaction."""
     if touched.moved_queues:
         touched.groups |= _waiting_below(tree, touched.moved_queues)
-    changed_queues = _roll_up_groups(touched.groups, tree, bind_errors)
+    changed_queues = _roll_up_groups(touched.groups, tree, witnesses)
     _roll_up_nodes(touched.nodes)
     queues: set[str] = set()
     for name in changed_queues | touched.queues:
@@ -78,7 +95,7 @@ def _waiting_below(tree: TreeView, names: set[str]) -> set[str]:
     return set(found.values_list("key", flat=True))
 
 
-def _roll_up_groups(keys: set[str], tree: TreeView, bind_errors: BindErrors) -> set[str]:
+def _roll_up_groups(keys: set[str], tree: TreeView, witnesses: Witnesses) -> set[str]:
     """Write the sums of the groups that changed; return the queues whose counts changed with them."""
     if not keys:
         return set()
@@ -87,13 +104,14 @@ def _roll_up_groups(keys: set[str], tree: TreeView, bind_errors: BindErrors) -> 
     for pod in Pod.objects.filter(group__in=groups).order_by("created_at", "key"):
         pods[pod.group].append(pod)
     classes = list(PriorityClass.objects.all())
-    errors = bind_errors(groups.keys())
+    errors, standings = witnesses.bind_errors(groups.keys()), witnesses.standings(groups.keys())
     changed: list[PodGroup] = []
     queues: set[str] = set()
     for key, group in groups.items():
         before = [getattr(group, name) for name in GROUP_SUMS]
         counted = (group.state, group.gpu)
-        _sum_group(group, pods[key], classes, tree, errors.get(key, ""))
+        waiting = _sum_group(group, pods[key], classes)
+        _judge(group, waiting, tree, errors.get(key, ""), standings.get(key))
         if before != [getattr(group, name) for name in GROUP_SUMS]:
             changed.append(group)
         if counted != (group.state, group.gpu) or not before[GROUP_SUMS.index("pods")]:
@@ -102,13 +120,8 @@ def _roll_up_groups(keys: set[str], tree: TreeView, bind_errors: BindErrors) -> 
     return queues
 
 
-def _sum_group(
-    group: PodGroup,
-    pods: list[Pod],
-    classes: list[PriorityClass],
-    tree: TreeView,
-    bind_error: str,
-) -> None:
+def _sum_group(group: PodGroup, pods: list[Pod], classes: list[PriorityClass]) -> list[Pod]:
+    """Set the sums over the pods; return those that wait for a node."""
     alive = [pod for pod in pods if pod.phase not in FINISHED]
     bound = [pod for pod in alive if pod.node]
     waiting = [pod for pod in alive if not pod.node]
@@ -125,11 +138,23 @@ def _sum_group(
     group.started_at = min(started, default=group.last_start)
     group.priority = _priority(group.priority_class, classes)
     group.state = _state(group, had_pods=bool(pods))
-    reason = reasons.Reason()
+    return waiting
+
+
+def _judge(
+    group: PodGroup,
+    waiting: list[Pod],
+    tree: TreeView,
+    bind_error: str,
+    standing: reasons.Standing | None,
+) -> None:
+    """Set why it waits and its place in the order."""
+    reason, position = reasons.Reason(), None
     if group.state in WAITING:
-        reason = reasons.dominant(_facts(group, waiting, tree, bind_error))
+        reason = reasons.dominant(_facts(group, waiting, tree, bind_error, standing))
+        position = standing.position if standing else None
     group.reason_code, group.reason_text = reason.code, reason.text
-    group.reason_since = reason.since
+    group.reason_since, group.position = reason.since, position
 
 
 def _state(group: PodGroup, *, had_pods: bool) -> WorkloadState:
@@ -153,13 +178,21 @@ def _priority(name: str, classes: Iterable[PriorityClass]) -> int:
     return next((row.value for row in classes if row.is_default), DEFAULT_PRIORITY)
 
 
-def _facts(group: PodGroup, waiting: list[Pod], tree: TreeView, bind_error: str) -> reasons.Facts:
+def _facts(
+    group: PodGroup,
+    waiting: list[Pod],
+    tree: TreeView,
+    bind_error: str,
+    standing: reasons.Standing | None,
+) -> reasons.Facts:
     telling = next((pod for pod in waiting if pod.message), None)
     is_known = group.queue in tree.shapes
     return reasons.Facts(
         queue=group.queue,
         is_queue_known=is_known,
         queue_problem=hierarchy.problem_of(tree.shapes, group.queue) if is_known else "",
+        is_backed_off=group.is_backed_off,
+        pool=group.pool,
         alive=group.pods,
         gated=group.pods_gated,
         min_member=group.min_member,
@@ -168,6 +201,7 @@ def _facts(group: PodGroup, waiting: list[Pod], tree: TreeView, bind_error: str)
         pod_message=telling.message if telling else "",
         pod_since=telling.reason_since if telling else None,
         bind_error=bind_error,
+        standing=standing,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from kube.objects.cluster import Event as EventObject
 from kube.objects.meta import KubeObject
 from kube.objects.node import Node as NodeObject
 from kube.objects.pod import Pod as PodObject
@@ -18,7 +19,17 @@ from kube.objects.podgroup import SchedulingCondition
 from kube.quantity import parse
 from queues.accounting import GPU, WHOLE_GPUS, PodDemand, pod_demand
 from queues.mirror.views import OptionalAmounts, PriorityClassView, QueueView
-from queues.models import NAME, UNLIMITED, Node, Pod, PodGroup, PriorityClass, Queue
+from queues.models import (
+    KEY,
+    NAME,
+    UNLIMITED,
+    GroupingWarning,
+    Node,
+    Pod,
+    PodGroup,
+    PriorityClass,
+    Queue,
+)
 
 POOL_LABEL = "kai.scheduler/node-pool"
 GROUP_ANNOTATION = "pod-group-name"
@@ -29,6 +40,9 @@ GPU_GROUP_LABEL = "runai-gpu-group"
 RESERVATION_NAMESPACE = "kai-resource-reservation"
 ZONE_LABELS = ("topology.kubernetes.io/zone",)
 RACK_LABELS = ("topology.kubernetes.io/rack", "kai.scheduler/rack", "rack")
+DEFAULT_POOL = "default"
+QUEUE_LABEL = "kai.scheduler/queue"
+SKIP_GROUPING = "kai.scheduler/skip-podgrouper"
 EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -117,6 +131,7 @@ def group_row(item: PodGroupObject) -> PodGroup:
         pool=meta.labels.get(POOL_LABEL, ""),
         priority_class=spec.priority_class_name,
         preemptibility=spec.preemptibility,
+        is_backed_off=_is_backed_off(item),
         min_member=_min_member(item),
         sub_groups=[
             {"name": sub.name, "parent": sub.parent or None, "minMember": sub.min_member}
@@ -127,6 +142,14 @@ def group_row(item: PodGroupObject) -> PodGroup:
         last_start=_moment(meta.annotations.get(LAST_START)),
         last_eviction=_moment(meta.annotations.get(LAST_EVICTION)),
     )
+
+
+def _is_backed_off(item: PodGroupObject) -> bool:
+    """Tell whether its shard lets go of it: it asked to be tried once, and its last condition is of this pool."""
+    conditions = item.status.scheduling_conditions
+    if item.spec.scheduling_backoff in (None, -1) or not conditions:
+        return False
+    return conditions[-1].node_pool == (item.metadata.labels.get(POOL_LABEL) or DEFAULT_POOL)
 
 
 def _min_member(item: PodGroupObject) -> int:
@@ -193,6 +216,9 @@ def pod_row(item: PodObject) -> Pod:
         version=version_of(item),
         created_at=meta.creation_timestamp or EPOCH,
         group=f"{meta.namespace}/{_reference(group)}" if group else "",
+        scheduler=spec.scheduler_name[:NAME],
+        queue=_reference(meta.labels.get(QUEUE_LABEL, "")),
+        skips_grouping=meta.annotations.get(SKIP_GROUPING) == "true",
         node=spec.node_name,
         phase=item.status.phase or "Pending",
         is_gated=bool(spec.scheduling_gates),
@@ -209,6 +235,19 @@ def pod_row(item: PodObject) -> Pod:
         message=waits.message if waits and is_waiting else "",
         reason_since=waits.last_transition_time if waits and is_waiting else None,
         started_at=started if item.status.phase != "Pending" else None,
+    )
+
+
+def warning_row(item: EventObject) -> GroupingWarning:
+    """Translate a warning of the pod grouper."""
+    about = item.involved_object
+    return GroupingWarning(
+        key=item.key,
+        uid=item.metadata.uid,
+        version=version_of(item),
+        created_at=item.metadata.creation_timestamp or EPOCH,
+        pod=f"{about.namespace}/{about.name}"[:KEY],
+        message=item.message,
     )
 
 

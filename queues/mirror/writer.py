@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from django.db import models, transaction
 from kube.objects.meta import KubeObject
 from kube.resources import Resource
 from queues.mirror import bulk
-from queues.mirror.rollup import BindErrors, Touched, TreeView, roll_up
+from queues.mirror.rollup import Touched, TreeView, Witnesses, roll_up
 from queues.models import MirrorRow
 
 M = TypeVar("M", bound=MirrorRow)
@@ -41,6 +41,8 @@ class MirroredKind:
     derived : columns that roll-ups own and an upsert leaves alone
     touch : (row before or None, row after or None, touched) -> None; notes what must be summed up again
     carry : (row before, row after) -> None; fills columns that depend on both
+    field_selector : which objects are mirrored at all
+    only : which rows of the table are of this kind; a full list says nothing about others
     """
 
     resource: Resource
@@ -51,6 +53,8 @@ class MirroredKind:
     derived: frozenset[str] = frozenset()
     carry: Callable[[Any, Any], None] | None = None
     is_optional: bool = False
+    field_selector: str = ""
+    only: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def update_fields(self) -> tuple[str, ...]:
@@ -68,16 +72,11 @@ class Deletion:
     version: int
 
 
-def no_bind_errors(_keys: Collection[str]) -> Mapping[str, str]:
-    """Stand in where bind requests are not mirrored."""
-    return {}
-
-
 @dataclass(slots=True)
 class Writer:
-    """Writes chunks; `sleep` and `bind_errors` come from outside."""
+    """Writes chunks; `sleep` and `witnesses` come from outside."""
 
-    bind_errors: BindErrors = no_bind_errors
+    witnesses: Witnesses = field(default_factory=Witnesses)
     sleep: Callable[[float], None] = time.sleep
     written: int = 0
     _tree: TreeView | None = None
@@ -117,10 +116,18 @@ class Writer:
             self._dead.pop(item.metadata.uid, None)  # a deletion that the server lost
         self.upsert(kind, objects, listed_at=version)
         present = {item.key for item in objects}
-        table = kind.model.objects.filter(version__lte=version).values_list("pk", flat=True)
+        rows = kind.model.objects.filter(**kind.only, version__lte=version)
+        table = rows.values_list("pk", flat=True)
         vanished = [key for key in table.iterator() if key not in present]
         for chunk in _chunks(vanished, CHUNK):
             self._drop(kind, list(kind.model.objects.in_bulk(chunk).values()))
+
+    def judge_again(self, groups: Iterable[str]) -> None:
+        """Sum up these pod groups anew: somebody else has said something about them."""
+        for chunk in _chunks(groups, CHUNK):
+            with transaction.atomic():
+                self._roll_up(Touched(groups=set(chunk)))
+            self.sleep(PAUSE_S)
 
     def _upsert_chunk(self, kind: MirroredKind, rows: list[Any], listed_at: int) -> None:
         before = kind.model.objects.in_bulk([row.pk for row in rows])
@@ -166,7 +173,7 @@ class Writer:
         self._tree = None
         if tree is None:
             tree = TreeView.load()
-        roll_up(touched, tree, self.bind_errors)
+        roll_up(touched, tree, self.witnesses)
         self._tree = tree
 
     def bury(self, uid: str) -> None:

@@ -29,6 +29,7 @@ from scheduler.core.session.fit import (
 )
 from scheduler.core.session.session import Session
 from scheduler.explain import texts
+from scheduler.explain.codes import Cause, Coder
 from scheduler.explain.details import queue_details
 from scheduler.explain.nodes import NodeTeller
 
@@ -63,6 +64,7 @@ class GroupVerdict:
     message, reasons, pods : why it waits; empty unless it was tried
     has_active : some of its pods hold a place; then the group itself gets no condition
     is_settling : some pod is on its way to a node; then old conditions are left in place
+    cause : the one code for why it waits; None unless it was tried
     stale : the text of a stale gang, empty if it is none
     outcasts : pods that name a subgroup the group does not have
     """
@@ -76,6 +78,7 @@ class GroupVerdict:
     pods: tuple[PodVerdict, ...] = ()
     has_active: bool = False
     is_settling: bool = False
+    cause: Cause | None = None
     stale: str = ""
     outcasts: tuple[PodVerdict, ...] = ()
 
@@ -118,6 +121,7 @@ class _Writer:
         self.teller = teller
         self.now = now
         self._texts: dict[tuple[object, ...], str] = {}
+        self._coder = Coder(session)
 
     def has_news(self, group: int) -> bool:
         """Tell whether there is anything to say about a group; asked of every group, so cheap."""
@@ -180,6 +184,7 @@ class _Writer:
             reasons=reasons,
             pods=self._pods(group, message if reasons else texts.UNABLE_TO_SCHEDULE_POD),
             has_active=has_active,
+            cause=self._coder.cause(group),
             stale=stale,
             outcasts=outcasts,
         )

@@ -63,6 +63,7 @@ def a_pod(
     namespace: str = "default",
     uid: str = "",
     gated: bool = False,
+    scheduler: str = "",
     annotations: dict[str, str] | None = None,
     labels: dict[str, str] | None = None,
 ) -> Pod:
@@ -87,6 +88,8 @@ def a_pod(
     spec: dict[str, Any] = {"containers": [{"name": "main", "resources": {"requests": requests}}]}
     if node:
         spec["nodeName"] = node
+    if scheduler:
+        spec["schedulerName"] = scheduler
     if gated:
         spec["schedulingGates"] = [{"name": "hold"}]
     return convert(
@@ -111,9 +114,12 @@ def a_group(
     priority_class: str = "",
     conditions: list[dict[str, Any]] | None = None,
     annotations: dict[str, str] | None = None,
+    backoff: int | None = None,
     uid: str = "",
 ) -> PodGroup:
     spec: dict[str, Any] = {"queue": queue, "priorityClassName": priority_class}
+    if backoff is not None:
+        spec["schedulingBackoff"] = backoff
     if min_member is not None:
         spec["minMember"] = min_member
     return convert(

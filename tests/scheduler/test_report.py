@@ -8,9 +8,9 @@ from threading import Event
 
 import pytest
 
-from kube.resources import QUEUES
+from kube.resources import PODS, QUEUES
 from queues.models import LiveChange
-from scheduler.models import Cycle, QueueShare, Shard
+from scheduler.models import Cycle, GroupStanding, QueueShare, Shard
 from scheduler.report import Reporter, is_idle, report_cycle
 from scheduler.worker import CycleSummary
 from tests.scheduler.rig import START, Rig
@@ -35,7 +35,34 @@ def test_cycle_and_shares_are_on_record(rig: Rig) -> None:
     shares = {share.queue: share.gpu for share in QueueShare.objects.all()}
     assert shares == {"q": 8.0, "top": 8.0}
     kinds = set(LiveChange.objects.values_list("kind", flat=True))
-    assert kinds == {"session", "queue"}
+    assert kinds == {"session", "queue", "standing"}
+
+
+@pytest.mark.django_db
+def test_standings_are_written_when_they_change_and_dropped_when_they_end(rig: Rig) -> None:
+    rig.cluster().pending("huge", gpus=9).pending("larger", gpus=10)
+
+    def told() -> list[str]:
+        entries = LiveChange.objects.filter(kind="standing").order_by("id")
+        keys = list(entries.values_list("key", flat=True))
+        entries.delete()
+        return keys
+
+    report_cycle("default", rig.cycle())
+    rows = GroupStanding.objects.values_list("key", "shard", "code", "position")
+    assert list(rows) == [
+        ("ns/huge", "default", "NeverFits", 1),
+        ("ns/larger", "default", "NeverFits", 2),
+    ]
+    assert told() == ["ns/huge", "ns/larger"]
+    report_cycle("default", rig.cycle(seconds=1))
+    assert told() == []
+    rig.gateway.delete(PODS, "huge-0", namespace="ns")
+    report_cycle("default", rig.cycle(seconds=1))
+    assert told() == ["ns/huge", "ns/larger"]
+    assert list(GroupStanding.objects.values_list("key", "position")) == [("ns/larger", 1)]
+    report_cycle("other", rig.cycle(seconds=1))
+    assert GroupStanding.objects.get().shard == "other"
 
 
 @pytest.mark.django_db

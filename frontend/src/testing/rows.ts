@@ -55,6 +55,7 @@ export function workloadRow(change: Partial<Workload> & { name: string }): Workl
     reason: "",
     reasonText: "",
     reasonSince: null,
+    position: null,
     createdAt: "2026-01-01T00:00:00Z",
     startedAt: null,
     evictions: 0,

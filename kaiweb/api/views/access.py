@@ -13,9 +13,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from frontend.items.amounts import moment
-from kaiweb.api import schema
 from kaiweb.api.base import View
 from kaiweb.api.errors import Problem
+from kaiweb.api.schema import access as schema
 from queues import tokens
 from queues.models import ApiToken
 from queues.rights import READ, SCOPES

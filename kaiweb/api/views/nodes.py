@@ -9,9 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from frontend.items import nodes as items
-from kaiweb.api import pagination, parameters, schema
+from kaiweb.api import pagination, parameters
 from kaiweb.api.base import View, words
 from kaiweb.api.errors import Problem
+from kaiweb.api.schema import nodes as schema
 from queues.models import Node
 
 SORTING = pagination.Sorting(

@@ -13,9 +13,10 @@ from rest_framework.response import Response
 
 from frontend.items import queues as items
 from kaiweb import request_id
-from kaiweb.api import pagination, parameters, schema
+from kaiweb.api import pagination, parameters
 from kaiweb.api.base import View, caller, flag
 from kaiweb.api.errors import Problem
+from kaiweb.api.schema import queues as schema
 from kube.objects.meta import convert
 from queues import hierarchy, live, selectors, services
 from queues.cluster import gateway

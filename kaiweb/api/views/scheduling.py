@@ -13,9 +13,10 @@ from binder.models import BindRequest
 from frontend.items.amounts import moment
 from frontend.items.cluster import cluster_item
 from frontend.items.sessions import session_item
-from kaiweb.api import pagination, parameters, schema
+from kaiweb.api import pagination, parameters
 from kaiweb.api.base import View, words
 from kaiweb.api.errors import Problem
+from kaiweb.api.schema import scheduling as schema
 from scheduler.models import Cycle
 
 SESSIONS = pagination.Sorting(key="id", columns={"id": "id"}, default="-id")

@@ -9,9 +9,9 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api import schema
 from kaiweb.api.base import View, caller
 from kaiweb.api.errors import Problem
+from kaiweb.api.schema import access as schema
 from queues import live
 
 

@@ -10,9 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from frontend.items import workloads as items
-from kaiweb.api import pagination, parameters, schema
+from kaiweb.api import pagination, parameters
 from kaiweb.api.base import View, flag, words
 from kaiweb.api.errors import Problem
+from kaiweb.api.schema import workloads as schema
 from queues import hierarchy, selectors
 from queues.models import PodGroup, WorkloadState
 
@@ -74,6 +75,45 @@ def filtered(request: Request) -> QuerySet[PodGroup]:
             Q(key__icontains=text) | Q(owner_name__icontains=text) | Q(user__icontains=text)
         )
     return rows
+
+
+class Order(View):
+    """The order in which those that wait for room are served."""
+
+    accepts: ClassVar = {"get": ("pool",)}
+
+    @extend_schema(
+        operation_id="getOrder", parameters=parameters.ORDER_FILTERS, responses=schema.WorkloadOrder
+    )
+    def get(self, request: Request) -> Response:
+        """Return who waits for room, next one first."""
+        return _in_order(request, PodGroup.objects.all())
+
+
+class QueueOrder(View):
+    """The same order, of one queue and those below it."""
+
+    accepts: ClassVar = {"get": ("pool",)}
+
+    @extend_schema(
+        operation_id="getQueueOrder",
+        parameters=parameters.ORDER_FILTERS,
+        responses=schema.WorkloadOrder,
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """Return who waits for room in a subtree; places count all queues."""
+        tree = selectors.tree()
+        if name not in tree:
+            raise Problem("not-found", f"queue '{name}' does not exist")
+        return _in_order(request, PodGroup.objects.filter(queue__in=hierarchy.subtree(tree, name)))
+
+
+def _in_order(request: Request, rows: QuerySet[PodGroup]) -> Response:
+    placed = rows.filter(position__isnull=False)
+    if "pool" in request.query_params:
+        placed = placed.filter(pool=request.query_params["pool"])
+    found = [items.workload_item(row) for row in placed.order_by("pool", "position", "key")]
+    return Response({"items": found, "asOf": pagination.as_of()})
 
 
 class WorkloadDetail(View):

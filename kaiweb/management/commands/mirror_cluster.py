@@ -6,7 +6,9 @@ import gc
 import logging
 import signal
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -19,14 +21,19 @@ from django.utils import timezone
 from binder import mirror as binder_mirror
 from kube.errors import KubeError, UnauthorizedError
 from kube.gateway import Gateway
+from kube.objects.config import Config
 from kube.objects.meta import KubeObject
-from kube.resources import NAMESPACES
+from kube.resources import CONFIGS, NAMESPACES
 from kube.watch import Reflector
 from queues.cluster import gateway
-from queues.mirror.feed import Line, Message, Mirror, beat
+from queues.mirror.feed import Line, Mirror, beat
 from queues.mirror.identity import start_with_cluster
 from queues.mirror.kinds import KINDS
+from queues.mirror.lone_pods import show_lone_pods
+from queues.mirror.rollup import Witnesses
 from queues.mirror.writer import MirroredKind, Writer
+from scheduler import mirror as scheduler_mirror
+from scheduler.shards import CONFIG_NAME
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +41,9 @@ BEAT_S = 2.0
 TAKE_S = 0.5
 DATABASE_PAUSE_S = 1.0
 MEET_PAUSE_S = 1.0
+LOOK_S = 1.0
+DEFAULT_SCHEDULER = "kai-scheduler"
+WITNESSES = Witnesses(bind_errors=binder_mirror.bind_errors, standings=scheduler_mirror.standings)
 ALL_KINDS: tuple[MirroredKind, ...] = (*KINDS, binder_mirror.KIND)
 
 
@@ -71,20 +81,56 @@ def follow(cluster: Gateway, stop: threading.Event) -> Exception | None:
     line = Line()
     for kind in ALL_KINDS:
         reflector = Reflector(
-            cluster, kind.resource, kind.as_type, line, is_optional=kind.is_optional
+            cluster,
+            kind.resource,
+            kind.as_type,
+            line,
+            field_selector=kind.field_selector,
+            is_optional=kind.is_optional,
         )
         _start(f"watch-{kind.resource.plural}", partial(_watch, reflector, stop, on_fatal))
     _start("pulse", partial(_pulse, cluster, stop))
-    mirror = Mirror(ALL_KINDS, Writer(bind_errors=binder_mirror.bind_errors))
+    mirror = Mirror(ALL_KINDS, Writer(WITNESSES))
+    chores = Chores(cluster, mirror.writer)
     is_frozen = False
     while not stop.is_set():
         messages = line.take(timeout_s=TAKE_S)
         if messages:
-            _consume(mirror, messages, stop)
+            _write(partial(mirror.consume, messages), stop)
             if not is_frozen:
                 gc.freeze()
                 is_frozen = True
+        _write(chores.run, stop)
     return faults[0] if faults else None
+
+
+@dataclass(slots=True)
+class Chores:
+    """What the writer does besides following the cluster: hear the scheduler, look for lone pods."""
+
+    cluster: Gateway
+    writer: Writer
+    clock: Callable[[], float] = time.monotonic
+    heard: int = 0
+    next_look: float = 0.0
+
+    def run(self) -> None:
+        """Do what is due."""
+        position, groups = scheduler_mirror.changed_since(self.heard)
+        self.writer.judge_again(groups)
+        self.heard = position
+        if self.clock() >= self.next_look:
+            self.next_look = self.clock() + LOOK_S
+            show_lone_pods(_scheduler_name(self.cluster), timezone.now())
+
+
+def _scheduler_name(cluster: Gateway) -> str:
+    """Return by which name pods ask for us; the default where the cluster does not say."""
+    try:
+        config = cluster.get(CONFIGS, CONFIG_NAME, as_type=Config)
+    except KubeError:
+        return DEFAULT_SCHEDULER
+    return config.spec.global_.scheduler_name or DEFAULT_SCHEDULER
 
 
 def _meet(cluster: Gateway, stop: threading.Event, on_fatal: Callable[[Exception], None]) -> bool:
@@ -129,12 +175,12 @@ def _pulse(cluster: Gateway, stop: threading.Event) -> None:
             log.debug("no pulse: %s", error)
 
 
-def _consume(mirror: Mirror, messages: list[Message], stop: threading.Event) -> None:
-    """Write the messages, again and again while the database is away: dropping them would leave gaps."""
+def _write(work: Callable[[], None], stop: threading.Event) -> None:
+    """Do it again and again while the database is away: dropping messages would leave gaps."""
     while not stop.is_set():
         try:
             close_old_connections()
-            mirror.consume(messages)
+            work()
         except OperationalError as error:
             log.warning("the database does not take the rows: %s", error)
             stop.wait(DATABASE_PAUSE_S)

@@ -34,6 +34,8 @@ class AllocateAction:
                 report.succeeded += 1
                 if pending[view.group]:
                     order.push(view)
+            else:
+                session.turned_away.append(view.group)
 
 
 def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:

@@ -44,6 +44,7 @@ class Session:
     policy : the one object that answers for queues
     fit : why things did not fit
     decisions : all decisions of statements kept so far
+    turned_away : pod groups that found no room when their turn came, in the order of turns
     all_nodes : the set of all nodes
     scratch : caches of other floors (placement, topology), by the name of their owner
     """
@@ -63,6 +64,7 @@ class Session:
         "reports",
         "scratch",
         "state",
+        "turned_away",
     )
 
     def __init__(
@@ -81,6 +83,7 @@ class Session:
         self.fit = FitLog()
         self.decisions: list[Decision] = []
         self.reports: list[ActionReport] = []
+        self.turned_away: list[int] = []
         self.all_nodes = NodeSet.all(len(state.nodes))
         self.scratch: dict[str, object] = {}
         self._views: dict[int, GangView] = {}

@@ -14,7 +14,10 @@ from kube.objects.meta import convert
 from kube.resources import BINDREQUESTS, NODES, PODGROUPS, PODS, QUEUES
 from queues.mirror.feed import Mirror, beat
 from queues.mirror.kinds import KINDS
+from queues.mirror.lone_pods import show_lone_pods
+from queues.mirror.rollup import Witnesses
 from queues.mirror.writer import Writer
+from queues.reasons import Standing
 from scheduler.models import Cycle, QueueShare
 from tests.queues.cluster_objects import a_group, a_node, a_pod, a_queue, added, listed, meta
 
@@ -26,7 +29,9 @@ API = "/api/v1"
 @pytest.fixture
 def world(db: None) -> Mirror:
     """Two queues; one running gang, one pod that waits with a reason, one part of a device."""
-    writer = Writer(sleep=lambda _s: None, bind_errors=binder_mirror.bind_errors)
+    writer = Writer(
+        sleep=lambda _s: None, witnesses=Witnesses(bind_errors=binder_mirror.bind_errors)
+    )
     mirror = Mirror((*KINDS, binder_mirror.KIND), writer, now=lambda: NOON)
     condition = {
         "nodePool": "default", "reason": "Unschedulable", "status": "True", "transitionID": "1",
@@ -110,7 +115,61 @@ def test_a_waiting_workload_tells_the_same_reason_everywhere(
     stages = {stage["stage"]: stage["state"] for stage in explain["stages"]}
     assert stages == {
         "managed": "ok", "grouped": "ok", "queue": "ok", "quota": "ok", "limit": "blocked",
-        "order": "unknown", "nodes": "unknown", "bind": "unknown", "started": "unknown",
+        "order": "unknown", "nodes": "unknown", "topology": "unknown", "volumes": "unknown",
+        "bind": "unknown", "started": "unknown",
+    }  # fmt: skip
+
+
+def test_order_position_and_who_is_ahead_are_told(client: APIClient, world: Mirror) -> None:
+    said = {
+        f"default/{name}": Standing(code="DeviceShortage", position=place)
+        for name, place in (("waits", 3), ("first", 1), ("second", 2))
+    }
+    world.writer.witnesses = Witnesses(
+        standings=lambda keys: {k: said[k] for k in keys if k in said}
+    )
+    for number, (name, queue) in enumerate((("first", "top"), ("second", "team"))):
+        world.consume(
+            [
+                added(PODGROUPS, a_group(name, 20 + number, queue=queue)),
+                added(PODS, a_pod(f"{name}-0", 30 + number, group=name, gpus=1)),
+            ]
+        )
+    world.writer.judge_again(["default/waits"])
+    item = get(client, "/workloads/default/waits")
+    assert item["position"] == 3
+    order = item["explain"]["order"]
+    assert (order["position"], order["of"], order["aheadInQueue"]) == (3, 3, 1)
+    assert [(one["name"], one["queue"], one["position"]) for one in order["ahead"]] == [
+        ("second", "team", 2), ("first", "top", 1),
+    ]  # fmt: skip
+    assert get(client, "/workloads/default/gang")["explain"]["order"] is None
+
+    def names(path: str) -> list[str]:
+        return [one["name"] for one in get(client, path)["items"]]
+
+    assert names("/order") == ["first", "second", "waits"]
+    assert names("/queues/team/order") == ["second", "waits"]
+    assert names("/queues/top/order?pool=") == ["first", "second", "waits"]
+    assert names("/order?pool=a100") == []
+    assert client.get(f"{API}/queues/nowhere/order").status_code == 404
+
+
+def test_a_pod_that_nobody_manages_is_a_workload_too(client: APIClient, world: Mirror) -> None:
+    labels = {"kai.scheduler/queue": "team"}
+    lone = a_pod("lone", 20, gpus=1, labels=labels, scheduler="kai-scheduler")
+    world.consume([added(PODS, lone)])
+    show_lone_pods("kai-scheduler", NOON + timedelta(minutes=1))
+    (item,) = get(client, "/workloads?reason=Unmanaged")["items"]
+    assert (item["name"], item["kind"], item["owner"], item["queue"]) == (
+        "pod:lone", "Pod", "lone", "team",
+    )  # fmt: skip
+    detail = get(client, "/workloads/default/pod:lone")
+    assert [pod["name"] for pod in detail["podList"]] == ["lone"]
+    assert get(client, "/workloads/default/pod:lone/pods")["items"] == detail["podList"]
+    assert detail["explain"]["stages"][0] == {
+        "stage": "managed", "state": "blocked",
+        "text": "The pod grouper has made no pod group of it",
     }  # fmt: skip
 
 

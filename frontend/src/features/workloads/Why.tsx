@@ -1,6 +1,9 @@
 import { IconCircleCheck, IconCircleDashed, IconCircleX, IconClock } from "@tabler/icons-react";
+import { Link } from "react-router";
 import { reasonWords, STAGES } from "../../i18n/en.ts";
+import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Explanation, WorkloadDetail } from "../../model/rows.ts";
+import { count, gpus } from "../../model/units.ts";
 import { Panel } from "../../ui/Panel.tsx";
 import styles from "./Workloads.module.css";
 
@@ -20,6 +23,7 @@ export function Why({ workload }: { workload: WorkloadDetail }) {
           )}
         </Panel>
         {explain.evidence.length > 0 && <Evidence explain={explain} />}
+        {explain.order !== null && <Turn order={explain.order} />}
         {explain.others.length > 0 && (
           <Panel title="Also in the way">
             <ul>
@@ -58,10 +62,40 @@ function sentence({ state, explain }: WorkloadDetail): string {
   return `${reasonWords(explain.reason)}.`;
 }
 
+/** Its place in the order of turns, and the nearest of those who come before it. */
+function Turn({ order }: { order: NonNullable<Explanation["order"]> }) {
+  const label = useQueueLabels();
+  const { position, of, aheadInQueue, ahead } = order;
+  return (
+    <Panel title="Whose turn" note={`${count(position)}. of ${count(of)}`}>
+      <p>
+        {position === 1
+          ? "It is the next one."
+          : `${count(position - 1)} ahead of it, ${count(aheadInQueue)} of them in its own queue.`}
+      </p>
+      {ahead.length > 0 && (
+        <ol className={styles.ahead} aria-label="Nearest ahead">
+          {ahead.map((other) => (
+            <li key={`${other.namespace}/${other.name}`}>
+              <span className={styles.sub}>{count(other.position)}.</span>{" "}
+              <Link to={`/workloads/${other.namespace}/${other.name}`}>
+                {other.owner || other.name}
+              </Link>{" "}
+              <span className={styles.sub}>
+                {label(other.queue)}, {gpus(other.gpu)} GPUs
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </Panel>
+  );
+}
+
 const STAGE_WORDS: Readonly<Record<string, string>> = {
   ok: "done",
   blocked: "blocked here",
-  waiting: "not reached yet",
+  waiting: "waits here",
   unknown: "unknown",
 };
 

@@ -71,7 +71,7 @@ export function WorkloadPage() {
           </Fact>
         )}
         <Fact word="Evictions">{row.evictions}</Fact>
-        <Fact word="Pod group">{row.name}</Fact>
+        <Fact word="Pod group">{row.reason === "Unmanaged" ? "none" : row.name}</Fact>
       </dl>
       <nav className={styles.tabs} aria-label="Workload">
         {TABS.map(({ key, word }) => (

@@ -79,7 +79,7 @@ export function WorkloadsPage() {
           rowKey={workloadKey}
           columns={columns}
           rowHeight={isCompact ? 42 : 52}
-          minWidth={1010}
+          minWidth={1074}
           sort={search.get("sort") ?? "state"}
           onSort={(sort) => change({ sort: sort === "state" ? null : sort })}
           onOpen={(row) => navigate(`/workloads/${row.namespace}/${row.name}`)}

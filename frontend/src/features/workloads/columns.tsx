@@ -1,7 +1,7 @@
 import { reasonWords } from "../../i18n/en.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Workload } from "../../model/rows.ts";
-import { gpus } from "../../model/units.ts";
+import { count, gpus } from "../../model/units.ts";
 import type { Column } from "../../ui/columns.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
 import { QueueMark } from "../../ui/QueueMark.tsx";
@@ -70,6 +70,14 @@ export function workloadColumns(
       width: "92px",
       sortBy: (row) => row.priority ?? 0,
       render: (row) => row.priorityClass || String(row.priority ?? "–"),
+    },
+    {
+      key: "position",
+      label: "Order",
+      width: "64px",
+      numeric: true,
+      sortBy: (row) => row.position ?? Number.MAX_SAFE_INTEGER,
+      render: (row) => (row.position === null ? "–" : `${count(row.position)}.`),
     },
     {
       key: "reason",

@@ -1,0 +1,62 @@
+"""Who asks: rights, tokens, tickets."""
+
+from __future__ import annotations
+
+from rest_framework import serializers as s
+
+
+class RoleGrant(s.Serializer[object]):
+    role = s.ChoiceField(choices=["viewer", "editor", "admin"])
+    subtree = s.CharField(allow_null=True)
+
+
+class MeRights(s.Serializer[object]):
+    editQueues = s.BooleanField()
+    adminQueues = s.BooleanField()
+    manageTokens = s.BooleanField()
+
+
+class Me(s.Serializer[object]):
+    username = s.CharField()
+    displayName = s.CharField()
+    kind = s.ChoiceField(choices=["session", "token"])
+    isAdmin = s.BooleanField()
+    roles = RoleGrant(many=True)
+    rights = MeRights()
+    csrfToken = s.CharField(required=False)
+
+
+class Version(s.Serializer[object]):
+    version = s.CharField()
+    epoch = s.CharField()
+
+
+class Token(s.Serializer[object]):
+    id = s.IntegerField()
+    name = s.CharField()
+    prefix = s.CharField()
+    scopes = s.ListField(child=s.CharField())
+    subtree = s.CharField(allow_null=True)
+    createdAt = s.DateTimeField()
+    expiresAt = s.DateTimeField(allow_null=True)
+    lastUsedAt = s.DateTimeField(allow_null=True)
+
+
+class TokenList(s.Serializer[object]):
+    items = Token(many=True)
+
+
+class TokenCreate(s.Serializer[object]):
+    name = s.CharField()
+    scopes = s.ListField(child=s.CharField(), required=False)
+    subtree = s.CharField(required=False, allow_null=True)
+    expiresAt = s.DateTimeField(required=False, allow_null=True)
+
+
+class TokenCreated(Token):
+    token = s.CharField()
+
+
+class Ticket(s.Serializer[object]):
+    ticket = s.CharField()
+    expiresIn = s.IntegerField()

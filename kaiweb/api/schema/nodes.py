@@ -1,0 +1,58 @@
+"""Nodes and their devices."""
+
+from __future__ import annotations
+
+from rest_framework import serializers as s
+
+from kaiweb.api.schema.shared import Page
+
+
+class Holder(s.Serializer[object]):
+    pod = s.CharField()
+    workload = s.CharField(allow_blank=True)
+    queue = s.CharField(allow_blank=True)
+    gpu = s.FloatField()
+
+
+class Device(s.Serializer[object]):
+    index = s.IntegerField()
+    state = s.CharField()
+    used = s.FloatField()
+    group = s.CharField(allow_blank=True)
+    holders = Holder(many=True)
+
+
+class Gpu(Device):
+    node = s.CharField()
+    model = s.CharField()
+
+
+class GpuList(Page):
+    items = Gpu(many=True)
+
+
+class Taken(s.Serializer[object]):
+    allocatable = s.FloatField()
+    allocated = s.FloatField()
+
+
+class Node(s.Serializer[object]):
+    name = s.CharField()
+    model = s.CharField(allow_blank=True)
+    pool = s.CharField(allow_blank=True)
+    zone = s.CharField(allow_blank=True)
+    rack = s.CharField(allow_blank=True)
+    ready = s.BooleanField()
+    cordoned = s.BooleanField()
+    gpuTotal = s.IntegerField()
+    gpuAllocated = s.FloatField()
+    gpuMemoryBytes = s.IntegerField()
+    cpu = Taken()
+    memory = Taken()
+    pods = s.IntegerField()
+    taints = s.ListField(child=s.CharField())
+    devices = Device(many=True)
+
+
+class NodeList(Page):
+    items = Node(many=True)

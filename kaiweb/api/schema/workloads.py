@@ -1,0 +1,123 @@
+"""Workloads, why they wait, their pods and the order they are served in."""
+
+from __future__ import annotations
+
+from rest_framework import serializers as s
+
+from kaiweb.api.schema.shared import AsOf, Page
+
+
+class Workload(s.Serializer[object]):
+    namespace = s.CharField()
+    name = s.CharField()
+    kind = s.CharField()
+    owner = s.CharField()
+    user = s.CharField()
+    queue = s.CharField()
+    priorityClass = s.CharField()
+    priority = s.IntegerField(allow_null=True)
+    preemptible = s.BooleanField()
+    state = s.ChoiceField(choices=["pending", "gated", "partial", "running", "finished", "failed"])
+    minMember = s.IntegerField()
+    ready = s.IntegerField()
+    pods = s.IntegerField()
+    gated = s.IntegerField()
+    gpu = s.FloatField()
+    gpuKind = s.ChoiceField(choices=["whole", "fraction", "memory", "none"])
+    nodes = s.ListField(child=s.CharField())
+    reason = s.CharField(allow_blank=True)
+    reasonText = s.CharField(allow_blank=True)
+    reasonSince = s.DateTimeField(allow_null=True)
+    position = s.IntegerField(
+        allow_null=True, help_text="Place among those that wait for room, 1 is next."
+    )
+    createdAt = s.DateTimeField()
+    startedAt = s.DateTimeField(allow_null=True)
+    evictions = s.IntegerField()
+    rv = s.CharField()
+
+
+class WorkloadList(Page):
+    items = Workload(many=True)
+
+
+class WorkloadOrder(s.Serializer[object]):
+    items = Workload(many=True)
+    asOf = AsOf()
+
+
+class WorkloadPod(s.Serializer[object]):
+    name = s.CharField()
+    state = s.CharField()
+    node = s.CharField(allow_blank=True)
+    gpu = s.FloatField()
+    devices = s.ListField(child=s.IntegerField())
+    reason = s.CharField(allow_blank=True)
+    message = s.CharField(allow_blank=True)
+    createdAt = s.DateTimeField()
+    startedAt = s.DateTimeField(allow_null=True)
+
+
+class PodList(s.Serializer[object]):
+    items = WorkloadPod(many=True)
+
+
+class Evidence(s.Serializer[object]):
+    name = s.CharField()
+    asked = s.CharField(allow_blank=True)
+    available = s.CharField(allow_blank=True)
+    where = s.CharField(allow_blank=True)
+
+
+class OtherReason(s.Serializer[object]):
+    reason = s.CharField()
+    text = s.CharField()
+
+
+class Stage(s.Serializer[object]):
+    stage = s.CharField()
+    state = s.CharField()
+    text = s.CharField(allow_blank=True)
+
+
+class Ahead(s.Serializer[object]):
+    namespace = s.CharField()
+    name = s.CharField()
+    owner = s.CharField(allow_blank=True)
+    queue = s.CharField()
+    gpu = s.FloatField()
+    position = s.IntegerField()
+
+
+class Place(s.Serializer[object]):
+    position = s.IntegerField()
+    of = s.IntegerField(help_text="How many have a place in this node pool.")
+    aheadInQueue = s.IntegerField()
+    ahead = Ahead(many=True, help_text="The nearest, nearest first.")
+
+
+class Explanation(s.Serializer[object]):
+    reason = s.CharField(allow_blank=True)
+    text = s.CharField(allow_blank=True)
+    since = s.DateTimeField(allow_null=True)
+    evidence = Evidence(many=True)
+    others = OtherReason(many=True)
+    order = Place(allow_null=True)
+    stages = Stage(many=True)
+
+
+class Explain(Explanation):
+    state = s.CharField()
+    asOf = AsOf()
+
+
+class SubGroup(s.Serializer[object]):
+    name = s.CharField()
+    parent = s.CharField(allow_null=True)  # type: ignore[assignment]
+    minMember = s.IntegerField(allow_null=True)
+
+
+class WorkloadDetail(Workload):
+    subGroups = SubGroup(many=True)
+    podList = WorkloadPod(many=True)
+    explain = Explanation()

@@ -1,0 +1,54 @@
+"""The order of those that wait: the turns that allocate really gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kube.resources import PODGROUPS, PODS, PRIORITY_CLASSES, SHARDS
+from tests.scheduler.rig import Rig
+from tests.scheduler.rig import rig as open_rig
+from tests.scheduler.snapshot.objects import group, pod
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    with open_rig() as made:
+        yield made
+
+
+def full(rig: Rig) -> Rig:
+    """Let one tenant hold the only node."""
+    rig.cluster().seed(PODGROUPS, group("tenant", preemptibility="non-preemptible"))
+    return rig.seed(
+        PODS,
+        pod(
+            "tenant-0", group="tenant", node="n0", phase="Running", requests={"nvidia.com/gpu": "8"}
+        ),
+    )
+
+
+def test_places_follow_the_order_of_turns(rig: Rig) -> None:
+    full(rig).pending("late").pending("urgent", priorityClassName="high").pending("later")
+    rig.seed(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 90})
+    found = rig.cycle().standings
+    assert {key: one.position for key, one in found.items()} == {
+        "ns/urgent": 1,
+        "ns/late": 2,
+        "ns/later": 3,
+    }
+
+
+def test_beyond_the_depth_of_its_queue_nobody_had_a_turn(rig: Rig) -> None:
+    shard = {"metadata": {"name": "default"}, "spec": {"queueDepthPerAction": {"allocate": 2}}}
+    full(rig).seed(SHARDS, shard).pending("a").pending("b").pending("c")
+    third = rig.cycle().standings["ns/c"]
+    assert (third.code, third.position) == ("OrderBehind", None)
+    assert third.text == "Its turn did not come in this cycle; 2 workloads of its queue are ahead"
+
+
+def test_only_the_first_thousand_places_are_told(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduler.explain.standings.TOLD", 2)
+    full(rig).pending("a").pending("b").pending("c")
+    assert [one.position for one in rig.cycle().standings.values()] == [1, 2, None]
