@@ -11,11 +11,11 @@ from tests.scheduler.snapshot.objects import group, meta, pod, queue
 NO_NODES = "no nodes with enough resources were found"
 
 
-def queues(rig: Rig, **gpu: Any) -> Rig:
-    free = {"cpu": FREE, "memory": FREE}
-    rig.seed(QUEUES, queue("top", resources={**free, "gpu": FREE}))
-    spec = {"parentQueue": "top", "displayName": "The queue"}
-    return rig.seed(QUEUES, queue("q", resources={**free, "gpu": gpu or FREE}, **spec))
+def queues(rig: Rig, *, cpu: Any = None, memory: Any = None, **gpu: Any) -> Rig:
+    """Add the queues `top` and, below it, `q` with what is given; all else is unlimited."""
+    rig.seed(QUEUES, queue("top", resources={"cpu": FREE, "memory": FREE, "gpu": FREE}))
+    cells = {"cpu": cpu or FREE, "memory": memory or FREE, "gpu": gpu or FREE}
+    return rig.seed(QUEUES, queue("q", parentQueue="top", displayName="The queue", resources=cells))
 
 
 def wants(rig: Rig, requests: dict[str, str] | None = None, **body: Any) -> Rig:
@@ -42,3 +42,28 @@ def told(rig: Rig) -> str:
     message: str = condition["message"]
     assert rig.events("p") == [("Warning", "Unschedulable", message)]
     return message
+
+
+def said(rig: Rig, name: str = "pg") -> str:
+    """Run a cycle; return the group's message, having checked that event and condition agree."""
+    rig.cycle()
+    (condition,) = rig.group_conditions(name)
+    message: str = condition["message"]
+    assert (condition["type"], condition["reason"], condition["status"]) == (
+        "UnschedulableOnNodePool",
+        "Unschedulable",
+        "True",
+    )
+    assert ("Normal", "Unschedulable", message) in rig.events(name)
+    return message
+
+
+def reasons(rig: Rig, name: str = "pg") -> list[tuple[str, str]]:
+    (condition,) = rig.group_conditions(name)
+    return [(item["reason"], item["message"]) for item in condition["reasons"]]
+
+
+def taken(rig: Rig, requests: dict[str, str], **spec: Any) -> Rig:
+    """Let another group of the queue hold something on n0."""
+    rig.seed(PODGROUPS, group("held", **spec))
+    return rig.seed(PODS, sits("held-0", requests, group="held"))
