@@ -11,5 +11,9 @@ class InvalidRequestError(BindError):
     """The request itself makes no sense; it is deleted instead of failed."""
 
 
+class UnknownOutcomeError(Exception):
+    """The server fell silent over the binding: the pod may have its node or not. Asked again later."""
+
+
 class ConfigError(Exception):
     """Arguments of the binder's plugins that cannot be used; refused at start."""

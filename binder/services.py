@@ -14,13 +14,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from binder.errors import BindError, InvalidRequestError
+from binder.errors import BindError, InvalidRequestError, UnknownOutcomeError
 from binder.params import BinderParams
 from binder.reconcile import Step, next_step, pod_uid
 from binder.reservations import Reservations
 from binder.steps.base import BindJob, PrepareStep
 from binder.steps.table import make_steps
-from kube.errors import ConflictError, KubeError, NotFoundError, UnauthorizedError
+from kube.errors import (
+    ConflictError,
+    KubeError,
+    NotFoundError,
+    ServerError,
+    UnauthorizedError,
+)
 from kube.events import NORMAL, WARNING, Recorder, note
 from kube.gateway import Gateway, PatchType
 from kube.objects.bindrequest import BindRequest
@@ -87,6 +93,9 @@ class BindService:
             )
         except UnauthorizedError:
             raise
+        except UnknownOutcomeError as error:
+            log.warning("bind of pod %s/%s: %s", meta.namespace, spec.pod_name, error)
+            return None
         except (BindError, KubeError) as error:
             return Outcome(request=request, pod=pod, node=spec.selected_node, error=str(error))
 
@@ -118,19 +127,18 @@ class BindService:
             return Outcome(request=request, pod=pod, node=pod.spec.node_name)
         self._require_node(node)
         job = BindJob(request=request, pod=pod, node=node)
-        started: list[PrepareStep] = []
         try:
-            self._prepare(job, started)
+            self._prepare(job)
             self._post_binding(job)
         except (BindError, KubeError) as error:
             bound_to = self._bound_meanwhile(job, error)
             if bound_to:
                 return Outcome(request=request, pod=pod, node=bound_to)
-            self._roll_back(job, started)
+            self._roll_back(job)
             raise
         return Outcome(request=request, pod=pod, node=node)
 
-    def _prepare(self, job: BindJob, started: list[PrepareStep]) -> None:
+    def _prepare(self, job: BindJob) -> None:
         try:
             self.reservations.sync_node(job.node)
         except KubeError as error:
@@ -141,7 +149,6 @@ class BindService:
             job.devices = tuple(self._reserve(job, group) for group in self._groups(job))
         for name, step in self.steps:
             if step.concerns(job):
-                started.append(step)
                 try:
                     step.prepare(job)
                 except (BindError, KubeError) as error:
@@ -182,21 +189,28 @@ class BindService:
             ) from error
 
     def _bound_meanwhile(self, job: BindJob, error: Exception) -> str:
-        """After a refused binding, look whether the pod has a node already: then all is well."""
-        if not isinstance(error.__cause__, ConflictError):
+        """After a refused or unanswered binding, see if the pod has a node already: then all is well."""
+        if not isinstance(error.__cause__, (ConflictError, ServerError)):
             return ""
         try:
             meta = job.pod.metadata
             pod = self.gateway.get(PODS, meta.name, as_type=Pod, namespace=meta.namespace)
+        except ServerError as silence:
+            # Taking back what a bound pod stands on would be worse than waiting.
+            raise UnknownOutcomeError(str(error)) from silence
         except KubeError:
             return ""
         return pod.spec.node_name if pod.metadata.uid == job.pod.metadata.uid else ""
 
-    def _roll_back(self, job: BindJob, started: list[PrepareStep]) -> None:
-        """Undo in the same order; what cannot be undone is logged, the next sync will find it."""
-        for step in started:
+    def _roll_back(self, job: BindJob) -> None:
+        """Undo in the same order; what cannot be undone is logged, the next sync will find it.
+
+        Steps that this attempt did not reach are undone too: an earlier one may have, before it was cut off.
+        """
+        for _, step in self.steps:
             try:
-                step.roll_back(job)
+                if step.concerns(job):
+                    step.roll_back(job)
             except (BindError, KubeError) as error:
                 log.warning("rollback for pod %s: %s", job.pod_key, error)
         if not job.is_fraction:

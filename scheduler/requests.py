@@ -8,9 +8,10 @@ from typing import Any
 from kube.objects.pod import Pod
 from kube.quantity import format_decimal
 from kube.resources import BINDREQUESTS
-from scheduler.core.cluster.inputs import NumaShare
+from scheduler.core.cluster.inputs import EXTENDED_CLAIM, NumaShare
 from scheduler.core.decisions import Bind, ReceivedType
 from scheduler.snapshot.claims import allocation_body, claim_name
+from scheduler.snapshot.extended import extended_body
 from scheduler.snapshot.params import ShardParams
 
 SELECTED_NODE = "selected-node"
@@ -48,13 +49,17 @@ def _spec(decision: Bind, pod: Pod) -> dict[str, Any]:
     }
     if decision.received_type is ReceivedType.FRACTION:
         spec["selectedGPUGroups"] = list(decision.gpu_groups)
-    if decision.claim_allocations:
-        own_names = {claim_name(pod, item): item.name for item in pod.spec.resource_claims}
-        spec["resourceClaimAllocations"] = [
-            {"name": own_names[item.claim], "allocation": allocation_body(item)}
-            for item in decision.claim_allocations
-            if item.claim in own_names
-        ]
+    own_names = {claim_name(pod, item): item.name for item in pod.spec.resource_claims}
+    claimed = [
+        {"name": own_names[item.claim], "allocation": allocation_body(item)}
+        for item in decision.claim_allocations
+        if item.claim in own_names
+    ]
+    if claimed:
+        spec["resourceClaimAllocations"] = claimed
+    for item in decision.claim_allocations:
+        if item.claim == EXTENDED_CLAIM:
+            spec["extendedResourceClaimAllocation"] = extended_body(item, pod)
     if decision.numa:
         spec["predictedNUMAZones"] = [_zone(share) for share in decision.numa]
     return spec

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from binder.errors import BindError
 from binder.params import StepConfig
 from binder.steps.base import BindJob
-from kube.errors import ConflictError, KubeError
+from binder.steps.claim_status import give
+from binder.steps.extended_claim import ExtendedClaims
 from kube.gateway import Gateway
 from kube.objects.bindrequest import ClaimAllocation
-from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Pod
-from kube.resources import RESOURCE_CLAIMS
-
-ATTEMPTS = 5
 
 
 class DeviceClaims:
-    """The step for pods with resource claims."""
+    """The step for pods with resource claims, or with extended resources that a device class serves."""
 
     def __init__(self, gateway: Gateway, config: StepConfig) -> None:
         self._gateway = gateway
+        self._extended = ExtendedClaims(gateway)
         config.seconds("bindTimeoutSeconds")
 
     def concerns(self, job: BindJob) -> bool:
-        return bool(job.request.spec.resource_claim_allocations)
+        spec = job.request.spec
+        has_extended = spec.extended_resource_claim_allocation is not None
+        return bool(spec.resource_claim_allocations) or has_extended
 
     def prepare(self, job: BindJob) -> None:
         for allocation in job.request.spec.resource_claim_allocations:
             self._allocate(job.pod, allocation)
+        extended = job.request.spec.extended_resource_claim_allocation
+        if extended is not None:
+            self._extended.prepare(job.pod, extended)
 
     def roll_back(self, job: BindJob) -> None:
         """Leave ordinary claims reserved, as KAI does: the next attempt finds them so."""
+        if job.request.spec.extended_resource_claim_allocation is not None:
+            self._extended.roll_back(job.pod)
 
     def _allocate(self, pod: Pod, allocation: ClaimAllocation) -> None:
         if allocation.allocation is None:
@@ -40,48 +43,7 @@ class DeviceClaims:
                 f"empty status for claim {allocation.name} in bind request for pod "
                 f"{pod.metadata.key}"
             )
-        name = _real_name(pod, allocation.name)
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                self._write(pod, name, allocation.allocation)
-                return
-            except ConflictError:
-                if attempt == ATTEMPTS:
-                    raise
-            except KubeError as error:
-                raise BindError(
-                    f"failed to update claim {name} for pod {pod.metadata.key}: {error}"
-                ) from error
-
-    def _write(self, pod: Pod, name: str, allocation: dict[str, Any]) -> None:
-        namespace = pod.metadata.namespace
-        claim = self._gateway.get(RESOURCE_CLAIMS, name, as_type=ResourceClaim, namespace=namespace)
-        consumers = [
-            {
-                "apiGroup": item.api_group,
-                "resource": item.resource,
-                "name": item.name,
-                "uid": item.uid,
-            }
-            for item in claim.status.reserved_for
-        ]
-        is_reserved = any(item["uid"] == pod.metadata.uid for item in consumers)
-        if is_reserved and claim.status.allocation:
-            return
-        if not is_reserved:
-            meta = pod.metadata
-            consumers.append({"resource": "pods", "name": meta.name, "uid": meta.uid})
-        status = {
-            "allocation": claim.status.allocation or allocation,
-            "reservedFor": [
-                {key: value for key, value in item.items() if value} for item in consumers
-            ],
-        }
-        body = {
-            "metadata": {"resourceVersion": claim.metadata.resource_version},
-            "status": status,
-        }
-        self._gateway.patch(RESOURCE_CLAIMS, name, body, namespace=namespace, sub="status")
+        give(self._gateway, pod, _real_name(pod, allocation.name), allocation.allocation)
 
 
 def _real_name(pod: Pod, own_name: str) -> str:

@@ -199,6 +199,13 @@ class ResourceClaimStatus(KubeStruct, frozen=True, kw_only=True):
     resource_claim_name: str = ""
 
 
+class ExtendedClaimStatus(KubeStruct, frozen=True, kw_only=True):
+    """Which claim serves the pod's extended resources that device classes provide."""
+
+    resource_claim_name: str = ""
+    request_mappings: tuple[dict[str, str], ...] = ()
+
+
 class PodStatus(KubeStruct, frozen=True, kw_only=True):
     phase: str = ""
     reason: str = ""
@@ -206,6 +213,7 @@ class PodStatus(KubeStruct, frozen=True, kw_only=True):
     qos_class: str = ""
     conditions: tuple[Condition, ...] = ()
     resource_claim_statuses: tuple[ResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: ExtendedClaimStatus | None = None
 
 
 class Pod(KubeObject, frozen=True, kw_only=True):

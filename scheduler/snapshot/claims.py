@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kube.objects import devices as api
@@ -11,6 +12,7 @@ from kube.objects.pod import NodeSelector, Pod, PodResourceClaim
 from queues.accounting import EXTENDED_CLAIM_ANNOTATION
 from scheduler.core.cluster.constraints import NodeTerm
 from scheduler.core.cluster.inputs import (
+    EXTENDED_CLAIM,
     ClaimAllocation,
     Device,
     DeviceClaim,
@@ -115,6 +117,21 @@ def allocation_body(allocation: ClaimAllocation) -> dict[str, Any]:
     return body
 
 
+def device_requests(requests: Iterable[api.DeviceRequest]) -> tuple[DeviceRequest, ...]:
+    """Read the requests of a claim; of alternatives none is chosen here."""
+    return tuple(
+        DeviceRequest(
+            name=item.name,
+            device_class=item.exactly.device_class_name,
+            count=float(item.exactly.count or 1),
+            mode=item.exactly.allocation_mode or "ExactCount",
+            selectors=tuple(_cel(item.exactly.selectors)),
+        )
+        for item in requests
+        if item.exactly
+    )
+
+
 def _term_body(term: NodeTerm) -> dict[str, Any]:
     parts = {"matchExpressions": term.labels, "matchFields": term.fields}
     return {
@@ -131,27 +148,24 @@ def _device_claim(claim: Claim) -> DeviceClaim:
     meta = claim.metadata
     body = claim.status.allocation
     owners = [owner.uid for owner in meta.owner_references if owner.kind == "Pod"]
+    requests = device_requests(claim.spec.devices.requests)
+    is_extended = meta.annotations.get(EXTENDED_CLAIM_ANNOTATION) == "true"
+    allocation = None
+    if body:
+        name = EXTENDED_CLAIM if is_extended else meta.name
+        allocation = allocation_from(name, meta.namespace, body)
+        allocation = replace(allocation, requests=requests if is_extended else ())
     return DeviceClaim(
         name=meta.name,
         namespace=meta.namespace,
-        requests=tuple(
-            DeviceRequest(
-                name=item.name,
-                device_class=item.exactly.device_class_name,
-                count=float(item.exactly.count or 1),
-                mode=item.exactly.allocation_mode or "ExactCount",
-                selectors=tuple(_cel(item.exactly.selectors)),
-            )
-            for item in claim.spec.devices.requests
-            if item.exactly
-        ),
+        requests=requests,
         labels=meta.labels,
-        allocation=allocation_from(meta.name, meta.namespace, body) if body else None,
+        allocation=allocation,
         reserved_for=tuple(
             item.uid for item in claim.status.reserved_for if item.resource == "pods"
         ),
         owner_uid=owners[0] if owners else "",
-        is_extended_resource=meta.annotations.get(EXTENDED_CLAIM_ANNOTATION) == "true",
+        is_extended_resource=is_extended,
     )
 
 

@@ -26,6 +26,7 @@ from scheduler.core.cluster.inputs import (
 )
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.snapshot import claims, terms
+from scheduler.snapshot.extended import extended_from
 from scheduler.snapshot.requests import amounts_of, container_requests, task_request
 
 POD_GROUP = "pod-group-name"
@@ -311,8 +312,13 @@ def _shares(zones: tuple[NumaZone, ...]) -> tuple[NumaShare, ...]:
 
 def _allocations(pod: Pod, bind_request: BindRequest) -> tuple[ClaimAllocation, ...]:
     names = {item.name: claims.claim_name(pod, item) for item in pod.spec.resource_claims}
-    return tuple(
-        claims.allocation_from(names[item.name], pod.metadata.namespace, item.allocation)
+    namespace = pod.metadata.namespace
+    made = [
+        claims.allocation_from(names[item.name], namespace, item.allocation)
         for item in bind_request.spec.resource_claim_allocations
         if item.name in names and item.allocation
-    )
+    ]
+    extended = bind_request.spec.extended_resource_claim_allocation
+    if extended is not None and extended.allocation:
+        made.append(extended_from(extended, namespace))
+    return tuple(made)

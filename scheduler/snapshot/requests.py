@@ -72,8 +72,12 @@ def container_requests(pod: Pod) -> tuple[ContainerRequest, ...]:
 
 def _container(container: Container, kind: str) -> ContainerRequest:
     resources = container.resources
-    amounts = amounts_of({**resources.limits, **resources.requests})
-    return ContainerRequest(container.name, kind, tuple(sorted(amounts.items())))
+    merged = {**resources.limits, **resources.requests}
+    amounts: Amounts = {}
+    for name in sorted(merged):  # zeros too: a request is known by its place among the names
+        key, amount = _amount(name, parse(merged[name]))
+        amounts[key] = amounts.get(key, 0.0) + amount
+    return ContainerRequest(container.name, kind, tuple(amounts.items()))
 
 
 def _amount(name: str, value: Fraction) -> tuple[str, float]:

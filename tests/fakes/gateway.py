@@ -280,9 +280,11 @@ class FakeGateway:
     ) -> dict[str, Any]:
         if sub:
             new = {**copy.deepcopy(old), sub: new.get(sub)}
-        new["metadata"] = {**old["metadata"], **new["metadata"]}
-        for owned in ("uid", "creationTimestamp", "resourceVersion"):
-            new["metadata"][owned] = old["metadata"][owned]
+        for owned in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp"):
+            new["metadata"].pop(owned, None)
+            if owned in old["metadata"]:
+                new["metadata"][owned] = old["metadata"][owned]
+        new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         if new == old:
             return copy.deepcopy(old)
         if new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers"):

@@ -100,7 +100,10 @@ class ClaimReference:
 
 @dataclass(frozen=True, slots=True)
 class ContainerRequest:
-    """Requests of one container, for rules that look below the pod (NUMA, extended resources)."""
+    """Requests of one container, for rules that look below the pod (NUMA, extended resources).
+
+    `requests` are in order of the names the API has for them: claims count their places in it.
+    """
 
     name: str = ""
     kind: str = "app"  # app | init | sidecar

@@ -66,6 +66,10 @@ class NumaShare:
     amounts: tuple[tuple[str, float], ...]
 
 
+#: Name, in allocations, of the claim made up for a pod's extended resources; the binder creates the real one.
+EXTENDED_CLAIM = "<extended-resources>"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimAllocation:
     """Devices given to a claim, as they go into a BindRequest."""
@@ -76,6 +80,8 @@ class ClaimAllocation:
     devices: tuple[tuple[str, str, str, str], ...] = ()
     #: None: usable from every node.
     node_terms: tuple[NodeTerm, ...] | None = None
+    #: What was asked, for a claim that nobody wrote (extended resources); the binder writes it.
+    requests: tuple[DeviceRequest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kube.objects.devices import ResourceSlice
 from kube.objects.meta import convert
+from kube.objects.pod import Pod
 from kube.resources import (
     BINDREQUESTS,
     DEVICE_CLASSES,
@@ -21,9 +23,17 @@ from kube.resources import (
     STORAGE_CLASSES,
 )
 from scheduler.core.cluster.constraints import ClaimReference, Expression, NodeTerm, Operator
-from scheduler.core.cluster.inputs import ClaimAllocation, ClusterInput
+from scheduler.core.cluster.inputs import (
+    EXTENDED_CLAIM,
+    ClaimAllocation,
+    ClusterInput,
+    DeviceRequest,
+)
+from scheduler.core.decisions import ActionName, Bind, TaskRef
+from scheduler.requests import bind_request_body
 from scheduler.snapshot.build import SnapshotBuilder
 from scheduler.snapshot.claims import allocation_body, allocation_from
+from scheduler.snapshot.extended import extended_body
 from scheduler.snapshot.params import ShardParams
 from scheduler.snapshot.selectors import matching_devices
 from tests.scheduler.snapshot.objects import NOW, Cluster, bind_request, group, meta, node, pod
@@ -211,3 +221,112 @@ def test_claim_owned_by_a_pod_knows_whether_its_owner_lives() -> None:
         cluster.put(PVCS, volume_claim(owner, metadata={"ownerReferences": references}))
     claims = {item.name: item.is_owner_deleted for item in build(cluster).volumes.claims}
     assert claims == {"alive": False, "dying": True, "gone": True}
+
+
+EXTENDED_ALLOCATION: dict[str, Any] = {
+    "allocation": {
+        "devices": {
+            "results": [
+                {"request": "container-0-request-1", "driver": "nic", "pool": "n0", "device": "d0"}
+            ]
+        }
+    },
+    "deviceRequests": [
+        {
+            "name": "container-0-request-1",
+            "exactly": {"deviceClassName": "nics", "allocationMode": "ExactCount", "count": 1},
+        }
+    ],
+    "containerMappings": [
+        {
+            "containerName": "main",
+            "resourceName": "example.com/nic",
+            "requestName": "container-0-request-1",
+        }
+    ],
+}
+GIVEN_NIC = ClaimAllocation(
+    claim=EXTENDED_CLAIM,
+    namespace="ns",
+    devices=(("nic", "n0", "d0", "container-0-request-1"),),
+    requests=(DeviceRequest(name="container-0-request-1", device_class="nics"),),
+)
+
+
+def test_extended_resources_of_a_live_bind_request_come_back_as_they_went() -> None:
+    cluster = Cluster().put(NODES, node("n0")).put(PODGROUPS, group("pg"))
+    body = pod("p", group="pg", requests={"example.com/nic": "1", "cpu": "1"})
+    cluster.put(PODS, body)
+    cluster.put(
+        BINDREQUESTS,
+        bind_request("p", "n0", extendedResourceClaimAllocation=EXTENDED_ALLOCATION),
+    )
+    (task,) = build(cluster).pod_groups[0].tasks
+    assert task.claim_allocations == (GIVEN_NIC,)
+    assert extended_body(GIVEN_NIC, convert(body, Pod)) == EXTENDED_ALLOCATION
+
+
+def test_the_claim_the_binder_made_is_known_as_its_pods_own() -> None:
+    made = claim(
+        "p-extended-resources-x",
+        *EXTENDED_ALLOCATION["deviceRequests"],
+        status={"allocation": EXTENDED_ALLOCATION["allocation"]},
+        annotations={"resource.kubernetes.io/extended-resource-claim": "true"},
+        ownerReferences=[{"kind": "Pod", "name": "p", "uid": "uid-p"}],
+    )
+    (only,) = build(Cluster().put(RESOURCE_CLAIMS, made)).devices.claims
+    assert (only.allocation, only.owner_uid, only.is_extended_resource) == (
+        GIVEN_NIC,
+        "uid-p",
+        True,
+    )
+
+
+def test_the_bind_request_says_what_to_claim() -> None:
+    decision = Bind(
+        TaskRef("ns", "p", "uid-p"),
+        "pg",
+        "ns",
+        "n0",
+        ActionName.ALLOCATE,
+        claim_allocations=(ON_N0, GIVEN_NIC),
+    )
+    body = pod(
+        "p",
+        group="pg",
+        requests={"example.com/nic": "1", "cpu": "1"},
+        resourceClaims=[{"name": "m", "resourceClaimName": "c"}],
+    )
+    spec = bind_request_body(decision, convert(body, Pod), ShardParams(), fence=0)["spec"]
+    assert [item["name"] for item in spec["resourceClaimAllocations"]] == ["m"]
+    assert spec["extendedResourceClaimAllocation"] == EXTENDED_ALLOCATION
+
+
+def test_containers_are_told_which_requests_are_theirs() -> None:
+    nic = "example.com/nic"
+
+    def container(name: str, count: int, **extra: Any) -> dict[str, Any]:
+        return {"name": name, "resources": {"limits": {nic: str(count)}}, **extra}
+
+    body = pod(
+        "p",
+        initContainers=[
+            container("first", 1),
+            container("aside", 1, restartPolicy="Always"),
+            container("second", 2),
+        ],
+        containers=[container("main", 1), {"name": "idle"}],
+    )
+    names = ("container-1-request-0", "container-3-request-0", "container-2-request-0")
+    given = replace(
+        GIVEN_NIC,
+        requests=tuple(DeviceRequest(name=name, device_class="nics") for name in names),
+    )
+    mappings = extended_body(given, convert(body, Pod))["containerMappings"]
+    assert [(item["containerName"], item["requestName"]) for item in mappings] == [
+        ("first", "container-1-request-0"),
+        ("aside", "container-1-request-0"),
+        ("second", "container-3-request-0"),
+        ("second", "container-2-request-0"),
+        ("main", "container-3-request-0"),
+    ]

@@ -90,6 +90,7 @@ class Allocator:
                 (*device, name) for device, (name, _) in zip(chosen, wanted, strict=True)
             ),
             node_terms=(_on_node(self._names[node]),) if is_local else None,
+            requests=claim.requests if claim.is_extended_resource else (),
         )
 
     def _matches(self, request: DeviceRequest, device: DeviceId) -> bool:

@@ -10,10 +10,15 @@ from __future__ import annotations
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.constraints import ContainerRequest
 from scheduler.core.cluster.device_backed import device_backed
-from scheduler.core.cluster.inputs import GPU, DeviceClaim, DeviceInputs, DeviceRequest, NodeInput
+from scheduler.core.cluster.inputs import (
+    EXTENDED_CLAIM,
+    GPU,
+    DeviceClaim,
+    DeviceInputs,
+    DeviceRequest,
+    NodeInput,
+)
 
-#: Name of the made-up claim in allocations; the binder creates the real one.
-EXTENDED_CLAIM = "<extended-resources>"
 #: Amounts of other resources are kept in thousandths.
 UNITS_PER_ITEM = 1000.0
 
@@ -45,20 +50,20 @@ class ExtendedResources:
     def claim(self, klass: TaskClass, missing: frozenset[str]) -> DeviceClaim:
         """Make the claim for the missing resources of a task.
 
-        Devices of running containers serve the init phase too; what it needs beyond them is asked
-        once for all init containers.
+        Devices of containers that start later serve the init phase too; what it needs beyond them
+        is asked once for all init containers.
         """
         requests: list[DeviceRequest] = []
         containers = klass.constraints.containers or (_whole(klass, missing),)
-        running: dict[str, float] = {}
+        later: dict[str, float] = {}
         for index, container in enumerate(containers):
             if container.kind == "init":
                 continue
-            for number, (name, amount) in enumerate(sorted(container.requests)):
+            for number, (name, amount) in enumerate(container.requests):
                 if name in missing and amount > 0:
-                    running[name] = running.get(name, 0.0) + _items(name, amount)
+                    later[name] = later.get(name, 0.0) + _items(name, amount)
                     requests.append(self._request(index, number, name, _items(name, amount)))
-        requests += self._init_requests(containers, missing, running)
+        requests += self._init_requests(containers, missing, later)
         return DeviceClaim(
             name=EXTENDED_CLAIM,
             namespace=klass.namespace,
@@ -70,20 +75,23 @@ class ExtendedResources:
         self,
         containers: tuple[ContainerRequest, ...],
         missing: frozenset[str],
-        running: dict[str, float],
+        later: dict[str, float],
     ) -> list[DeviceRequest]:
+        """Ask for what the hungriest init container lacks; `later` are devices of what starts after."""
         largest: dict[str, tuple[float, int, int]] = {}
         for index, container in enumerate(containers):
-            if container.kind != "init":
-                continue
-            for number, (name, amount) in enumerate(sorted(container.requests)):
-                if name in missing:
-                    one = (_items(name, amount), -index, number)
+            for number, (name, amount) in enumerate(container.requests):
+                if name not in missing:
+                    continue
+                if container.kind == "sidecar":  # from now on it keeps its devices for itself
+                    later[name] = later.get(name, 0.0) - _items(name, amount)
+                elif container.kind == "init":
+                    one = (_items(name, amount) - later.get(name, 0.0), -index, number)
                     largest[name] = max(largest.get(name, one), one)
         return [
-            self._request(-index, number, name, amount - running.get(name, 0.0))
-            for name, (amount, index, number) in sorted(largest.items())
-            if amount > running.get(name, 0.0)
+            self._request(-index, number, name, lacking)
+            for name, (lacking, index, number) in sorted(largest.items())
+            if lacking > 0
         ]
 
     def _request(self, container: int, number: int, resource: str, count: float) -> DeviceRequest:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from scheduler.core.cluster.inputs import ClaimAllocation, DeviceClaim
+from scheduler.core.cluster.inputs import EXTENDED_CLAIM, ClaimAllocation, DeviceClaim
 from scheduler.core.cluster.journal import Journal
 from scheduler.core.plugins.device_claims.allocator import DeviceId
 
@@ -16,11 +16,11 @@ ClaimKey = tuple[str, str]  # namespace, name
 
 
 class ClaimLedger:
-    """Claims by namespace and name."""
+    """Claims by namespace and name; those made up for extended resources by the uid of their pod."""
 
     def __init__(self, claims: Iterable[DeviceClaim], journal: Journal) -> None:
         self._journal = journal
-        self.claims: dict[ClaimKey, DeviceClaim] = {(c.namespace, c.name): c for c in claims}
+        self.claims: dict[ClaimKey, DeviceClaim] = {_key(claim): claim for claim in claims}
         self._allocation: dict[ClaimKey, ClaimAllocation] = {}
         self._reserved: dict[ClaimKey, dict[str, None]] = {}
         self.taken: dict[DeviceId, ClaimKey] = {}
@@ -88,6 +88,17 @@ class ClaimLedger:
             )
             for key, claim in self.claims.items()
         )
+
+
+def extended_key(uid: str) -> ClaimKey:
+    """Return the key of the claim made up for a pod."""
+    return (uid, EXTENDED_CLAIM)
+
+
+def _key(claim: DeviceClaim) -> ClaimKey:
+    if claim.is_extended_resource and claim.owner_uid:
+        return extended_key(claim.owner_uid)
+    return (claim.namespace, claim.name)
 
 
 def devices_of(allocation: ClaimAllocation) -> list[DeviceId]:

@@ -7,14 +7,19 @@ from numpy.typing import NDArray
 
 from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.classes import Cells, TaskClass
-from scheduler.core.cluster.inputs import ClaimAllocation, DeviceClaim
+from scheduler.core.cluster.inputs import EXTENDED_CLAIM, ClaimAllocation, DeviceClaim
 from scheduler.core.cluster.matching import matches_any_term
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.plugins.device_claims.allocator import Allocator, DeviceId
-from scheduler.core.plugins.device_claims.extended import EXTENDED_CLAIM, ExtendedResources
-from scheduler.core.plugins.device_claims.ledger import ClaimKey, ClaimLedger, devices_of
+from scheduler.core.plugins.device_claims.extended import ExtendedResources
+from scheduler.core.plugins.device_claims.ledger import (
+    ClaimKey,
+    ClaimLedger,
+    devices_of,
+    extended_key,
+)
 from scheduler.core.plugins.device_claims.sharing import SharedDevices
 from scheduler.core.session.fit import CheckFailure, NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
@@ -164,11 +169,16 @@ class DeviceClaimsPlugin:
         What a task was given before is given again, if it is free and on this node.
         """
         remembered = {one.claim: one for one in self._state.tasks.claim_allocations.get(task, ())}
-        taken: set[DeviceId] = set(self.ledger.taken)
+        # A claim of our own making may be left from a bind that failed: it holds devices for this task.
+        own = extended_key(self._state.tasks.inputs[task].uid)
+        left_over = self.ledger.allocation(own)
+        if left_over is not None:
+            remembered.setdefault(EXTENDED_CLAIM, left_over)
+        taken = {device for device, holder in self.ledger.taken.items() if holder != own}
         made: list[ClaimAllocation] = []
         for claim in self._unallocated(klass, node):
             allocation = remembered.get(claim.name)
-            if allocation is None or not self._is_usable(allocation, node, taken):
+            if allocation is None or not self._is_usable(allocation, claim, node, taken):
                 allocation = self._allocator.allocate(claim, node, taken)
             if allocation is None:
                 return None
@@ -176,8 +186,12 @@ class DeviceClaimsPlugin:
             made.append(allocation)
         return made
 
-    def _is_usable(self, allocation: ClaimAllocation, node: int, taken: set[DeviceId]) -> bool:
+    def _is_usable(
+        self, allocation: ClaimAllocation, claim: DeviceClaim, node: int, taken: set[DeviceId]
+    ) -> bool:
         terms = allocation.node_terms
+        if claim.is_extended_resource and allocation.requests != claim.requests:
+            return False
         on_node = terms is None or matches_any_term(self._state.nodes.inputs[node], terms)
         return on_node and taken.isdisjoint(devices_of(allocation))
 
@@ -209,10 +223,12 @@ class DeviceClaimsPlugin:
         """Reserve a task's claims and give devices to those that have none."""
         klass = self._state.tasks.klass[task]
         uid = self._state.tasks.inputs[task].uid
-        for allocation in self._try(task, klass, node) or ():
+        made = self._try(task, klass, node) or ()
+        self.ledger.free(extended_key(uid))
+        for allocation in made:
             key = (klass.namespace, allocation.claim)
             if allocation.claim == EXTENDED_CLAIM:
-                key = (uid, EXTENDED_CLAIM)
+                key = extended_key(uid)
             self.ledger.allocate(key, allocation)
         for key in self._keys(klass):
             self.ledger.reserve(key, uid)
@@ -225,10 +241,10 @@ class DeviceClaimsPlugin:
         uid = self._state.tasks.inputs[task].uid
         for key in self._keys(klass):
             self.ledger.unreserve(key, uid)
-        self.ledger.free((uid, EXTENDED_CLAIM))
+        self.ledger.free(extended_key(uid))
 
     def _remember(self, task: int, klass: TaskClass, uid: str) -> None:
-        keys = [*self._keys(klass), (uid, EXTENDED_CLAIM)]
+        keys = [*self._keys(klass), extended_key(uid)]
         held = [self.ledger.allocation(key) for key in keys]
         allocations = tuple(one for one in held if one is not None)
         remembered = self._state.tasks.claim_allocations
@@ -252,7 +268,7 @@ class DeviceClaimsPlugin:
             for allocation in allocations:
                 key = (given.namespace, allocation.claim)
                 if allocation.claim == EXTENDED_CLAIM:
-                    key = (given.uid, EXTENDED_CLAIM)
+                    key = extended_key(given.uid)
                 self.ledger.assume(key, allocation)
                 if tasks.status[task] != TaskStatus.RELEASING:
                     self.ledger.assume_reserved(key, given.uid)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.constraints import ClaimReference, ContainerRequest, TaskConstraints
 from scheduler.core.cluster.inputs import (
+    EXTENDED_CLAIM,
     ClaimAllocation,
     Device,
     DeviceClaim,
@@ -22,7 +23,7 @@ from scheduler.core.cluster.journal import Journal
 from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName, Bind
 from scheduler.core.plugins.device_claims.allocator import Allocator
-from scheduler.core.plugins.device_claims.extended import EXTENDED_CLAIM, ExtendedResources
+from scheduler.core.plugins.device_claims.extended import ExtendedResources
 from scheduler.core.plugins.device_claims.ledger import ClaimLedger
 from scheduler.core.session.fit import NodeReasonKind
 from tests.builders import ClusterBuilder, cluster, placements, request
@@ -241,7 +242,8 @@ CONFIG = SchedulerConfig(plugins=(*SchedulerConfig().plugins, PluginConfig("poda
 
 
 def test_a_resource_backed_by_a_class_is_served_by_a_claim_of_our_own() -> None:
-    container = ContainerRequest(name="c", requests=(("example.com/nic", 2000.0), ("cpu", 1000.0)))
+    requests = (("cpu", 1000.0), ("example.com/nic", 2000.0))
+    container = ContainerRequest(name="c", requests=requests)
     built = cluster().node("a", 1)
     built.having(
         devices=DeviceInputs(
@@ -298,4 +300,123 @@ def test_what_init_containers_need_beyond_the_running_ones_is_asked_once() -> No
     assert [(one.name, one.count) for one in claim.requests] == [
         ("container-2-request-0", 1.0),
         ("container-0-request-0", 2.0),
+    ]
+
+
+def _nic_cluster(*claims: DeviceClaim, nics: int = 2) -> ClusterBuilder:
+    devices = tuple(Device(name=str(number)) for number in range(nics))
+    return (
+        cluster()
+        .node("a", 1)
+        .having(
+            devices=DeviceInputs(
+                classes=(EXTENDED,),
+                slices=(DeviceSlice(driver="nic", pool="a", node="a", devices=devices),),
+                claims=claims,
+            )
+        )
+    )
+
+
+def _nic_pod(built: ClusterBuilder, name: str, nics: float = 1) -> ClusterBuilder:
+    asked = (("example.com/nic", nics * 1000.0),)
+    return built.pending(
+        name,
+        request=request(0, other=asked),
+        constraints=TaskConstraints(containers=(ContainerRequest(requests=asked),)),
+    )
+
+
+def _made_claim(
+    owner: str, device: str, request_name: str = "container-0-request-0"
+) -> DeviceClaim:
+    wanted = DeviceRequest(name=request_name, device_class=EXTENDED.name)
+    held = ClaimAllocation(
+        claim=EXTENDED_CLAIM,
+        namespace="",
+        devices=(("nic", "a", device, request_name),),
+        requests=(wanted,),
+    )
+    return DeviceClaim(
+        name=f"{owner}-extended-resources-x",
+        requests=(wanted,),
+        allocation=held,
+        owner_uid=owner,
+        is_extended_resource=True,
+    )
+
+
+def _devices_by_pod(built: ClusterBuilder) -> dict[str, list[str]]:
+    binds = [one for one in built.cycle(ALLOCATE, config=CONFIG).decisions if isinstance(one, Bind)]
+    return {
+        bind.task.name: [device[2] for one in bind.claim_allocations for device in one.devices]
+        for bind in binds
+    }
+
+
+def test_what_is_asked_goes_along_with_what_is_given() -> None:
+    [bind] = _nic_pod(_nic_cluster(), "p", 2).cycle(ALLOCATE, config=CONFIG).decisions
+    assert isinstance(bind, Bind)
+    assert bind.claim_allocations[0].requests == (
+        DeviceRequest(name="container-0-request-0", device_class=EXTENDED.name, count=2),
+    )
+
+
+def test_a_device_of_a_claim_made_for_another_pod_is_not_given_again() -> None:
+    built = _nic_cluster(_made_claim("somebody", "0"))
+    assert _devices_by_pod(_nic_pod(_nic_pod(built, "p"), "q")) == {"p-0": ["1"]}
+
+
+def test_a_pod_is_given_what_a_claim_left_by_its_failed_bind_holds() -> None:
+    uid = _nic_pod(_nic_cluster(), "p").session().state.tasks.inputs[0].uid
+    built = _nic_cluster(_made_claim(uid, "1"))
+    assert _devices_by_pod(_nic_pod(built, "p")) == {"p-0": ["1"]}
+    # Where the claim asks for something else it is of no use, but its device is.
+    other = _nic_cluster(_made_claim(uid, "0", "container-0-request-7"), nics=1)
+    assert _devices_by_pod(_nic_pod(other, "p")) == {"p-0": ["0"]}
+
+
+def test_an_evicted_pod_gives_its_devices_back_by_whatever_they_are_known() -> None:
+    promised = _made_claim("r-0", "0").allocation
+    assert promised is not None
+    built = _nic_cluster(_made_claim("r-0", "0"))
+    asked = (("example.com/nic", 1000.0),)
+    built.running(
+        "r",
+        ["a"],
+        request=request(0, other=asked),
+        constraints=TaskConstraints(containers=(ContainerRequest(requests=asked),)),
+        task={"claim_allocations": (promised,)},
+    )
+    session = built.session(config=CONFIG)
+    ledger = session.scratch["device_claims"]
+    assert isinstance(ledger, ClaimLedger)
+    assert list(ledger.taken) == [("nic", "a", "0")]
+    session.hooks.listeners[-1].left(0, 0)
+    assert ledger.taken == {}
+
+
+def test_a_sidecar_keeps_its_devices_from_the_init_containers_after_it() -> None:
+    nic = "example.com/nic"
+    containers = (
+        ContainerRequest(kind="init", requests=((nic, 2000.0),)),
+        ContainerRequest(kind="sidecar", requests=((nic, 1000.0),)),
+        ContainerRequest(kind="init", requests=((nic, 2000.0),)),
+        ContainerRequest(requests=((nic, 1000.0),)),
+    )
+    session = (
+        _nic_cluster()
+        .pending(
+            "p",
+            request=request(0, other=((nic, 3000.0),)),
+            constraints=TaskConstraints(containers=containers),
+        )
+        .session()
+    )
+    extended = ExtendedResources(session.state.given.devices)
+    claim = extended.claim(session.state.tasks.klass[0], frozenset({nic}))
+    assert [(one.name, one.count) for one in claim.requests] == [
+        ("container-1-request-0", 1.0),
+        ("container-3-request-0", 1.0),
+        ("container-2-request-0", 1.0),
     ]

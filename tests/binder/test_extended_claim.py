@@ -1,0 +1,183 @@
+"""The claim the binder makes for extended resources: once, however often it is cut off, and not for nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kube.errors import KubeError, ServerError
+from kube.resources import PODS, RESOURCE_CLAIMS
+from tests.binder.objects import Rig, pod, request
+
+ASKED = [
+    {
+        "name": "container-0-request-0",
+        "exactly": {"deviceClassName": "lens", "allocationMode": "ExactCount", "count": 1},
+    }
+]
+MAPPINGS = [
+    {
+        "containerName": "main",
+        "resourceName": "example.test/lens",
+        "requestName": "container-0-request-0",
+    }
+]
+
+
+def devices(device: str = "d0") -> dict[str, Any]:
+    result = {"driver": "d", "pool": "n1", "device": device, "request": "container-0-request-0"}
+    return {"devices": {"results": [result]}}
+
+
+def wanting(device: str = "d0") -> dict[str, Any]:
+    return request(
+        extendedResourceClaimAllocation={
+            "allocation": devices(device),
+            "deviceRequests": ASKED,
+            "containerMappings": MAPPINGS,
+        }
+    )
+
+
+def rig(device: str = "d0", **extra: Any) -> Rig:
+    return Rig().seed(pods=[pod(**extra)], requests=[wanting(device)])
+
+
+def left_over(name: str, *, device: str = "", owner: str = "uid-p", **spec: Any) -> dict[str, Any]:
+    """A claim of an attempt that was cut off."""
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "uid": f"uid-{name}",
+            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+            "finalizers": ["resource.kubernetes.io/delete-protection"],
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": owner}],
+        },
+        "spec": spec or {"devices": {"requests": ASKED}},
+        "status": {"allocation": devices(device)} if device else {},
+    }
+
+
+def claims(rig: Rig) -> list[dict[str, Any]]:
+    names = rig.gateway.names(RESOURCE_CLAIMS, "ns")
+    return [rig.gateway.raw(RESOURCE_CLAIMS, name, "ns") for name in names]
+
+
+def test_the_claim_belongs_to_the_pod_and_the_pod_knows_it() -> None:
+    one = rig().run()
+    (claim,) = claims(one)
+    meta = claim["metadata"]
+    assert meta["name"].startswith("p-extended-resources-")
+    assert meta["annotations"] == {"resource.kubernetes.io/extended-resource-claim": "true"}
+    assert meta["finalizers"] == ["resource.kubernetes.io/delete-protection"]
+    assert meta["ownerReferences"] == [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": "p",
+            "uid": "uid-p",
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+    ]
+    assert claim["spec"] == {"devices": {"requests": ASKED}}
+    assert claim["status"] == {
+        "allocation": devices(),
+        "reservedFor": [{"resource": "pods", "name": "p", "uid": "uid-p"}],
+    }
+    assert one.pod()["status"]["extendedResourceClaimStatus"] == {
+        "resourceClaimName": meta["name"],
+        "requestMappings": MAPPINGS,
+    }
+    assert one.pod()["spec"]["nodeName"] == "n1"
+    assert one.status() == {"phase": "Succeeded"}
+
+
+@pytest.mark.parametrize("device", ["", "d0"])
+def test_what_a_cut_off_attempt_left_is_used(device: str) -> None:
+    one = rig()
+    one.gateway.seed(RESOURCE_CLAIMS, left_over("old", device=device), left_over("twin"))
+    one.run()
+    (claim,) = claims(one)
+    assert claim["metadata"]["name"] == "old"
+    assert claim["status"]["allocation"] == devices()
+    assert one.pod()["status"]["extendedResourceClaimStatus"]["resourceClaimName"] == "old"
+
+
+@pytest.mark.parametrize(
+    "stale",
+    [
+        left_over("old", device="d7"),
+        left_over("old", devices={"requests": [{**ASKED[0], "name": "container-0-request-1"}]}),
+    ],
+)
+def test_what_says_something_else_is_replaced(stale: dict[str, Any]) -> None:
+    one = rig()
+    one.gateway.seed(RESOURCE_CLAIMS, stale)
+    one.run()
+    (claim,) = claims(one)
+    assert claim["metadata"]["name"] != "old"
+    assert claim["status"]["allocation"] == devices()
+
+
+def test_claims_of_others_are_left_alone() -> None:
+    ordinary = left_over("written-by-hand", device="d5")
+    ordinary["metadata"]["annotations"] = {}
+    one = rig()
+    one.gateway.seed(RESOURCE_CLAIMS, left_over("theirs", device="d6", owner="uid-q"), ordinary)
+    one.gateway.fail_next("bind", "pods", KubeError("no"))
+    one.run()
+    assert one.status()["phase"] == "Failed"
+    assert [claim["metadata"]["name"] for claim in claims(one)] == ["theirs", "written-by-hand"]
+
+
+def test_a_failed_bind_takes_the_claim_back() -> None:
+    one = rig()
+    one.gateway.fail_next("bind", "pods", KubeError("the node said no"))
+    one.run()
+    assert one.status()["reason"] == "failed to bind pod <ns/p> to node <n1>: the node said no"
+    assert claims(one) == []
+    assert "extendedResourceClaimStatus" not in one.pod()["status"]
+
+
+@pytest.mark.parametrize(("verb", "plural"), [("create", "resourceclaims"), ("patch", "pods")])
+def test_a_failure_on_the_way_leaves_nothing(verb: str, plural: str) -> None:
+    one = rig()
+    one.gateway.fail_next(verb, plural, KubeError("no"))
+    one.run()
+    assert one.status()["reason"] == "plugin dynamicresources failed in PreBind: no"
+    assert claims(one) == []
+
+
+def test_an_earlier_step_that_fails_takes_back_what_an_earlier_attempt_made() -> None:
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "gone"}}
+    one = rig(spec={"volumes": [volume]})
+    one.gateway.seed(RESOURCE_CLAIMS, left_over("old", device="d0"))
+    one.run()
+    assert one.status()["reason"].startswith("plugin volumebinding failed in PreBind: ")
+    assert claims(one) == []
+
+
+def test_a_binding_without_an_answer_is_neither_believed_nor_taken_back() -> None:
+    one = rig()
+    one.gateway.fail_next("bind", "pods", ServerError("connection reset"))
+    one.gateway.fail_next("get", "pods", ServerError("connection refused"))
+    one.run()
+    assert one.status() == {}
+    assert len(claims(one)) == 1
+    one.worker.sweep()
+    one.run()
+    assert one.status() == {"phase": "Succeeded"}
+    assert len(claims(one)) == 1
+
+
+def test_an_empty_allocation_is_refused() -> None:
+    body = request(extendedResourceClaimAllocation={"deviceRequests": ASKED})
+    one = Rig().seed(pods=[pod()], requests=[body]).run()
+    assert one.status()["reason"] == (
+        "plugin dynamicresources failed in PreBind: empty allocation for extended resources in "
+        "bind request for pod ns/p"
+    )
+    assert one.gateway.names(PODS, "ns") == ["p"]
