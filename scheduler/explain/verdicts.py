@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from queues.durations import SECOND, format_duration
+from queues.reasons import QUEUE_ORPHAN
 from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.decisions import TaskRef
@@ -175,6 +176,10 @@ class _Writer:
                 outcasts=outcasts,
             )
         reasons = tuple(self._reason(fit, group) for fit in self.session.fit.groups.get(group, ()))
+        cause = self._coder.cause(group)
+        if not reasons and cause.code == QUEUE_ORPHAN:
+            # No action asks about work that its queue can never run, so nothing is noted of it.
+            reasons = (Reason(cause.code, cause.text),)
         message = self._group_text(reasons)
         return GroupVerdict(
             namespace=given.namespace,
@@ -184,7 +189,7 @@ class _Writer:
             reasons=reasons,
             pods=self._pods(group, message if reasons else texts.UNABLE_TO_SCHEDULE_POD),
             has_active=has_active,
-            cause=self._coder.cause(group),
+            cause=cause,
             stale=stale,
             outcasts=outcasts,
         )

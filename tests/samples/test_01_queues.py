@@ -68,3 +68,8 @@ def test_work_in_a_department_is_accepted_but_only_leaves_run_it(tree: Place) ->
     group = tree.pod_group_of("in-department")
     assert tree.get(PODGROUPS, group["metadata"]["name"])["spec"]["queue"] == "s01-college"
     tree.stays(lambda: not tree.bound("in-department"), "the pod of the department waits")
+    text = "QueueOrphan: Queue 's01-college' has child queues; only leaf queues run work."
+    tree.wait(
+        lambda: ("Warning", "Unschedulable", text) in tree.events_of("Pod", "in-department"),
+        f"the event {text!r}",
+    )

@@ -147,6 +147,17 @@ def test_a_queue_that_is_not_there(rig: Rig) -> None:
     assert reasons(rig) == [("QueueDoesNotExist", "Queue 'nowhere' does not exist")]
 
 
+def test_a_queue_with_children(rig: Rig) -> None:
+    queues(rig).seed(NODES, node("n0")).seed(PODGROUPS, group("pg", queue="top"))
+    rig.seed(PODS, pod("p", group="pg"))
+    text = "QueueOrphan: Queue 'top' has child queues; only leaf queues run work."
+    assert said(rig) == text
+    assert rig.condition("p")["message"] == text
+    assert reasons(rig) == [
+        ("QueueOrphan", "Queue 'top' has child queues; only leaf queues run work")
+    ]
+
+
 def test_a_delay_before_anybody_is_disturbed(rig: Rig) -> None:
     queues(rig).seed(NODES, node("n0", gpus=1))
     taken(rig, ONE_GPU)

@@ -1,0 +1,72 @@
+"""Objects that a whole installation shares (Config kai-config): a sample changes them and gives them back.
+
+Nothing of this goes through `Place.apply`, which would delete the object at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kube.resources import CONFIGS, Resource
+from tests.integration.stack import wait_until
+from tests.samples.lanes import Lane
+from tests.samples.place import Json
+
+TYPES = ("Reconciling", "Deployed", "Available", "DependenciesFulfilled", "Ready")
+CONFIG = "kai-config"
+#: A process is started anew for most edits of the Config; on a loaded machine that takes its time.
+PATIENCE_S = 90.0
+
+
+def get(lane: Lane, resource: Resource, name: str) -> Json:
+    found: Json = lane.gateway.get(resource, name, as_type=dict)
+    return found
+
+
+def said(lane: Lane, resource: Resource, name: str) -> dict[str, tuple[str, str, str]]:
+    """Return type -> (status, reason, message) of the conditions that speak of the object's present generation."""
+    body = get(lane, resource, name)
+    generation = body["metadata"]["generation"]
+    return {
+        item["type"]: (item["status"], item["reason"], item["message"])
+        for item in (body.get("status") or {}).get("conditions", ())
+        if item.get("observedGeneration") == generation
+    }
+
+
+def wait_for(
+    lane: Lane, resource: Resource, name: str, condition: str, status: str, message: str = ""
+) -> str:
+    """Wait until a condition of the present generation has a status, and a message that contains the text."""
+
+    def holds() -> bool:
+        found = said(lane, resource, name).get(condition)
+        return found is not None and found[0] == status and message in found[2]
+
+    wait_until(
+        holds,
+        what=f"{condition}={status} {message!r} on {name}",
+        timeout_s=PATIENCE_S,
+        stack=lane.stack,
+    )
+    return said(lane, resource, name)[condition][2]
+
+
+@contextmanager
+def config_given_back(lane: Lane) -> Iterator[None]:
+    """Let a module edit the Config; at the end it has its old spec and everything is up again."""
+    spec = get(lane, CONFIGS, CONFIG).get("spec", {})
+    try:
+        yield
+    finally:
+        body = get(lane, CONFIGS, CONFIG)
+        if body.get("spec", {}) != spec:
+            lane.gateway.replace(CONFIGS, CONFIG, {**body, "spec": spec})
+        wait_for(lane, CONFIGS, CONFIG, "Ready", "True")
+
+
+def apply_file(lane: Lane, file: Path) -> None:
+    """Apply a file with kubectl without anybody deleting its objects later."""
+    lane.stack.kubectl("apply", "-f", str(file))
