@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 
 from kube.objects.podgroup import PodGroup
 from scheduler.core.config import SearchBudgets
@@ -18,11 +20,15 @@ _SEARCH_SECONDS = tuple(0.001 * 2**power for power in range(16))
 _EVICTING = (ActionName.CONSOLIDATION, ActionName.RECLAIM, ActionName.PREEMPT)
 _GENERATORS = (NODE_LOCAL_GREEDY, MULTI_NODE_GANG, "default")
 _OUT_OF_TIME = tuple(result.value for result in SearchResult if result.ends_action)
+_UNTYPED = re.compile(rb"^(# TYPE \S+) untyped$", re.MULTILINE)
 _QUEUE_LABELS = ("queue_name", "queue_metadata_name", "queue_display_name")
 
 
 class PlainCounter(Gauge):
-    """A counter under exactly its name: the client library would add `_total` and `_created`."""
+    """A counter under exactly its name: the client library would add `_total` and `_created`.
+
+    `SchedulerMetrics.exposition` gives it its type back.
+    """
 
     _type = "unknown"
 
@@ -120,6 +126,10 @@ class SchedulerMetrics:
             "scenario_search_generator_budget_configured_seconds", "0 is no limit", ("generator",)
         )
 
+    def exposition(self) -> bytes:
+        """Return all series in Prometheus' text format; what has no type there is a counter of ours."""
+        return _UNTYPED.sub(rb"\1 counter", generate_latest(self.registry))
+
     def observe_bind(self, seconds: float, pod_created: float) -> None:
         """Count one created bind request; `pod_created` is a Unix time."""
         self.bind.observe(seconds * 1000)
@@ -134,8 +144,9 @@ class SchedulerMetrics:
         for report in reports:
             name = report.action.value
             self.action.labels(name).set(report.seconds * 1000)
-            self.scheduled.labels(name).inc(report.succeeded)
-            if name != "allocate":
+            if report.action is not ActionName.STALE_GANG_EVICTION:
+                self.scheduled.labels(name).inc(report.succeeded)
+            if report.action in _EVICTING:
                 self.acted_on.labels(name).inc(report.attempted)
             if name == "preempt":
                 self.preemptions.inc(report.succeeded)
@@ -179,6 +190,20 @@ class SchedulerMetrics:
                 value = -1.0 if share[index] == float("inf") else share[index] / unit
                 self.shares[resource].labels(display or name, name, display).set(value)
 
+    def set_usage(self, rows: Iterable[tuple[str, str, tuple[float, float, float]]]) -> None:
+        """Set the past use of every queue, as fractions of the cluster: (name, display name, fractions)."""
+        for gauge in self.usage.values():
+            gauge.clear()
+        for name, display, fractions in rows:
+            for gauge, value in zip(self.usage.values(), fractions, strict=True):
+                gauge.labels(display or name, name, display).set(value)
+
+    def set_plugins(self, seconds: Mapping[str, float]) -> None:
+        """Set how long each plugin took to open a session; none has anything to do when one closes."""
+        for name, value in seconds.items():
+            self.plugin.labels(name, "OnSessionOpen").set(value * 1000)
+            self.plugin.labels(name, "OnSessionClose").set(0)
+
     def _gauge(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Gauge:
         return Gauge(name, text, labels, namespace=self._namespace, registry=self.registry)
 
@@ -195,4 +220,4 @@ def _finite(seconds: float) -> float:
     return 0.0 if seconds == float("inf") else seconds
 
 
-METRICS = SchedulerMetrics()
+METRICS = SchedulerMetrics(os.environ.get("KAIWEB_METRICS_NAMESPACE", "kai"))

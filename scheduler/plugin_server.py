@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from kube.errors import KubeError
 from scheduler.metrics import METRICS
@@ -76,7 +76,7 @@ class PluginServer:
 
 def metrics_page() -> Reply:
     """Return all metrics of this process."""
-    return Reply(200, CONTENT_TYPE_LATEST, generate_latest(METRICS.registry))
+    return Reply(200, CONTENT_TYPE_LATEST, METRICS.exposition())
 
 
 def snapshot_page(gateway: Any, settings: Callable[[], ShardSettings]) -> Page:

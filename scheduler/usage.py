@@ -9,6 +9,7 @@ last good answer, and says when it is stale; stale data is still used, as KAI's 
 from __future__ import annotations
 
 import json
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -21,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from scheduler.core.fairshare.usage import decayed_usage
+from scheduler.metrics import METRICS
 from scheduler.usage_params import UsageParams, WindowType, print_duration
 
 RESOURCE_KEYS = ("cpu", "memory", "nvidia.com/gpu")
@@ -181,10 +183,12 @@ class PrometheusUsage:
         expression = self.expression(metric, now_s)
         asked = urllib.parse.urlencode({"query": expression, "time": f"{now_s:.3f}"})
         address = f"{self.address.rstrip('/')}/api/v1/query?{asked}"
+        started = time.perf_counter()
         try:
             answer = json.loads(self.get(address, self.params.query_timeout_s))
         except (OSError, ValueError) as error:
             raise UsageError(f"query to {self.address} failed: {error}") from error
+        METRICS.usage_query.observe((time.perf_counter() - started) * 1000)
         return _read_vector(answer, expression)
 
 

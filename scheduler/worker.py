@@ -397,11 +397,19 @@ def _shares(session: Session) -> Iterator[tuple[str, str, tuple[float, float, fl
         yield queue.name, shown, (share[0], share[1], share[2])
 
 
+def _past_use(session: Session) -> Iterator[tuple[str, str, tuple[float, float, float]]]:
+    for queue in session.state.queues.inputs:
+        shown = queue.display_name if queue.display_name != queue.name else ""
+        yield queue.name, shown, (queue.cpu.usage, queue.memory.usage, queue.gpu.usage)
+
+
 def _measure(session: Session, commit_ms: float, total_ms: float) -> None:
+    METRICS.set_plugins(session.plugin_seconds)
     METRICS.close_session.set(commit_ms)
     METRICS.observe_actions(session.reports)
     METRICS.set_budgets(session.config.budgets)
     METRICS.set_shares(_shares(session))
+    METRICS.set_usage(_past_use(session))
     METRICS.e2e.set(total_ms)
 
 

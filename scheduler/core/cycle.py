@@ -42,7 +42,9 @@ def open_session(
     for one in config.plugins:
         plugin = make_plugin(one)
         if plugin is not None:
+            started = clock()
             plugin.open(session)
+            session.plugin_seconds[one.name] = clock() - started
     session.start()
     return session
 

@@ -45,6 +45,7 @@ class Session:
     fit : why things did not fit
     decisions : all decisions of statements kept so far
     turned_away : pod groups that found no room when their turn came, in the order of turns
+    plugin_seconds : plugin -> how long it took to open, by the clock
     all_nodes : the set of all nodes
     scratch : caches of other floors (placement, topology), by the name of their owner
     """
@@ -60,6 +61,7 @@ class Session:
         "fit",
         "group_seed",
         "hooks",
+        "plugin_seconds",
         "policy",
         "reports",
         "scratch",
@@ -84,6 +86,7 @@ class Session:
         self.decisions: list[Decision] = []
         self.reports: list[ActionReport] = []
         self.turned_away: list[int] = []
+        self.plugin_seconds: dict[str, float] = {}
         self.all_nodes = NodeSet.all(len(state.nodes))
         self.scratch: dict[str, object] = {}
         self._views: dict[int, GangView] = {}
