@@ -6,7 +6,7 @@ from datetime import datetime
 
 from kube import quantity
 from kube.objects.meta import KubeObject, KubeStruct
-from kube.objects.pod import Quantity, ResourceRequirements
+from kube.objects.pod import ExtendedClaimStatus, Quantity, ResourceRequirements
 from sandbox import podhints
 
 GPU = "nvidia.com/gpu"
@@ -41,6 +41,7 @@ class SimPodStatus(KubeStruct, frozen=True, kw_only=True):
     start_time: datetime | None = None
     pod_ip: str = ""
     container_statuses: tuple[SimContainerStatus, ...] = ()
+    extended_resource_claim_status: ExtendedClaimStatus | None = None
 
 
 class SimPod(KubeObject, frozen=True, kw_only=True):
@@ -61,11 +62,12 @@ class SimPod(KubeObject, frozen=True, kw_only=True):
         return max((item.restart_count for item in self.status.container_statuses), default=0)
 
     def device_requests(self) -> dict[str, int]:
-        """Return how many devices of each extended resource the containers ask for together."""
+        """Return how many devices of each extended resource the containers ask of device plugins."""
         total: dict[str, int] = {}
+        claimed = self._claimed_resources()
         for container in (*self.spec.containers, *self._sidecars()):
             for name, amount in _requests(container).items():
-                if "/" in name:
+                if "/" in name and (container.name, name) not in claimed:
                     total[name] = total.get(name, 0) + quantity.to_units(amount)
         return {name: count for name, count in total.items() if count}
 
@@ -91,6 +93,12 @@ class SimPod(KubeObject, frozen=True, kw_only=True):
     def exit_code(self) -> int:
         text = self.metadata.annotations.get(podhints.EXIT_CODE, "0")
         return int(text) if text.isdigit() else 1
+
+    def _claimed_resources(self) -> set[tuple[str, str]]:
+        """Return (container, resource) pairs that a resource claim serves instead."""
+        status = self.status.extended_resource_claim_status
+        mappings = status.request_mappings if status is not None else ()
+        return {(item.get("containerName", ""), item.get("resourceName", "")) for item in mappings}
 
     def _sidecars(self) -> tuple[SimContainer, ...]:
         return tuple(item for item in self.spec.init_containers if item.restart_policy == "Always")

@@ -22,6 +22,7 @@ from pathlib import Path
 from kube.client import Target, connect
 from kube.errors import KubeError, UnauthorizedError
 from kube.gateway import Gateway
+from sandbox.claims import ClaimController
 from sandbox.garbage import GarbageCollector
 from sandbox.kubelet import KubeletRunner
 from sandbox.nodes import Machine, ensure_nodes, profile
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parts: list[Callable[[], None]] = [
         KubeletRunner(gateway=gateway, stop=stop, on_fatal=give_up).run,
         WorkloadControllers(gateway=gateway, stop=stop, on_fatal=give_up).run,
+        ClaimController(gateway=gateway, stop=stop, on_fatal=give_up).run,
     ]
     if options.garbage_collector:
         parts.append(GarbageCollector(gateway=gateway, stop=stop, on_fatal=give_up).run)
