@@ -39,7 +39,7 @@ def job_grouper(ctx: Context) -> Metadata:
 
 def cron_job_grouper(ctx: Context) -> Metadata:
     """Group each run by itself: the Job that owns the pod stands as top owner, with the base rules."""
-    for owner in ctx.owners:
+    for owner in ctx.owners[:1]:
         if kind_of(owner).kind == "Job":
             return base_metadata(ctx.with_top(owner))
     raise GroupingError("no owner reference of type 'Job'")

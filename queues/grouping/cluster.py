@@ -7,6 +7,7 @@ bounded: memory stays flat however many workloads pass.
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
@@ -25,12 +26,15 @@ from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.resources import CONFIGMAPS, PODGROUPS, PODS, PRIORITY_CLASSES, Resource
 from kube.store import Store
-from queues.grouping.base import Json, Kind, KindDefault
+from queues.grouping.base import Json, Kind, KindDefault, uid_of
 from queues.grouping.errors import GroupingError, NotReadableError, NotThereError, ReadError
 from queues.grouping.kinds import KindDirectory, guessed_resource
 from queues.grouping.kubeflow import JOB_NAME_LABEL
 from queues.grouping.metadata import parse_kind_defaults
+from queues.grouping.owners import references_of
 from queues.grouping.serving import REVISION_LABEL
+
+log = logging.getLogger(__name__)
 
 KARTAS = Resource(
     group="run.ai", version="v1alpha1", plural="kartas", kind="Karta", namespaced=False
@@ -92,11 +96,12 @@ class OwnerCache:
     def forget(self, references: Iterable[Json]) -> None:
         """Drop the owners that references name, and what lies above them; a retry must see them fresh."""
         with self._lock:
-            uids = {str(reference.get("uid")) for reference in references}
-            for key, (_, owner) in list(self._found.items()):
-                metadata = owner.get("metadata") or {}
-                if metadata.get("uid") in uids:
-                    del self._found[key]
+            by_uid = {uid_of(owner): key for key, (_, owner) in self._found.items()}
+            left = list(references)
+            while left:
+                key = by_uid.pop(str(left.pop().get("uid")), None)
+                if key is not None:
+                    left += references_of(self._found.pop(key)[1])
 
     def clear(self) -> None:
         with self._lock:
@@ -149,6 +154,7 @@ class ClusterLookups:
     _defaults: tuple[float, Mapping[str, KindDefault]] = field(
         default_factory=lambda: (float("-inf"), {})
     )
+    _said: str = ""
 
     def get(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
         return self.owners.get(api_version, kind, namespace, name)
@@ -199,10 +205,19 @@ class ClusterLookups:
                 CONFIGMAPS, name, as_type=dict, namespace=namespace
             )
             entries = parse_kind_defaults(body)
-        except (KubeError, GroupingError):
+        except (KubeError, GroupingError) as error:
             entries = {}
+            self._say(f"ConfigMap {namespace}/{name} gives no defaults: {error}")
+        else:
+            self._said = ""
         self._defaults = (self.clock(), entries)
         return entries
+
+    def _say(self, message: str) -> None:
+        """Log why the defaults are left out, once: it is read again every few seconds."""
+        if message != self._said:
+            self._said = message
+            log.warning("%s", message)
 
 
 def _label_files(pod: Pod) -> list[str]:

@@ -88,8 +88,6 @@ class PodGrouper:
         body = plain(pod)
         try:
             self._group(key, body)
-        except NotFoundError:
-            self.queue.forget(key)  # deleted while we looked at it
         except ConflictError:
             self.queue.retry(key)
         except (GroupingError, KubeError) as error:
@@ -130,6 +128,8 @@ class PodGrouper:
         patch["metadata"]["uid"] = uid_of(pod)
         try:
             self.gateway.patch(PODS, name, patch, namespace=namespace)
+        except NotFoundError:
+            return  # deleted while we looked at it
         except InvalidError as error:
             if "metadata.uid" not in str(error):
                 raise
@@ -144,9 +144,14 @@ class PodGrouper:
         with self._writing[hash(key) % len(self._writing)]:
             stored = self._known(key) or self._create(namespace, name, desired)
             patch = self._patch_of(stored, desired)
-            if patch is not None:
+            if patch is None:
+                return
+            try:
                 answer = self.gateway.patch(PODGROUPS, name, patch, namespace=namespace)
-                self.written.put(key, convert(answer, PodGroup))
+            except NotFoundError as error:
+                self.written.drop(key)
+                raise ConflictError(str(error)) from error  # deleted meanwhile: make it anew
+            self.written.put(key, convert(answer, PodGroup))
 
     def _known(self, key: str) -> PodGroup | None:
         stored: PodGroup | None = self.store.get(PODGROUPS, key)
@@ -155,8 +160,11 @@ class PodGrouper:
     def _create(self, namespace: str, name: str, desired: Json) -> PodGroup:
         try:
             answer = self.gateway.create(PODGROUPS, desired, namespace=namespace)
-        except AlreadyExistsError:
-            return self.gateway.get(PODGROUPS, name, as_type=PodGroup, namespace=namespace)
+        except AlreadyExistsError as error:
+            try:
+                return self.gateway.get(PODGROUPS, name, as_type=PodGroup, namespace=namespace)
+            except NotFoundError:
+                raise ConflictError(str(error)) from error  # made by somebody and deleted again
         made = convert(answer, PodGroup)
         self.written.put(f"{namespace}/{name}", made)
         return made

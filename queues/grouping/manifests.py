@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from queues.grouping.base import Json, dig_list, dig_text
+from queues.grouping.base import Json, dig_text
 
 STANDARD_INPUT = Path("-")
 SUFFIXES = {".yaml", ".yml", ".json"}
@@ -38,7 +38,20 @@ class ManifestError(Exception):
 
 
 class _Loader(yaml.CSafeLoader):  # type: ignore[misc, unused-ignore]
-    """YAML without dates: Kubernetes reads a timestamp as the text it is."""
+    """YAML as kubectl reads it: no dates (a timestamp is the text it is), and no key twice in one map."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        met: set[str] = set()
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            text = getattr(key, "value", None)
+            if not isinstance(text, str) or key.tag == "tag:yaml.org,2002:merge":
+                continue
+            if text in met:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {text!r} is given twice", key.start_mark
+                )
+            met.add(text)
+        return super().construct_mapping(node, deep=deep)
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -46,6 +59,8 @@ _Loader.yaml_implicit_resolvers = {
     for first, found in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", re.ASCII)
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_TEXTS = ("name", "generateName", "namespace", "uid")
 
 
 def read_manifests(paths: Iterable[Path]) -> list[Json]:
@@ -53,27 +68,40 @@ def read_manifests(paths: Iterable[Path]) -> list[Json]:
 
     Raises
     ------
-    ManifestError : unreadable, no YAML, or an object without apiVersion, kind or name
+    ManifestError : unreadable, no YAML, an object without apiVersion, kind or name, or no object at all
     """
-    return [
-        obj
-        for path in paths
-        for file in _files_of(path)
-        for obj in parse_manifests(_text_of(file), str(file))
-    ]
+    files = [file for path in paths for file in _files_of(path)]
+    found = [obj for file in files for obj in parse_manifests(_text_of(file), _called(file))]
+    if not found:
+        raise ManifestError(f"{', '.join(map(_called, files))}: expected objects, got none")
+    return found
 
 
 def parse_manifests(text: str, source: str) -> list[Json]:
     """Return the objects of one YAML (or JSON) text; `source` names it in messages."""
     try:
         documents = list(yaml.load_all(text, Loader=_Loader))
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ManifestError(f"{source}: not readable as YAML: {error}") from error
+    except yaml.YAMLError as error:
+        raise ManifestError(f"{source}{_place(error)}") from error
+    except RecursionError as error:
+        raise ManifestError(f"{source}: not readable as YAML: nested too deeply") from error
     found: list[Json] = []
     for number, document in enumerate(documents, start=1):
         if document is not None:
             found += _objects(document, f"{source}, document {number}")
     return found
+
+
+def _place(error: yaml.YAMLError) -> str:
+    """Return where and why a text is no YAML, in one line."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error)
+    at = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+    return f"{at}: not readable as YAML: {problem}"
+
+
+def _called(file: Path) -> str:
+    return "standard input" if file == STANDARD_INPUT else str(file)
 
 
 def _files_of(path: Path) -> list[Path]:
@@ -86,46 +114,91 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _text_of(path: Path) -> str:
-    if path == STANDARD_INPUT:
-        return sys.stdin.read()
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ManifestError(f"{path}: cannot be read: {error}") from error
+        return sys.stdin.read() if path == STANDARD_INPUT else path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"{_called(path)}: cannot be read: no UTF-8 text, {error}") from error
+    except OSError as error:
+        raise ManifestError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _objects(document: Any, where: str) -> Iterator[Json]:
     if not isinstance(document, dict):
-        raise ManifestError(f"{where}: expected an object, got {type(document).__name__}")
-    if dig_text(document, "kind").endswith("List") and isinstance(document.get("items"), list):
-        for index, item in enumerate(dig_list(document, "items")):
-            yield from _objects(item, f"{where}, item {index}")
+        raise ManifestError(f"{where}: expected an object, got {_shown(document)}")
+    kind = dig_text(document, "kind")
+    if kind != "List" and not (kind.endswith("List") and "items" in document):
+        yield _checked(document, where)
         return
-    yield _checked(document, where)
+    items = document.get("items")
+    if not isinstance(items, list):
+        raise ManifestError(f"{where}: {kind}: items must be a list, got {_shown(items)}")
+    # In a typed list, such as the API server's answer, only the list says of what kind the items are.
+    implied = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
+    for index, item in enumerate(items):
+        is_bare = kind != "List" and isinstance(item, dict)
+        yield from _objects({**implied, **item} if is_bare else item, f"{where}, item {index}")
 
 
 def _checked(obj: Json, where: str) -> Json:
     for field in ("apiVersion", "kind"):
         if not dig_text(obj, field):
-            raise ManifestError(f"{where}: {field} is missing")
-    metadata = obj.get("metadata")
+            missing = (
+                "is missing" if field not in obj else f"must be text, got {_shown(obj[field])}"
+            )
+            raise ManifestError(f"{where}: {field} {missing}")
+    kind, metadata = obj["kind"], obj.get("metadata")
     if not isinstance(metadata, dict):
-        raise ManifestError(f"{where}: metadata is missing")
+        missing = "is missing" if metadata is None else f"must be an object, got {_shown(metadata)}"
+        raise ManifestError(f"{where}: {kind}: metadata {missing}")
+    for field in _TEXTS:
+        if not isinstance(metadata.get(field) or "", str):
+            shown = _shown(metadata[field])
+            raise ManifestError(
+                f"{where}: {kind}: metadata.{field} must be text, got {shown} (quote it)"
+            )
     name = metadata.get("name") or metadata.get("generateName")
-    if not isinstance(name, str) or not name:
-        raise ManifestError(f"{where}: {obj['kind']} has no metadata.name")
+    if not name:
+        raise ManifestError(f"{where}: {kind} has no metadata.name")
     if metadata.get("name") and not _NAME.fullmatch(name):
-        raise ManifestError(f"{where}: {obj['kind']} name {name!r} is not a valid object name")
-    _check_metadata(obj, f"{where}: {obj['kind']} {name}", "")
+        raise ManifestError(f"{where}: {kind} name {name!r} is not a valid object name")
+    namespace = metadata.get("namespace")
+    if namespace and not _NAMESPACE.fullmatch(namespace):
+        raise ManifestError(
+            f"{where}: {kind} {name}: namespace {namespace!r} is not a valid namespace name"
+        )
+    _check_shapes(obj, f"{where}: {kind} {name}")
+    _check_metadata(obj, f"{where}: {kind} {name}", "", set())
     return obj
 
 
-def _check_metadata(node: Any, where: str, path: str) -> None:
-    """Check labels and annotations, also those of templates: there a number would be lost silently."""
+def _check_shapes(obj: Json, where: str) -> None:
+    references = obj["metadata"].get("ownerReferences") or []
+    if not isinstance(references, list) or not all(isinstance(r, dict) for r in references):
+        raise ManifestError(
+            f"{where}: metadata.ownerReferences must be a list of objects, got {_shown(references)}"
+        )
+    spec = obj.get("spec")
+    if spec is not None and not isinstance(spec, dict):
+        raise ManifestError(f"{where}: spec must be an object, got {_shown(spec)}")
+
+
+def _shown(value: Any) -> str:
+    """Return a value short enough for a message."""
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _check_metadata(node: Any, where: str, path: str, met: set[int]) -> None:
+    """Check labels and annotations, also those of templates: there a number would be lost silently.
+
+    A node that YAML anchors repeat is looked at once.
+    """
+    if not isinstance(node, dict | list) or id(node) in met:
+        return
+    met.add(id(node))
     if isinstance(node, list):
         for index, item in enumerate(node):
-            _check_metadata(item, where, f"{path}[{index}]")
-    if not isinstance(node, dict):
+            _check_metadata(item, where, f"{path}[{index}]", met)
         return
     for key, value in node.items():
         inner = f"{path}.{key}" if path else str(key)
@@ -133,14 +206,16 @@ def _check_metadata(node: Any, where: str, path: str) -> None:
             for field in ("labels", "annotations"):
                 _check_strings(value.get(field), f"{where}: {inner}.{field}")
         else:
-            _check_metadata(value, where, inner)
+            _check_metadata(value, where, inner, met)
 
 
 def _check_strings(values: Any, where: str) -> None:
     if values is None:
         return
     if not isinstance(values, dict):
-        raise ManifestError(f"{where} must be a map of strings")
+        raise ManifestError(f"{where} must be a map of strings, got {_shown(values)}")
     for key, value in values.items():
         if not isinstance(key, str) or not isinstance(value, str):
-            raise ManifestError(f"{where}: {key!r} must be a string, got {value!r} (quote it)")
+            raise ManifestError(
+                f"{where}: {key!r} must be a string, got {_shown(value)} (quote it)"
+            )

@@ -39,6 +39,7 @@ from queues.grouping.synthesis.pods import ASSUMED, stable_suffix, stable_uid
 from queues.grouping.synthesis.serving import pod_clique_objects
 from queues.grouping.synthesis.table import children_of
 from queues.grouping.table import KAI
+from queues.grouping.without_pods import is_passive, notes_on
 from queues.grouping.write import pod_group_patch, pod_patch
 
 KNOWN_CLASSES = frozenset(
@@ -72,6 +73,8 @@ class Report:
 
     pod_groups: tuple[Json, ...]
     pods: Mapping[str, PodResult]
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What is to be said of objects that no pod belongs to, see `without_pods`."""
 
 
 @dataclass(slots=True)
@@ -153,12 +156,13 @@ def group_objects(
     world = expand(objects, settings, defaults_config_map=defaults_config_map)
     cluster, settings = world.cluster, world.settings
     results: dict[str, PodResult] = {}
-    for workload, error in world.failed:
-        results[f"{full_name(workload)} ({workload['kind']})"] = PodResult(error=str(error))
     for pod in cluster.of_kind("", "Pod"):
         results[full_name(pod)] = _place(pod, cluster, settings)
-    groups = (cluster.objects[_key(name)] for name in cluster.written)
-    return Report(pod_groups=tuple(groups), pods=results)
+    return Report(
+        pod_groups=tuple(cluster.objects[_key(name)] for name in cluster.written),
+        pods=results,
+        notes=notes_on(world.given, world.failed, cluster, settings),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,12 +171,14 @@ class World:
 
     Attributes
     ----------
-    failed : workloads whose shape does not allow to say which pods they make
+    given : the objects without what their controllers made of them
+    failed : by uid, why it cannot be said which pods a workload makes
     """
 
     cluster: FileCluster
     settings: Settings
-    failed: Sequence[tuple[Json, GroupingError]]
+    given: Sequence[Json]
+    failed: Mapping[str, str]
 
 
 def expand(
@@ -180,12 +186,14 @@ def expand(
 ) -> World:
     """Complete objects as an API server and the workloads' controllers would."""
     cluster = FileCluster()
-    for obj in objects:
-        cluster.add(_completed(copy.deepcopy(obj)))
+    for number, obj in enumerate(objects):
+        cluster.add(_completed(copy.deepcopy(obj), number))
     settings, config_map = _configured(cluster, settings, defaults_config_map)
     cluster.defaults = _defaults(cluster, config_map)
     _link_owners(cluster)
-    return World(cluster=cluster, settings=settings, failed=_make_pods(cluster, settings))
+    given = tuple(cluster.objects.values())
+    failed = _make_pods(cluster, settings)
+    return World(cluster=cluster, settings=settings, given=given, failed=failed)
 
 
 def _place(pod: Json, cluster: FileCluster, settings: Settings) -> PodResult:
@@ -232,14 +240,14 @@ def merge(target: Json, patch: Json) -> None:
             target[key] = value
 
 
-def _completed(obj: Json) -> Json:
-    """Fill what the API server would: namespace, name and uid."""
+def _completed(obj: Json, number: int) -> Json:
+    """Fill what the API server would: namespace, name (objects that want one made differ by number) and uid."""
     metadata = obj["metadata"]
     if kind_of(obj).kind not in CLUSTER_SCOPED:
         metadata.setdefault("namespace", "default")
     if not metadata.get("name"):
         prefix = metadata["generateName"]
-        metadata["name"] = prefix + stable_suffix(5, repr(obj))
+        metadata["name"] = prefix + stable_suffix(5, obj["kind"], prefix, str(number))
     if not metadata.get("uid"):
         metadata["uid"] = stable_uid(
             obj["apiVersion"], obj["kind"], namespace_of(obj), metadata["name"]
@@ -265,21 +273,22 @@ def _link_owners(cluster: FileCluster) -> None:
             reference["uid"] = uid_of(owner)
 
 
-def _make_pods(cluster: FileCluster, settings: Settings) -> list[tuple[Json, GroupingError]]:
-    """Add the pods of each workload that owns nothing; return the workloads whose shape does not allow it."""
+def _make_pods(cluster: FileCluster, settings: Settings) -> dict[str, str]:
+    """Add the pods of each workload that owns nothing; return by uid why that is impossible for some."""
     owners = {
         dig_text(reference, "uid")
         for obj in cluster.objects.values()
+        if not is_passive(kind_of(obj)) or obj["kind"] == "Pod"
         for reference in dig_list(obj, "metadata", "ownerReferences")
     }
-    failed: list[tuple[Json, GroupingError]] = []
+    failed: dict[str, str] = {}
     for obj in list(cluster.objects.values()):
         if obj["kind"] == "Pod" or uid_of(obj) in owners:
             continue
         try:
             made = _children(obj, cluster)
         except GroupingError as error:
-            failed.append((obj, error))
+            failed[uid_of(obj)] = str(error)
             continue
         for child in made:
             if child.pop(ASSUMED, False):
@@ -339,11 +348,15 @@ def _defaults(cluster: FileCluster, config_map: tuple[str, str]) -> Mapping[str,
 
 
 def ensure_objects(objects: Iterable[Json]) -> None:
-    """Refuse two objects of one name: which of them counts would be a guess."""
+    """Refuse two objects of one name or uid: which of them counts would be a guess."""
     met: set[tuple[str, str, str, str]] = set()
+    by_uid: dict[str, str] = {}
     for obj in objects:
         kind = kind_of(obj)
         key = (kind.group, kind.kind, namespace_of(obj) or "default", name_of(obj))
         if name_of(obj) and key in met:
             raise ManifestError(f"{kind.kind} {key[2]}/{key[3]} is given twice")
         met.add(key)
+        called = f"{kind.kind} {key[2]}/{key[3]}"
+        if uid_of(obj) and by_uid.setdefault(uid_of(obj), called) != called:
+            raise ManifestError(f"{called} has the uid {uid_of(obj)!r} of {by_uid[uid_of(obj)]}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 
 from queues.grouping.base import (
@@ -123,6 +124,28 @@ def workflow_pods(workflow: Json) -> list[Json]:
             )
         )
     return pods
+
+
+def scheduled_workflow_objects(scheduled: Json) -> list[Json]:
+    """Return the first run: an Argo Workflow and its pods. Pipelines that only their own service reads make nothing."""
+    spec = _workflow_spec(dig(scheduled, "spec", "workflow", "spec"))
+    if not spec:
+        return []
+    workflow = made_object(
+        "argoproj.io/v1alpha1", "Workflow", f"{name_of(scheduled)}-1", scheduled, spec=spec
+    )
+    pods = workflow_pods(workflow)
+    return [workflow, *pods] if pods else []
+
+
+def _workflow_spec(found: object) -> Json:
+    """Return the workflow, which Kubeflow Pipelines writes as an object or as JSON text."""
+    if isinstance(found, str):
+        try:
+            found = json.loads(found)
+        except (ValueError, RecursionError):
+            return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _collect_steps(

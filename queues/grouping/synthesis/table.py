@@ -20,6 +20,7 @@ from queues.grouping.synthesis.serving import (
     knative_objects,
     machine_pods,
     pipeline_run_objects,
+    scheduled_workflow_objects,
     seldon_objects,
     spot_request_pods,
     task_run_pods,
@@ -43,6 +44,8 @@ from queues.grouping.synthesis.training import (
 )
 
 Maker = Callable[[Json], list[Json]]
+# Made by hand: a wrapper asks this table again, a clique set needs the gangs that the files hold.
+MADE_WITH_OTHERS = {("workload.codeflare.dev", "AppWrapper"), ("grove.io", "PodCliqueSet")}
 
 TABLE: dict[tuple[str, str], Maker] = {
     ("batch", "Job"): job_pods,
@@ -57,6 +60,7 @@ TABLE: dict[tuple[str, str], Maker] = {
     ("kubeflow.org", "PaddleJob"): kubeflow_pods,
     ("kubeflow.org", "MPIJob"): mpi_objects,
     ("kubeflow.org", "Notebook"): notebook_objects,
+    ("kubeflow.org", "ScheduledWorkflow"): scheduled_workflow_objects,
     ("trainer.kubeflow.org", "TrainJob"): train_job_objects,
     ("ray.io", "RayCluster"): ray_cluster_pods,
     ("ray.io", "RayJob"): ray_job_objects,
@@ -78,6 +82,11 @@ TABLE: dict[tuple[str, str], Maker] = {
     ("serving.kserve.io", "InferenceService"): inference_service_objects,
     ("batch.volcano.sh", "Job"): volcano_job_pods,
 }
+
+
+def is_maker(group: str, kind: str) -> bool:
+    """Say whether it is known which pods objects of this kind make."""
+    return (group, kind) in TABLE or (group, kind) in MADE_WITH_OTHERS
 
 
 def children_of(workload: Json) -> list[Json]:

@@ -17,7 +17,11 @@ from queues.grouping.offline import Report, ensure_objects, group_objects
 class Command(BaseCommand):
     """Print the pod groups of a set of manifests."""
 
-    help = "Print the pod groups that manifests would get, offline. Workloads without pods get the pods their controller would make."
+    help = (
+        "Print the pod groups that manifests would get, offline. Workloads without pods get the pods their controller "
+        "would make; where only an operator knows them, a note says so. Exit code 0: the report stands, pods that "
+        "cannot be grouped are in it; 1: a file is no manifest; 2: wrong arguments."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -74,7 +78,8 @@ def as_json(report: Report) -> Json:
         }
         if result.skipped:
             pods[name]["skipped"] = result.skipped
-    return {"podGroups": list(report.pod_groups), "pods": pods}
+    body: Json = {"podGroups": list(report.pod_groups), "pods": pods}
+    return {**body, "notes": dict(report.notes)} if report.notes else body
 
 
 def as_text(report: Report) -> str:
@@ -94,7 +99,8 @@ def as_text(report: Report) -> str:
             lines.append(f"{pod}: error: {result.error}")
         elif result.skipped:
             lines.append(f"{pod}: left alone: {result.skipped}")
-    if not report.pods:
+    lines += [f"{name}: {note}" for name, note in report.notes.items()]
+    if not report.pods and not report.notes:
         lines.append("no workloads or pods found")
     return "\n".join(lines)
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
-from django.core.management import CommandError, call_command
 
 from queues.grouping.base import Settings
 from queues.grouping.manifests import read_manifests
@@ -425,71 +421,3 @@ def test_defaults_per_kind() -> None:
         "train",
         "preemptible",
     )
-
-
-def test_the_command_prints_json_and_text(capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("group", str(MANIFESTS / "batch.yaml"), "--json")
-    body = json.loads(capsys.readouterr().out)
-    assert {g["kind"] for g in body["podGroups"]} == {"PodGroup"}
-    assert body["pods"]["lab/shard-0"] == {
-        "podGroup": "pg-shard-u-shard",
-        "subGroup": None,
-        "error": None,
-    }
-    call_command("group", str(MANIFESTS / "sets.yaml"))
-    text = capsys.readouterr().out
-    assert (
-        "lab/pg-whole-u-whole  queue optics  min subgroups 2  priority class train  owner JobSet/whole"
-        in text
-    )
-    assert "    subgroup workers-replica-1  min member 4  below workers" in text
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a: [", "not readable as YAML"),
-        ("- 1", "expected an object, got list"),
-        ("kind: Pod", "apiVersion is missing"),
-        ("{apiVersion: v1, kind: Pod}", "metadata is missing"),
-        ("{apiVersion: v1, kind: Pod, metadata: {}}", "Pod has no metadata.name"),
-        ("{apiVersion: v1, kind: Pod, metadata: {name: UP}}", "not a valid object name"),
-        (
-            "{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {n: 4}}}",
-            "metadata.annotations: 'n' must be a string, got 4 (quote it)",
-        ),
-        (
-            "{apiVersion: v1, kind: Pod, metadata: {name: a}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: a}}",
-            "Pod default/a is given twice",
-        ),
-    ],
-)
-def test_bad_files_are_refused_with_their_name(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "bad.yaml"
-    file.write_text(text)
-    with pytest.raises(CommandError) as caught:
-        call_command("group", str(file))
-    assert message in str(caught.value)
-
-
-def test_manifests_come_from_standard_input_and_from_folders(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = (MANIFESTS / "delays-ignored.yaml").read_text()
-    monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    call_command("group", "-")
-    from_input = capsys.readouterr().out
-    assert from_input.startswith("lab/pg-unitless-u-unitless  queue default-queue  min member 1")
-    (tmp_path / "a.yaml").write_text(text)
-    (tmp_path / "notes.txt").write_text("[")
-    call_command("group", str(tmp_path))
-    assert capsys.readouterr().out == from_input
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    with pytest.raises(CommandError, match=r"the folder holds no \.json, \.yaml, \.yml file"):
-        call_command("group", str(empty))
-
-
-def test_a_missing_file_is_refused() -> None:
-    with pytest.raises(CommandError, match="cannot be read"):
-        call_command("group", "/no/such/file.yaml")

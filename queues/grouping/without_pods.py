@@ -1,0 +1,167 @@
+"""Objects of the files that no pod belongs to: why none is foretold, and what a pod of theirs would get.
+
+Silence would read as "this needs no pod group". Objects that never own pods (queues, services, secrets) are the only
+ones nothing is said about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from queues.grouping.base import (
+    Json,
+    Kind,
+    Lookups,
+    Settings,
+    dig,
+    dig_list,
+    dig_text,
+    kind_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from queues.grouping.errors import GroupingError
+from queues.grouping.owners import references_of
+from queues.grouping.reconcile import decide
+from queues.grouping.synthesis.pods import ASSUMED, made_pod
+from queues.grouping.synthesis.table import is_maker
+from queues.grouping.table import select_grouper
+from queues.grouping.workflows import skip_top_owner_grouper
+
+RUN_AI = "the run.ai operator makes its pods and decides how many"
+ELSEWHERE: Mapping[tuple[str, str], str] = {
+    ("run.ai", "TrainingWorkload"): RUN_AI,
+    ("run.ai", "InteractiveWorkload"): RUN_AI,
+    ("run.ai", "DistributedWorkload"): RUN_AI,
+    ("run.ai", "InferenceWorkload"): RUN_AI,
+    ("run.ai", "DistributedInferenceWorkload"): RUN_AI,
+    ("grove.io", "PodGangSet"): "the Grove operator makes its PodGangs and pods",
+    (
+        "kubeflow.org",
+        "ScheduledWorkflow",
+    ): "spec.workflow.spec is no workflow that can be read here",
+    ("argoproj.io", "Workflow"): (
+        "its entrypoint leads to no template with a container (a WorkflowTemplate is not read)"
+    ),
+}
+PASSIVE_GROUPS = {
+    "autoscaling",
+    "policy",
+    "kai.scheduler",
+    "scheduling.run.ai",
+    "scheduler.grove.io",
+}
+PASSIVE_KINDS = {("run.ai", "Karta"), ("apps", "ControllerRevision")}
+
+
+class Cluster(Lookups, Protocol):
+    """The objects of the files, those made up included."""
+
+    @property
+    def objects(self) -> Mapping[tuple[str, str, str, str], Json]: ...
+
+
+def notes_on(
+    given: Iterable[Json], failed: Mapping[str, str], cluster: Cluster, settings: Settings
+) -> dict[str, str]:
+    """Return one sentence or two per given object that no pod belongs to.
+
+    Parameters
+    ----------
+    given : objects as the files state them
+    failed : by uid, why the pods of a workload could not be told
+    """
+    given = list(given)
+    above = _above_pods(cluster.objects.values())
+    owners = {dig_text(reference, "uid") for obj in given for reference in references_of(obj)}
+    notes = {}
+    for obj in given:
+        kind = kind_of(obj)
+        if kind.kind == "Pod" or uid_of(obj) in above or is_passive(kind):
+            continue
+        if uid_of(obj) in failed:
+            notes[_called(obj)] = f"its pods cannot be told: {failed[uid_of(obj)]}"
+            continue
+        reason = (
+            "it owns other objects here, but no pod is among them"
+            if uid_of(obj) in owners
+            else _reason(kind)
+        )
+        outlook = _outlook(obj, cluster, settings)
+        notes[_called(obj)] = f"no pods are foretold: {reason}" + (
+            f"; {outlook}" if outlook else ""
+        )
+    return notes
+
+
+def _called(obj: Json) -> str:
+    namespace = namespace_of(obj)
+    return (
+        f"{obj['kind']} {namespace}/{name_of(obj)}"
+        if namespace
+        else f"{obj['kind']} {name_of(obj)}"
+    )
+
+
+def _above_pods(objects: Iterable[Json]) -> set[str]:
+    """Return the uids of everything that a pod belongs to, however far up."""
+    everything = list(objects)
+    parents = {uid_of(obj): references_of(obj) for obj in everything}
+    left = [
+        uid_of(obj)
+        for obj in everything
+        if kind_of(obj) == Kind(group="", version="v1", kind="Pod")
+    ]
+    met: set[str] = set()
+    while left:
+        for reference in parents.get(left.pop(), ()):
+            uid = dig_text(reference, "uid")
+            if uid not in met:
+                met.add(uid)
+                left.append(uid)
+    return met
+
+
+def is_passive(kind: Kind) -> bool:
+    """Say whether objects of this kind never own pods."""
+    if (kind.group, kind.kind) in PASSIVE_KINDS or kind.group in PASSIVE_GROUPS:
+        return True
+    if kind.group == "":
+        return kind.kind != "ReplicationController"
+    return kind.group.endswith(".k8s.io") and not kind.group.endswith(".x-k8s.io")
+
+
+def _reason(kind: Kind) -> str:
+    stated = ELSEWHERE.get((kind.group, kind.kind))
+    if stated:
+        return stated
+    if is_maker(kind.group, kind.kind):
+        return "its spec asks for none"
+    return f"kind {kind.kind} of {kind.group or 'the core group'} is not known here and has no pod template at spec.template"
+
+
+def _outlook(obj: Json, cluster: Cluster, settings: Settings) -> str:
+    """Return what a pod that the object owns would get; nothing if a bare pod of it cannot be grouped."""
+    pod = made_pod(f"{name_of(obj)}-pod", obj, {})
+    pod.pop(ASSUMED, None)
+    pod["spec"]["schedulerName"] = settings.scheduler_name
+    try:
+        body = decide(pod, cluster, settings).body
+    except GroupingError:
+        return ""
+    if body is None:
+        return ""
+    spec = body["spec"]
+    (owner,) = dig_list(body, "metadata", "ownerReferences")
+    least = spec.get("minMember", 0) if dig(spec, "minSubGroup") is None else spec["minSubGroup"]
+    terms = f"queue {spec['queue']}, min member {least}, priority class {spec['priorityClassName']}"
+    if owner["kind"] != "Pod":
+        return f"a pod of it in these files would join {body['metadata']['name']} ({terms})"
+    if select_grouper(kind_of(obj), settings) is skip_top_owner_grouper:
+        return (
+            f"a pod that it owns directly would get a group of its own ({terms}), "
+            "pods of a workload that it makes are grouped by the rules of that kind"
+        )
+    return f"a pod of it in these files would get a group of its own ({terms})"
