@@ -12,7 +12,14 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    PlatformCollector,
+    ProcessCollector,
+    start_http_server,
+)
 
 from kube.errors import KubeError
 from kube.events import WARNING, note
@@ -274,6 +281,8 @@ class Controllers:
         return True
 
     def _serve_metrics(self) -> None:
+        for collector in (ProcessCollector, PlatformCollector):
+            collector(registry=self.registry)
         if self.options.keeps_status:
             self.registry.register(
                 QueueMetrics(

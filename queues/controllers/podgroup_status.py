@@ -29,6 +29,7 @@ from queues.workqueue import WorkQueue
 log = logging.getLogger(__name__)
 
 BY_GROUP = "pod-group"
+BY_CLAIM = "resource-claim"
 LEASE = "o1x22tjj.kai.scheduler"
 DEFAULT_PRIORITY = 50
 NON_PREEMPTIBLE_FROM = 100
@@ -81,8 +82,8 @@ def priority_of(group: PodGroup, classes: Mapping[str, PriorityClass]) -> int:
     named = classes.get(group.spec.priority_class_name)
     if named is not None:
         return named.value
-    default = next((item for item in classes.values() if item.global_default), None)
-    return default.value if default is not None else DEFAULT_PRIORITY
+    # More than one default may exist for a while; the highest counts, here as in the scheduler.
+    return max((c.value for c in classes.values() if c.global_default), default=DEFAULT_PRIORITY)
 
 
 def count_pods(pods: Iterable[Pod], store: Store, *, is_group_preemptible: bool) -> Holdings:
@@ -190,10 +191,19 @@ class PodGroupController:
                 self.queue.add_after(key, SETTLE_S)
         elif resource == PRIORITY_CLASSES:
             self.recheck()
+        elif resource == RESOURCE_CLAIMS:
+            # A claim may be made, or be known to us, after the pods that name it were counted.
+            for pod in self.store.by_index(PODS, BY_CLAIM, value.key):
+                self.queue.add_after(pod_group_key(pod), SETTLE_S)
 
 
 def index_pods_by_group(store: Store) -> None:
     store.add_index(PODS, BY_GROUP, lambda pod: [pod_group_key(pod)])
+    store.add_index(
+        PODS,
+        BY_CLAIM,
+        lambda pod: [f"{pod.metadata.namespace}/{c}" for c in accounting.claim_names(pod)],
+    )
 
 
 def _claims(pod: Pod, store: Store) -> list[ResourceClaim]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from kube.errors import AlreadyExistsError, KubeError, NotFoundError
+from kube.errors import AlreadyExistsError, InvalidError, KubeError, NotFoundError
 from kube.gateway import Gateway
 from kube.objects.pod import Pod
 from kube.quantity import parse
@@ -33,13 +33,16 @@ LEASE = "7n7h49uc.kai.scheduler"
 NAME_LABEL = "shared-gpu-pod-name"
 NAMESPACE_LABEL = "shared-gpu-pod-namespace"
 COOL_DOWN_S = 60.0
+# Whatever a stand-in runs must end at once: it would hold the device its pod waits for.
+DEFAULT_IMAGE = "busybox:1.36"
+DEFAULT_COMMAND = ["/bin/true"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdjusterSettings:
     """The adjuster's flags."""
 
-    image: str = "registry.k8s.io/pause:3.10"
+    image: str = DEFAULT_IMAGE
     namespace: str = "kai-scale-adjust"
     scheduler_name: str = "kai-scheduler"
     app_label: str = "scaling-pod"
@@ -123,20 +126,21 @@ def stand_in_body(need: Need, settings: AdjusterSettings) -> dict[str, Any]:
         kept = {n: parse(v) for n, v in merged.items() if n in ("cpu", "memory")}
         accounting.add_amounts(requests, kept)
     devices = str(need.devices)
+    container: dict[str, Any] = {
+        "name": settings.app_label,
+        "image": settings.image,
+        "imagePullPolicy": "IfNotPresent",
+        "resources": {
+            "requests": {**accounting.format_list(requests), GPU: devices},
+            "limits": {GPU: devices},
+        },
+    }
+    if settings.image == DEFAULT_IMAGE:
+        container["command"] = DEFAULT_COMMAND
     spec: dict[str, Any] = {
         "restartPolicy": "OnFailure",
         "serviceAccountName": settings.service_account,
-        "containers": [
-            {
-                "name": settings.app_label,
-                "image": settings.image,
-                "imagePullPolicy": "IfNotPresent",
-                "resources": {
-                    "requests": {**accounting.format_list(requests), GPU: devices},
-                    "limits": {GPU: devices},
-                },
-            }
-        ],
+        "containers": [container],
     }
     copied = msgspec.json.decode(msgspec.json.encode(source.spec))
     spec.update({k: copied[k] for k in ("affinity", "tolerations", "nodeSelector") if k in copied})
@@ -184,7 +188,9 @@ class ScaleAdjuster:
     def pass_once(self) -> float:
         """Remove and add stand-ins; return the seconds until the next pass is due without a change."""
         pods = self.pods.view().of(PODS, Pod)
-        stand_ins = list(self.stand_ins.view().of(PODS, Pod).values())
+        label = self.settings.app_label
+        there = self.stand_ins.view().of(PODS, Pod).values()
+        stand_ins = [pod for pod in there if pod.metadata.labels.get("app") == label]
         gone = stale_stand_ins(stand_ins, pods)
         for stand_in in gone:
             self._delete(stand_in)
@@ -222,6 +228,11 @@ class ScaleAdjuster:
             self.gateway.create(PODS, body, namespace=namespace)
         except AlreadyExistsError:
             return
+        except (
+            InvalidError
+        ) as error:  # a name too long for a label, say: others must not wait for it
+            log.warning("no stand-in for pod %s: %s", need.pod.key, error)
+            return
         # Autoscalers react to the condition; waiting for the default scheduler to set it costs time.
         condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
         patch = {"status": {"conditions": [condition]}}
@@ -247,7 +258,9 @@ def _need_of(pod: Pod, settings: AdjusterSettings) -> Need | None:
         part = settings.memory_ratio
     else:
         return None
-    return Need(pod=pod, hundredths=round(part * 100), devices=devices)
+    # Halves go up, as in Go; Python's `round` would take 12.5 down.
+    hundredths = math.floor(part * 100 + Fraction(1, 2))
+    return Need(pod=pod, hundredths=hundredths, devices=devices) if part > 0 else None
 
 
 def _source_key(stand_in: Pod) -> str:

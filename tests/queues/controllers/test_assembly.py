@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from django.core.management import CommandError, call_command
 from kube.errors import UnauthorizedError
 from kube.resources import LEASES, PODGROUPS, PODS, QUEUES
 from queues.controllers import assembly
-from queues.controllers.arguments import options_of
+from queues.controllers.arguments import add_common, add_pod_grouper, add_status, options_of
 from queues.controllers.assembly import Controllers, Options
 from tests.fakes.gateway import FakeGateway
 from tests.queues.controllers.clusters import queue
@@ -91,6 +92,35 @@ def test_flags_become_options() -> None:
     settings = options.settings
     assert (settings.search_legacy, settings.knative_gang, settings.karta_fallback) == (False,) * 3
     assert options.adjuster is None
+
+
+def test_label_flags_reach_the_queue_metrics() -> None:
+    gateway = FakeGateway(follow_s=0.5)
+    body = queue("q")
+    body["metadata"]["labels"] = {"site": "north"}
+    gateway.seed(QUEUES, body)
+    parser = ArgumentParser()
+    add_common(parser)
+    add_pod_grouper(parser)
+    add_status(parser)
+    flags = parser.parse_args(
+        [
+            "--metrics-namespace=mine",
+            "--queue-label-to-metric-label=site=location,tier=class",
+            "--queue-label-to-default-metric-value=tier=none",
+        ]
+    )
+    controllers = Controllers(gateway, options_of(vars(flags), keeps_status=True))
+    controllers.start()
+    labels = {"queue_name": "q", "queue_metadata_name": "q", "queue_display_name": ""}
+    labels |= {"location": "north", "class": "none"}
+    try:
+        name = "mine_queue_info"
+        assert eventually(lambda: controllers.registry.get_sample_value(name, labels) == 1)
+        # What every process tells of itself, under the names all tools know.
+        assert controllers.registry.get_sample_value("process_resident_memory_bytes") > 0
+    finally:
+        controllers.close()
 
 
 def test_bad_flags_are_refused_by_name() -> None:

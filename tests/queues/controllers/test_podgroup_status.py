@@ -9,6 +9,7 @@ import pytest
 
 from kube.errors import ServerError
 from kube.gateway import EventType, WatchEvent
+from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Pod
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS
 from queues.controllers.podgroup_status import SETTLE_S, PodGroupController
@@ -60,6 +61,106 @@ def test_phases(phase: str, is_bound: bool, is_requested: bool, is_allocated: bo
     if is_allocated:
         expected["allocated"] = one
     assert world.resources() == expected
+
+
+def test_a_pod_that_is_being_deleted_counts_while_it_runs() -> None:
+    world = World()
+    leaving = pod("p", "g", "Running")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    leaving["metadata"]["finalizers"] = ["test/keep"]
+    world.gateway.seed(PODGROUPS, group("g"))
+    world.gateway.seed(PODS, leaving)
+    world.settle()
+    one = {"cpu": "1", "nvidia.com/gpu": "1"}
+    assert world.resources() == {"requested": one, "allocated": one}
+
+
+@pytest.mark.parametrize(
+    ("received", "held"),
+    [
+        ("Fraction", {"nvidia.com/gpu": "1"}),
+        ("Regular", {}),
+        ("fraction", {}),
+        ("", {}),
+        (None, {}),
+    ],
+)
+def test_a_share_is_held_once_the_binder_says_so(
+    received: str | None, held: dict[str, str]
+) -> None:
+    world = World()
+    world.gateway.seed(PODGROUPS, group("g"))
+    annotations = {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}
+    if received is not None:
+        annotations["received-resource-type"] = received
+    share = pod("p", "g", "Running", annotations=annotations, requests={"cpu": "1"})
+    world.gateway.seed(PODS, share)
+    world.settle()
+    assert world.resources() == {
+        "requested": {"cpu": "1", "nvidia.com/gpu": "1"},
+        "allocated": {"cpu": "1", **held},
+    }
+
+
+def test_the_highest_of_several_default_classes_counts() -> None:
+    world = World()
+    classes = [("one", 50), ("two", 100)]
+    world.gateway.seed(
+        PRIORITY_CLASSES,
+        *({"metadata": {"name": n}, "value": v, "globalDefault": True} for n, v in classes),
+    )
+    world.gateway.seed(PODGROUPS, group("g"))
+    world.gateway.seed(PODS, pod("p", "g", "Running"))
+    world.settle()
+    assert world.resources()["allocatedNonPreemptible"] == {"cpu": "1", "nvidia.com/gpu": "1"}
+
+
+def test_a_claim_that_comes_after_its_pod_is_counted() -> None:
+    world = World()
+    world.gateway.seed(PODGROUPS, group("g"))
+    body = pod("p", "g", requests={"cpu": "1"})
+    body["spec"]["resourceClaims"] = [{"name": "c", "resourceClaimName": "late"}]
+    world.gateway.seed(PODS, body)
+    world.settle()
+    assert world.resources() == {"requested": {"cpu": "1"}}
+    exactly = {"deviceClassName": "gpu.example.test", "count": 2}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
+    claim = {"metadata": {"name": "late", "namespace": "lab"}, "spec": spec}
+    world.gateway.seed(RESOURCE_CLAIMS, claim)
+    found = world.gateway.get(RESOURCE_CLAIMS, "late", as_type=ResourceClaim, namespace="lab")
+    event = WatchEvent(
+        type=EventType.ADDED, object=found, resource_version=found.metadata.resource_version
+    )
+    world.store.apply(RESOURCE_CLAIMS, event)
+    world.settle()
+    assert world.resources() == {"requested": {"cpu": "1", "gpu.example.test": "2"}}
+
+
+@pytest.mark.parametrize(
+    ("labels", "held"),
+    [
+        ({"beta.amd.com/gpu.vram.16G": "4"}, {"nvidia.com/gpu": "125m"}),
+        ({"beta.amd.com/gpu.vram.16G": "4", "nvidia.com/gpu.memory": "16384"}, None),
+    ],
+)
+def test_device_memory_of_the_other_vendor(
+    labels: dict[str, str], held: dict[str, str] | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World()
+    world.gateway.seed(NODES, {"metadata": {"name": "n", "labels": labels}})
+    world.gateway.seed(PODGROUPS, group("g"))
+    annotations = {"gpu-memory": "2000", "received-resource-type": "Fraction"}
+    body = pod("p", "g", "Running", node="n", annotations=annotations, requests={})
+    world.gateway.seed(PODS, body)
+    world.settle()
+    if held is None:
+        assert world.resources() == {}
+        assert caplog.messages == [
+            "status of pod group lab/g: the node n has both nvidia and amd gpu labels. Such nodes "
+            "aren't supported for fraction resource requests"
+        ]
+    else:
+        assert world.resources()["allocated"] == held
 
 
 def test_sums_follow_the_pods_and_vanish_with_them() -> None:

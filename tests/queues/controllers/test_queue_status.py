@@ -13,7 +13,7 @@ from kube.objects.meta import convert
 from kube.objects.podgroup import PodGroup
 from kube.resources import PODGROUPS, PODS, QUEUES
 from queues.controllers import drift
-from queues.controllers.metrics import QueueMetrics, parse_pairs
+from queues.controllers.metrics import QueueMetrics, parse_pairs, queue_values
 from queues.controllers.podgroup_status import PodGroupController
 from queues.controllers.queue_status import QueueController
 from queues.controllers.sums import GroupSums
@@ -233,6 +233,56 @@ def test_metrics_have_kais_names_labels_and_units() -> None:
     world.gateway.delete(QUEUES, "free")
     world.sync()
     assert value("kai_queue_info", "free") is None
+
+
+def test_metrics_of_a_queue_that_states_nothing() -> None:
+    world = World()
+    body = {"metadata": {"name": "bare"}, "spec": {}}
+    body["status"] = {"allocated": {"example.com/gpu": "1", "nvidia.com/gpu": "0.33333"}}
+    world.gateway.seed(QUEUES, body)
+    world.sync()
+    registry = CollectorRegistry()
+    registry.register(QueueMetrics(world.store, "mine", {"site": "location"}))
+    labels = {"queue_name": "bare", "queue_metadata_name": "bare", "queue_display_name": ""}
+    found = {
+        sample.name: sample.value
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.labels == {**labels, "location": ""}
+    }
+    assert found == {
+        "mine_queue_info": 1,
+        "mine_queue_deserved_gpus": 0,
+        "mine_queue_quota_cpu_cores": 0,
+        "mine_queue_quota_memory_bytes": 0,
+        "mine_queue_allocated_gpus": 1,
+        "mine_queue_allocated_cpu_cores": 0,
+        "mine_queue_allocated_memory_bytes": 0,
+    }
+    assert {family.type for family in registry.collect()} == {"gauge"}
+
+
+def test_allocated_amounts_are_rounded_to_four_decimals() -> None:
+    world = World()
+    body = queue("q")
+    body["status"] = {"allocated": {"nvidia.com/gpu": "0.333333", "cpu": "100n"}}
+    world.gateway.seed(QUEUES, body)
+    world.sync()
+    values = queue_values(world.store.get(QUEUES, "q"))
+    assert values["queue_allocated_gpus"] == 0.3333
+    assert values["queue_allocated_cpu_cores"] == 0
+    assert values["queue_deserved_gpus"] == -1
+
+
+def test_children_are_listed_by_name_and_go_with_the_last() -> None:
+    world = World()
+    world.gateway.seed(QUEUES, queue("p"), queue("b", "p"), queue("a", "p"))
+    world.settle()
+    assert world.status(QUEUES, "p")["childQueues"] == ["a", "b"]
+    for name in ("a", "b"):
+        world.gateway.delete(QUEUES, name)
+    world.settle()
+    assert "childQueues" not in world.status(QUEUES, "p")
 
 
 def test_label_maps_of_the_command_line() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kube.errors import InvalidError
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
 from kube.resources import PODS
@@ -14,6 +15,7 @@ from queues.controllers.scale_adjuster import (
     AdjusterSettings,
     ScaleAdjuster,
     devices_needed,
+    stand_in_body,
     waiting_needs,
 )
 from tests.fakes.gateway import FakeGateway
@@ -69,6 +71,9 @@ class World:
         (halves(10, gpu_memory="500"), 1),
         ([waiting("a", gpu_fraction="0.5"), waiting("b", gpu_fraction="0.6")], 2),
         ([waiting("a", gpu_fraction="0.5", gpu_fraction_num_devices="2")], 1),
+        (halves(8, gpu_fraction="0.125"), 2),  # 13 hundredths each: halves go up
+        ([waiting("a", gpu_fraction="-0.5"), waiting("b", gpu_fraction="0.001")], 0),
+        ([waiting("a", gpu_memory="20", gpu_fraction_num_devices="11")], 2),
         (
             [
                 waiting("a", gpu_fraction="half"),
@@ -139,6 +144,10 @@ def test_a_stand_in_stands_where_its_pod_would() -> None:
     assert body["spec"]["nodeSelector"] == {"pool": "a"}
     assert body["spec"]["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
     assert body["spec"]["restartPolicy"] == "OnFailure"
+    assert body["spec"]["serviceAccountName"] == "kai-scale-adjust"
+    (container,) = body["spec"]["containers"]
+    assert (container["name"], container["imagePullPolicy"]) == ("scaling-pod", "IfNotPresent")
+    assert container["command"] == ["/bin/true"]
     assert body["spec"]["containers"][0]["resources"] == {
         "requests": {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": "1"},
         "limits": {"nvidia.com/gpu": "1"},
@@ -176,3 +185,33 @@ def test_a_pod_without_the_condition_keeps_its_stand_in() -> None:
     world.run()
     world.gateway.patch(PODS, "a", {"status": {"conditions": None}}, namespace="lab", sub="status")
     assert world.run() == ["lab-a"]
+
+
+def test_an_image_of_ones_own_knows_how_to_end() -> None:
+    need = waiting_needs([convert(waiting("a", gpu_fraction="0.5"), Pod)], SETTINGS)[0]
+    body = stand_in_body(need, AdjusterSettings(image="example.test/scalingpod:1"))
+    (container,) = body["spec"]["containers"]
+    assert container["image"] == "example.test/scalingpod:1"
+    assert "command" not in container
+
+
+def test_what_else_lives_in_the_namespace_is_left_alone() -> None:
+    world = World(waiting("a", gpu_fraction="0.5"))
+    other = {"metadata": {"name": "other", "namespace": "kai-scale-adjust"}, "spec": {}}
+    world.gateway.seed(PODS, other)
+    assert world.run() == ["lab-a", "other"]
+
+
+def test_a_pod_whose_stand_in_is_refused_does_not_hold_up_the_others() -> None:
+    world = World(waiting("a", gpu_fraction="0.9"), waiting("b", gpu_fraction="0.9"))
+    world.gateway.fail_next("create", "pods", InvalidError("must be no more than 63 characters"))
+    assert world.run() == ["lab-b"]
+
+
+def test_a_pod_that_only_its_queue_holds_needs_no_node() -> None:
+    """The condition reason a shard may choose for such work is not the autoscalers' one."""
+    world = World(waiting("a", gpu_fraction="0.5"))
+    assert world.run() == ["lab-a"]
+    held = [{"type": "PodScheduled", "status": "False", "reason": "QueueLimited"}]
+    world.gateway.patch(PODS, "a", {"status": {"conditions": held}}, namespace="lab", sub="status")
+    assert world.run() == []
