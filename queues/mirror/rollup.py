@@ -148,13 +148,13 @@ def _judge(
     bind_error: str,
     standing: reasons.Standing | None,
 ) -> None:
-    """Set why it waits and its place in the order."""
-    reason, position = reasons.Reason(), None
+    """Set why it waits, and its place in the order: a running group too may wait for room to grow."""
+    reason = reasons.Reason()
     if group.state in WAITING:
         reason = reasons.dominant(_facts(group, waiting, tree, bind_error, standing))
-        position = standing.position if standing else None
     group.reason_code, group.reason_text = reason.code, reason.text
-    group.reason_since, group.position = reason.since, position
+    group.reason_since = reason.since
+    group.position = standing.position if standing and group.pods_pending else None
 
 
 def _state(group: PodGroup, *, had_pods: bool) -> WorkloadState:

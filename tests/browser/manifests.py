@@ -17,6 +17,13 @@ def queue(name: str, *, quota: float, limit: float = -1) -> str:
     return _manifest("scheduling.run.ai/v2", "Queue", name, {"resources": resources})
 
 
+def skipped_pod(name: str, *, queue: str) -> str:
+    """A pod that the pod grouper is told to leave alone."""
+    body = json.loads(pod(name, queue=queue))
+    body["metadata"]["annotations"] = {"kai.scheduler/skip-podgrouper": "true"}
+    return json.dumps(body)
+
+
 def pod(name: str, *, queue: str, gpus: int = 1, priority_class: str | None = None) -> str:
     """A pod of so many whole GPUs, on the one node the tests look at."""
     spec: dict[str, Any] = {

@@ -66,6 +66,38 @@ def test_a_pending_workload_shows_the_same_reason_in_list_page_and_rest(live: St
     expect(page.get_by_role("rowheader", name="greedy")).to_be_visible()
 
 
+def test_a_waiting_workload_shows_whose_turn_it_is(live: Stack, page: Page):
+    _apply(live, "holder", gpus=8)
+    wait_until(
+        lambda: live.objects("pod", "holder", "-n", manifests.NAMESPACE)[0]["spec"].get("nodeName"),
+        what="the bound pod",
+        stack=live,
+    )
+    _apply(live, "first", gpus=2)
+    _apply(live, "second", gpus=3)
+    page.goto(f"/workloads?queue={QUEUE}&q=second")
+    row = page.get_by_role("row", name="second")
+    expect(row).to_contain_text("DeviceShortage")
+    row.click()
+    expect(page.locator("main")).to_contain_text("1 ahead of it, 1 of them in its own queue.")
+    expect(page.locator("main")).to_contain_text("2. of 2")
+    page.get_by_role("list", name="Nearest ahead").get_by_role("link", name="first").click()
+    expect(page.get_by_role("heading", name="first", level=1)).to_be_visible()
+    expect(page.locator("main")).to_contain_text("It is the next one.")
+    live.kubectl("delete", "pod", "holder", "-n", manifests.NAMESPACE, "--now")
+    expect(page.locator("main")).to_contain_text("It runs.")
+
+
+def test_a_pod_that_nobody_manages_is_listed_with_the_reason(live: Stack, page: Page):
+    live.kubectl("apply", "-f", "-", stdin=manifests.skipped_pod("loner", queue=QUEUE))
+    page.goto(f"/workloads?queue={QUEUE}")
+    row = page.get_by_role("row", name="loner")
+    expect(row).to_contain_text("Unmanaged")
+    row.click()
+    expect(page.locator("main")).to_contain_text("No pod group manages it.")
+    expect(page.locator("main")).to_contain_text("kai.scheduler/skip-podgrouper")
+
+
 def test_filters_live_in_the_address_and_survive_a_reload(live: Stack, page: Page):
     _apply(live, "one")
     _apply(live, "two")

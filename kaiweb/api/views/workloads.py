@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from frontend.items import workloads as items
+from frontend.items.explanation import explain
 from kaiweb.api import pagination, parameters
 from kaiweb.api.base import View, flag, words
 from kaiweb.api.errors import Problem
@@ -134,7 +135,7 @@ class WorkloadExplain(View):
     def get(self, request: Request, namespace: str, name: str) -> Response:
         """Return the dominant reason, its evidence and the stages."""
         row = find(namespace, name)
-        return Response({**items.explain(row), "state": row.state, "asOf": pagination.as_of()})
+        return Response({**explain(row), "state": row.state, "asOf": pagination.as_of()})
 
 
 class WorkloadPods(View):

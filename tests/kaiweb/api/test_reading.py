@@ -155,6 +155,33 @@ def test_order_position_and_who_is_ahead_are_told(client: APIClient, world: Mirr
     assert client.get(f"{API}/queues/nowhere/order").status_code == 404
 
 
+def test_who_finds_no_room_sees_the_most_that_is_free(client: APIClient, world: Mirror) -> None:
+    said = {"default/big": Standing(code="DeviceShortage", position=1)}
+    world.writer.witnesses = Witnesses(
+        standings=lambda keys: {k: said[k] for k in keys if k in said}
+    )
+    world.consume(
+        [
+            added(PODGROUPS, a_group("big", 20)),
+            added(PODS, a_pod("big-0", 21, group="big", gpus=8)),
+        ]
+    )
+    assert get(client, "/workloads/default/big/explain")["evidence"] == [
+        {
+            "name": "GPUs for one pod", "asked": "8", "available": "4 at most",
+            "where": "n1, of 1 nodes",
+        },
+        {
+            "name": "CPU cores for one pod", "asked": "0.5", "available": "63 at most",
+            "where": "n1, of 1 nodes",
+        },
+        {
+            "name": "memory (GB) for one pod", "asked": "1.074", "available": "272.73 at most",
+            "where": "n1, of 1 nodes",
+        },
+    ]  # fmt: skip
+
+
 def test_a_pod_that_nobody_manages_is_a_workload_too(client: APIClient, world: Mirror) -> None:
     labels = {"kai.scheduler/queue": "team"}
     lone = a_pod("lone", 20, gpus=1, labels=labels, scheduler="kai-scheduler")

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kube.resources import CONFIGMAPS, EVENTS, PODGROUPS, PODS, QUEUES
+from kube.resources import CONFIGMAPS, EVENTS, NODES, PODGROUPS, PODS, QUEUES
 from queues.reasons import CODE_ANNOTATION, Standing
 from scheduler.worker import CycleSummary
 from tests.scheduler.rig import FREE, NOTHING, Rig
 from tests.scheduler.rig import rig as open_rig
-from tests.scheduler.snapshot.objects import group, pod, queue
+from tests.scheduler.snapshot.objects import group, node, pod, queue
 
 FULL = {"nvidia.com/gpu": "8"}
 
@@ -51,6 +51,20 @@ def test_devices_in_use_are_a_shortage_of_devices(rig: Rig) -> None:
 def test_a_selector_that_no_node_matches_fits_no_node(rig: Rig) -> None:
     rig.cluster(nodes=3).pending("choosy", pod={"nodeSelector": {"disk": "tape"}})
     assert standing(rig.cycle(), "choosy").code == "NoNodeFits"
+
+
+def test_of_the_nodes_it_may_use_what_most_lack_is_the_reason(rig: Rig) -> None:
+    rig.seed(NODES, node("small", gpus=1, labels={"disk": "tape"}), node("n1"), node("n2"))
+    rig.cluster(nodes=0).pending("choosy", gpus=2, pod={"nodeSelector": {"disk": "tape"}})
+    assert standing(rig.cycle(), "choosy").code == "DeviceShortage"
+
+
+def test_a_lack_of_cores_is_no_shortage_of_devices(rig: Rig) -> None:
+    few = {"cpu": "1", "memory": "128Gi", "pods": "110", "nvidia.com/gpu": "8"}
+    rig.seed(NODES, *(node(f"n{n}", allocatable=few) for n in range(2)), node("n2", gpus=0))
+    hungry = {"requests": {"cpu": "2", "nvidia.com/gpu": "1"}}
+    rig.cluster(nodes=0).pending("hungry", pod={"containers": [{"name": "c", "resources": hungry}]})
+    assert standing(rig.cycle(), "hungry").code == "NoNodeFits"
 
 
 def test_a_missing_config_map_is_a_matter_of_volumes(rig: Rig) -> None:

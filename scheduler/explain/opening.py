@@ -1,0 +1,97 @@
+"""What was free when the cycle began: what is free at its end, and what it placed given back on paper."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.status import ALLOCATED, BINDING, NOMINATED, PENDING, RELEASING
+from scheduler.core.placement.place import Placer
+from scheduler.core.session.session import Session
+
+#: States a pending task can have come to within a cycle.
+_PLACED = (ALLOCATED, NOMINATED, BINDING)
+
+
+class OpeningRoom:
+    """The room of all nodes at the opening of a finished session, and who took it.
+
+    Devices that are shared are left out, so a claim that somebody was overtaken is never a guess.
+    """
+
+    def __init__(self, session: Session, placer: Placer) -> None:
+        self._session = session
+        self._placer = placer
+        state = session.state
+        self._placed: dict[int, list[int]] = {}
+        room = state.nodes.idle_and_releasing.copy()
+        for task, status in enumerate(state.tasks.status):
+            if status in _PLACED and state.tasks.inputs[task].status == PENDING:
+                node = state.tasks.node[task]
+                self._placed.setdefault(node, []).append(task)
+                self._give(room, task, node, 1.0)
+        if self._placed:
+            for node in self._placed:
+                for task in state.nodes.tasks[node]:
+                    was = state.tasks.inputs[task].status
+                    if state.tasks.status[task] == RELEASING and was != RELEASING:
+                        self._give(room, task, node, -1.0)
+        self._room = room
+        self._known: dict[tuple[int, int], list[int]] = {}
+
+    def takers(self, chunk: Sequence[int]) -> list[int]:
+        """Return the pod groups that took the room of these tasks, or nothing if there was none."""
+        if not self._placed or not chunk:
+            return []
+        tasks = self._session.state.tasks
+        counts = Counter(tasks.klass[task].index for task in chunk)
+        found: dict[int, None] = {}
+        for task in {tasks.klass[one].index: one for one in chunk}.values():
+            klass = tasks.klass[task]
+            takers = self._takers(klass, task, counts[klass.index])
+            if not takers:
+                return []
+            found.update(dict.fromkeys(takers))
+        return list(found)
+
+    def _takers(self, klass: TaskClass, task: int, needed: int) -> list[int]:
+        key = (klass.index, needed)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._look(klass, task, needed)
+        return found
+
+    def _look(self, klass: TaskClass, task: int, needed: int) -> list[int]:
+        if klass.is_shared or klass.is_dra:
+            return []
+        rules = self._placer.rules(klass, task)
+        before = _places(self._room, klass) * rules.static_mask
+        if before.sum() < needed or not any(before[node] for node in self._placed):
+            return []
+        takers: dict[int, None] = {}
+        places = 0
+        for node in np.flatnonzero(before).tolist():
+            if not all(one.passes(task, klass, node) for one in rules.filters):
+                continue
+            places += int(before[node])
+            for other in self._placed.get(node, ()):
+                takers[self._session.state.tasks.group[other]] = None
+            if places >= needed and takers:
+                return list(takers)
+        return []
+
+    def _give(self, room: NDArray[np.float64], task: int, node: int, sign: float) -> None:
+        for row, amount in self._session.state.charge_cells(task, node):
+            room[row, node] += sign * amount
+
+
+def _places(room: NDArray[np.float64], klass: TaskClass) -> NDArray[np.float64]:
+    """Return how many tasks of a class each node has room for, shape (nodes,)."""
+    rows = [row for row, amount in klass.fits if amount > 0]
+    need = np.array([amount for _, amount in klass.fits if amount > 0])[:, None]
+    places: NDArray[np.float64] = np.floor(room[rows] / need).min(axis=0)
+    return np.maximum(places, 0)
