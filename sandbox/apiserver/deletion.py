@@ -31,13 +31,9 @@ class Deleter:
         self, target: Target, entry: Entry, options: Obj, user: User
     ) -> tuple[Entry, bool]:
         """Return the last state and whether the object is gone."""
-        self._check_preconditions(target, entry, options)
         dry_run = bool(options.get("dryRun"))
         call = AdmissionCall("DELETE", target, user, dry_run, [])
-        old = conversion.load_as(target.resource, entry)
-        await self._admission.validate(call, None, old)
-        if self._store.get(target.resource.storage, *entry.key) is not entry:
-            raise errors.stale(target.resource.group, target.resource.plural, entry.name)
+        entry = await self._admitted(call, entry, options)
         obj = entry.load()
         grace_s = _grace(target, obj, options)
         finalizers = _finalizers(target, obj, options)
@@ -60,6 +56,22 @@ class Deleter:
         if dry_run:
             return Entry(entry.resource, obj, entry.version), False
         return self._store.update(entry, obj), False
+
+    async def _admitted(self, call: AdmissionCall, entry: Entry, options: Obj) -> Entry:
+        """Return the object as the webhooks let it go; one that changed meanwhile is asked about again.
+
+        Whoever deletes names no version, so a write that came in between is no conflict of theirs.
+        """
+        resource = call.target.resource
+        while True:
+            self._check_preconditions(call.target, entry, options)
+            await self._admission.validate(call, None, conversion.load_as(resource, entry))
+            current = self._store.get(resource.storage, *entry.key)
+            if current is entry:
+                return entry
+            if current is None:
+                raise errors.not_found(resource.group, resource.plural, entry.name)
+            entry = current
 
     def _check_preconditions(self, target: Target, entry: Entry, options: Obj) -> None:
         resource = target.resource
