@@ -250,7 +250,7 @@ WEIRD = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=2000, deadline=None)
 @given(old=st.none() | WEIRD | JSON, new=st.none() | WEIRD | JSON)
 def test_no_input_whatsoever_makes_it_raise(old: Any, new: Any) -> None:
     for one in check(FAMILY, old=old, new=new):

@@ -75,7 +75,7 @@ class Noise:
         }
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=2000, deadline=None)
 @given(st.integers(0, 2**63))
 def test_random_reviews_are_always_answered(seed: int) -> None:
     noise = Noise(seed)
