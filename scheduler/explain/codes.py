@@ -29,6 +29,8 @@ from scheduler.core.session.session import Session
 from scheduler.explain.opening import OpeningRoom
 
 NAMED = 3
+#: Class, evidence of nodes, reasons of the group, whether it had a turn, its queue.
+Likeness = tuple[int, tuple[int, ...], tuple[GroupReason, ...], bool, int]
 #: Checks that need no node -> what their failure means; others mean that no node fits.
 CODE_OF_CHECK = {
     "MaxNodePoolResources": reasons.NEVER_FITS,
@@ -64,10 +66,38 @@ class Coder:
         self._session = session
         self._placer = Placer(session)
         self._opening: OpeningRoom | None = None
+        self._known: dict[Likeness, Cause] = {}
         self._turned_away = frozenset(session.turned_away)
 
     def cause(self, group: int) -> Cause:
-        """Return why a pod group that is ready still waits."""
+        """Return why a pod group that is ready still waits; of lone tasks that failed alike, once."""
+        likeness = self._likeness(group)
+        if likeness is None:
+            return self._cause(group)
+        found = self._known.get(likeness)
+        if found is None:
+            found = self._known[likeness] = self._cause(group)
+        return found
+
+    def _likeness(self, group: int) -> Likeness | None:
+        """Return what lone tasks that wait for the same cause have in common; None for all others."""
+        state, fit = self._session.state, self._session.fit
+        groups = state.groups
+        if groups.task_count[group] != 1 or groups.plain_set[group] == NOWHERE:
+            return None
+        task = groups.first_task[group]
+        own = fit.tasks.get(task)
+        if own is None or own.checks or state.tasks.status[task] != PENDING:
+            return None
+        return (
+            state.tasks.klass[task].index,
+            tuple(map(id, own.counts)),
+            tuple(refusal.reason for refusal in fit.groups.get(group, ())),
+            group in self._turned_away,
+            groups.queue[group],
+        )
+
+    def _cause(self, group: int) -> Cause:
         session = self._session
         refusals = {fit.reason for fit in session.fit.groups.get(group, ())}
         fits = self._fits(group)
