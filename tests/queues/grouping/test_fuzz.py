@@ -136,8 +136,7 @@ def test_random_owner_chains_never_crash_and_never_loop(seed: int) -> None:
         cluster.add(item)
     try:
         decision = decide(world.pod(), cluster, Settings())
-    except GroupingError as error:
-        assert str(error)
+    except GroupingError:
         return
     finally:
         # Each owner once on the way up, and what its kind looks at besides; never round and round.
