@@ -8,6 +8,7 @@ exact fractions in native units (cores, bytes, devices); rounding happens where 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -114,7 +115,7 @@ def requested_resources(demand: PodDemand) -> Amounts:
     """Return the demand as the resources of a status: part devices as devices, device memory by its own name."""
     found: Amounts = {name: value for name, value in demand.amounts.items() if value}
     devices = demand.gpus + demand.gpu_fraction * demand.gpu_devices
-    _add(found, {GPU: devices} if devices else {})
+    _add(found, {GPU: _stated(devices)} if devices else {})
     if demand.gpu_memory_mib:
         found[GPU_MEMORY] = Fraction(demand.gpu_memory_mib * demand.gpu_devices)
     _add(found, demand.mig)
@@ -147,7 +148,7 @@ def allocated_resources(pod: Pod, demand: PodDemand, gpu_memory_mib: int | None 
                 f"pod {pod.key} holds gpu-memory on node {pod.spec.node_name}, whose GPU memory is unknown"
             )
         part = Fraction(demand.gpu_memory_mib, gpu_memory_mib)
-    found[GPU] = part * demand.gpu_devices
+    found[GPU] = _stated(part * demand.gpu_devices)
     return found
 
 
@@ -232,6 +233,11 @@ def parse_list(resources: Mapping[str, Quantity]) -> Amounts:
 def format_list(amounts: Mapping[str, Fraction]) -> dict[str, str]:
     """Return amounts as a ResourceList in canonical text, names in order."""
     return {name: _text(name, amounts[name]) for name in sorted(amounts)}
+
+
+def _stated(value: Fraction) -> Fraction:
+    """Round up to billionths, the finest a quantity can state: what is counted must be what can be read back."""
+    return Fraction(math.ceil(value * 10**9), 10**9)
 
 
 def _text(name: str, value: Fraction) -> str:

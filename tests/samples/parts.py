@@ -1,0 +1,51 @@
+"""What the samples of shared GPUs look at: reservation pods, the ConfigMaps of a pod, the status of its group."""
+
+from __future__ import annotations
+
+import hashlib
+from fractions import Fraction
+
+from kube.quantity import parse
+from kube.resources import BINDREQUESTS, CONFIGMAPS, PODS
+from tests.samples.place import Json, Place
+
+RESERVATIONS = "kai-resource-reservation"
+GROUP = "runai-gpu-group"
+
+
+def config_map_prefix(pod: Json) -> str:
+    """Return what admission named the ConfigMaps of a pod after."""
+    return str(pod["metadata"]["annotations"]["runai/shared-gpu-configmap"])
+
+
+def maps_of(place: Place, pod: Json) -> dict[str, Json]:
+    """Return the ConfigMaps of a pod by what follows their common prefix, e.g. `0` and `0-evar`."""
+    prefix = f"{config_map_prefix(pod)}-"
+    found = place.all(CONFIGMAPS)
+    return {name[len(prefix) :]: body for name, body in found.items() if name.startswith(prefix)}
+
+
+def holders_of(place: Place, group: str) -> list[Json]:
+    """Return the reservation pods of a GPU group."""
+    listing = place.lane.gateway.list(
+        PODS, as_type=dict, namespace=RESERVATIONS, label_selector=f"{GROUP}={group}"
+    )
+    return list(listing.items)
+
+
+def holder_name(node: str, group: str) -> str:
+    digest = hashlib.sha256(f"{node}/{group}".encode()).hexdigest()
+    return f"gpu-reservation-{digest[:16]}"
+
+
+def amounts(place: Place, owner: str, part: str) -> dict[str, Fraction]:
+    """Return `requested` or `allocated` of the status of a pod's group."""
+    status = place.pod_group_of(owner).get("status") or {}
+    stated = (status.get("resourcesStatus") or {}).get(part) or {}
+    return {name: parse(value) for name, value in stated.items()}
+
+
+def request_of(place: Place, pod: str) -> Json:
+    """Return the spec of a pod's bind request."""
+    spec: Json = place.get(BINDREQUESTS, pod)["spec"]
+    return spec

@@ -1,0 +1,63 @@
+"""Sample 25: a MIG slice goes where it is advertised, keeps its name in the status and weighs its compute slices."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from kube.resources import NODES, QUEUES
+from tests.samples.parts import amounts, request_of
+from tests.samples.place import Place
+
+pytestmark = pytest.mark.timeout(240)
+THIN = "nvidia.com/mig-1g.10gb"
+
+
+@pytest.fixture(scope="module")
+def sliced(place: Place) -> Place:
+    place.apply("25-mig.yaml")
+    place.wait_bound("thin-slice", count=1)
+    return place
+
+
+def test_it_is_on_the_machine_that_has_such_slices(sliced: Place) -> None:
+    node = sliced.node_of("thin-slice")
+    assert node["metadata"]["labels"]["nvidia.com/mig.strategy"] == "mixed"
+    having = [
+        name for name, one in sliced.all(NODES).items() if THIN in one["status"]["allocatable"]
+    ]
+    assert having == [node["metadata"]["name"]]
+    assert request_of(sliced, "thin-slice")["receivedResourceType"] == "MigInstance"
+
+
+def test_the_pod_group_counts_the_slice_by_its_name(sliced: Place) -> None:
+    group = sliced.pod_group_of("thin-slice")
+    uid = sliced.pod("thin-slice")["metadata"]["uid"]
+    assert group["metadata"]["name"] == f"pg-thin-slice-{uid}"
+    assert (group["spec"]["minMember"], group["spec"]["priorityClassName"]) == (1, "train")
+    for part in ("requested", "allocated"):
+        sliced.wait(
+            lambda part=part: amounts(sliced, "thin-slice", part) == {THIN: Fraction(1)},
+            f"one slice {part}: {amounts(sliced, 'thin-slice', part)}",
+        )
+
+    def of_queue() -> dict[str, str]:
+        found: dict[str, str] = (sliced.get(QUEUES, "s25-slicer").get("status") or {}).get(
+            "allocated"
+        ) or {}
+        return found
+
+    sliced.wait(lambda: of_queue() == {THIN: "1"}, f"one slice in the queue: {of_queue()}")
+
+
+def test_a_slice_of_two_is_too_much_for_a_queue_of_one_gpu(sliced: Place) -> None:
+    sliced.stays(lambda: not sliced.bound("wide-slice"), "wide-slice has no machine")
+
+    def told() -> str:
+        group = sliced.pod_group_of("wide-slice")["metadata"]["name"]
+        return " ".join(text for _, _, text in sliced.events_of("PodGroup", group))
+
+    sliced.wait(
+        lambda: "OverLimit" in told() and "s25-slicer" in told(), f"the limit as reason: {told()}"
+    )
