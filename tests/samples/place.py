@@ -144,6 +144,16 @@ class Place:
         assert len(found) == 1, [group["metadata"]["name"] for group in found]
         return found[0]
 
+    def reasons_of(self, owner: str) -> dict[str, str]:
+        """Return reason -> message of the condition that an owner's pod group waits with."""
+        conditions = (self.pod_group_of(owner).get("status") or {}).get("schedulingConditions")
+        return {
+            why["reason"]: why.get("message", "")
+            for condition in conditions or ()
+            if condition["type"] == "UnschedulableOnNodePool"
+            for why in condition["reasons"]
+        }
+
     def events_of(self, kind: str, name: str) -> list[Event]:
         """Return (type, reason, message) of the events about one object."""
         return [
@@ -167,10 +177,14 @@ class Place:
         return wait_until(holds, what=what, timeout_s=timeout_s, stack=self.stack)
 
     def wait_bound(self, *owners_or_names: str, count: int) -> list[Json]:
-        """Wait until so many pods of these names or controllers have a node."""
+        """Wait until so many pods of these names or controllers, and no more, have a node and stay."""
 
         def enough() -> list[Json]:
-            found = self.bound(*owners_or_names)
+            found = [
+                pod
+                for pod in self.bound(*owners_or_names)
+                if "deletionTimestamp" not in pod["metadata"]
+            ]
             return found if len(found) >= count else []
 
         found: list[Json] = self.wait(enough, f"{count} bound pods of {owners_or_names}")

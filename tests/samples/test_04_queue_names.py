@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kube.resources import PODGROUPS
 from tests.samples.place import Place
 
 pytestmark = pytest.mark.timeout(240)
@@ -37,18 +36,10 @@ def no_default_queue(applied: Place) -> Iterator[Place]:
 
 def wait_for_missing_queue(place: Place, pod: str, queue: str) -> None:
     """Wait for the condition that names a queue nobody made; the pod stays pending."""
-    group = place.pod_group_of(pod)["metadata"]["name"]
-
-    def reasons() -> list[tuple[str, str, str]]:
-        status = place.get(PODGROUPS, group).get("status") or {}
-        return [
-            (condition["type"], why["reason"], why.get("message", ""))
-            for condition in status.get("schedulingConditions") or ()
-            for why in condition["reasons"]
-        ]
-
-    wanted = ("UnschedulableOnNodePool", "QueueDoesNotExist", f"Queue '{queue}' does not exist")
-    place.wait(lambda: wanted in reasons(), f"{wanted} on {group}, found {reasons()}")
+    wanted = {"QueueDoesNotExist": f"Queue '{queue}' does not exist"}
+    place.wait(
+        lambda: place.reasons_of(pod) == wanted, f"{wanted} of {pod}, found {place.reasons_of(pod)}"
+    )
     assert place.pod(pod)["status"]["phase"] == "Pending"
     assert not place.bound(pod)
 

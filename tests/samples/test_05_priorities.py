@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kube.resources import PODGROUPS
 from tests.samples.place import Place
 
 pytestmark = pytest.mark.timeout(240)
@@ -40,12 +39,8 @@ def test_the_class_build_stands_at_100(applied: Place) -> None:
 
 def test_what_may_not_be_preempted_uses_quota_only(applied: Place) -> None:
     applied.wait_bound("loom", "wool", "mist", count=3)
-    group = applied.pod_group_of("anvil")["metadata"]["name"]
-
-    def reasons() -> set[str]:
-        status = applied.get(PODGROUPS, group).get("status") or {}
-        conditions = status.get("schedulingConditions") or ()
-        return {why["reason"] for condition in conditions for why in condition["reasons"]}
-
-    applied.wait(lambda: reasons() == {"NonPreemptibleOverQuota"}, "the reason of anvil")
+    applied.wait(
+        lambda: set(applied.reasons_of("anvil")) == {"NonPreemptibleOverQuota"},
+        "the reason of anvil",
+    )
     assert not applied.bound("anvil")

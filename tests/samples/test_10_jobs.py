@@ -36,6 +36,7 @@ def test_pods_of_a_plain_job_start_as_there_is_room(applied: Place) -> None:
 
 def test_a_gang_starts_when_all_fit(applied: Place) -> None:
     applied.wait(lambda: len(applied.pods_of("team")) == 4, "four pods of team")
+    applied.wait(lambda: "OverLimit" in applied.reasons_of("team"), "the limit as the reason")
     applied.stays(lambda: not applied.bound("team"), "no pod of team has a node")
     wider = json.dumps({"spec": {"resources": {"gpu": {"limit": 8}}}})
     applied.kubectl("patch", "queue", "s10-gangs", "--type=merge", "-p", wider)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from kube.resources import PODGROUPS
@@ -20,11 +22,28 @@ def concert(place: Place) -> Place:
 def test_nothing_starts_before_the_tree_has_its_minimum(concert: Place) -> None:
     concert.wait(lambda: len(concert.pods_of("violins")) == 2, "the pods of violins")
     concert.wait(lambda: len(concert.pods_of("cellos")) == 2, "the pods of cellos")
+    wanted = "Waiting for 1 pods for SubGroup drum, currently 0 exist"
+    concert.wait(
+        lambda: any(wanted in e[2] for e in concert.events_of("PodGroup", "orchestra")),
+        f"an event that says {wanted!r}",
+    )
     concert.stays(lambda: not concert.bound(*STRINGS), "no player has a node")
 
 
-def test_all_start_together_once_it_has(concert: Place) -> None:
+def test_nothing_starts_when_there_is_room_for_a_part_only(concert: Place) -> None:
     concert.apply("60-drum.yaml")
+
+    def says_over_limit() -> bool:
+        events = concert.events_of("PodGroup", "orchestra")
+        return any("quota has reached the allowable limit of GPUs" in e[2] for e in events)
+
+    concert.wait(says_over_limit, "the limit as the reason")
+    concert.stays(lambda: not concert.bound(*STRINGS, "drum"), "no player has a node")
+
+
+def test_all_start_together_once_it_has(concert: Place) -> None:
+    wider = json.dumps({"spec": {"resources": {"gpu": {"limit": 13}}}})
+    concert.kubectl("patch", "queue", "s60-concert", "--type=merge", "-p", wider)
     concert.wait_bound(*STRINGS, "drum", count=5)
 
 

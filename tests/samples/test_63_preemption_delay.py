@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from kube.resources import PODGROUPS
-from tests.samples.place import Json, Place
+from tests.samples.place import Place
 
 pytestmark = pytest.mark.timeout(240)
 LAST_EVICTION = "kai.scheduler/last-eviction-timestamp"
@@ -16,20 +16,9 @@ LAST_EVICTION = "kai.scheduler/last-eviction-timestamp"
 @pytest.fixture(scope="module")
 def stable(place: Place) -> Place:
     place.apply("63-preemption-delay.yaml")
-    place.wait_bound("tenant-still", "tenant-soon", count=2)
+    place.wait_bound("tenant-still", "tenant-soon", "guest", count=3)
     place.apply("63-delayed.yaml")
     return place
-
-
-def told(place: Place, owner: str) -> dict[str, str]:
-    """Return reason -> message of the group's condition."""
-    group: Json = place.pod_group_of(owner)
-    return {
-        why["reason"]: why.get("message", "")
-        for condition in (group.get("status") or {}).get("schedulingConditions") or ()
-        if condition["type"] == "UnschedulableOnNodePool"
-        for why in condition["reasons"]
-    }
 
 
 def window_text(delay: str, end: datetime) -> str:
@@ -45,7 +34,14 @@ def moment(text: str) -> datetime:
 
 @pytest.mark.parametrize(
     ("job", "delay"),
-    [("mule", "5m0s"), ("pony", "8s"), ("swift", "5m0s"), ("unitless", None), ("negative", None)],
+    [
+        ("mule", "5m0s"),
+        ("heir", "5m0s"),
+        ("pony", "8s"),
+        ("swift", "5m0s"),
+        ("unitless", None),
+        ("negative", None),
+    ],
 )
 def test_the_delay_is_written_unless_it_says_nothing(
     stable: Place, job: str, delay: str | None
@@ -57,13 +53,14 @@ def test_free_room_is_taken_at_once(stable: Place) -> None:
     stable.wait_bound("swift", count=1)
 
 
-def test_the_condition_names_the_end_of_the_window(stable: Place) -> None:
-    group = stable.pod_group_of("mule")
+@pytest.mark.parametrize("job", ["mule", "heir"])
+def test_the_condition_names_the_end_of_the_window(stable: Place, job: str) -> None:
+    group = stable.pod_group_of(job)
     end = moment(group["metadata"]["creationTimestamp"]) + timedelta(minutes=5)
     wanted = window_text("5m0s", end)
     stable.wait(
-        lambda: told(stable, "mule").get("PreemptionDelayNotElapsed") == wanted,
-        f"{wanted!r}, found {told(stable, 'mule')}",
+        lambda: stable.reasons_of(job).get("PreemptionDelayNotElapsed") == wanted,
+        f"{wanted!r}, found {stable.reasons_of(job)}",
     )
 
 
@@ -81,10 +78,22 @@ def test_somebody_goes_when_the_window_is_over(stable: Place) -> None:
     assert moment(eviction["firstTimestamp"] or eviction["eventTime"]) >= end
 
 
-def test_nobody_went_for_the_one_that_still_waits(stable: Place) -> None:
-    (tenant,) = stable.bound("tenant-still")
-    assert tenant["metadata"].get("deletionTimestamp") is None
-    assert not stable.bound("mule")
+@pytest.mark.parametrize(("tenant", "job"), [("tenant-still", "mule"), ("guest", "heir")])
+def test_nobody_went_for_the_one_that_still_waits(stable: Place, tenant: str, job: str) -> None:
+    (pod,) = stable.bound(tenant)
+    assert pod["metadata"].get("deletionTimestamp") is None
+    assert not stable.bound(job)
+
+
+def test_another_queue_gets_its_own_back_from_work_without_a_delay(stable: Place) -> None:
+    stable.apply("63-claimant.yaml")
+    name = stable.pod_group_of("claimant")["metadata"]["name"]
+    text = f"was preempted by workload {stable.namespace}/{name}."
+    farewell = stable.wait(
+        lambda: [e["message"] for e in stable.all_events("Evict") if "/guest-" in e["message"]],
+        "the event of the guest's eviction",
+    )
+    assert text in farewell[0]
 
 
 def test_the_delay_protects_nobody_and_an_eviction_restarts_the_window(stable: Place) -> None:
@@ -100,7 +109,7 @@ def test_the_delay_protects_nobody_and_an_eviction_restarts_the_window(stable: P
     assert last > moment(group["metadata"]["creationTimestamp"])
     wanted = window_text("5m0s", last + timedelta(minutes=5))
     stable.wait(
-        lambda: told(stable, "swift").get("PreemptionDelayNotElapsed") == wanted,
-        f"{wanted!r}, found {told(stable, 'swift')}",
+        lambda: stable.reasons_of("swift").get("PreemptionDelayNotElapsed") == wanted,
+        f"{wanted!r}, found {stable.reasons_of('swift')}",
     )
     assert group["metadata"]["name"] in stable.all(PODGROUPS)
