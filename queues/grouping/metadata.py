@@ -158,6 +158,9 @@ def _annotations(ctx: Context) -> dict[str, str]:
     annotations = {keys.USER: user} if user else {}
     annotations[keys.TOP_OWNER] = _top_owner(ctx.top)
     annotations.update(annotations_of(ctx.top))
+    if kind_of(ctx.top).kind == "Pod":
+        # Our own mark on the pod, there or not depending on when its executors come, says nothing about the group.
+        annotations.pop(keys.POD_GROUP, None)
     return annotations
 
 

@@ -16,6 +16,7 @@ from cryptography import x509
 from django.test import Client, override_settings
 
 from kube.errors import AlreadyExistsError, ConflictError
+from queues import cluster
 from queues.admission.certificates import ensure_certificates
 from queues.admission.install import (
     MUTATING,
@@ -167,23 +168,56 @@ def test_webhooks_are_scoped_to_what_they_judge() -> None:
     assert queues["rules"][0]["operations"] == ["CREATE", "UPDATE", "DELETE"]
 
 
-def test_while_we_restart_only_pods_that_need_us_are_held_back() -> None:
-    def policies(target: UrlTarget | ServiceTarget) -> dict[str, str]:
-        wanted = Registration(target=target, bundle=b"CA")
+def test_while_we_restart_what_needs_us_waits() -> None:
+    def policies(target: UrlTarget | ServiceTarget, **options: Any) -> dict[str, str]:
+        wanted = Registration(target=target, bundle=b"CA", **options)
         return {
             h["name"]: h["failurePolicy"]
             for _, body in configurations(wanted)
             for h in body["webhooks"]
         }
 
-    alone = policies(UrlTarget(base="https://127.0.0.1:9"))
-    assert alone == {
+    for target in (UrlTarget(base="https://127.0.0.1:9"), ServiceTarget(namespace="kai")):
+        assert set(policies(target).values()) == {"Fail"}
+    assert policies(UrlTarget(base="https://127.0.0.1:9"), is_reachable=False) == {
         "admission.kai-scheduler.svc": "Fail",
         "topology.admission.kai-scheduler.svc": "Ignore",
         "queue-validation.kai.scheduler": "Ignore",
         "podgroup-validation.kai.scheduler": "Ignore",
     }
-    assert set(policies(ServiceTarget(namespace="kai")).values()) == {"Fail"}
+
+
+@pytest.mark.parametrize(
+    ("server", "is_near"),
+    [
+        ("https://127.0.0.1:6443", True),
+        ("https://localhost:6443", True),
+        ("https://[::1]:6443", True),
+        ("https://10.0.0.7:6443", False),
+        ("https://api.example.test", False),
+    ],
+)
+def test_a_server_elsewhere_cannot_call_back(tmp_path: Path, server: str, is_near: bool) -> None:
+    contexts = [
+        {"name": "old", "context": {"cluster": "far"}},
+        {"name": "now", "context": {"cluster": "c"}},
+    ]
+    clusters = [
+        {"name": "far", "cluster": {"server": "https://far.test"}},
+        {"name": "c", "cluster": {"server": server}},
+    ]
+    file = tmp_path / "kubeconfig"
+    body = {"current-context": "now", "contexts": contexts, "clusters": clusters}
+    file.write_text(json.dumps(body))
+    with override_settings(KAIWEB_KUBECONFIG=str(file)):
+        assert cluster.is_on_this_host() is is_near
+
+
+def test_a_kubeconfig_still_to_be_written_is_that_of_our_own_cluster(tmp_path: Path) -> None:
+    with override_settings(KAIWEB_KUBECONFIG=str(tmp_path / "none")):
+        assert cluster.is_on_this_host()
+    with override_settings(KAIWEB_KUBECONFIG="in-cluster"):
+        assert not cluster.is_on_this_host()
 
 
 def test_selectors_of_the_config_narrow_the_pod_webhooks() -> None:

@@ -335,6 +335,8 @@ def test_spark_driver_and_executors_share_a_group() -> None:
     }
     assert owners(report)["spark-77aa"] == "Pod/count-driver"
     assert report.pods["lab/count-exec-1"].pod_group == "spark-77aa"
+    (spark,) = [g for g in report.pod_groups if g["metadata"]["name"] == "spark-77aa"]
+    assert list(spark["metadata"]["annotations"]) == ["kai.scheduler/top-owner-metadata"]
 
 
 def test_kinds_beyond_kai() -> None:
@@ -391,6 +393,40 @@ def test_grove_follows_the_pod_gang() -> None:
         "requiredTopologyLevel": "rack",
     }
     assert places(report, "llm-0-") == ["prefill", "decode", "decode"]
+
+
+def test_a_dynamo_graph_of_any_version_is_looked_through() -> None:
+    report = grouped("dynamo.yaml")
+    by_name = specs(report)
+    assert by_name["pg-pairs-u-pairs-group-0"] == {
+        "queue": "own",
+        "priorityClassName": "train",
+        "minMember": 2,
+        "preemptionDelay": "2m0s",
+        "subGroups": [{"name": "leader", "minMember": 1}, {"name": "workers", "minMember": 1}],
+    }
+    (gang,) = [name for name in by_name if name.startswith("pg-split-0-")]
+    assert (by_name[gang]["queue"], sub_groups(by_name[gang])) == (
+        "web",
+        [("prefill", "", 1), ("decode", "", 1)],
+    )
+    assert owners(report)[gang] == "PodGang/split-0"
+    alone = [name for name in by_name if name.startswith("pg-later-decode-")]
+    assert len(alone) == 2
+    for name in alone:
+        assert by_name[name] == {
+            "queue": "optics",
+            "priorityClassName": "inference",
+            "minMember": 1,
+        }
+    metadata = {g["metadata"]["name"]: g["metadata"] for g in report.pod_groups}
+    assert metadata["pg-pairs-u-pairs-group-0"]["labels"] == {
+        "kai.scheduler/queue": "own",
+        "team": "lynx",
+    }
+    assert metadata["pg-pairs-u-pairs-group-0"]["annotations"]["note"] == "from-the-graph"
+    assert metadata[gang]["labels"]["team"] == "lynx"
+    assert metadata[gang]["annotations"]["note"] == "its-own"
 
 
 def test_a_karta_describes_an_unknown_kind() -> None:

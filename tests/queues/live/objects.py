@@ -63,8 +63,8 @@ def definitions_of(objects: list[Json]) -> list[Json]:
     return list(found.values())
 
 
-def create_all(gateway: Gateway, objects: list[Json], namespace: str) -> None:
-    """Create the objects, owners first, with the uids the server gives."""
+def create_all(gateway: Gateway, objects: list[Json], namespace: str) -> dict[str, str]:
+    """Create the objects, owners first; return the uids the server gave by those of the files."""
     uids: dict[str, str] = {}
     for obj in _owners_first(objects):
         made = _live(obj, namespace, uids)
@@ -81,6 +81,7 @@ def create_all(gateway: Gateway, objects: list[Json], namespace: str) -> None:
             gateway.patch(
                 resource, made["metadata"]["name"], body, namespace=namespace, sub="status"
             )
+    return uids
 
 
 def _live(obj: Json, namespace: str, uids: dict[str, str]) -> Json:
