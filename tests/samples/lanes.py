@@ -20,6 +20,8 @@ MANIFESTS = Path(__file__).parent / "manifests"
 NODES_FILE = MANIFESTS / "90-nodes.yaml"
 NOT_READY = "node.kubernetes.io/not-ready"
 ENVIRONMENT = {"KAIWEB_NODES": "none"}
+#: Off by default in this version of Kubernetes; sample 27 needs it.
+EXTENDED_RESOURCES = "--feature-gates=DRAExtendedResource=true"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,7 @@ def embedded_lane(folder: Path) -> Iterator[Lane]:
 def real_lane(folder: Path) -> Iterator[Lane]:
     """An installation on a real kube-apiserver, each process with the rights of its own account."""
     with (
-        prepared_cluster(folder / "cluster") as cluster,
+        prepared_cluster(folder / "cluster", extra_flags=(EXTENDED_RESOURCES,)) as cluster,
         stack_on(cluster, folder / "home", ENVIRONMENT) as stack,
         _lane("real", stack) as lane,
     ):

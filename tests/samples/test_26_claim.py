@@ -1,0 +1,88 @@
+"""Sample 26: a claim from a template gets a device when its pod is placed, and gives it back at the end."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from kube.resources import BINDREQUESTS, RESOURCE_CLAIMS
+from tests.samples.parts import amounts, request_of
+from tests.samples.place import Json, Place
+
+pytestmark = pytest.mark.timeout(240)
+POD = "claimant"
+
+
+@pytest.fixture(scope="module")
+def bound(place: Place) -> Place:
+    place.apply("26-claim.yaml")
+    place.wait_bound(POD, count=1)
+    return place
+
+
+def claim_of(place: Place, pod: str) -> Json:
+    (status,) = place.pod(pod)["status"]["resourceClaimStatuses"]
+    assert status["name"] == "accelerator"
+    return place.get(RESOURCE_CLAIMS, status["resourceClaimName"])
+
+
+def cards(claim: Json) -> set[str]:
+    results = (
+        (claim.get("status") or {}).get("allocation", {}).get("devices", {}).get("results", ())
+    )
+    return {result["device"] for result in results}
+
+
+def test_the_bind_request_carries_what_the_claim_gets(bound: Place) -> None:
+    spec = request_of(bound, POD)
+    (given,) = spec["resourceClaimAllocations"]
+    assert given["name"] == "accelerator"
+    (result,) = given["allocation"]["devices"]["results"]
+    assert (result["request"], result["driver"], result["pool"]) == (
+        "card",
+        "gpu.s26.test",
+        "hay-1",
+    )
+    assert spec["selectedNode"] == bound.pod(POD)["spec"]["nodeName"] == "hay-1"
+    claim = claim_of(bound, POD)
+    assert claim["status"]["allocation"] == given["allocation"]
+    consumer = {"resource": "pods", "name": POD, "uid": bound.pod(POD)["metadata"]["uid"]}
+    assert claim["status"]["reservedFor"] == [consumer]
+
+
+def test_the_binding_came_after_the_claim(bound: Place) -> None:
+    bound.wait(
+        lambda: bound.get(BINDREQUESTS, POD).get("status", {}).get("phase") == "Succeeded",
+        "the phase Succeeded",
+    )
+    bound.wait(lambda: bound.pod(POD)["status"].get("phase") == "Running", "the running pod")
+
+
+def test_the_pod_group_counts_it_under_the_class(bound: Place) -> None:
+    uid = bound.pod(POD)["metadata"]["uid"]
+    assert bound.pod_group_of(POD)["metadata"]["name"] == f"pg-{POD}-{uid}"
+    for part in ("requested", "allocated"):
+        bound.wait(
+            lambda part=part: amounts(bound, POD, part) == {"gpu.s26.test": Fraction(1)},
+            f"one card {part}: {amounts(bound, POD, part)}",
+        )
+
+
+def test_a_device_is_given_once_and_again_when_its_pod_has_ended(bound: Place) -> None:
+    bound.apply("26-more-claims.yaml")
+    others = ("second-claimant", "third-claimant")
+    (lucky,) = bound.wait_bound(*others, count=1)
+    lucky_name = lucky["metadata"]["name"]
+    (waiting,) = set(others) - {lucky_name}
+    bound.stays(lambda: not bound.bound(waiting), f"{waiting} has no machine")
+    held = cards(claim_of(bound, POD)), cards(claim_of(bound, lucky_name))
+    assert held[0] | held[1] == {"card-0", "card-1"}
+    name = claim_of(bound, POD)["metadata"]["name"]
+    bound.kubectl(
+        "patch", "pod", POD, "--subresource=status", "--type=merge",
+        "-p", '{"status": {"phase": "Succeeded"}}',
+    )  # fmt: skip
+    bound.wait_bound(waiting, count=1)
+    assert cards(claim_of(bound, waiting)) == held[0]
+    bound.wait(lambda: not bound.exists(RESOURCE_CLAIMS, name), "the end of the first claim")

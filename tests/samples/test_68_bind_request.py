@@ -1,0 +1,88 @@
+"""Sample 68: what the binder makes of a bind request, whoever wrote it."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from kube.resources import BINDREQUESTS
+from tests.samples.place import Json, Place
+
+pytestmark = pytest.mark.timeout(240)
+LOST = "node <no-such-machine> was not found"
+
+
+def request(place: Place, pod: str, node: str, **labels: str) -> str:
+    uid = place.pod(pod)["metadata"]["uid"]
+    body = {
+        "apiVersion": BINDREQUESTS.api_version,
+        "kind": BINDREQUESTS.kind,
+        "metadata": {
+            "name": pod,
+            "labels": {"selected-node": node, **labels},
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": pod, "uid": uid}],
+        },
+        "spec": {
+            "podName": pod,
+            "selectedNode": node,
+            "receivedResourceType": "Regular",
+            "receivedGPU": {"count": 1, "portion": "1.00"},
+        },
+    }
+    return yaml.safe_dump(body)
+
+
+@pytest.fixture(scope="module")
+def carried(place: Place) -> Place:
+    place.apply("68-carried.yaml")
+    place.apply_text(request(place, "carried", "kite-2"))
+    # Of another pool, so that no scheduler clears the failed one away.
+    labels = {"kai.scheduler/node-pool": "s68-none"}
+    place.apply_text(request(place, "stranded", "no-such-machine", **labels))
+    return place
+
+
+def status(place: Place, name: str) -> Json:
+    found: Json = place.get(BINDREQUESTS, name).get("status") or {}
+    return found
+
+
+def bound_condition(place: Place, pod: str) -> tuple[str, str, str]:
+    for one in place.pod(pod)["status"].get("conditions") or ():
+        if one["type"] == "PodBound":
+            return one["status"], one["reason"], one["message"]
+    return "", "", ""
+
+
+def test_the_pod_is_bound_where_it_says_and_the_request_tells(carried: Place) -> None:
+    carried.wait(lambda: status(carried, "carried").get("phase") == "Succeeded", "Succeeded")
+    assert status(carried, "carried") == {"phase": "Succeeded"}
+    pod = carried.pod("carried")
+    assert pod["spec"]["nodeName"] == "kite-2"
+    assert pod["metadata"]["annotations"]["received-resource-type"] == "Regular"
+    text = "Pod bound successfully to node kite-2"
+    carried.wait(lambda: bound_condition(carried, "carried") == ("True", "Bound", text), text)
+    carried.wait(
+        lambda: ("Normal", "Bound", text) in carried.events_of("Pod", "carried"), f"event {text}"
+    )
+
+
+def test_it_goes_with_its_pod(carried: Place) -> None:
+    carried.wait(lambda: status(carried, "carried").get("phase") == "Succeeded", "Succeeded")
+    carried.kubectl("delete", "pod", "carried", "--wait=false")
+    carried.wait(lambda: not carried.exists(BINDREQUESTS, "carried"), "the end of the request")
+
+
+def test_a_machine_that_is_not_there_is_the_reason_of_the_failure(carried: Place) -> None:
+    carried.wait(lambda: status(carried, "stranded").get("phase") == "Failed", "Failed")
+    reason = status(carried, "stranded")["reason"]
+    assert reason.startswith(LOST)
+    text = f"Failed to bind pod {carried.namespace}/stranded to node no-such-machine: {reason}"
+    carried.wait(
+        lambda: bound_condition(carried, "stranded") == ("False", "BindingError", text), text
+    )
+    carried.wait(
+        lambda: ("Warning", "BindingError", text) in carried.events_of("Pod", "stranded"),
+        f"event {text}",
+    )
+    assert "nodeName" not in carried.pod("stranded")["spec"]
