@@ -8,7 +8,7 @@ from binder.models import BindRequest
 from kube.objects.bindrequest import BindRequest as BindRequestObject
 from kube.resources import BINDREQUESTS
 from queues.mirror.rollup import Touched
-from queues.mirror.rows import EPOCH, version_of
+from queues.mirror.rows import identity
 from queues.mirror.writer import MirroredKind
 from queues.models import Pod
 
@@ -20,9 +20,7 @@ def bind_request_row(item: BindRequestObject) -> BindRequest:
         key=item.key,
         namespace=meta.namespace,
         name=meta.name,
-        uid=meta.uid,
-        version=version_of(item),
-        created_at=meta.creation_timestamp or EPOCH,
+        **identity(item),
         pod=f"{meta.namespace}/{spec.pod_name}",
         node=spec.selected_node,
         phase=status.phase or "Pending",

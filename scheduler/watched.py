@@ -54,6 +54,7 @@ class WatchedKind:
     ----------
     is_optional : a cluster that does not serve the kind counts as having none of it
     wakes : a change of this kind is worth a cycle at once
+    archived_as : its name among the raw objects of a saved snapshot, which is KAI's; empty: not kept
     """
 
     resource: Resource
@@ -61,28 +62,38 @@ class WatchedKind:
     is_optional: bool = False
     wakes: bool = False
     field_selector: str = ""
+    archived_as: str = ""
 
 
 WATCHED = (
-    WatchedKind(PODS, Pod, wakes=True, field_selector="status.phase!=Failed"),
-    WatchedKind(NODES, Node, wakes=True),
-    WatchedKind(QUEUES, Queue, wakes=True),
-    WatchedKind(PODGROUPS, PodGroup, wakes=True),
+    WatchedKind(PODS, Pod, wakes=True, field_selector="status.phase!=Failed", archived_as="pods"),
+    WatchedKind(NODES, Node, wakes=True, archived_as="nodes"),
+    WatchedKind(QUEUES, Queue, wakes=True, archived_as="queues"),
+    WatchedKind(PODGROUPS, PodGroup, wakes=True, archived_as="podGroups"),
     # A failed one does not wake: a pod that always fails to bind is retried by the clock, not in a spin.
-    WatchedKind(BINDREQUESTS, BindRequest),
-    WatchedKind(PRIORITY_CLASSES, PriorityClass),
+    WatchedKind(BINDREQUESTS, BindRequest, archived_as="bindRequests"),
+    WatchedKind(PRIORITY_CLASSES, PriorityClass, archived_as="priorityClasses"),
     WatchedKind(SHARDS, SchedulingShard, is_optional=True),
     WatchedKind(CONFIGS, Config, is_optional=True),
-    WatchedKind(TOPOLOGIES, Topology, is_optional=True, wakes=True),
-    WatchedKind(CONFIGMAPS, KubeObject),
-    WatchedKind(NAMESPACES, KubeObject),
-    WatchedKind(PVCS, PersistentVolumeClaim),
-    WatchedKind(PVS, PersistentVolume),
-    WatchedKind(STORAGE_CLASSES, StorageClass),
-    WatchedKind(CSI_DRIVERS, CSIDriver),
-    WatchedKind(CSI_STORAGE_CAPACITIES, CSIStorageCapacity),
-    WatchedKind(RESOURCE_CLAIMS, ResourceClaim, is_optional=True, wakes=True),
-    WatchedKind(RESOURCE_SLICES, ResourceSlice, is_optional=True, wakes=True),
-    WatchedKind(DEVICE_CLASSES, DeviceClass, is_optional=True),
-    WatchedKind(NODE_RESOURCE_TOPOLOGIES, NodeResourceTopology, is_optional=True),
+    WatchedKind(TOPOLOGIES, Topology, is_optional=True, wakes=True, archived_as="topologies"),
+    WatchedKind(CONFIGMAPS, KubeObject, archived_as="configMaps"),
+    WatchedKind(NAMESPACES, KubeObject, archived_as="namespaces"),
+    WatchedKind(PVCS, PersistentVolumeClaim, archived_as="persistentVolumeClaims"),
+    WatchedKind(PVS, PersistentVolume, archived_as="persistentVolumes"),
+    WatchedKind(STORAGE_CLASSES, StorageClass, archived_as="storageClasses"),
+    WatchedKind(CSI_DRIVERS, CSIDriver, archived_as="csiDrivers"),
+    WatchedKind(CSI_STORAGE_CAPACITIES, CSIStorageCapacity, archived_as="csiStorageCapacities"),
+    WatchedKind(
+        RESOURCE_CLAIMS, ResourceClaim, is_optional=True, wakes=True, archived_as="resourceClaims"
+    ),
+    WatchedKind(
+        RESOURCE_SLICES, ResourceSlice, is_optional=True, wakes=True, archived_as="resourceSlices"
+    ),
+    WatchedKind(DEVICE_CLASSES, DeviceClass, is_optional=True, archived_as="deviceClasses"),
+    WatchedKind(
+        NODE_RESOURCE_TOPOLOGIES,
+        NodeResourceTopology,
+        is_optional=True,
+        archived_as="nodeResourceTopologies",
+    ),
 )

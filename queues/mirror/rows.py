@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from kube.objects.cluster import Event as EventObject
 from kube.objects.meta import KubeObject
@@ -52,6 +53,15 @@ def version_of(item: KubeObject) -> int:
     return int(text) if text.isdecimal() else 0
 
 
+def identity(item: KubeObject) -> dict[str, Any]:
+    """Return the columns that every mirror row has."""
+    return {
+        "uid": item.metadata.uid,
+        "version": version_of(item),
+        "created_at": item.metadata.creation_timestamp or EPOCH,
+    }
+
+
 def _reference(name: str) -> str:
     """Return the name of another object as it may stand in a column; no real name is longer."""
     return name.replace("\x00", "\ufffd")[:NAME]
@@ -62,9 +72,7 @@ def queue_row(item: QueueView) -> Queue:
     resources, status = item.spec.resources, item.status
     return Queue(
         name=item.metadata.name,
-        uid=item.metadata.uid,
-        version=version_of(item),
-        created_at=item.metadata.creation_timestamp or EPOCH,
+        **identity(item),
         generation=item.metadata.generation,
         display_name=item.spec.display_name,
         parent=_reference(item.spec.parent_queue),
@@ -121,9 +129,7 @@ def group_row(item: PodGroupObject) -> PodGroup:
         key=item.key,
         namespace=meta.namespace,
         name=meta.name,
-        uid=meta.uid,
-        version=version_of(item),
-        created_at=meta.creation_timestamp or EPOCH,
+        **identity(item),
         queue=_reference(spec.queue),
         owner_kind=owner_kind[:128],
         owner_name=owner_name,
@@ -212,9 +218,7 @@ def pod_row(item: PodObject) -> Pod:
         key=item.key,
         namespace=meta.namespace,
         name=meta.name,
-        uid=meta.uid,
-        version=version_of(item),
-        created_at=meta.creation_timestamp or EPOCH,
+        **identity(item),
         group=f"{meta.namespace}/{_reference(group)}" if group else "",
         scheduler=spec.scheduler_name[:NAME],
         queue=_reference(meta.labels.get(QUEUE_LABEL, "")),
@@ -243,9 +247,7 @@ def warning_row(item: EventObject) -> GroupingWarning:
     about = item.involved_object
     return GroupingWarning(
         key=item.key,
-        uid=item.metadata.uid,
-        version=version_of(item),
-        created_at=item.metadata.creation_timestamp or EPOCH,
+        **identity(item),
         pod=f"{about.namespace}/{about.name}"[:KEY],
         message=item.message,
     )
@@ -285,9 +287,7 @@ def node_row(item: NodeObject) -> Node:
     memory = labels.get("nvidia.com/gpu.memory", "")
     return Node(
         name=item.metadata.name,
-        uid=item.metadata.uid,
-        version=version_of(item),
-        created_at=item.metadata.creation_timestamp or EPOCH,
+        **identity(item),
         pool=labels.get(POOL_LABEL, ""),
         model=labels.get("nvidia.com/gpu.product", "") or (GPU if capacity else ""),
         zone=_first(labels, ZONE_LABELS),
@@ -316,9 +316,7 @@ def priority_class_row(item: PriorityClassView) -> PriorityClass:
     """Translate a priority class."""
     return PriorityClass(
         name=item.metadata.name,
-        uid=item.metadata.uid,
-        version=version_of(item),
-        created_at=item.metadata.creation_timestamp or EPOCH,
+        **identity(item),
         value=item.value,
         is_default=item.global_default,
     )

@@ -20,27 +20,7 @@ from kube.errors import NotFoundError
 from kube.gateway import Gateway, Listing
 from kube.objects.config import Override, ShardSpec
 from kube.objects.meta import KubeObject, convert
-from kube.resources import (
-    BINDREQUESTS,
-    CONFIGMAPS,
-    CSI_DRIVERS,
-    CSI_STORAGE_CAPACITIES,
-    DEVICE_CLASSES,
-    NAMESPACES,
-    NODE_RESOURCE_TOPOLOGIES,
-    NODES,
-    PODGROUPS,
-    PODS,
-    PRIORITY_CLASSES,
-    PVCS,
-    PVS,
-    QUEUES,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-    STORAGE_CLASSES,
-    TOPOLOGIES,
-    Resource,
-)
+from kube.resources import CONFIGMAPS, NODES, PODGROUPS, QUEUES, RESOURCE_CLAIMS, Resource
 from kube.store import Store, StoreView
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.decisions import ActionName
@@ -50,26 +30,7 @@ from scheduler.watched import WATCHED
 
 MEMBER = "snapshot.json"
 LISTED = "1"  # any version: the kind is served
-RAW: dict[str, Resource] = {
-    "pods": PODS,
-    "nodes": NODES,
-    "queues": QUEUES,
-    "podGroups": PODGROUPS,
-    "bindRequests": BINDREQUESTS,
-    "priorityClasses": PRIORITY_CLASSES,
-    "configMaps": CONFIGMAPS,
-    "persistentVolumes": PVS,
-    "persistentVolumeClaims": PVCS,
-    "csiStorageCapacities": CSI_STORAGE_CAPACITIES,
-    "storageClasses": STORAGE_CLASSES,
-    "csiDrivers": CSI_DRIVERS,
-    "resourceClaims": RESOURCE_CLAIMS,
-    "resourceSlices": RESOURCE_SLICES,
-    "deviceClasses": DEVICE_CLASSES,
-    "topologies": TOPOLOGIES,
-    "nodeResourceTopologies": NODE_RESOURCE_TOPOLOGIES,
-    "namespaces": NAMESPACES,
-}
+RAW: dict[str, Resource] = {item.archived_as: item.resource for item in WATCHED if item.archived_as}
 _NANOSECONDS = 1e9
 
 

@@ -1,5 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { Card } from "./Card.tsx";
 import { type Column, type Sort, sortRows } from "./columns.ts";
 import { TableHeader } from "./TableHeader.tsx";
 import { type RowActions, TableRow } from "./TableRow.tsx";
@@ -87,7 +88,7 @@ export function VirtualTable<T>(props: Props<T>) {
   };
 
   return (
-    <section className={styles.card} aria-label={name}>
+    <Card name={name}>
       <div className={styles.bar}>
         {tools}
         {waiting > 0 && (isHeld.pointer || isHeld.focus) && (
@@ -140,7 +141,7 @@ export function VirtualTable<T>(props: Props<T>) {
         )}
       </div>
       {foot !== undefined && <div className={styles.foot}>{foot}</div>}
-    </section>
+    </Card>
   );
 }
 

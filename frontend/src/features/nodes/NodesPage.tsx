@@ -7,6 +7,7 @@ import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Node } from "../../model/rows.ts";
 import { gpus, plural } from "../../model/units.ts";
+import { Card } from "../../ui/Card.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { QueueMark } from "../../ui/QueueMark.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
@@ -37,7 +38,7 @@ export function NodesPage() {
   if (problem !== null) return <Failure title={problem.title} detail={problem.detail} />;
   return (
     <Page title="Nodes" note={loaded ? nodesWords(found) : undefined}>
-      <section className={styles.card} aria-label="GPU grid">
+      <Card name="GPU grid">
         <div className={styles.bar}>
           <TextInput
             data-page-search
@@ -77,7 +78,7 @@ export function NodesPage() {
             <NodeGrid nodes={found} grouping={grouping} hues={hues} />
           </>
         )}
-      </section>
+      </Card>
     </Page>
   );
 }

@@ -6,6 +6,7 @@ import { type Queue, RESOURCES, type Resource } from "../../model/rows.ts";
 import { buildTree } from "../../model/tree.ts";
 import { plural, RESOURCE_NAME, UNIT } from "../../model/units.ts";
 import { BulletLegend } from "../../ui/BulletBar.tsx";
+import { Card } from "../../ui/Card.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
@@ -35,7 +36,7 @@ export function QueuesPage() {
       note={loaded ? plural(queues.size, "queue") : undefined}
       tools={<BulletLegend />}
     >
-      <section className={styles.card} aria-label="Queue hierarchy">
+      <Card name="Queue hierarchy">
         <div className={styles.bar}>
           <SegmentedControl
             size="xs"
@@ -69,7 +70,7 @@ export function QueuesPage() {
             onEdit={onEdit}
           />
         )}
-      </section>
+      </Card>
       <QueueDrawer queue={open} onClose={() => change({ queue: null })} />
     </Page>
   );
