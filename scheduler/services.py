@@ -19,7 +19,7 @@ from django.conf import settings
 from kube.errors import KubeError
 from queues.cluster import gateway
 from scheduler.lock import ShardLock
-from scheduler.plugin_server import PluginServer, metrics_page
+from scheduler.plugin_server import PluginServer, metrics_page, plugin_pages
 from scheduler.report import Reporter
 from scheduler.worker import CycleSummary, ShardWorker
 
@@ -38,12 +38,14 @@ class RunningShard:
     ----------
     rest_until : by the monotonic clock; a cycle rests as long as it has computed, so that in a burst the
         scheduler leaves the API server and the binder, which have more to do, their part of the machine
+    pages : metrics, and what KAI's plugin server shows, on a port of the loopback
     """
 
     worker: ShardWorker
     lock: ShardLock
     reporter: Reporter
     rest_until: float = 0.0
+    pages: PluginServer | None = None
 
 
 _guard = threading.Lock()
@@ -66,13 +68,32 @@ def shard_start(shard: str, *, wake: Callable[[], object] | None = None) -> Runn
             )
             running = RunningShard(worker, lock, Reporter(shard))
             worker.start(wake=wake or (lambda: kick(client, shard)))
-            port = getattr(settings, "KAIWEB_SCHEDULER_METRICS_PORT", 0)
-            if port:
-                PluginServer("127.0.0.1", port, {"/metrics": metrics_page}).start()
             running.reporter.start()
             _running[shard] = running
             log.info("shard %s: worker is ready", shard)
+        _serve_pages(running)
         return running
+
+
+def _serve_pages(running: RunningShard) -> None:
+    """Serve pages if asked to; which ones there are follows from the shard's settings.
+
+    Scheduling does not depend on it: a port that is taken is tried again by the next cycle.
+    """
+    port = getattr(settings, "KAIWEB_SCHEDULER_METRICS_PORT", 0)
+    if not port:
+        return
+    pages = {"/metrics": metrics_page, **plugin_pages(running.worker)}
+    if running.pages is not None:
+        running.pages.pages = pages
+        return
+    server = PluginServer("127.0.0.1", port, pages)
+    try:
+        server.start()
+    except OSError as error:
+        log.warning("no metrics on port %d yet: %s", port, error)
+        return
+    running.pages = server
 
 
 def shard_stop_all() -> None:
@@ -82,6 +103,8 @@ def shard_stop_all() -> None:
             running.worker.stop()
             running.lock.release()
             running.reporter.stop()
+            if running.pages is not None:
+                running.pages.stop()
         _running.clear()
 
 

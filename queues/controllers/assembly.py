@@ -24,7 +24,7 @@ from prometheus_client import (
 from kube.errors import KubeError
 from kube.events import WARNING, note
 from kube.events import Recorder as EventRecorder
-from kube.gateway import Gateway
+from kube.gateway import Gateway, Listing
 from kube.lease import Elector, candidate_identity
 from kube.objects.cluster import PriorityClass
 from kube.objects.devices import ResourceClaim
@@ -119,7 +119,8 @@ class Controllers:
         self._recorder = EventRecorder(gateway, pod_grouper.SOURCE)
         self._queues: list[WorkQueue] = []
         self._workers: list[threading.Thread] = []
-        index_for_grouping(self.store)
+        if options.groups_pods:
+            index_for_grouping(self.store)
         podgroup_status.index_pods_by_group(self.store)
         queue_status.index_groups_by_queue(self.store)
 
@@ -167,6 +168,9 @@ class Controllers:
                 self._watch(NAMESPACES, KubeObject)
             if self.options.settings.karta_fallback:
                 self._watch(KARTAS, Karta, is_optional=True)
+            else:
+                # Rules may ask for them all the same: there are none, and nobody waits for a list.
+                self.store.replace(KARTAS, Listing(items=(), resource_version=""))
         if self.options.keeps_status:
             self._watch(QUEUES, Queue)
             self._watch(NODES, Node)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import urllib.error
 import urllib.request
 from typing import Any
 
@@ -177,9 +179,9 @@ def test_the_pool_does_not_know_queues_without_its_label(pool: Place) -> None:
     assert pool.bound("guest") == []
 
 
-def test_its_metrics_have_a_port_of_their_own(pool: Place) -> None:
-    def page(port: str) -> str:
-        address = f"http://127.0.0.1:{pool.lane.port(port)}/metrics"
+def test_its_metrics_and_its_plugins_pages_have_a_port_of_their_own(pool: Place) -> None:
+    def page(port: str, path: str = "metrics") -> str:
+        address = f"http://127.0.0.1:{pool.lane.port(port)}/{path}"
         with urllib.request.urlopen(address, timeout=10) as answer:
             return str(answer.read().decode())
 
@@ -187,6 +189,10 @@ def test_its_metrics_have_a_port_of_their_own(pool: Place) -> None:
     pool.wait(lambda: mine in page("scheduler-metrics-opal"), "the fair share of the pool's queue")
     assert 'queue_name="default-queue"' not in page("scheduler-metrics-opal")
     assert mine not in page("scheduler-metrics")
+    # Plugin reflectjoborder, which only this shard has.
+    assert isinstance(json.loads(page("scheduler-metrics-opal", "get-job-order")), dict)
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        page("scheduler-metrics", "get-job-order")
 
 
 def test_an_edit_is_followed_while_it_runs(pool: Place) -> None:

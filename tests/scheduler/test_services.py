@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import redis
 
+from kube.resources import SHARDS
 from scheduler import services
 from scheduler.report import Reporter
 from scheduler.services import RunningShard
@@ -15,6 +19,7 @@ from scheduler.tasks import run_cycle as task
 from scheduler.worker import CycleSummary
 from tests.scheduler.rig import Rig
 from tests.scheduler.rig import rig as open_rig
+from tests.scheduler.snapshot.objects import meta
 
 
 class FakeBroker:
@@ -136,3 +141,38 @@ def test_lock_is_given_back_when_a_cycle_fails(rig: Rig, monkeypatch: pytest.Mon
     with pytest.raises(ZeroDivisionError):
         services.run_cycle("default")
     assert (lock.log, reported) == (["acquire", "release"], [])
+
+
+def test_a_taken_port_keeps_no_shard_from_scheduling(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = settings.KAIWEB_SCHEDULER_METRICS_PORT = taken.getsockname()[1]
+        taken.listen()
+        running(rig, monkeypatch)
+        rig.cluster().pending("pg").watch()
+        summary = services.run_cycle("default")
+        assert summary is not None
+        assert [ref.name for ref in summary.commit.bound] == ["pg-0"]
+    services.run_cycle("default")
+    assert _status(port, "/metrics") == 200
+    # A page of a plugin is there while the plugin is on.
+    assert _status(port, "/get-job-order") == 404
+    spec = {"plugins": {"reflectjoborder": {"enabled": True}}}
+    rig.seed(SHARDS, {"metadata": meta("default"), "spec": spec}).watch()
+    services.run_cycle("default")
+    services.run_cycle("default")
+    assert _status(port, "/get-job-order") == 200
+    pages = services._running["default"].pages
+    assert pages is not None
+    pages.stop()
+
+
+def _status(port: int, path: str) -> int:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return int(error.code)

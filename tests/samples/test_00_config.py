@@ -1,0 +1,135 @@
+"""Sample 00: the Config is read, never rewritten, and carries how the installation stands."""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from kube.resources import CONFIGS, PODGROUPS, QUEUES
+from tests.samples.lanes import MANIFESTS
+from tests.samples.place import Json, Place
+from tests.samples.singletons import CONFIG, apply_file, config_given_back, get, said, wait_for
+
+pytestmark = pytest.mark.timeout(300)
+
+READY = {
+    "Reconciling": ("False", "reconciled", "Reconciliation completed successfully"),
+    "Deployed": ("True", "deployed", "Resources deployed"),
+    "Available": ("True", "available", "System available"),
+    "DependenciesFulfilled": ("True", "dependencies_fulfilled", "Dependencies are fulfilled"),
+    "Ready": ("True", "ready", "System is ready"),
+}
+HALF = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: half
+  labels: {kai.scheduler/queue: default-queue}
+  annotations: {gpu-fraction: "0.5"}
+spec:
+  schedulerName: kai-scheduler
+  containers:
+  - {name: main, image: example.test/x:1}
+"""
+
+MARKER = """
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: s00-marker}
+spec:
+  resources:
+    gpu: {quota: 0, limit: -1, overQuotaWeight: 1}
+    cpu: {quota: 0, limit: -1, overQuotaWeight: 1}
+    memory: {quota: 0, limit: -1, overQuotaWeight: 1}
+"""
+
+
+@pytest.fixture(scope="module")
+def configured(place: Place) -> Iterator[Place]:
+    """The manifest applied, and all of it done."""
+    with config_given_back(place.lane):
+        apply_file(place.lane, MANIFESTS / "00-config.yaml")
+        yield place
+
+
+@pytest.fixture(scope="module")
+def applied(configured: Place) -> Json:
+    """The object as it is right after kubectl has said what the user wants."""
+    return get(configured.lane, CONFIGS, CONFIG)
+
+
+def test_all_five_conditions_speak_of_what_was_applied(configured: Place, applied: Json) -> None:
+    wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
+    assert said(configured.lane, CONFIGS, CONFIG) == READY
+    assert get(configured.lane, CONFIGS, CONFIG)["spec"] == applied["spec"]
+    generation = get(configured.lane, CONFIGS, CONFIG)["metadata"]["generation"]
+    assert generation == applied["metadata"]["generation"]
+
+
+def test_every_component_runs(configured: Place) -> None:
+    wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
+    running = set(configured.stack.pids())
+    assert {"web", "controllers", "binding", "scheduling-default", "beat", "operator"} <= running
+
+
+def test_what_it_says_reaches_the_component_it_is_for(configured: Place) -> None:
+    def page() -> str:
+        address = f"http://127.0.0.1:{configured.lane.port('controller-metrics')}/metrics"
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            return str(answer.read().decode())
+
+    wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
+    configured.wait(lambda: "sampled_queue_info" in page(), "metrics under the new name")
+    assert "kai_queue_info" not in page()
+
+
+def test_a_config_of_another_name_has_no_effect_and_no_status(configured: Place) -> None:
+    configured.apply("00-other-config.yaml")
+    configured.stays(
+        lambda: "status" not in configured.get(CONFIGS, "s00-bystander"),
+        "pods are grouped and bound, and the other Config has no status",
+    )
+    assert said(configured.lane, CONFIGS, CONFIG) == READY
+
+
+def test_a_component_that_is_down_is_named_until_it_is_back(configured: Place) -> None:
+    wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
+    configured.stack.kill("binding")
+    wait_for(configured.lane, CONFIGS, CONFIG, "Available", "False", "Binder: not available")
+    assert said(configured.lane, CONFIGS, CONFIG)["Ready"][0] == "False"
+    wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
+
+
+def test_gpu_sharing_is_switched_while_everything_runs(configured: Place) -> None:
+    def answer() -> str:
+        return configured.stack.kubectl(
+            "apply", "-n", configured.namespace, "--dry-run=server", "-f", "-",
+            stdin=HALF, check=False,
+        )  # fmt: skip
+
+    for is_on, text in ((False, "GPU sharing is disabled"), (True, "pod/half created")):
+        configured.lane.gateway.patch(
+            CONFIGS, CONFIG, {"spec": {"admission": {"gpuSharing": is_on}}}
+        )
+        configured.wait(lambda text=text: text in answer(), f"{text!r} in {answer()!r}")
+    wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
+
+
+def test_a_component_that_is_switched_off_ends_and_is_not_missed(configured: Place) -> None:
+    def switch(is_on: bool) -> None:
+        body = {"spec": {"podGrouper": {"service": {"enabled": is_on}}}}
+        configured.lane.gateway.patch(CONFIGS, CONFIG, body)
+        wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
+
+    switch(False)
+    configured.apply_text(HALF.replace('{gpu-fraction: "0.5"}', "{}").replace("half", "alone"))
+    # The queue controller lives in the same process: it works on, and the pod stays without a group.
+    configured.apply_text(MARKER)
+    configured.wait(
+        lambda: configured.get(QUEUES, "s00-marker").get("status"), "the status of the queue"
+    )
+    assert configured.all(PODGROUPS) == {}
+    switch(True)
+    configured.wait_bound("alone", count=1)

@@ -1,0 +1,107 @@
+"""Sample 66: with plugin numa a pod goes only where one zone holds all of it, and says so when none does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from kube.quantity import parse
+from kube.resources import SHARDS
+from tests.samples.place import Place
+from tests.samples.singletons import wait_for
+
+pytestmark = pytest.mark.timeout(300)
+
+PREDICTED = "kai.scheduler/numa-placement-predicted"
+REASON = "node cannot NUMA-align the pod's resources under its Topology Manager policy"
+
+
+def pod(name: str, *, cpu: str = "4", memory: str = "8Gi", guaranteed: bool = True) -> str:
+    amounts = {"cpu": cpu, "memory": memory, "nvidia.com/gpu": "1"}
+    limits = amounts if guaranteed else {"nvidia.com/gpu": "1"}
+    labels = {"kai.scheduler/queue": "s66-bench", "kai.scheduler/node-pool": "flint"}
+    container = {
+        "name": "main",
+        "image": "example.test/x:1",
+        "resources": {"requests": amounts, "limits": limits},
+    }
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"schedulerName": "kai-scheduler", "containers": [container]},
+    }
+    return yaml.safe_dump(body)
+
+
+def prediction(place: Place, name: str) -> list[tuple[str, dict[str, float]]]:
+    """Return the zones of the annotation with their amounts as plain numbers."""
+    zones = json.loads(place.pod(name)["metadata"]["annotations"][PREDICTED])
+    assert all(set(zone) == {"zone", "amount"} for zone in zones)
+    return [
+        (zone["zone"], {key: float(parse(text)) for key, text in zone["amount"].items()})
+        for zone in zones
+    ]
+
+
+def reasons_of(place: Place, name: str) -> str:
+    return " ".join(
+        str((group.get("status") or {}).get("schedulingConditions"))
+        for group in place.pod_groups_of(name)
+    )
+
+
+@pytest.fixture(scope="module")
+def bench(place: Place) -> Place:
+    """The pool, and two pods of which each fills a zone of the one machine that can align them."""
+    place.apply("66-definition.yaml")
+    place.kubectl(
+        "wait", "--for=condition=Established", "crd/noderesourcetopologies.topology.node.k8s.io",
+        "--timeout=60s",
+    )  # fmt: skip
+    place.add_nodes("66-nodes.yaml")
+    place.apply("66-numa-shard.yaml")
+    for name in ("first", "second"):
+        place.apply_text(pod(name))
+        place.wait_bound(name, count=1)
+    return place
+
+
+def test_a_pod_goes_where_one_zone_holds_all_of_it(bench: Place) -> None:
+    assert {bench.pod(name)["spec"]["nodeName"] for name in ("first", "second")} == {"flint-1"}
+
+
+def test_the_predicted_zone_is_written_on_the_pod(bench: Place) -> None:
+    amounts = {"cpu": 4.0, "memory": 8.0 * 2**30, "nvidia.com/gpu": 1.0}
+    assert prediction(bench, "first") == [("node-0", amounts)]
+    assert prediction(bench, "second") == [("node-1", amounts)]
+
+
+def test_a_pod_that_no_zone_holds_waits_and_says_why(bench: Place) -> None:
+    bench.apply_text(pod("third"))
+    bench.wait(lambda: REASON in reasons_of(bench, "third"), REASON)
+    assert bench.bound("third") == []
+
+
+def test_only_devices_of_a_burstable_pod_are_aligned(bench: Place) -> None:
+    bench.apply_text(pod("loose", guaranteed=False))
+    bench.wait_bound("loose", count=1)
+    assert bench.pod("loose")["spec"]["nodeName"] == "flint-2"
+    assert prediction(bench, "loose") == [("node-0", {"nvidia.com/gpu": 1.0})]
+
+
+def test_the_zone_of_a_pod_that_left_is_free_again(bench: Place) -> None:
+    bench.kubectl("delete", "pod", "first", "--grace-period=0", "--force", "--wait=false")
+    bench.wait_bound("third", count=1)
+    assert prediction(bench, "third")[0][0] == "node-0"
+
+
+def test_without_the_plugin_zones_do_not_matter(bench: Place) -> None:
+    bench.lane.gateway.patch(SHARDS, "flint", {"spec": {"plugins": {"numa": {"enabled": False}}}})
+    wait_for(bench.lane, SHARDS, "flint", "Ready", "True")
+    bench.apply_text(pod("careless"))
+    bench.wait_bound("careless", count=1)
+    assert bench.pod("careless")["spec"]["nodeName"] == "flint-2"
+    assert PREDICTED not in bench.pod("careless")["metadata"]["annotations"]
