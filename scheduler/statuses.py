@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import floor
 from typing import Any
 
 from kube.errors import ConflictError, KubeError, NotFoundError, UnauthorizedError
@@ -275,7 +276,9 @@ def _reason_body(item: Reason) -> dict[str, Any]:
 def _moment(relative: float | None, now: float) -> str | None:
     if relative is None:
         return None
-    return _text(datetime.fromtimestamp(round(now + relative), UTC))
+    # Rounding up would name a moment that has not come: work would seem to go before its time. The
+    # millisecond is for times that were read from a text and come back a hair too small.
+    return _text(datetime.fromtimestamp(floor(now + relative + 0.001), UTC))
 
 
 def _is_same(carried: str | None, wanted: str | None) -> bool:

@@ -362,6 +362,13 @@ def test_group_with_running_pods_gets_no_condition(rig: Rig) -> None:
     assert rig.condition("b")["reason"] == "Unschedulable"
 
 
+def test_a_moment_is_written_with_the_second_it_fell_into(rig: Rig) -> None:
+    rig.cluster().pending("pg")
+    rig.cycle(seconds=0.9)
+    annotations = rig.gateway.raw(PODGROUPS, "pg", "ns")["metadata"]["annotations"]
+    assert annotations["kai.scheduler/last-start-timestamp"] == "2026-01-01T00:00:00Z"
+
+
 def test_start_is_remembered_on_the_group(rig: Rig) -> None:
     rig.cluster().pending("pg")
     rig.cycle()
