@@ -132,5 +132,5 @@ def define(gateway: Gateway, bodies: list[dict[str, object]]) -> None:
 
 def _is_established(gateway: Gateway, name: str) -> bool:
     body = gateway.get(CRDS, name, as_type=dict)
-    conditions = body.get("status", {}).get("conditions", [])
+    conditions = body.get("status", {}).get("conditions") or []
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
