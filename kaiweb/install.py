@@ -7,6 +7,7 @@ and never touched again.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,11 +16,15 @@ from typing import Any
 import yaml
 
 from kube import resources
-from kube.errors import AlreadyExistsError, NotFoundError, TooManyRequestsError
+from kube.errors import AlreadyExistsError, NotFoundError, ServerError, TooManyRequestsError
 from kube.gateway import Gateway, PatchType
 from kube.resources import CRDS, Resource
 
+log = logging.getLogger(__name__)
+
 FIELD_MANAGER = "kaiweb-bootstrap"
+# How an API server says that a webhook, ours at a second start, does not answer.
+UNASKED = "failed calling webhook"
 READY_S = 30.0
 POLL_S = 0.2
 
@@ -77,18 +82,39 @@ def apply_definitions(gateway: Gateway, docs: Sequence[Document]) -> None:
 
 
 def create_missing(gateway: Gateway, docs: Sequence[Document]) -> list[str]:
-    """Create the objects that are not there yet; return what was created as `Kind name`."""
+    """Create the objects that are not there yet; return what was created as `Kind name`.
+
+    At a second start our own webhooks are registered already, and the process that answers them comes
+    after us. So nothing is written where nothing is missing, and what may not be judged yet is left to
+    the next start.
+    """
     created = []
     for doc in docs:
         key = (doc["apiVersion"], doc["kind"])
         if key not in KINDS:
             raise InstallError(f"{key[1]} of {key[0]}: not a kind that kaiweb installs")
+        name, namespace = doc["metadata"]["name"], doc["metadata"].get("namespace", "")
+        if _exists(gateway, KINDS[key], name, namespace):
+            continue
         try:
-            gateway.create(KINDS[key], doc, namespace=doc["metadata"].get("namespace", ""))
+            gateway.create(KINDS[key], doc, namespace=namespace)
         except AlreadyExistsError:
             continue
-        created.append(f"{doc['kind']} {doc['metadata']['name']}")
+        except ServerError as error:
+            if UNASKED not in str(error):
+                raise
+            log.warning("%s %s is not created: %s", doc["kind"], name, error)
+            continue
+        created.append(f"{doc['kind']} {name}")
     return created
+
+
+def _exists(gateway: Gateway, kind: Resource, name: str, namespace: str) -> bool:
+    try:
+        gateway.get(kind, name, as_type=dict, namespace=namespace)
+    except NotFoundError:
+        return False
+    return True
 
 
 def _served_kinds(docs: Sequence[Document]) -> Iterator[Resource]:

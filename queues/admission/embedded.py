@@ -44,6 +44,7 @@ def admission_server() -> AdmissionServer | None:
             namespace=namespace,
             scheduler_name=pods.scheduler_name,
             asks_about_every_pod=pods.block_visible_devices,
+            is_reachable=bool(service) or cluster.is_on_this_host(),
         ),
         host="0.0.0.0" if service else "127.0.0.1",
         port=int(os.environ.get("KAIWEB_ADMISSION_PORT", "9443" if service else "0")),

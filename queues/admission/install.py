@@ -77,16 +77,18 @@ class Registration:
     required_namespace_label: str = ""
     """The queue label key when only namespaces that carry it take part."""
     asks_about_every_pod: bool = False
+    is_reachable: bool = True
+    """Whether the API server can ask us at all; not when it lives elsewhere and our address is a loopback one."""
     timeout_s: int = 5
 
     @property
     def objects_policy(self) -> str:
-        """What becomes of queues, pod groups and topologies while we are away.
+        """What becomes of queues, pod groups and topologies while nobody answers.
 
-        Behind a Service there are replicas, so a refusal is right, as in KAI. A single process at an address
-        must be able to restart in a cluster that it has to fill first; the scheduler copes with bad objects.
+        They wait, as in KAI: whoever writes them for us tries again, and a restart takes seconds. A server
+        that can never ask us must not lock its queues for good; the scheduler copes with bad objects.
         """
-        return "Fail" if isinstance(self.target, ServiceTarget) else "Ignore"
+        return "Fail" if self.is_reachable else "Ignore"
 
 
 def configurations(wanted: Registration) -> list[tuple[Resource, Json]]:

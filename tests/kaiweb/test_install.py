@@ -56,6 +56,17 @@ def test_what_people_changed_is_never_touched_again() -> None:
     assert gateway.raw(QUEUES, "a")["spec"]["resources"]["gpu"]["quota"] == 9
 
 
+def test_a_second_start_does_not_wait_for_our_own_webhooks() -> None:
+    gateway = FakeGateway()
+    install.create_missing(gateway, [queue("a")])
+    unasked = ServerError('failed calling webhook "queue-validation.kai.scheduler": refused')
+    gateway.fail_next("create", "queues", unasked)
+    assert install.create_missing(gateway, [queue("a"), queue("b"), queue("c")]) == ["Queue c"]
+    gateway.fail_next("create", "queues", ServerError("disk full"))
+    with pytest.raises(ServerError, match="disk full"):
+        install.create_missing(gateway, [queue("d")])
+
+
 def test_a_broken_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("a: [1")
     with pytest.raises(install.InstallError, match=r"bad\.yaml: expected YAML"):
