@@ -27,6 +27,7 @@ from scheduler.core.session.session import Session
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 _SCRATCH = "neighbours"
 
 
@@ -103,6 +104,11 @@ class Counter:
     def has_domain(self, node: int) -> bool:
         """Tell whether the node carries the topology key."""
         return self.domain_of[node] < len(self.staying) - 1
+
+    def has_domains(self) -> Bools:
+        """Return shape (nodes,): which nodes carry the topology key."""
+        carries: Bools = self.domains < len(self.staying) - 1
+        return carries
 
     @property
     def is_empty(self) -> bool:

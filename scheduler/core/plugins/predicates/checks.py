@@ -1,4 +1,4 @@
-"""Checks of a task that need no node: what it mounts exists, and some node could ever hold it."""
+"""Checks of a task that need no node: what it mounts exists, and some node could ever be meant or hold it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from scheduler.core.cluster.axis import (
     plain_amount,
 )
 from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.constraints import NodeTerm, Operator
 from scheduler.core.cluster.device_backed import device_backed
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.fairshare.capacity import human_amount
@@ -40,6 +41,31 @@ class ConfigMapCheck:
             return None
         text = f"Missing required configmaps: [{' '.join(missing)}]"
         return CheckFailure(self.name, text, is_victim_invariant=True)
+
+
+class NodeNameCheck:
+    """Terms of node affinity that name nodes must leave at least one of them."""
+
+    name = "NodeAffinity"
+
+    def concerns(self, klass: TaskClass) -> bool:
+        """Check tasks whose every alternative names nodes, and none that both of its parts allow."""
+        terms = klass.constraints.node_affinity
+        return bool(terms) and all(_named_nodes(term) == frozenset() for term in terms or ())
+
+    def check(self, task: int, klass: TaskClass) -> CheckFailure | None:
+        """Say that the terms contradict each other."""
+        del task, klass
+        return CheckFailure(self.name, "pod affinity terms conflict")
+
+
+def _named_nodes(term: NodeTerm) -> frozenset[str] | None:
+    """Return the nodes that a term names; None if it names none, and so leaves them open."""
+    found: frozenset[str] | None = None
+    for one in term.fields:
+        if one.key == "metadata.name" and one.operator is Operator.IN:
+            found = frozenset(one.values) if found is None else found & frozenset(one.values)
+    return found
 
 
 class LargestNodeCheck:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from scheduler.core.plugins.predicates.checks import ConfigMapCheck, LargestNodeCheck
+from scheduler.core.plugins.predicates.checks import (
+    ConfigMapCheck,
+    LargestNodeCheck,
+    NodeNameCheck,
+)
 from scheduler.core.plugins.predicates.node_filters import HostPorts, LegacyMigNeighbours
 from scheduler.core.plugins.predicates.pod_neighbours import PodNeighbours
 from scheduler.core.plugins.predicates.static_filters import (
@@ -29,7 +33,12 @@ class PredicatesPlugin:
         state, hooks = session.state, session.hooks
         nodes = state.nodes
         volume_claims = VolumeClaims(state)
-        hooks.checks += [VolumeCheck(volume_claims), LargestNodeCheck(state), ConfigMapCheck(state)]
+        hooks.checks += [
+            NodeNameCheck(),
+            VolumeCheck(volume_claims),
+            LargestNodeCheck(state),
+            ConfigMapCheck(state),
+        ]
         hooks.filters += [
             StaticFilter("ResourceType", nodes, resource_type_verdict),
             LegacyMigNeighbours(state),

@@ -22,6 +22,7 @@ class PodNeighbours:
 
     def __init__(self, state: ClusterState, neighbours: Neighbours) -> None:
         self._neighbours = neighbours
+        self._count = len(state.nodes)
         #: Classes with a task that somebody's anti-affinity means.
         self._unwanted: frozenset[int] = frozenset(
             klass.index
@@ -37,21 +38,14 @@ class PodNeighbours:
         )
 
     def mask(self, task: int, klass: TaskClass) -> Bools:
-        """Return which nodes satisfy all terms."""
+        """Return which nodes satisfy all terms; tasks of one class may differ in whom others mean."""
+        allowed: Bools = np.ones(self._count, dtype=np.bool_)
         wanted = self._neighbours.matching_all(klass, Wish.AFFINITY)
-        allowed: Bools | None = None
+        is_first = bool(wanted) and self._may_be_first(task, klass)
         for counter in wanted:
-            near = counter.per_node() > 0
-            allowed = near if allowed is None else allowed & near
-        if wanted and self._may_be_first(task, klass):
-            for counter in wanted:
-                has_domain = counter.domains < len(counter.staying) - 1
-                allowed = has_domain if allowed is None else allowed | has_domain
+            allowed &= counter.has_domains() if is_first else counter.per_node() > 0
         for counter in self._repelling(task, klass):
-            far = counter.per_node() == 0
-            allowed = far if allowed is None else allowed & far
-        if allowed is None:
-            raise ValueError(f"task {task} has no inter-pod terms; `concerns` said otherwise")
+            allowed &= counter.per_node() == 0
         return allowed
 
     def passes(self, task: int, klass: TaskClass, node: int) -> bool:

@@ -1,0 +1,132 @@
+"""Inter-pod terms asked of all nodes at once say what they say of one node, and what a plain count says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.core.cluster.constraints import (
+    Expression,
+    LabelSelector,
+    Operator,
+    PodTerm,
+    TaskConstraints,
+)
+from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.decisions import ActionName
+from scheduler.core.plugins.predicates.pod_neighbours import PodNeighbours
+from scheduler.core.session.neighbours import neighbours_of
+from tests.builders import ClusterBuilder, cluster, placements
+
+RACK, ROW = "rack", "row"
+APPS = ("web", "db", "log")
+NODES = 14
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A running pod: its app, its node, whom it keeps away."""
+
+    app: str
+    node: int
+    shuns: str
+
+
+tenants = st.builds(
+    Tenant,
+    app=st.sampled_from(APPS),
+    node=st.integers(0, NODES - 1),
+    shuns=st.sampled_from(("", *APPS)),
+)
+
+
+def term(app: str, key: str = RACK) -> PodTerm:
+    selector = LabelSelector((Expression("app", Operator.IN, (app,)),))
+    return PodTerm(topology_key=key, selector=selector)
+
+
+def homes_of(size: int, missing: set[int]) -> list[str]:
+    """Return the domain of each node, so many nodes to one; some carry no label."""
+    return ["" if number in missing else f"d{number // size}" for number in range(NODES)]
+
+
+def built(racks: list[str], rows: list[str], running: list[Tenant]) -> ClusterBuilder:
+    made = cluster()
+    for number, (rack, row) in enumerate(zip(racks, rows, strict=True)):
+        labels = {key: home for key, home in ((RACK, rack), (ROW, row)) if home}
+        made.node(f"n{number:02}", 8, labels=labels)
+    for number, one in enumerate(running):
+        shuns = TaskConstraints(pod_anti_affinity=(term(one.shuns),) if one.shuns else ())
+        task = {"labels": {"app": one.app}}
+        made.running(f"t{number}", [f"n{one.node:02}"], constraints=shuns, task=task)
+    return made
+
+
+def plainly(
+    levels: list[list[str]], running: list[Tenant], app: str, wants: str, shuns: str
+) -> list[bool]:
+    """Ask each node about each pod; affinity is wanted at all levels, the rest at the first."""
+    matching = [one for one in running if one.app == wants]
+    is_first = app == wants and not any(homes[one.node] for homes in levels for one in matching)
+    answers = []
+    for node in range(NODES):
+
+        def near(homes: list[str], node: int = node) -> list[Tenant]:
+            return [one for one in running if homes[node] and homes[one.node] == homes[node]]
+
+        has_wanted = all(
+            homes[node] if is_first else any(one.app == wants for one in near(homes))
+            for homes in levels
+            if wants
+        )
+        beside = near(levels[0])
+        is_shunned = any(one.shuns == app for one in beside)
+        answers.append(has_wanted and not is_shunned and all(one.app != shuns for one in beside))
+    return answers
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    missing=st.tuples(*[st.sets(st.integers(0, NODES - 1), max_size=4)] * 2),
+    running=st.lists(tenants, max_size=8),
+    app=st.sampled_from(APPS),
+    wants=st.sampled_from(("", *APPS)),
+    keys=st.sampled_from(((RACK,), (RACK, ROW))),
+    shuns=st.sampled_from(("", *APPS)),
+)
+def test_all_nodes_at_once_and_one_by_one_agree_with_a_plain_count(
+    missing: tuple[set[int], set[int]],
+    running: list[Tenant],
+    app: str,
+    wants: str,
+    keys: tuple[str, ...],
+    shuns: str,
+) -> None:
+    racks, rows = homes_of(2, missing[0]), homes_of(5, missing[1])
+    constraints = TaskConstraints(
+        pod_affinity=tuple(term(wants, key) for key in keys if wants),
+        pod_anti_affinity=(term(shuns),) if shuns else (),
+    )
+    made = built(racks, rows, running)
+    made.pending("p", constraints=constraints, task={"labels": {"app": app}})
+    session = made.session()
+    task = len(running)
+    assert session.state.tasks.status[task] == TaskStatus.PENDING
+    klass = session.state.tasks.klass[task]
+    rule = PodNeighbours(session.state, neighbours_of(session))
+    expected = plainly([racks, rows][: len(keys)], running, app, wants, shuns)
+    assert [rule.passes(task, klass, node) for node in range(NODES)] == expected
+    assert rule.mask(task, klass).tolist() == expected
+    assert rule.concerns(klass) or all(expected)
+    placed = placements(made.cycle(ActionName.ALLOCATE)).get("p-0")
+    allowed = {f"n{node:02}" for node, is_fine in enumerate(expected) if is_fine}
+    assert placed in allowed if allowed else placed is None
+
+
+def test_equal_tasks_with_other_labels_than_the_one_that_is_kept_away_go_where_they_like() -> None:
+    racks = homes_of(2, set())
+    running = [Tenant("web", 0, "db"), Tenant("db", 2, "")]
+    made = built(racks, racks, running).pending("p", task={"labels": {"app": "web"}})
+    assert set(placements(made.cycle(ActionName.ALLOCATE))) >= {"p-0"}
