@@ -1,0 +1,139 @@
+"""Sample 71: an autoscaler sees parts of GPUs through stand-ins, and nothing is shared while it works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from kube.errors import NotFoundError
+from kube.resources import CONFIGS, PODS
+from tests.samples.parts import RESERVATIONS
+from tests.samples.place import Json, Place
+from tests.samples.singletons import CONFIG, config_given_back, wait_for
+
+pytestmark = pytest.mark.timeout(400)
+NAMESPACE = "kai-scale-adjust"
+ADJUSTED = {"spec": {"nodeScaleAdjuster": {"service": {"enabled": True}}}}
+REFUSAL = "cluster is scaling up, could not create reservation pod"
+PAUSE_S = 60
+
+
+@pytest.fixture(scope="module")
+def full(place: Place) -> Iterator[Place]:
+    """A full pool, two pods that wait for parts of its GPU, and the adjuster switched on."""
+    place.add_nodes("71-nodes.yaml")
+    place.apply("71-full.yaml")
+    place.wait_bound("settled", count=1)
+    with config_given_back(place.lane):
+        place.lane.gateway.patch(CONFIGS, CONFIG, ADJUSTED)
+        wait_for(place.lane, CONFIGS, CONFIG, "Ready", "True")
+        place.apply("71-thirsty.yaml")
+        try:
+            yield place
+        finally:
+            # A stand-in that outlives its adjuster would keep GPUs from being shared for ever.
+            for name in stand_ins(place):
+                remove(place, name)
+
+
+def stand_ins(place: Place) -> dict[str, Json]:
+    listing = place.lane.gateway.list(PODS, as_type=dict, namespace=NAMESPACE)
+    return {item["metadata"]["name"]: item for item in listing.items}
+
+
+def remove(place: Place, name: str) -> None:
+    try:
+        place.lane.gateway.delete(PODS, name, namespace=NAMESPACE, grace_period_s=0)
+    except NotFoundError:
+        return
+
+
+def named(place: Place, *sources: str) -> set[str]:
+    return {f"{place.namespace}-{source}" for source in sources}
+
+
+def scheduled(pod: Json) -> tuple[str, str]:
+    for one in pod["status"].get("conditions") or ():
+        if one["type"] == "PodScheduled":
+            return one["status"], one.get("reason", "")
+    return "", ""
+
+
+def test_each_part_that_needs_a_device_gets_a_stand_in(full: Place) -> None:
+    wanted = named(full, "thirsty-a", "thirsty-b")
+    full.wait(lambda: stand_ins(full).keys() == wanted, f"{wanted}, found {set(stand_ins(full))}")
+    full.wait(
+        lambda: (
+            {scheduled(one) for one in stand_ins(full).values()} == {("False", "Unschedulable")}
+        ),
+        "stand-ins that say at once that they are unschedulable",
+    )
+    for source in ("thirsty-a", "thirsty-b"):
+        stand_in = stand_ins(full)[f"{full.namespace}-{source}"]
+        assert stand_in["metadata"]["labels"] == {
+            "app": "scaling-pod",
+            "shared-gpu-pod-name": source,
+            "shared-gpu-pod-namespace": full.namespace,
+        }
+        spec = stand_in["spec"]
+        assert spec["schedulerName"] == "default-scheduler"
+        assert spec["restartPolicy"] == "OnFailure"
+        assert spec["nodeSelector"] == {"samples.test/pool": "brook"}
+        assert {"key": "samples.test/wet", "operator": "Exists"} in spec["tolerations"]
+        (container,) = spec["containers"]
+        assert container["resources"] == {
+            "requests": {"cpu": "300m", "memory": "64Mi", "nvidia.com/gpu": "1"},
+            "limits": {"nvidia.com/gpu": "1"},
+        }
+
+
+def test_no_device_is_reserved_meanwhile(full: Place) -> None:
+    full.wait(lambda: len(stand_ins(full)) == 2, "two stand-ins")
+    held = reservations(full)
+    full.apply("71-elsewhere.yaml")
+
+    def refusals() -> list[str]:
+        events = full.events_of("Pod", "elsewhere")
+        return [text for _, reason, text in events if reason == "BindingError"]
+
+    full.wait(refusals, "a binding that is refused")
+    start = f"Failed to bind pod {full.namespace}/elsewhere to node "
+    assert all(one.startswith(start) and one.endswith(f": {REFUSAL}") for one in refusals())
+    assert not full.bound("elsewhere")
+    assert reservations(full) == held
+
+
+def reservations(place: Place) -> set[str]:
+    listing = place.lane.gateway.list(PODS, as_type=dict, namespace=RESERVATIONS)
+    return {item["metadata"]["name"] for item in listing.items}
+
+
+def test_a_stand_in_goes_with_its_source_and_none_comes_for_a_minute(full: Place) -> None:
+    full.wait(lambda: len(stand_ins(full)) == 2, "two stand-ins")
+    late, gone = named(full, "thirsty-c"), named(full, "thirsty-b")
+    before = datetime.now(UTC)
+    full.kubectl("delete", "pod", "thirsty-b", "--wait=false", "--grace-period=0", "--force")
+    full.wait(lambda: not gone & stand_ins(full).keys(), "the end of the stand-in of thirsty-b")
+    full.apply("71-late.yaml")
+    full.wait(lambda: late <= stand_ins(full).keys(), "a stand-in for thirsty-c", timeout_s=120)
+    (name,) = late
+    came = datetime.fromisoformat(stand_ins(full)[name]["metadata"]["creationTimestamp"])
+    # The first stand-in went after `before`; creation times are whole seconds.
+    assert (came - before).total_seconds() > PAUSE_S - 1
+
+
+def test_a_source_that_is_scheduled_needs_no_stand_in(full: Place) -> None:
+    full.kubectl("delete", "pod", "thirsty-c", "--wait=false", "--grace-period=0", "--force")
+    full.wait(lambda: stand_ins(full).keys() == named(full, "thirsty-a"), "one stand-in")
+    # The autoscaler has brought a machine: the stand-in runs there, and sharing is possible again.
+    (name,) = named(full, "thirsty-a")
+    full.stack.kubectl(
+        "patch", "pod", name, "-n", NAMESPACE, "--subresource=status", "--type=merge", "-p",
+        '{"status": {"conditions": [{"type": "PodScheduled", "status": "True"}]}}',
+    )  # fmt: skip
+    full.wait_bound("elsewhere", count=1)
+    full.kubectl("delete", "pod", "settled", "--wait=false", "--grace-period=0", "--force")
+    full.wait_bound("thirsty-a", count=1)
+    full.wait(lambda: not stand_ins(full), "the end of the last stand-in")
