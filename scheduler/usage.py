@@ -216,9 +216,9 @@ class UsageReader:
         self.fetched_s, self.error = now_s, ""
 
     def warning(self, now_s: float) -> str:
-        """Say what is wrong with the data, or nothing."""
+        """Say what is wrong with the data, or nothing; a first answer that is still to come is not wrong."""
         if self.fetched_s is None:
-            return f"usage was never fetched: {self.error or 'no attempt yet'}"
+            return f"usage was never fetched: {self.error}" if self.error else ""
         age = now_s - self.fetched_s
         if age > self.params.staleness_s:
             return f"usage is {age:.0f} s old, expected at most {self.params.staleness_s:.0f} s"

@@ -102,18 +102,21 @@ def test_a_component_that_is_down_is_named_until_it_is_back(configured: Place) -
     wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
 
 
-def test_gpu_sharing_is_switched_while_everything_runs(configured: Place) -> None:
+@pytest.mark.parametrize(
+    ("is_on", "text"), [(False, "GPU sharing is disabled"), (True, "pod/half created")]
+)
+def test_gpu_sharing_is_switched_while_everything_runs(
+    configured: Place, is_on: bool, text: str
+) -> None:
     def answer() -> str:
         return configured.stack.kubectl(
             "apply", "-n", configured.namespace, "--dry-run=server", "-f", "-",
             stdin=HALF, check=False,
         )  # fmt: skip
 
-    for is_on, text in ((False, "GPU sharing is disabled"), (True, "pod/half created")):
-        configured.lane.gateway.patch(
-            CONFIGS, CONFIG, {"spec": {"admission": {"gpuSharing": is_on}}}
-        )
-        configured.wait(lambda text=text: text in answer(), f"{text!r} in {answer()!r}")
+    body = {"spec": {"admission": {"gpuSharing": is_on}}}
+    configured.lane.gateway.patch(CONFIGS, CONFIG, body)
+    configured.wait(lambda: text in answer(), text)
     wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
 
 

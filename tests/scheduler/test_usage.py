@@ -160,7 +160,7 @@ def test_a_tumbling_window_is_asked_since_its_reset() -> None:
 def test_missing_capacity_fails_the_whole_fetch_and_keeps_the_previous_data() -> None:
     fake = FakePrometheus(CAPACITIES | {"kai_queue_allocated_gpus": [row(6, "a")]})
     reader = UsageReader(PrometheusUsage("http://p", UsageParams(), get=fake), UsageParams())
-    assert reader.warning(0.0) == "usage was never fetched: no attempt yet"
+    assert reader.warning(0.0) == ""
     reader.refresh(0.0)
     assert reader.usage == {"a": (0.0, 0.0, 0.01)}
     fake.answers = {}
