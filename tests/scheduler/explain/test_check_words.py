@@ -51,6 +51,31 @@ def test_missing_config_maps(rig: Rig) -> None:
     )
 
 
+def _only_on(*nodes: str) -> Any:
+    field = {"key": "metadata.name", "operator": "In"}
+    return {"matchFields": [{**field, "values": [name]} for name in nodes]}
+
+
+def _affinity(*terms: Any) -> Any:
+    required = {"nodeSelectorTerms": list(terms)}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+def test_terms_that_name_nodes_and_leave_none(rig: Rig) -> None:
+    queues(rig).seed(NODES, node("n0"), node("n1"))
+    both = _affinity(_only_on("n0", "n1"))
+    assert (
+        told(wants(rig, affinity=both)) == f"{NOT_MET}NodeAffinity: pod affinity terms conflict.\n"
+    )
+
+
+def test_an_alternative_that_leaves_a_node_is_enough(rig: Rig) -> None:
+    queues(rig).seed(NODES, node("n0"), node("n1"))
+    wants(rig, affinity=_affinity(_only_on("n0", "n1"), _only_on("n1"))).cycle()
+    text = "Successfully assigned pod ns/p to node n1 at node-pool default"
+    assert rig.events("p") == [("Normal", "Scheduled", text)]
+
+
 def test_every_failed_check_has_a_line(rig: Rig) -> None:
     queues(rig).seed(NODES, node("n0", gpus=2))
     rig.seed(CONFIGMAPS, {"metadata": meta("other", "ns")})

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from kube.resources import NODES, PODGROUPS, PODS
+from kube.resources import NODES, PODGROUPS, PODS, SHARDS
 from tests.scheduler.explain.scenes import NO_NODES, args, queues, reasons, said, sits, taken, wants
 from tests.scheduler.rig import Rig
 from tests.scheduler.rig import rig as open_rig
-from tests.scheduler.snapshot.objects import group, node, pod
+from tests.scheduler.snapshot.objects import group, meta, node, pod
 
 ONE_GPU = {"nvidia.com/gpu": "1"}
 SUBGROUP = "kai.scheduler/subgroup-name"
 LACKS_GPUS = f"{NO_NODES}: 1 node(s) didn't have enough resources: GPUs."
+DEPTHS = ("allocate", "consolidation", "reclaim", "preempt")
 FIRM: Any = {"preemptibility": "non-preemptible"}
 
 
@@ -237,6 +238,27 @@ def test_transitions_count_over_all_pools(rig: Rig) -> None:
     assert conditions[2]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
 
 
+def test_a_condition_that_says_the_same_moves_to_the_end(rig: Rig) -> None:
+    text = f"PodSchedulingErrors: Resources were not found for pod ns/p due to: {LACKS_GPUS}."
+    old = [{**_condition("default", "5"), "message": text}, _condition("a100", "4")]
+    taken(queues(rig), ONE_GPU).seed(NODES, node("n0", gpus=1))
+    rig.seed(PODGROUPS, group("pg", status={"schedulingConditions": old}))
+    rig.seed(PODS, pod("p", group="pg", requests=ONE_GPU)).cycle()
+    found = [(c["nodePool"], c["transitionID"]) for c in rig.group_conditions("pg")]
+    assert found == [("a100", "4"), ("default", "6")]
+    rig.cycle(seconds=1)
+    assert [(c["nodePool"], c["transitionID"]) for c in rig.group_conditions("pg")] == found
+
+
+def test_other_reasons_alone_are_no_news(rig: Rig) -> None:
+    text = f"PodSchedulingErrors: Resources were not found for pod ns/p due to: {LACKS_GPUS}."
+    old = [{**_condition("default", "5"), "message": text, "reasons": [{"reason": "Other"}]}]
+    taken(queues(rig), ONE_GPU).seed(NODES, node("n0", gpus=1))
+    rig.seed(PODGROUPS, group("pg", status={"schedulingConditions": old}))
+    rig.seed(PODS, pod("p", group="pg", requests=ONE_GPU)).cycle()
+    assert rig.group_conditions("pg") == old
+
+
 @pytest.mark.parametrize("number", ["nonsense", "-3", ""])
 def test_a_number_that_is_none_starts_at_one(rig: Rig, number: str) -> None:
     old = [_condition("a100", number)]
@@ -284,3 +306,16 @@ def test_a_group_without_evidence(rig: Rig) -> None:
     rig.seed(PODS, pod("e", group="elastic", schedulingGates=[{"name": "wait"}])).cycle()
     assert rig.events("elastic") == [("Normal", "Unschedulable", "Unable to schedule podgroup")]
     assert rig.events("e") == []
+
+
+def test_a_pod_nobody_looked_at(rig: Rig) -> None:
+    """An action looks at so many groups of a queue as the shard says."""
+    spec = {"queueDepthPerAction": dict.fromkeys(DEPTHS, 1)}
+    taken(queues(rig), ONE_GPU).seed(NODES, node("n0", gpus=1))
+    rig.seed(SHARDS, {"metadata": meta("default"), "spec": spec})
+    for name in ("first", "late"):
+        rig.seed(PODGROUPS, group(name)).seed(PODS, pod(f"{name}-0", group=name, requests=ONE_GPU))
+    rig.cycle()
+    assert rig.condition("first-0")["message"] == LACKS_GPUS
+    assert rig.events("late-0") == [("Warning", "Unschedulable", "Unable to schedule pod")]
+    assert rig.group_conditions("late")[0]["message"] == "Unable to schedule podgroup"
