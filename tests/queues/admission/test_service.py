@@ -168,6 +168,28 @@ def test_webhooks_are_scoped_to_what_they_judge() -> None:
     assert queues["rules"][0]["operations"] == ["CREATE", "UPDATE", "DELETE"]
 
 
+@pytest.mark.parametrize(
+    ("configuration", "hook", "path", "group", "version", "kind", "operations", "scope"),
+    [
+        ("mutating-kai-admission", "admission.kai.svc", "/mutate--v1-pod", "", "v1", "pods", ["CREATE"], "Namespaced"),
+        ("validating-kai-admission", "admission.kai.svc", "/validate--v1-pod", "", "v1", "pods", ["CREATE", "UPDATE"], "Namespaced"),
+        ("validating-kai-admission", "topology.admission.kai.svc", "/validate-kai-scheduler-v1alpha1-topology", "kai.scheduler", "v1alpha1", "topologies", ["CREATE", "UPDATE"], "Cluster"),
+        ("kai-queue-validation-v2", "queue-validation.kai.scheduler", "/validate-scheduling-run-ai-v2-queue", "scheduling.run.ai", "v2", "queues", ["CREATE", "UPDATE", "DELETE"], "Cluster"),
+        ("kai-podgroup-validation-v2alpha2", "podgroup-validation.kai.scheduler", "/validate-scheduling-run-ai-v2alpha2-podgroup", "scheduling.run.ai", "v2alpha2", "podgroups", ["CREATE", "UPDATE"], "Namespaced"),
+    ],
+)  # fmt: skip
+def test_each_webhook_has_kais_name_path_and_rule(
+    configuration: str, hook: str, path: str, group: str, version: str, kind: str, operations: list[str], scope: str
+) -> None:  # fmt: skip
+    hooks = registered(namespace="kai")[configuration]["webhooks"]
+    (found,) = [one for one in hooks if one["name"] == hook]
+    assert found["clientConfig"]["url"] == f"https://127.0.0.1:9{path}"
+    rule = {"apiGroups": [group], "apiVersions": [version], "resources": [kind], "operations": operations, "scope": scope}  # fmt: skip
+    assert found["rules"] == [rule]
+    assert (found["sideEffects"], found["admissionReviewVersions"]) == ("None", ["v1"])
+    assert (found["failurePolicy"], found["timeoutSeconds"]) == ("Fail", 5)
+
+
 def test_while_we_restart_what_needs_us_waits() -> None:
     def policies(target: UrlTarget | ServiceTarget, **options: Any) -> dict[str, str]:
         wanted = Registration(target=target, bundle=b"CA", **options)
