@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 from typing import Any
 
 from queues.grouping.base import Settings
@@ -38,6 +39,13 @@ def pod(*owners: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     if references:
         body["ownerReferences"] = references
     return {"metadata": body, "spec": {"schedulerName": "kai-scheduler"}}
+
+
+def chain(*objects: dict[str, Any]) -> dict[str, Any]:
+    """Let each object own the one before it; return a pod of the first."""
+    for lower, upper in pairwise(objects):
+        lower["metadata"]["ownerReferences"] = pod(upper)["metadata"]["ownerReferences"]
+    return pod(objects[0])
 
 
 def world(*objects: dict[str, Any]) -> FileCluster:
