@@ -75,6 +75,7 @@ def test_the_text_says_why(mirror: Mirror) -> None:
             added(EVENTS, warning("bad", "invalid min-member annotation value: x", 5)),
         ]
     )
+    assert set(look(CREATED)) == {"default/pod:bad", "default/pod:left"}
     assert look() == {
         "default/pod:astray": "Names pod group 'gone', which does not exist",
         "default/pod:bad": "invalid min-member annotation value: x",

@@ -395,40 +395,6 @@ def test_grove_follows_the_pod_gang() -> None:
     assert places(report, "llm-0-") == ["prefill", "decode", "decode"]
 
 
-def test_a_dynamo_graph_of_any_version_is_looked_through() -> None:
-    report = grouped("dynamo.yaml")
-    by_name = specs(report)
-    assert by_name["pg-pairs-u-pairs-group-0"] == {
-        "queue": "own",
-        "priorityClassName": "train",
-        "minMember": 2,
-        "preemptionDelay": "2m0s",
-        "subGroups": [{"name": "leader", "minMember": 1}, {"name": "workers", "minMember": 1}],
-    }
-    (gang,) = [name for name in by_name if name.startswith("pg-split-0-")]
-    assert (by_name[gang]["queue"], sub_groups(by_name[gang])) == (
-        "web",
-        [("prefill", "", 1), ("decode", "", 1)],
-    )
-    assert owners(report)[gang] == "PodGang/split-0"
-    alone = [name for name in by_name if name.startswith("pg-later-decode-")]
-    assert len(alone) == 2
-    for name in alone:
-        assert by_name[name] == {
-            "queue": "optics",
-            "priorityClassName": "inference",
-            "minMember": 1,
-        }
-    metadata = {g["metadata"]["name"]: g["metadata"] for g in report.pod_groups}
-    assert metadata["pg-pairs-u-pairs-group-0"]["labels"] == {
-        "kai.scheduler/queue": "own",
-        "team": "lynx",
-    }
-    assert metadata["pg-pairs-u-pairs-group-0"]["annotations"]["note"] == "from-the-graph"
-    assert metadata[gang]["labels"]["team"] == "lynx"
-    assert metadata[gang]["annotations"]["note"] == "its-own"
-
-
 def test_a_karta_describes_an_unknown_kind() -> None:
     report = grouped("karta.yaml")
     assert owners(report) == {"pg-u-sudoku-solver": "Solver/sudoku"}
