@@ -1,10 +1,14 @@
-"""How long scheduling sessions stay on record."""
+"""What schedulers have told stays on record for a while; what they say of the present goes with them."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from scheduler.models import Cycle
+from django.db import transaction
+
+from queues import live
+from scheduler.models import Cycle, GroupStanding, QueueShare
 
 KEPT_CYCLES = 5_000
 KEPT_FOR = timedelta(hours=24)
@@ -26,3 +30,19 @@ def trim_cycles(now: datetime) -> int:
         count, _by_model = Cycle.objects.filter(id__in=keys).delete()
         dropped += count
     return dropped
+
+
+def forget_shards(kept: Collection[str]) -> None:
+    """Drop what schedulers that are no more have said of queues and pod groups; their sessions stay.
+
+    Parameters
+    ----------
+    kept : the shards that still have a scheduler
+    """
+    with transaction.atomic():
+        shares = QueueShare.objects.exclude(shard__in=kept)
+        standings = GroupStanding.objects.exclude(shard__in=kept)
+        live.record("queue", list(shares.values_list("queue", flat=True)))
+        live.record("standing", list(standings.values_list("key", flat=True)))
+        shares.delete()
+        standings.delete()

@@ -10,18 +10,26 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from django.db import DatabaseError
+
 from kaiweb.operator.conditions import RECONCILING, Standing, beginning, conditions
 from kaiweb.operator.probe import Probe, Seen
 from kaiweb.operator.wishes import groups_pods, has_scale_adjuster, wanted_of
 from kaiweb.supervisor.layout import BEAT, BINDING, CONTROLLERS_PROCESS, WEB_PROCESS
-from kaiweb.supervisor.wanted import Wanted, read_wanted, scheduling_process, write_wanted
+from kaiweb.supervisor.wanted import (
+    Wanted,
+    read_wanted,
+    scheduling_process,
+    shards_among,
+    write_wanted,
+)
 from kube.conditions import Said, merged_conditions
 from kube.errors import KubeError, NotFoundError, UnauthorizedError
 from kube.gateway import EventType, Gateway
@@ -61,17 +69,20 @@ class Operator:
     Parameters
     ----------
     environment : the installation's variables
+    forget : told which shards have a scheduler when others have ended
     """
 
     gateway: Gateway
     home: Path
     probe: Probe
     environment: Mapping[str, str]
+    forget: Callable[[Collection[str]], None]
     store: Store = field(default_factory=lambda: Store([kind for kind, _ in FOLLOWED]))
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     failure: str = ""
     _wanted: Wanted | None = None
+    _kept: frozenset[str] = frozenset()
     _has_prometheus: tuple[float, bool] = (float("-inf"), False)
     _changed: threading.Event = field(default_factory=threading.Event)
 
@@ -101,10 +112,22 @@ class Operator:
             write_wanted(self.home, wanted)
             log.info("wanted: shards %s", ", ".join(wanted.shards))
         seen = self.probe.look(wanted.shards, self.clock())
+        self._forget_all_but({*wanted.shards, *shards_among(seen.listed)})
         if config is not None:
             self._tell(CONFIGS, config, self._config_standing(config, seen))
         for name, shard in shards.items():
             self._tell(SHARDS, shard, _shard_standing(shard, problems.get(name, ""), seen))
+
+    def _forget_all_but(self, kept: Collection[str]) -> None:
+        """Hand on who is left once somebody has ended: while a scheduler lives it still has things to say."""
+        if self._kept == kept:
+            return
+        try:
+            self.forget(kept)
+        except DatabaseError as error:
+            log.warning("what ended schedulers have said stays for now: %s", error)
+        else:
+            self._kept = frozenset(kept)
 
     def _read(self) -> Wanted:
         try:

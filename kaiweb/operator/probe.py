@@ -26,10 +26,12 @@ class Seen:
 
     Attributes
     ----------
-    up : names of the processes that are up
+    listed : names of the processes that the supervisor has started and that have not ended
+    up : names of those of them that are up
     is_adopted : the supervisor has looked at the wanted file since it was last written
     """
 
+    listed: frozenset[str]
     up: frozenset[str]
     is_adopted: bool
 
@@ -72,6 +74,8 @@ class Probe:
         shards : whose schedulers answer on a port of their own
         now : monotonic seconds
         """
+        # Asked first: what is listed from here on is what the supervisor has made of the wish.
+        is_adopted = self._is_adopted()
         listed = _numbers(self.home / "processes.json")
         listed.pop("supervisor", None)
         self._since = {
@@ -80,7 +84,7 @@ class Probe:
         }
         ports = self._ports(shards)
         up = {name for name, pid in listed.items() if self._is_up(name, pid, ports, now)}
-        return Seen(up=frozenset(up), is_adopted=self._is_adopted())
+        return Seen(listed=frozenset(listed), up=frozenset(up), is_adopted=is_adopted)
 
     def _is_up(self, name: str, pid: int, ports: Mapping[str, int], now: float) -> bool:
         if not self.is_alive(pid):

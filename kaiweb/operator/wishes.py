@@ -14,6 +14,14 @@ from kaiweb.supervisor.wanted import Wanted, can_be_process
 from kube.objects.config import Config, ConfigSpec, SchedulingShard
 from scheduler.shards import DEFAULT_SHARD, problem_of
 
+#: What the webhooks do without a variable.
+BUILT_IN = {
+    "KAIWEB_GPU_SHARING": "1",
+    "KAIWEB_BLOCK_NVIDIA_VISIBLE_DEVICES": "0",
+    "KAIWEB_HAMI_CORE": "0",
+    "KAIWEB_GPU_FRACTION_RUNTIME_CLASS": "nvidia",
+}
+
 
 def wanted_of(
     config: Config | None,
@@ -40,7 +48,8 @@ def wanted_of(
     }
     spec = config.spec if config is not None else ConfigSpec()
     web = _difference(_web_variables, spec)
-    web = {name: value for name, value in web.items() if environment.get(name) != value}
+    set_already = {**BUILT_IN, **environment}
+    web = {name: value for name, value in web.items() if set_already.get(name) != value}
     flags = [f"{flag}={value}" for flag, value in _difference(_controller_flags, spec).items()]
     if has_scale_adjuster(spec):
         flags += ["--node-scale-adjuster"]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 DEFAULT_SHARD = "default"
 FILE = "wanted.json"
+_SCHEDULING = "scheduling-"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -38,7 +39,12 @@ class Wanted:
 
 def scheduling_process(shard: str) -> str:
     """Return the name of a shard's process."""
-    return f"scheduling-{shard}"
+    return f"{_SCHEDULING}{shard}"
+
+
+def shards_among(processes: Iterable[str]) -> set[str]:
+    """Return the shards whose schedulers are among these processes."""
+    return {name.removeprefix(_SCHEDULING) for name in processes if name.startswith(_SCHEDULING)}
 
 
 def can_be_process(shard: str) -> bool:

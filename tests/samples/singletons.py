@@ -56,14 +56,27 @@ def wait_for(
 
 @contextmanager
 def config_given_back(lane: Lane) -> Iterator[None]:
-    """Let a module edit the Config; at the end it has its old spec and everything is up again."""
-    spec = get(lane, CONFIGS, CONFIG).get("spec", {})
+    """Let a module edit the Config; at the end it is as it was and everything is up again.
+
+    Its annotations too: kubectl keeps there what was applied last, and would take away what the next file omits.
+    """
+    before = get(lane, CONFIGS, CONFIG)
     try:
         yield
     finally:
         body = get(lane, CONFIGS, CONFIG)
-        if body.get("spec", {}) != spec:
-            lane.gateway.replace(CONFIGS, CONFIG, {**body, "spec": spec})
+        kept = {
+            key: value
+            for key, value in body["metadata"].items()
+            if key not in ("annotations", "managedFields")
+        }
+        annotations = before["metadata"].get("annotations") or {}
+        body = {
+            **body,
+            "metadata": {**kept, "annotations": annotations},
+            "spec": before.get("spec", {}),
+        }
+        lane.gateway.replace(CONFIGS, CONFIG, body)
         wait_for(lane, CONFIGS, CONFIG, "Ready", "True")
 
 

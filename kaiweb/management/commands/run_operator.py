@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import close_old_connections
 
+from kaiweb.history import forget_shards
 from kaiweb.operator.operator import Operator
 from kaiweb.operator.probe import Probe
 from kube.errors import UnauthorizedError
@@ -29,10 +32,16 @@ class Command(BaseCommand):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         home = Path(settings.KAIWEB_HOME)
-        operator = Operator(gateway(), home, Probe(home, settings.KAIWEB_PORT), os.environ)
+        probe = Probe(home, settings.KAIWEB_PORT)
+        operator = Operator(gateway(), home, probe, os.environ, _forget)
         try:
             operator.run(stop)
         except UnauthorizedError as error:
             operator.failure = str(error)
         if operator.failure:
             raise CommandError(f"the operator cannot go on: {operator.failure}")
+
+
+def _forget(kept: Collection[str]) -> None:
+    close_old_connections()
+    forget_shards(kept)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
 from kaiweb.operator.operator import FOLLOWED, PROMETHEUS_CRD, Operator
 from kaiweb.operator.probe import Probe
@@ -31,11 +32,14 @@ class Scene:
         self.home = home
         self.gateway = FakeGateway()
         self.now = 100.0
+        self.kept: list[set[str]] = []
+        self.is_database_away = False
         self.operator = Operator(
             self.gateway,
             home,
             Probe(home, 1, is_alive=lambda _: True, accepts=lambda _: True),
             {},
+            self.forget,
             clock=lambda: self.now,
             wall=lambda: datetime(2026, 1, 1, tzinfo=UTC),
         )
@@ -44,6 +48,11 @@ class Scene:
             for resource, as_type in FOLLOWED
         ]
         self.supervise(*EVERYTHING)
+
+    def forget(self, kept: Collection[str]) -> None:
+        if self.is_database_away:
+            raise OperationalError("no connection")
+        self.kept.append(set(kept))
 
     def supervise(self, *names: str) -> None:
         """Play the supervisor: these processes run, and it has read what is wanted."""
@@ -202,3 +211,18 @@ def test_a_cluster_that_stops_answering_stops_nothing(scene: Scene) -> None:
             scene.gateway.fail_next(verb, kind, ServerError("connection refused"))
     scene.passes(1)
     assert read_wanted(scene.home).shards == ("amber", "default")
+
+
+def test_what_a_scheduler_said_is_forgotten_when_it_has_ended_and_not_before(scene: Scene) -> None:
+    scene.put(SHARDS, "amber")
+    scene.passes(2)
+    assert scene.kept == [{"amber", "default"}]
+    scene.gateway.delete(SHARDS, "amber")
+    scene.passes(2)
+    assert scene.kept == [{"amber", "default"}]
+    scene.supervise("web", "scheduling-default")
+    scene.is_database_away = True
+    scene.passes()
+    scene.is_database_away = False
+    scene.passes(2)
+    assert scene.kept == [{"amber", "default"}, {"default"}]

@@ -47,8 +47,11 @@ def test_without_objects_the_default_shard_runs() -> None:
 
 
 def test_a_config_that_says_the_defaults_changes_no_process() -> None:
-    wanted, _ = _wanted(_config(**FULL), KAIWEB_GPU_SHARING="1")
+    wanted, _ = _wanted(_config(**FULL))
     assert wanted == Wanted()
+    # Unless the installation's own environment says otherwise.
+    wanted, _ = _wanted(_config(**FULL), KAIWEB_GPU_SHARING="0")
+    assert wanted.environment == {"web": {"KAIWEB_GPU_SHARING": "1"}}
 
 
 def test_every_shard_on_record_runs_beside_default() -> None:

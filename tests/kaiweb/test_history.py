@@ -1,0 +1,35 @@
+"""What is dropped with a scheduler, and what stays."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from kaiweb.history import forget_shards
+from queues.models import LiveChange
+from scheduler.models import Cycle, GroupStanding, QueueShare
+
+pytestmark = pytest.mark.django_db
+
+
+def test_shares_and_standings_of_ended_schedulers_go_and_their_sessions_stay() -> None:
+    for number, shard in enumerate(("amber", "default")):
+        QueueShare.objects.create(shard=shard, queue=f"q-{shard}", cycle=1)
+        GroupStanding.objects.create(shard=shard, key=f"ns/pg-{shard}", code="waiting")
+        Cycle.objects.create(
+            shard=shard, number=number, started_at=datetime(2026, 1, 1, tzinfo=UTC), duration_ms=1
+        )
+    forget_shards({"default"})
+    assert [row.queue for row in QueueShare.objects.all()] == ["q-default"]
+    assert [row.key for row in GroupStanding.objects.all()] == ["ns/pg-default"]
+    assert Cycle.objects.count() == 2
+    told = {(change.kind, change.key) for change in LiveChange.objects.all()}
+    assert told == {("queue", "q-amber"), ("standing", "ns/pg-amber")}
+
+
+def test_nothing_is_told_when_nobody_has_ended() -> None:
+    QueueShare.objects.create(shard="default", queue="q", cycle=1)
+    forget_shards({"default"})
+    assert QueueShare.objects.count() == 1
+    assert not LiveChange.objects.exists()
