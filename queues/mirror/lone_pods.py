@@ -1,7 +1,7 @@
 """Pods of our scheduler that no pod group manages, shown as workloads so that nobody waits unseen.
 
-The pod grouper needs a moment for every new pod, so only pods that are still alone after a few seconds
-count, and they are looked for once in a while instead of followed: what this finds is made anew from the
+The pod grouper needs a moment for every new pod, in a burst a little more, so a pod counts that is still alone
+after a few seconds, or of which is known at once that it will stay so. They are looked for once in a while instead of followed: what this finds is made anew from the
 pods each time, so nothing can be left behind.
 """
 
@@ -11,14 +11,14 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from queues import live
 from queues.mirror import bulk
 from queues.models import GroupingWarning, Pod, PodGroup, WorkloadState
 from queues.reasons import UNMANAGED
 
-GRACE = timedelta(seconds=3)
+GRACE = timedelta(seconds=5)
 PREFIX = "pod:"
 COLUMNS = (
     "uid", "version", "created_at", "queue", "owner_name", "state", "priority", "pods_pending", "pods_gated",
@@ -56,13 +56,10 @@ def pod_of(row: PodGroup) -> str:
 def _lone(scheduler: str, now: datetime) -> tuple[list[Pod], list[str]]:
     """Return the lone pods, and why each is."""
     managed = PodGroup.objects.filter(key=OuterRef("group"), is_lone_pod=False)
-    pods = list(
-        Pod.objects.filter(
-            node="", phase="Pending", scheduler=scheduler, created_at__lt=now - GRACE
-        )
-        .exclude(Exists(managed))
-        .order_by("key")
-    )
+    warned = GroupingWarning.objects.filter(pod=OuterRef("key"))
+    is_certain = Q(created_at__lt=now - GRACE) | Q(skips_grouping=True) | Exists(warned)
+    waiting = Pod.objects.filter(node="", phase="Pending", scheduler=scheduler)
+    pods = list(waiting.filter(is_certain).exclude(Exists(managed)).order_by("key"))
     warnings = _warnings([pod.key for pod in pods])
     return pods, [_text(pod, warnings.get(pod.key, "")) for pod in pods]
 

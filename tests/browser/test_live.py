@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, WebSocket, expect
 
+from queues.reasons import CODE_ANNOTATION
 from tests.browser import manifests
 from tests.integration.stack import Stack, wait_until
 
@@ -62,6 +63,12 @@ def test_a_pending_workload_shows_the_same_reason_in_list_page_and_rest(live: St
     [workload] = answer.json()["items"]
     assert workload["reason"] == "NonPreemptibleOverQuota"
     expect(body).to_contain_text(workload["reasonText"])
+    events = live.objects(
+        "events", "-n", manifests.NAMESPACE, "--field-selector", "reason=Unschedulable"
+    )
+    assert {event["metadata"]["annotations"][CODE_ANNOTATION] for event in events} == {
+        "NonPreemptibleOverQuota"
+    }
     page.get_by_role("link", name="Pods").click()
     expect(page.get_by_role("rowheader", name="greedy")).to_be_visible()
 
