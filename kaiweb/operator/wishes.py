@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kaiweb.supervisor.layout import BINDING, CONTROLLERS_PROCESS, WEB_PROCESS
-from kaiweb.supervisor.wanted import Wanted, can_be_process
+from kaiweb.supervisor.wanted import Wanted, can_be_process, scheduling_process
 from kube.objects.config import Config, ConfigSpec, SchedulingShard
 from scheduler.shards import DEFAULT_SHARD, problem_of
 
@@ -53,11 +53,16 @@ def wanted_of(
     flags = [f"{flag}={value}" for flag, value in _difference(_controller_flags, spec).items()]
     if has_scale_adjuster(spec):
         flags += ["--node-scale-adjuster"]
+    shards_run = tuple(sorted({DEFAULT_SHARD, *running}))
+    given = {
+        WEB_PROCESS: web,
+        **{scheduling_process(name): _scheduler_variables(spec) for name in shards_run},
+    }
     wanted = Wanted(
-        shards=tuple(sorted({DEFAULT_SHARD, *running})),
+        shards=shards_run,
         off=(BINDING,) if spec.binder.service.enabled is False else (),
         arguments={CONTROLLERS_PROCESS: tuple(flags)} if flags else {},
-        environment={WEB_PROCESS: web} if web else {},
+        environment={process: variables for process, variables in given.items() if variables},
     )
     return wanted, problems
 
@@ -122,6 +127,12 @@ def _web_variables(spec: ConfigSpec) -> dict[str, str]:
         "KAIWEB_HAMI_CORE": _digit(hami.enabled if hami is not None else None),
         "KAIWEB_GPU_FRACTION_RUNTIME_CLASS": admission.gpu_fraction_runtime_class_name or "",
     }
+
+
+def _scheduler_variables(spec: ConfigSpec) -> dict[str, str]:
+    """Return variables of a shard's scheduler: its metrics have the prefix of the queue controller's."""
+    prefix = spec.queue_controller.metrics_namespace
+    return {"KAIWEB_METRICS_NAMESPACE": prefix} if prefix else {}
 
 
 def _difference(read: Callable[[ConfigSpec], dict[str, str]], spec: ConfigSpec) -> dict[str, str]:

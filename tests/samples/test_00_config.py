@@ -74,15 +74,24 @@ def test_every_component_runs(configured: Place) -> None:
     assert {"web", "controllers", "binding", "scheduling-default", "beat", "operator"} <= running
 
 
-def test_what_it_says_reaches_the_component_it_is_for(configured: Place) -> None:
+@pytest.mark.parametrize(
+    ("port", "metric"),
+    [
+        ("controller-metrics", "queue_info"),
+        ("scheduler-metrics", "e2e_scheduling_latency_milliseconds"),
+    ],
+)
+def test_what_it_says_reaches_the_components_it_is_for(
+    configured: Place, port: str, metric: str
+) -> None:
     def page() -> str:
-        address = f"http://127.0.0.1:{configured.lane.port('controller-metrics')}/metrics"
+        address = f"http://127.0.0.1:{configured.lane.port(port)}/metrics"
         with urllib.request.urlopen(address, timeout=10) as answer:
             return str(answer.read().decode())
 
     wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
-    configured.wait(lambda: "sampled_queue_info" in page(), "metrics under the new name")
-    assert "kai_queue_info" not in page()
+    configured.wait(lambda: f"sampled_{metric}" in page(), "metrics under the new name")
+    assert f"kai_{metric}" not in page()
 
 
 def test_a_config_of_another_name_has_no_effect_and_no_status(configured: Place) -> None:

@@ -127,7 +127,10 @@ def test_the_config_sets_flags_of_the_controllers() -> None:
             "--node-scale-adjuster",
         )
     }
-    assert wanted.environment == {"web": {"KAIWEB_SCHEDULER_NAME": "ours"}}
+    assert wanted.environment == {
+        "web": {"KAIWEB_SCHEDULER_NAME": "ours"},
+        "scheduling-default": {"KAIWEB_METRICS_NAMESPACE": "gpus"},
+    }
 
 
 def test_the_config_sets_switches_of_the_webhooks_and_switches_components_off() -> None:
