@@ -48,7 +48,7 @@ OWNED_KINDS = (
     PODGROUPS,
     BINDREQUESTS,
 )
-WITNESS = """
+PLAIN_POD = """
 apiVersion: v1
 kind: Pod
 metadata:
@@ -57,7 +57,7 @@ metadata:
 spec:
   schedulerName: kai-scheduler
   containers:
-  - {{name: main, image: example.test/witness:1, resources: {{requests: {{cpu: 10m}}}}}}
+  - {{name: main, image: example.test/x:1, resources: {{limits: {{{limits}}}}}}}
 """
 
 
@@ -197,7 +197,7 @@ class Place:
         What nothing keeps from starting would have started with the first of them.
         """
         for name in ("witness-1", "witness-2"):
-            self.apply_text(WITNESS.format(name=name))
+            self.apply_text(PLAIN_POD.format(name=name, limits="cpu: 10m"))
             self.wait_bound(name, count=1)
             self.kubectl("delete", "pod", name, "--wait=false", "--grace-period=0", "--force")
             assert holds(), what

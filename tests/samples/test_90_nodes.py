@@ -7,20 +7,9 @@ from typing import Any
 import pytest
 
 from kube.resources import NODES
-from tests.samples.place import Place
+from tests.samples.place import PLAIN_POD, Place
 
 pytestmark = pytest.mark.timeout(240)
-POD = """
-apiVersion: v1
-kind: Pod
-metadata:
-  name: {name}
-  labels: {{kai.scheduler/queue: default-queue}}
-spec:
-  schedulerName: kai-scheduler
-  containers:
-  - {{name: main, image: example.test/x:1, resources: {{limits: {{{limits}}}}}}}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +43,9 @@ def test_they_offer_whole_gpus_slices_or_none(
 
 
 def test_pods_run_on_each_kind(place: Place) -> None:
-    place.apply_text(POD.format(name="whole", limits='nvidia.com/gpu: "8"'))
-    place.apply_text(POD.format(name="slice", limits='nvidia.com/mig-1g.10gb: "1"'))
-    place.apply_text(POD.format(name="plain", limits="cpu: 100m"))
+    place.apply_text(PLAIN_POD.format(name="whole", limits='nvidia.com/gpu: "8"'))
+    place.apply_text(PLAIN_POD.format(name="slice", limits='nvidia.com/mig-1g.10gb: "1"'))
+    place.apply_text(PLAIN_POD.format(name="plain", limits="cpu: 100m"))
 
     def runs(name: str) -> bool:
         return bool(place.pod(name)["status"].get("phase") == "Running")
