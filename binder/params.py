@@ -59,6 +59,7 @@ DEFAULT_STEPS = (
     StepConfig(name="volumebinding", priority=300, arguments={"bindTimeoutSeconds": "120"}),
     StepConfig(name="dynamicresources", priority=200, arguments={"bindTimeoutSeconds": "120"}),
     StepConfig(name="gpusharing", priority=100, arguments={"cdiEnabled": "false"}),
+    StepConfig(name="hamicore", priority=50, is_enabled=False),
 )
 
 

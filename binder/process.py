@@ -7,6 +7,7 @@ import os
 import threading
 
 from binder.params import BinderParams
+from binder.settings import params_from_environment
 from binder.worker import BinderWorker
 from kube.errors import KubeError
 from queues.cluster import gateway
@@ -23,7 +24,7 @@ def binder(params: BinderParams | None = None) -> BinderWorker:
     global _worker
     with _lock:
         if _worker is None:
-            _worker = BinderWorker(gateway(), params or BinderParams(), end_process)
+            _worker = BinderWorker(gateway(), params or params_from_environment(), end_process)
             _worker.start()
         return _worker
 

@@ -23,8 +23,9 @@ from kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from kube.gateway import Gateway, PatchType
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import as_body, convert
+from kube.objects.node import Node
 from kube.objects.pod import Pod
-from kube.resources import BINDREQUESTS, PODS
+from kube.resources import BINDREQUESTS, NODES, PODS
 from kube.store import Store
 
 log = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ GROUP = "runai-gpu-group"
 GROUP_PREFIX = "runai-gpu-group/"
 DEVICE = "run.ai/reserve_for_gpu_index"
 DEVICES_ANNOTATION = "gpu-fraction-num-devices"
+FAKE_GPU = "run.ai/fake.gpu"
 BY_GROUP = "gpu-group"
 BY_NODE = "gpu-group-node"
 POLL_S = 0.05
@@ -143,12 +145,19 @@ class Reservations:
 
     def _create(self, pod: Pod, node: str, group: str) -> str:
         body = reservation_body(pod, node, group, self.params)
+        if self._has_fake_gpus():
+            body["spec"]["containers"][0] |= {"image": "ubuntu", "args": ["sleep", "infinity"]}
         name: str = body["metadata"]["name"]
         try:
             self.gateway.create(PODS, body, namespace=self.params.namespace)
         except AlreadyExistsError:
             log.info("reservation pod %s was made by someone else", name)
         return name
+
+    def _has_fake_gpus(self) -> bool:
+        """On such a cluster no device can be asked for its id; an operator of its own writes the annotation."""
+        nodes = self.store.view().of(NODES, Node).values()
+        return any(node.metadata.labels.get(FAKE_GPU) == "true" for node in nodes)
 
     def _wait(self, name: str) -> str:
         """Wait until the reservation knows its device; a silent one is removed."""

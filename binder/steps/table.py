@@ -9,6 +9,7 @@ from binder.params import StepConfig
 from binder.steps.base import PrepareStep
 from binder.steps.device_claims import DeviceClaims
 from binder.steps.gpu_sharing import GpuSharing
+from binder.steps.hami import HamiCore
 from binder.steps.volumes import Volumes
 from kube.gateway import Gateway
 
@@ -16,6 +17,7 @@ STEPS: dict[str, Callable[[Gateway, StepConfig], PrepareStep]] = {
     "volumebinding": Volumes,
     "dynamicresources": DeviceClaims,
     "gpusharing": GpuSharing,
+    "hamicore": HamiCore,
 }
 
 
@@ -28,6 +30,7 @@ def make_steps(
     ------
     ConfigError : an unknown step, or arguments it cannot use
     """
+    _check_hami(configs)
     made = []
     for config in sorted(configs, key=lambda item: (-item.priority, item.name)):
         if not config.is_enabled:
@@ -37,3 +40,18 @@ def make_steps(
             raise ConfigError(f"failed to get binder plugin {config.name}")
         made.append((config.name, factory(gateway, config)))
     return tuple(made)
+
+
+def _check_hami(configs: Sequence[StepConfig]) -> None:
+    """Refuse a memory limit without the step that makes the map it goes into."""
+    enabled = {config.name: config for config in configs if config.is_enabled}
+    hami, sharing = enabled.get("hamicore"), enabled.get("gpusharing")
+    if hami is None:
+        return
+    if sharing is None:
+        raise ConfigError('"hamicore" plugin requires "gpusharing" plugin to be enabled')
+    if sharing.priority <= hami.priority:
+        raise ConfigError(
+            '"hamicore" plugin requires "gpusharing" to run before it (expected '
+            f'"gpusharing".priority > "hamicore".priority, got {sharing.priority} <= {hami.priority})'
+        )

@@ -7,11 +7,13 @@ affinity, resources) is not read.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 
 from kaiweb.supervisor.layout import BINDING, CONTROLLERS_PROCESS, WEB_PROCESS
 from kaiweb.supervisor.wanted import Wanted, can_be_process, scheduling_process
 from kube.objects.config import Config, ConfigSpec, SchedulingShard
+from kube.objects.meta import as_body
 from scheduler.shards import DEFAULT_SHARD, problem_of
 
 #: What the webhooks do without a variable.
@@ -56,6 +58,7 @@ def wanted_of(
     shards_run = tuple(sorted({DEFAULT_SHARD, *running}))
     given = {
         WEB_PROCESS: web,
+        BINDING: _binder_variables(spec),
         **{scheduling_process(name): _scheduler_variables(spec) for name in shards_run},
     }
     wanted = Wanted(
@@ -127,6 +130,17 @@ def _web_variables(spec: ConfigSpec) -> dict[str, str]:
         "KAIWEB_HAMI_CORE": _digit(hami.enabled if hami is not None else None),
         "KAIWEB_GPU_FRACTION_RUNTIME_CLASS": admission.gpu_fraction_runtime_class_name or "",
     }
+
+
+def _binder_variables(spec: ConfigSpec) -> dict[str, str]:
+    """Return variables of the binder: its part of the Config as it is; the binder refuses what it cannot use."""
+    said = {name: part for name, part in as_body(spec.binder).items() if name != "service"}
+    text = json.dumps(said, sort_keys=True, separators=(",", ":")) if said else ""
+    variables = {
+        "KAIWEB_BINDER": text,
+        "KAIWEB_SCALE_ADJUST_NAMESPACE": spec.node_scale_adjuster.args.node_scale_namespace,
+    }
+    return {name: value for name, value in variables.items() if value}
 
 
 def _scheduler_variables(spec: ConfigSpec) -> dict[str, str]:

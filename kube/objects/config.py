@@ -81,9 +81,26 @@ class PodGrouperConfig(KubeStruct, frozen=True, kw_only=True):
     max_concurrent_reconciles: int | None = None
 
 
+class ResourceReservation(KubeStruct, frozen=True, kw_only=True):
+    """How the pods look that hold GPUs for others to share; empty fields keep the defaults."""
+
+    namespace: str = ""
+    service_account_name: str = ""
+    app_label: str = ""
+    allocation_timeout: int | None = None
+    runtime_class_name: str = ""
+    pod_resources: dict[str, dict[str, Any]] = {}
+    reservation_pod_security_context: dict[str, Any] = {}
+    reservation_container_security_context: dict[str, Any] = {}
+
+
 class BinderConfig(KubeStruct, frozen=True, kw_only=True):
     service: Service = Service()
     plugins: dict[str, Override] = {}
+    resource_reservation: ResourceReservation = ResourceReservation()
+    max_concurrent_reconciles: int | None = None
+    volume_binding_timeout_seconds: int | None = None
+    cdi_enabled: bool | None = None
 
 
 class AdmissionConfig(KubeStruct, frozen=True, kw_only=True):

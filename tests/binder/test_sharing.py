@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from binder.reservations import reservation_body
 from kube.errors import ServerError
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
-from kube.resources import BINDREQUESTS, CONFIGMAPS, PODS
+from kube.resources import BINDREQUESTS, CONFIGMAPS, NODES, PODS
 from tests.binder.objects import Rig, fraction_pod, fraction_request, pod
 
 RESERVATIONS = "kai-resource-reservation"
@@ -154,6 +156,37 @@ def test_no_reservation_while_the_cluster_scales_up() -> None:
     assert rig.status()["reason"].endswith(
         "cluster is scaling up, could not create reservation pod"
     )
+
+
+def _holder(*, node_labels: dict[str, str]) -> dict[str, Any]:
+    rig = Rig().seed(pods=[fraction_pod("p")], requests=[fraction_request("p", "g1")])
+    rig.gateway.patch(NODES, "n1", {"metadata": {"labels": node_labels}})
+    allocate(rig, "GPU-1")
+    rig.run()
+    (name,) = rig.gateway.names(PODS, RESERVATIONS)
+    return rig.pod(name, RESERVATIONS)
+
+
+def test_reservation_is_safe_from_consolidation_and_knows_its_own_name() -> None:
+    holder = _holder(node_labels={})
+    assert holder["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] == "true"
+    assert holder["metadata"]["labels"] == {
+        "app": "kai-resource-reservation",
+        "runai-gpu-group": "g1",
+    }
+    assert holder["spec"]["serviceAccountName"] == "kai-resource-reservation"
+    (container,) = holder["spec"]["containers"]
+    assert container["image"] == "registry/local/kai-scheduler/resource-reservation"
+    assert "args" not in container
+    assert container["env"] == [
+        {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+        {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+    ]
+
+
+def test_reservation_on_a_cluster_of_fake_gpus_only_sleeps() -> None:
+    (container,) = _holder(node_labels={"run.ai/fake.gpu": "true"})["spec"]["containers"]
+    assert (container["image"], container["args"]) == ("ubuntu", ["sleep", "infinity"])
 
 
 def test_pod_without_a_map_name_fails_with_its_reason() -> None:

@@ -14,6 +14,7 @@ from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
 from kube.resources import NODES, PVCS, PVS, STORAGE_CLASSES
+from tests.binder.objects import Rig as BinderRig
 from tests.binder.objects import pod, request
 from tests.fakes.gateway import FakeGateway
 
@@ -114,3 +115,27 @@ def test_a_second_attempt_goes_on_with_the_volume_of_the_first():
     rig.is_controller_there = True
     rig.prepare("n1")
     assert rig.claim_of("near") is None
+
+
+def test_a_volume_that_does_not_come_fails_the_request_in_two_minutes() -> None:
+    rig = BinderRig()
+    claim = {"storageClassName": "late", "resources": {"requests": {"storage": "1Gi"}}}
+    late = {"provisioner": "shelves.test", "volumeBindingMode": "WaitForFirstConsumer"}
+    rig.gateway.seed(STORAGE_CLASSES, {"metadata": {"name": "late"}, **late})
+    rig.gateway.seed(PVCS, {"metadata": {"name": "books", "namespace": "ns"}, "spec": claim})
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "books"}}
+    rig.seed(pods=[pod(spec={"volumes": [volume]})], requests=[request()])
+    waited: list[float] = []
+    step = Volumes(rig.gateway, DEFAULT_STEPS[0], clock=lambda: sum(waited), sleep=waited.append)
+    rig.worker.service.steps = (("volumebinding", step),)
+    rig.run()
+    annotations = rig.gateway.raw(PVCS, "books", "ns")["metadata"]["annotations"]
+    assert annotations == {"volume.kubernetes.io/selected-node": "n1"}
+    assert sum(waited) == 120.0
+    reason = (
+        "plugin volumebinding failed in PreBind: K8sPlugin VolumeBinding failed Bind for pod: ns/p "
+        "and node n1. error: timed out waiting for claims to be bound: books"
+    )
+    assert rig.status() == {"phase": "Failed", "reason": reason, "failedAttempts": 1}
+    assert rig.condition("PodBound")["status"] == "False"
+    assert "nodeName" not in rig.pod()["spec"]

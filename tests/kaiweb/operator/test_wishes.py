@@ -145,7 +145,8 @@ def test_the_config_sets_switches_of_the_webhooks_and_switches_components_off() 
             "KAIWEB_GPU_SHARING": "0",
             "KAIWEB_BLOCK_NVIDIA_VISIBLE_DEVICES": "1",
             "KAIWEB_HAMI_CORE": "1",
-        }
+        },
+        "binding": {"KAIWEB_BINDER": '{"plugins":{"hamicore":{"enabled":true}}}'},
     }
     assert wanted.off == ("binding",)
     assert wanted.arguments == {"controllers": ("--group-pods=false",)}

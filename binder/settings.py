@@ -1,0 +1,96 @@
+"""The binder's parameters from what the cluster's Config says of it (`spec.binder`), as the operator hands it on.
+
+What is not said keeps KAI's default. A plugin's `enabled` and `priority` replace the default one by one, its
+`arguments` as a whole; a plugin nobody knows is refused when the steps are made.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+
+from binder.errors import ConfigError
+from binder.params import DEFAULT_STEPS, BinderParams, ReservationParams, StepConfig
+from kube.objects.config import BinderConfig, Override
+
+VARIABLE = "KAIWEB_BINDER"
+SCALING_NAMESPACE_VARIABLE = "KAIWEB_SCALE_ADJUST_NAMESPACE"
+
+
+def params_from_environment(environment: Mapping[str, str] = os.environ) -> BinderParams:
+    """Return the parameters of this process.
+
+    Raises
+    ------
+    ConfigError : names the variable and what is wrong with it
+    """
+    text = environment.get(VARIABLE, "")
+    try:
+        config = msgspec.json.decode(text, type=BinderConfig) if text else BinderConfig()
+    except msgspec.MsgspecError as error:
+        raise ConfigError(f"{VARIABLE}: expected spec.binder of a Config: {error}") from error
+    return params_of(config, environment.get(SCALING_NAMESPACE_VARIABLE, ""))
+
+
+def params_of(config: BinderConfig, scaling_namespace: str = "") -> BinderParams:
+    """Return the parameters that a Config asks for."""
+    default = BinderParams()
+    concurrency = config.max_concurrent_reconciles or default.concurrency
+    if concurrency < 1:
+        raise ConfigError(f"maxConcurrentReconciles: expected 1 or more, got {concurrency}")
+    return BinderParams(
+        concurrency=concurrency,
+        reservation=_reservation(config, scaling_namespace),
+        steps=_steps(config),
+    )
+
+
+def _reservation(config: BinderConfig, scaling_namespace: str) -> ReservationParams:
+    given, default = config.resource_reservation, ReservationParams()
+    return ReservationParams(
+        namespace=given.namespace or default.namespace,
+        service_account=given.service_account_name or default.service_account,
+        app_label=given.app_label or default.app_label,
+        timeout_s=float(given.allocation_timeout or default.timeout_s),
+        runtime_class=given.runtime_class_name,
+        resources={
+            kind: {name: value for name, value in amounts.items() if name != "nvidia.com/gpu"}
+            for kind, amounts in given.pod_resources.items()
+            if kind in ("requests", "limits")
+        },
+        pod_security=given.reservation_pod_security_context,
+        container_security=given.reservation_container_security_context,
+        scaling_namespace=scaling_namespace or default.scaling_namespace,
+    )
+
+
+def _steps(config: BinderConfig) -> tuple[StepConfig, ...]:
+    made = {step.name: _from_config(step, config) for step in DEFAULT_STEPS}
+    for name, override in config.plugins.items():
+        made[name] = _overridden(made.get(name, StepConfig(name=name, priority=0)), override)
+    return tuple(made.values())
+
+
+def _from_config(step: StepConfig, config: BinderConfig) -> StepConfig:
+    """Apply what the Config says of a step outside `plugins`."""
+    arguments = dict(step.arguments)
+    if "bindTimeoutSeconds" in arguments and config.volume_binding_timeout_seconds is not None:
+        arguments["bindTimeoutSeconds"] = str(config.volume_binding_timeout_seconds)
+    if "cdiEnabled" in arguments and config.cdi_enabled is not None:
+        arguments["cdiEnabled"] = str(config.cdi_enabled).lower()
+    return replace(step, arguments=arguments)
+
+
+def _overridden(step: StepConfig, override: Override) -> StepConfig:
+    arguments = override.arguments
+    return StepConfig(
+        name=step.name,
+        priority=step.priority if override.priority is None else override.priority,
+        is_enabled=step.is_enabled if override.enabled is None else override.enabled,
+        arguments=step.arguments
+        if arguments is None
+        else {name: str(value) for name, value in arguments.items()},
+    )

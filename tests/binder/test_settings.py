@@ -1,0 +1,102 @@
+"""What the Config says of the binder, and what it is refused for."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from binder.errors import ConfigError
+from binder.params import BinderParams, ReservationParams, StepConfig
+from binder.settings import params_from_environment
+from binder.steps.table import make_steps
+from tests.fakes.gateway import FakeGateway
+
+
+def params(**said: Any) -> BinderParams:
+    return params_from_environment({"KAIWEB_BINDER": json.dumps(said)})
+
+
+def step(made: BinderParams, name: str) -> StepConfig:
+    (found,) = (one for one in made.steps if one.name == name)
+    return found
+
+
+def names(made: BinderParams) -> list[str]:
+    return [name for name, _ in make_steps(FakeGateway(), made.steps)]
+
+
+def test_without_a_word_all_is_as_in_kai() -> None:
+    assert params_from_environment({}) == BinderParams()
+    assert names(BinderParams()) == ["volumebinding", "dynamicresources", "gpusharing"]
+
+
+def test_reservations_look_as_the_config_says() -> None:
+    made = params_from_environment(
+        {
+            "KAIWEB_BINDER": json.dumps(
+                {
+                    "maxConcurrentReconciles": 3,
+                    "resourceReservation": {
+                        "allocationTimeout": 7,
+                        "runtimeClassName": "nvidia",
+                        "podResources": {"requests": {"cpu": "2m", "nvidia.com/gpu": "4"}},
+                        "reservationPodSecurityContext": {"runAsUser": 5},
+                    },
+                }
+            ),
+            "KAIWEB_SCALE_ADJUST_NAMESPACE": "stand-ins",
+        }
+    )
+    assert made.concurrency == 3
+    assert made.reservation == ReservationParams(
+        timeout_s=7.0,
+        runtime_class="nvidia",
+        resources={"requests": {"cpu": "2m"}},
+        pod_security={"runAsUser": 5},
+        scaling_namespace="stand-ins",
+    )
+
+
+def test_plugins_are_overridden_piece_by_piece_and_arguments_as_a_whole() -> None:
+    made = params(
+        volumeBindingTimeoutSeconds=9,
+        cdiEnabled=True,
+        plugins={
+            "dynamicresources": {"priority": 400, "arguments": {"bindTimeoutSeconds": "5"}},
+            "hamicore": {"enabled": True},
+        },
+    )
+    assert step(made, "volumebinding").arguments == {"bindTimeoutSeconds": "9"}
+    assert step(made, "dynamicresources").arguments == {"bindTimeoutSeconds": "5"}
+    assert step(made, "gpusharing").arguments == {"cdiEnabled": "true"}
+    assert names(made) == ["dynamicresources", "volumebinding", "gpusharing", "hamicore"]
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"plugins": {"mine": {}}}, "failed to get binder plugin mine"),
+        ({"plugins": {"gpusharing": {"arguments": {}}}}, 'missing argument "cdiEnabled"'),
+        (
+            {"plugins": {"gpusharing": {"enabled": False}, "hamicore": {"enabled": True}}},
+            '"hamicore" plugin requires "gpusharing" plugin to be enabled',
+        ),
+        (
+            {"plugins": {"hamicore": {"enabled": True, "priority": 100}}},
+            r'"hamicore" plugin requires "gpusharing" to run before it \(expected '
+            r'"gpusharing".priority > "hamicore".priority, got 100 <= 100\)',
+        ),
+    ],
+)
+def test_what_cannot_be_used_stops_the_start(said: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        names(params(**said))
+
+
+def test_a_value_of_another_kind_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"KAIWEB_BINDER: expected spec\.binder of a Config"):
+        params(maxConcurrentReconciles="many")
+    with pytest.raises(ConfigError, match="maxConcurrentReconciles: expected 1 or more, got -1"):
+        params(maxConcurrentReconciles=-1)
