@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from kube.gateway import Gateway
 from kube.objects.bindrequest import BindRequest
+from kube.objects.devices import ResourceClaim
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
@@ -28,6 +29,7 @@ from queues.accounting import (
     node_gpu_memory,
     pod_demand,
 )
+from scheduler.check_claims import devices_given_twice, read_claims
 from scheduler.core.cluster.inputs import SubGroupInput
 from scheduler.snapshot.podgroups import STALE_SINCE, group_shape
 from scheduler.snapshot.pods import POD_GROUP, SUBGROUP, gpu_groups
@@ -54,13 +56,17 @@ class ClusterPicture:
     nodes: Sequence[Node] = ()
     groups: Sequence[PodGroup] = ()
     requests: Sequence[BindRequest] = ()
+    claims: Sequence[ResourceClaim] = ()
     scheduler_name: str = "kai-scheduler"
     _demands: dict[str, PodDemand] = field(default_factory=dict)
 
     def demand(self, pod: Pod) -> PodDemand:
         found = self._demands.get(pod.key)
         if found is None:
-            found = self._demands[pod.key] = pod_demand(pod)
+            found = pod_demand(pod)
+            if _gets_gpus_by_claim(pod):
+                found = replace(found, gpus=Fraction(0))
+            self._demands[pod.key] = found
         return found
 
     def seated(self) -> Iterator[Pod]:
@@ -77,7 +83,9 @@ def read_picture(gateway: Gateway) -> ClusterPicture:
     groups = gateway.list(PODGROUPS, as_type=PodGroup).items
     nodes = gateway.list(NODES, as_type=Node).items
     pods = gateway.list(PODS, as_type=Pod).items
-    return ClusterPicture(pods=pods, nodes=nodes, groups=groups, requests=requests)
+    return ClusterPicture(
+        pods=pods, nodes=nodes, groups=groups, requests=requests, claims=read_claims(gateway)
+    )
 
 
 def violations(picture: ClusterPicture, *, is_settled: bool = False) -> list[Violation]:
@@ -91,12 +99,20 @@ def violations(picture: ClusterPicture, *, is_settled: bool = False) -> list[Vio
     found = [
         *_capacity(picture),
         *_shared_devices(picture),
+        *_claimed_devices(picture),
         *_gangs(picture),
         *_requests(picture),
     ]
     if is_settled:
         found += _unsettled(picture)
     return sorted(found, key=lambda item: (item.rule, item.objects))
+
+
+def _gets_gpus_by_claim(pod: Pod) -> bool:
+    """Tell whether a device class serves what looks like a request to a device plugin."""
+    status = pod.status.extended_resource_claim_status
+    mappings = status.request_mappings if status is not None else ()
+    return any(one.get("resourceName") in WHOLE_GPUS for one in mappings)
 
 
 # ----------------------------------------------------------------------------------------- capacity
@@ -143,6 +159,12 @@ def _allocatable(node: Node) -> dict[str, Fraction]:
     if not any(name.startswith(MIG_PREFIX) for name in has):
         has.setdefault(GPU, Fraction(0))
     return has
+
+
+def _claimed_devices(picture: ClusterPicture) -> Iterator[Violation]:
+    for (driver, pool, device), claims in devices_given_twice(picture.claims):
+        text = f"device {device} of pool {pool}, driver {driver}, is given to {', '.join(claims)}"
+        yield Violation("device-given-twice", tuple(claims), text)
 
 
 def _shared_devices(picture: ClusterPicture) -> Iterator[Violation]:

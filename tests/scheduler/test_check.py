@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kube.objects.bindrequest import BindRequest
+from kube.objects.devices import ResourceClaim
 from kube.objects.meta import convert
 from kube.objects.node import Node
 from kube.objects.pod import Pod
@@ -154,3 +155,36 @@ def test_settled_cluster_has_a_reason_for_every_pending_pod() -> None:
         ("bind-request-unfinished", ("ns/told",)),
         ("pending-without-reason", ("ns/untold",)),
     ]
+
+
+def claim(name: str, *devices: str, **extra: Any) -> ResourceClaim:
+    results = [{"driver": "d", "pool": "n0", "device": one, **extra} for one in devices]
+    body = {
+        "metadata": {"name": name, "namespace": "ns"},
+        "status": {"allocation": {"devices": {"results": results}}},
+    }
+    return convert(body, ResourceClaim)
+
+
+def test_device_of_two_claims_is_given_twice() -> None:
+    sound = [
+        claim("a", "d0"),
+        claim("b", "d1"),
+        claim("c"),
+        claim("watcher", "d0", adminAccess=True),
+    ]
+    assert violations(ClusterPicture(claims=sound)) == []
+    (found,) = violations(ClusterPicture(claims=[*sound, claim("z", "d0")]))
+    assert (found.rule, found.objects) == ("device-given-twice", ("ns/a", "ns/z"))
+    assert found.text == "device d0 of pool n0, driver d, is given to ns/a, ns/z"
+
+
+def test_gpus_that_a_claim_serves_are_not_the_nodes_own() -> None:
+    body = seated("a", requests={"nvidia.com/gpu": "2"})
+    assert judge(pods=[body], gpus=0) == [("gpu-given-twice", ("n0", "ns/a"))]
+    mapping = {"containerName": "main", "resourceName": "nvidia.com/gpu", "requestName": "r"}
+    body["status"]["extendedResourceClaimStatus"] = {
+        "resourceClaimName": "a-extended-resources-x",
+        "requestMappings": [mapping],
+    }
+    assert judge(pods=[body], gpus=0) == []

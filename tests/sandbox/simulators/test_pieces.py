@@ -114,3 +114,11 @@ def test_finished_status_tells_success_from_failure() -> None:
     assert (state["terminated"]["exitCode"], state["terminated"]["reason"]) == (3, "Error")
     ready = {item["type"]: item for item in good["conditions"]}["Ready"]
     assert (ready["status"], ready["reason"]) == ("False", "PodCompleted")
+
+
+def test_a_pod_asks_device_plugins_for_nothing_that_a_claim_serves() -> None:
+    mapping = {"containerName": "main", "resourceName": GPU, "requestName": "container-0-request-0"}
+    status = {"resourceClaimName": "p-extended-resources-x", "requestMappings": [mapping]}
+    assert sim_pod("p", gpus=2).device_requests() == {GPU: 2}
+    served = sim_pod("p", gpus=2, status={"extendedResourceClaimStatus": status})
+    assert served.device_requests() == {}
