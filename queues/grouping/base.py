@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from queues.grouping import keys
-from queues.grouping.errors import GroupingError
+from queues.grouping.errors import FieldError
 
 Json = dict[str, Any]
 MAX_INT32 = 2**31 - 1
@@ -197,15 +197,21 @@ def owner_reference(obj: Json) -> Json:
     }
 
 
-def count_at(node: Any, *path: str, default: int | None = None) -> int | None:
-    """Return a whole number >= 0 found at a path, `default` when absent, an error for anything else."""
+def count_at(node: Any, *path: str, default: int | None = None, below: str = "") -> int | None:
+    """Return a whole number >= 0 found at a path, `default` when absent, an error for anything else.
+
+    Parameters
+    ----------
+    below : where in its object the node lies, for the message
+    """
     found = dig(node, *path)
     if found is None:
         return default
+    where = ".".join([below, *path] if below else path)
     if not is_whole(found):
-        raise GroupingError(f"{'.'.join(path)} must be a whole number, got {found!r}")
+        raise FieldError(f"{where} must be a whole number, got {found!r}")
     if not 0 <= found <= MAX_INT32:
-        raise GroupingError(f"{'.'.join(path)} must be between 0 and {MAX_INT32}, got {found!r}")
+        raise FieldError(f"{where} must be between 0 and {MAX_INT32}, got {found!r}")
     return int(found)
 
 

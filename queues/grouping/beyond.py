@@ -55,8 +55,13 @@ def inference_service_grouper(ctx: Context) -> Metadata | None:
 
 
 def _task_minimum(task: object) -> int:
-    replicas = count_at(task, "replicas", default=1) or 0
-    own = count_at(task, "minAvailable") if dig(task, "minAvailable") is not None else None
+    where = f"spec.tasks[name={dig_text(task, 'name')}]"
+    replicas = count_at(task, "replicas", default=1, below=where) or 0
+    own = (
+        count_at(task, "minAvailable", below=where)
+        if dig(task, "minAvailable") is not None
+        else None
+    )
     return replicas if own is None else own
 
 

@@ -7,6 +7,10 @@ class GroupingError(Exception):
     """The pod's workload cannot be turned into a pod group as it stands."""
 
 
+class FieldError(GroupingError):
+    """A field of an owner holds something else than it should; the text names the field, not yet the owner."""
+
+
 class NotReadableError(Exception):
     """An owner's kind may not be read (RBAC): the walk ends below it. Normal for unknown kinds."""
 

@@ -139,7 +139,7 @@ def _leaves(gang: Json, topology_name: str) -> Iterator[SubGroup]:
     }
     for spec in dig_list(gang, "spec", "podgroups"):
         name = dig_text(spec, "name")
-        least = count_at(spec, "minReplicas", default=0) or 0
+        least = count_at(spec, "minReplicas", default=0, below=f"spec.podgroups[name={name}]") or 0
         if least <= 0:
             raise GroupingError(
                 f"PodGang {full_name(gang)}: minReplicas of podgroup {name} must be greater than 0, "

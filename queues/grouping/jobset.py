@@ -51,23 +51,27 @@ def job_set_grouper(ctx: Context) -> Metadata:
 def _replicated_jobs(job_set: Json) -> list[Json]:
     """Return the replicated jobs that have replicas; one scaled to zero has no leaf and cannot be waited for."""
     jobs = [job for job in dig_list(job_set, "spec", "replicatedJobs") if isinstance(job, dict)]
-    return [job for job in jobs if count_at(job, "replicas", default=1)]
+    return [job for job in jobs if count_at(job, "replicas", default=1, below=_where(job))]
 
 
 def _job_groups(job: Json) -> Iterator[SubGroup]:
     name = dig_text(job, "name")
-    replicas = count_at(job, "replicas", default=1) or 0
+    replicas = count_at(job, "replicas", default=1, below=_where(job)) or 0
     members = _minimum_annotation(
         dig_strings(job, "template", "metadata", "annotations"), "replicatedJob template"
     )
     if members is None:
-        members = count_at(job, "template", "spec", "parallelism", default=1)
+        members = count_at(job, "template", "spec", "parallelism", default=1, below=_where(job))
     topology = _placement(job)
     yield SubGroup(name=name, min_sub_group=replicas)
     for index in range(replicas):
         yield SubGroup(
             name=f"{name}-replica-{index}", parent=name, min_member=members, topology=topology
         )
+
+
+def _where(job: Json) -> str:
+    return f"spec.replicatedJobs[name={dig_text(job, 'name')}]"
 
 
 def _placement(job: Json) -> Topology | None:

@@ -85,7 +85,7 @@ def _sum_of_roles(job: Json, replica_map: str, required_roles: Sequence[str]) ->
             )
     total = 0
     for role in roles:
-        replicas = count_at(roles, role, "replicas", default=0)
+        replicas = count_at(job, "spec", replica_map, role, "replicas", default=0)
         if not replicas:
             raise GroupingError(
                 f"the type of the job {name} doesn't allow for 0 {role} pods. "

@@ -41,7 +41,7 @@ def pytorch_job_grouper(ctx: Context) -> Metadata:
         elastic = count_at(ctx.top, "spec", "elasticPolicy", "minReplicas")
         total = total if elastic is None else elastic
     roles = dig_map(ctx.top, "spec", REPLICAS)
-    masters = count_at(roles, MASTER, "replicas", default=0) or 0
+    masters = count_at(ctx.top, "spec", REPLICAS, MASTER, "replicas", default=0) or 0
     groups: list[SubGroup] = []
     if masters:
         groups.append(SubGroup(name=MASTER_GROUP, min_member=masters))

@@ -6,6 +6,7 @@ the status, so a pod may come before the name is known: that is an error which a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -28,6 +29,8 @@ from queues.grouping.base import (
 )
 from queues.grouping.errors import GroupingError, NotReadableError, ReadError
 from queues.grouping.metadata import base_metadata
+
+logger = logging.getLogger(__name__)
 
 GROUP_LABEL = "ray.io/group"
 PRIORITY_LABEL = "ray.io/priority-class-name"
@@ -62,6 +65,14 @@ def _ray_metadata(ctx: Context, find_cluster: Callable[[Json], Json]) -> Metadat
     # A group made before subgroups were known stays flat: its running pods carry no subgroup.
     flat = stored is not None and not dig_list(stored, "spec", "subGroups")
     in_group = not flat and any(group.name == joined for group in groups)
+    if not flat and not in_group:
+        logger.info(
+            "pod %s joins no group of %s: label %s is %r",
+            full_name(ctx.pod),
+            metadata.name,
+            GROUP_LABEL,
+            joined,
+        )
     return replace(
         metadata,
         min_member=sum(group.min_member or 0 for group in groups),
@@ -95,8 +106,9 @@ def _worker_groups(cluster: Json) -> Iterator[SubGroup]:
         # KAI reads `suspended`; the field of KubeRay is `suspend`.
         if dig(spec, "suspended") is True or dig(spec, "suspend") is True:
             continue
-        least = count_at(spec, "minReplicas", default=0) or 0
-        replicas = count_at(spec, "replicas", default=least) or 0
+        where = f"spec.workerGroupSpecs[{index}]"
+        least = count_at(spec, "minReplicas", default=0, below=where) or 0
+        replicas = count_at(spec, "replicas", default=least, below=where) or 0
         if least > replicas:
             raise GroupingError(
                 "ray-cluster replicas for a workerGroupsSpec can't be less than minReplicas. "
@@ -106,7 +118,7 @@ def _worker_groups(cluster: Json) -> Iterator[SubGroup]:
         count = least or replicas
         if count:
             name = dig_text(spec, "groupName") or f"worker-group-{index}"
-            hosts = count_at(spec, "numOfHosts", default=1) or 1
+            hosts = count_at(spec, "numOfHosts", default=1, below=where) or 1
             topology = _placement(dig_map(spec, "template"), name)
             yield SubGroup(name=name, min_member=count * hosts, topology=topology)
 

@@ -20,10 +20,11 @@ from queues.grouping.base import (
     dig,
     dig_list,
     dig_text,
+    full_name,
     kind_of,
     labels_of,
 )
-from queues.grouping.errors import GroupingError
+from queues.grouping.errors import FieldError, GroupingError
 from queues.grouping.owners import walk_owners
 from queues.grouping.table import exact_grouper, select_grouper
 from queues.grouping.write import pod_group_body
@@ -101,7 +102,10 @@ def _group(
         settings=settings,
         delegate=exact_grouper,
     )
-    metadata = select_grouper(kind_of(top), settings)(context)
+    try:
+        metadata = select_grouper(kind_of(top), settings)(context)
+    except FieldError as error:
+        raise GroupingError(f"{kind_of(top).kind} {full_name(top)}: {error}") from error
     if metadata is None or not settings.node_pool_label:
         return metadata
     pool = labels_of(pod).get(settings.node_pool_label)

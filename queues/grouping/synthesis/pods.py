@@ -103,8 +103,8 @@ def template_of(obj: Json, *path: str) -> Json:
     return dig_map(obj, *(path or ("spec", "template")))
 
 
-def replicas_of(obj: Any, *path: str, default: int = 1) -> int:
-    return count_at(obj, *path, default=default) or 0
+def replicas_of(obj: Any, *path: str, default: int = 1, below: str = "") -> int:
+    return count_at(obj, *path, default=default, below=below) or 0
 
 
 def capped(count: int) -> int:

@@ -83,7 +83,7 @@ def _role_pods(job: Json, role: str, spec: object) -> list[Json]:
                 f"{TRAINING}job-role": name,
             },
         )
-        for index in range(capped(replicas_of(spec, "replicas")))
+        for index in range(capped(replicas_of(spec, "replicas", below=role)))
     ]
 
 

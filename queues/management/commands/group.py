@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from queues.grouping.base import Json, Settings, dig, dig_list, dig_text, full_name
+from queues.grouping.base import Json, Settings, dig, dig_list, full_name
 from queues.grouping.manifests import ManifestError, read_manifests
 from queues.grouping.offline import Report, ensure_objects, group_objects
 
@@ -85,15 +85,13 @@ def as_json(report: Report) -> Json:
 def as_text(report: Report) -> str:
     """Return the report for people: each group with its tree and its pods, then what was not grouped."""
     lines: list[str] = []
+    members: dict[str, list[str]] = {}
+    for pod, result in report.pods.items():
+        place = f"  in {result.sub_group}" if result.sub_group else ""
+        group_name = f"{pod.partition('/')[0]}/{result.pod_group}"
+        members.setdefault(group_name, []).append(f"    pod {pod}{place}")
     for group in report.pod_groups:
-        lines += _group_lines(group)
-        namespace = dig_text(group, "metadata", "namespace")
-        name = dig_text(group, "metadata", "name")
-        for pod, result in report.pods.items():
-            if result.pod_group == name and pod.startswith(f"{namespace}/"):
-                lines.append(
-                    f"    pod {pod}" + (f"  in {result.sub_group}" if result.sub_group else "")
-                )
+        lines += [*_group_lines(group), *members.get(full_name(group), ())]
     for pod, result in report.pods.items():
         if result.error:
             lines.append(f"{pod}: error: {result.error}")

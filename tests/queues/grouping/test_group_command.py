@@ -201,7 +201,7 @@ JOINS = (
          "no pods are foretold: its spec asks for none; a pod of it in these files would get a group of its own "
          "(queue bio, min member 1, priority class inference)"),
         ("kubeflow.org/v1", "TFJob", "{tfReplicaSpecs: {Worker: {replicas: many}}}",
-         "its pods cannot be told: replicas must be a whole number, got 'many'"),
+         "its pods cannot be told: Worker.replicas must be a whole number, got 'many'"),
         ("kubeflow.org/v1alpha1", "ScheduledWorkflow", "{workflow: {spec: 'not: json'}}",
          f"no pods are foretold: spec.workflow.spec is no workflow that can be read here; {JOINS}"),
         ("grove.io/v1alpha1", "PodGangSet", "{}",

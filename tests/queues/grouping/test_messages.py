@@ -257,3 +257,27 @@ def test_defaults_config_map_errors(config_map: dict[str, Any], message: str) ->
     with pytest.raises(GroupingError) as caught:
         parse_kind_defaults(config_map)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec", "message"),
+    [
+        (KUBEFLOW, "TFJob", {"tfReplicaSpecs": {"PS": {"replicas": "two"}}},
+         "spec.tfReplicaSpecs.PS.replicas must be a whole number, got 'two'"),
+        (KUBEFLOW, "TFJob", {"runPolicy": {"schedulingPolicy": {"minAvailable": -1}}},
+         "spec.runPolicy.schedulingPolicy.minAvailable must be between 0 and 2147483647, got -1"),
+        ("ray.io/v1", "RayCluster", {"workerGroupSpecs": [{}, {"replicas": 1.5}]},
+         "spec.workerGroupSpecs[1].replicas must be a whole number, got 1.5"),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": [{"name": "a", "template": {"spec": {"parallelism": True}}}]},
+         "spec.replicatedJobs[name=a].template.spec.parallelism must be a whole number, got True"),
+        (LWS, "LeaderWorkerSet", {"leaderWorkerTemplate": {"size": "4"}},
+         "spec.leaderWorkerTemplate.size must be a whole number, got '4'"),
+        ("batch.volcano.sh/v1alpha1", "Job", {"tasks": [{"name": "ps", "replicas": 2**40}]},
+         "spec.tasks[name=ps].replicas must be between 0 and 2147483647, got 1099511627776"),
+    ],
+)  # fmt: skip
+def test_a_field_that_is_no_count_is_named_with_its_object(
+    api_version: str, kind: str, spec: dict[str, Any], message: str
+) -> None:
+    the_owner = owner(api_version, kind, spec)
+    assert error_of(pod(the_owner), the_owner) == f"{kind} lab/own: {message}"
