@@ -102,7 +102,8 @@ def problem_of(
 
 def shard_params(name: str, spec: ShardSpec, config: Config | None) -> ShardParams:
     """Return the adapters' part; flags that are not ours are ignored, as KAI ignores unknown ones."""
-    shared = (config or Config()).spec.global_
+    said = (config or Config()).spec
+    shared, reservation = said.global_, said.binder.resource_reservation
     args = _Flags(spec.args)
     return ShardParams(
         name=name,
@@ -119,7 +120,8 @@ def shard_params(name: str, spec: ShardSpec, config: Config | None) -> ShardPara
         ),
         mig_label_key=args.text("mig-worker-node-label-key", ShardParams().mig_label_key),
         reservation_app_label=args.text(
-            "resource-reservation-app-label", ShardParams().reservation_app_label
+            "resource-reservation-app-label",
+            reservation.app_label or ShardParams().reservation_app_label,
         ),
         stuck_in_releasing_s=args.seconds("stuck-in-releasing-threshold", 120.0),
         schedule_csi_storage=args.flag("schedule-csi-storage", default=False),

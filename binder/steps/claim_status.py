@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from binder.errors import BindError
@@ -12,34 +14,44 @@ from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Pod
 from kube.resources import RESOURCE_CLAIMS
 
-ATTEMPTS = 5
+PAUSE_S = 0.02
 
 
-def give(gateway: Gateway, pod: Pod, name: str, allocation: dict[str, Any]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long to try again while others change the same claim."""
+
+    timeout_s: float
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+    def until_undisturbed(self, write: Callable[[], None]) -> None:
+        """Write, and again after each conflict; the last one is raised when the time is over."""
+        deadline = self.clock() + self.timeout_s
+        while True:
+            try:
+                return write()
+            except ConflictError:
+                if self.clock() >= deadline:
+                    raise
+            self.sleep(PAUSE_S)
+
+
+def give(
+    gateway: Gateway, patience: Patience, pod: Pod, name: str, allocation: dict[str, Any]
+) -> None:
     """Give devices to a claim that has none yet and reserve it for a pod; done twice it changes nothing.
 
     Raises
     ------
-    BindError : the claim cannot be updated
-    ConflictError : others changed it again and again
+    BindError : the claim cannot be updated, or others changed it again and again
     """
     try:
-        _until_undisturbed(lambda: _give_once(gateway, pod, name, allocation))
-    except ConflictError:
-        raise
+        patience.until_undisturbed(lambda: _give_once(gateway, pod, name, allocation))
     except KubeError as error:
         raise BindError(
             f"failed to update claim {name} for pod {pod.metadata.key}: {error}"
         ) from error
-
-
-def _until_undisturbed(write: Callable[[], None]) -> None:
-    for _ in range(ATTEMPTS - 1):
-        try:
-            return write()
-        except ConflictError:
-            continue
-    return write()
 
 
 def _give_once(gateway: Gateway, pod: Pod, name: str, allocation: dict[str, Any]) -> None:

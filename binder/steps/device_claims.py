@@ -5,7 +5,7 @@ from __future__ import annotations
 from binder.errors import BindError
 from binder.params import StepConfig
 from binder.steps.base import BindJob
-from binder.steps.claim_status import give
+from binder.steps.claim_status import Patience, give
 from binder.steps.extended_claim import ExtendedClaims
 from kube.gateway import Gateway
 from kube.objects.bindrequest import ClaimAllocation
@@ -15,10 +15,12 @@ from kube.objects.pod import Pod
 class DeviceClaims:
     """The step for pods with resource claims, or with extended resources that a device class serves."""
 
-    def __init__(self, gateway: Gateway, config: StepConfig) -> None:
+    def __init__(
+        self, gateway: Gateway, config: StepConfig, patience: Patience | None = None
+    ) -> None:
         self._gateway = gateway
-        self._extended = ExtendedClaims(gateway)
-        config.seconds("bindTimeoutSeconds")
+        self._patience = patience or Patience(timeout_s=config.seconds("bindTimeoutSeconds"))
+        self._extended = ExtendedClaims(gateway, self._patience)
 
     def concerns(self, job: BindJob) -> bool:
         spec = job.request.spec
@@ -43,7 +45,8 @@ class DeviceClaims:
                 f"empty status for claim {allocation.name} in bind request for pod "
                 f"{pod.metadata.key}"
             )
-        give(self._gateway, pod, _real_name(pod, allocation.name), allocation.allocation)
+        name = _real_name(pod, allocation.name)
+        give(self._gateway, self._patience, pod, name, allocation.allocation)
 
 
 def _real_name(pod: Pod, own_name: str) -> str:

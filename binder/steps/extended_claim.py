@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from binder.errors import BindError
-from binder.steps.claim_status import give
+from binder.steps.claim_status import Patience, give
 from kube.errors import NotFoundError
 from kube.gateway import Gateway
 from kube.objects.bindrequest import ExtendedClaimAllocation
@@ -27,8 +27,9 @@ STATUS = "extendedResourceClaimStatus"
 class ExtendedClaims:
     """Makes and removes these claims."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, patience: Patience) -> None:
         self._gateway = gateway
+        self._patience = patience
 
     def prepare(self, pod: Pod, given: ExtendedClaimAllocation) -> None:
         """Let the pod have one claim with the devices given, and say so in its status."""
@@ -38,7 +39,7 @@ class ExtendedClaims:
                 f"{pod.metadata.key}"
             )
         name = self._claim(pod, given)
-        give(self._gateway, pod, name, given.allocation)
+        give(self._gateway, self._patience, pod, name, given.allocation)
         mappings = list(given.container_mappings)
         self._patch_status(pod, {"resourceClaimName": name, "requestMappings": mappings})
 

@@ -212,6 +212,8 @@ class Writer:
             causes += strategy.validate(obj)
             if old is not None:
                 causes += strategy.validate_update(old, obj)
+        elif target.sub == "status" and old is not None:
+            causes += strategy.validate_status(old, obj)
         check = self.checks.get(resource.storage)
         if check is not None and not causes:
             causes += check(obj, old)

@@ -10,6 +10,7 @@ import pytest
 from binder.errors import BindError
 from binder.params import DEFAULT_STEPS
 from binder.steps.base import BindJob
+from binder.steps.claim_status import Patience
 from binder.steps.device_claims import DeviceClaims
 from binder.steps.volumes import Volumes
 from kube.errors import ConflictError
@@ -82,6 +83,18 @@ def test_conflict_is_tried_again_and_missing_claim_is_told() -> None:
     assert claimed(gateway)["allocation"] == ALLOCATION
     with pytest.raises(BindError, match="failed to update claim claim for pod ns/p"):
         DeviceClaims(FakeGateway(), CONFIG["dynamicresources"]).prepare(claim_job())
+
+
+def test_a_claim_that_others_keep_changing_fails_when_the_time_is_over() -> None:
+    waited: list[float] = []
+    patience = Patience(timeout_s=1.0, clock=lambda: sum(waited), sleep=waited.append)
+    gateway = FakeGateway()
+    gateway.seed(RESOURCE_CLAIMS, {"metadata": {"name": "claim", "namespace": "ns"}})
+    for _ in range(60):
+        gateway.fail_next("patch", "resourceclaims", ConflictError("newer"))
+    with pytest.raises(BindError, match="failed to update claim claim for pod ns/p: newer"):
+        DeviceClaims(gateway, CONFIG["dynamicresources"], patience).prepare(claim_job())
+    assert sum(waited) == pytest.approx(1.0)
 
 
 def test_claim_the_pod_does_not_have() -> None:

@@ -138,3 +138,12 @@ def test_wrong_values_refuse_the_whole_shard(
         return
     with pytest.raises(ConfigError, match=problem):
         core_config(spec(**fields))
+
+
+def test_reservations_are_known_by_the_label_that_the_binder_gives_them() -> None:
+    said = {"spec": {"binder": {"resourceReservation": {"appLabel": "holders"}}}}
+    config = convert(said, Config)
+    shard = convert({"spec": {}}, SchedulingShard)
+    assert settings_of("x", shard, config).params.reservation_app_label == "holders"
+    own = convert({"spec": {"args": {"resource-reservation-app-label": "mine"}}}, SchedulingShard)
+    assert settings_of("x", own, config).params.reservation_app_label == "mine"

@@ -38,6 +38,7 @@ class Strategy:
     prepare: Change = _nothing
     validate: Check = _fine
     validate_update: Compare = _any_change
+    validate_status: Compare = _any_change
     status: Obj | None = None
     has_generation: bool = False
     meta_by_status: bool = False

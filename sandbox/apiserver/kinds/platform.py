@@ -209,3 +209,12 @@ def validate_resource_claim_update(old: Obj, new: Obj) -> list[Cause]:
     if old.get("spec") != new.get("spec"):
         return [errors.invalid_value("spec", new.get("spec"), "field is immutable")]
     return []
+
+
+def validate_resource_claim_status(old: Obj, new: Obj) -> list[Cause]:
+    """What a claim was given can be taken away, not exchanged."""
+    before = (old.get("status") or {}).get("allocation")
+    after = (new.get("status") or {}).get("allocation")
+    if before and after and before != after:
+        return [errors.invalid_value("status.allocation", after, "field is immutable")]
+    return []

@@ -124,6 +124,7 @@ STRATEGIES: dict[str, Strategy] = {
     "resourceclaims.resource.k8s.io": Strategy(
         defaults=platform.default_resource_claim,
         validate_update=platform.validate_resource_claim_update,
+        validate_status=platform.validate_resource_claim_status,
         status={},
     ),
     "resourceclaimtemplates.resource.k8s.io": Strategy(
