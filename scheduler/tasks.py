@@ -47,10 +47,14 @@ def stop_with_worker(**_kwargs: Any) -> None:
     """Finish running writes and give the lock back.
 
     This runs inside a signal handler, which may have interrupted the main thread while it holds a lock:
-    so in a thread of its own, and not for ever.
+    so in a thread of its own, and not for ever. It may have interrupted the import of what runs shards, too;
+    then none runs.
     """
     from scheduler import services
 
-    stopping = threading.Thread(target=services.shard_stop_all, name="stop", daemon=True)
+    stop = getattr(services, "shard_stop_all", None)
+    if stop is None:
+        return
+    stopping = threading.Thread(target=stop, name="stop", daemon=True)
     stopping.start()
     stopping.join(timeout=STOP_S)
