@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import connections, transaction
 
 from kaiweb.management.commands import mirror_cluster
 from kube.errors import ServerError, UnauthorizedError
-from kube.resources import NAMESPACES, PODGROUPS, PODS, QUEUES
+from kube.resources import CONFIGS, NAMESPACES, PODGROUPS, PODS, QUEUES
 from queues import live
 from queues.models import MirrorState, PodGroup, Queue
+from scheduler.models import GroupStanding
 from tests.fakes.gateway import FakeGateway
 
 # Real threads and their own connections: the database must be a file that all can see.
@@ -159,3 +160,39 @@ def test_it_waits_for_a_cluster_that_does_not_answer_yet(
         cluster.fail_next("get", "namespaces", ServerError("connection refused"))
     start()
     until(lambda: Queue.objects.filter(name="team").exists())
+
+
+def test_what_the_scheduler_says_reaches_the_workload_without_an_event_of_the_cluster(
+    cluster: FakeGateway, start: Callable[[], Running]
+) -> None:
+    cluster.seed(QUEUES, {"metadata": {"name": "team"}, "spec": {"resources": {}}})
+    cluster.create(PODGROUPS, {"metadata": {"name": "g"}, "spec": {"queue": "team"}}, namespace="a")
+    pod = {
+        "metadata": {"name": "p", "annotations": {"pod-group-name": "g"}},
+        "spec": {"containers": []},
+    }
+    cluster.create(PODS, pod, namespace="a")
+    start()
+    until(lambda: PodGroup.objects.filter(key="a/g", reason_code="NotEvaluated").exists())
+    with transaction.atomic():
+        GroupStanding.objects.create(key="a/g", shard="default", code="NeverFits", position=1)
+        live.record("standing", ["a/g"])
+    until(lambda: PodGroup.objects.filter(reason_code="NeverFits", position=1).exists())
+    with transaction.atomic():
+        GroupStanding.objects.all().delete()
+        live.record("standing", ["a/g"])
+    until(lambda: PodGroup.objects.filter(reason_code="NotEvaluated", position=None).exists())
+
+
+def test_pods_that_ask_for_us_by_the_name_in_the_config_are_missed_when_nobody_groups_them(
+    cluster: FakeGateway, start: Callable[[], Running]
+) -> None:
+    config = {"metadata": {"name": "kai-config"}, "spec": {"global": {"schedulerName": "ours"}}}
+    cluster.seed(CONFIGS, config)
+    for name in ("ours", "theirs"):
+        metadata = {"name": name, "creationTimestamp": "2026-01-01T00:00:00Z"}
+        body = {"metadata": metadata, "spec": {"containers": [], "schedulerName": name}}
+        cluster.seed(PODS, {**body, "metadata": {**metadata, "namespace": "a"}})
+    start()
+    until(lambda: PodGroup.objects.filter(reason_code="Unmanaged").exists())
+    assert list(PodGroup.objects.values_list("key", flat=True)) == ["a/pod:ours"]
