@@ -35,8 +35,8 @@ class Lane:
     def add_nodes(self, file: Path) -> None:
         """Put machines into the cluster and make them ready.
 
-        The status needs a write of its own, and a real API server taints each new node until its
-        node controller, which runs in neither lane, has seen it ready.
+        A status that changes needs a write of its own, and a real API server taints each new node until
+        its node controller, which runs in neither lane, has seen it ready.
         """
         self.stack.kubectl("apply", "-f", str(file))
         self.stack.kubectl(

@@ -21,10 +21,12 @@ def chain(place: Place) -> Json:
     place.apply("32-segments.yaml")
     documents = list(yaml.safe_load_all((MANIFESTS / "32-segments.yaml").read_text()))
     job = place.get(resource_of(documents[-1]), "chain")
-    replicas = job["spec"]["pytorchReplicaSpecs"]
-    for role, spec in replicas.items():
-        for index in range(spec["replicas"]):
-            place.apply_text(yaml.safe_dump(_pod(job, role, index, spec["template"])))
+    pods = [
+        _pod(job, role, index, replicas["template"])
+        for role, replicas in job["spec"]["pytorchReplicaSpecs"].items()
+        for index in range(replicas["replicas"])
+    ]
+    place.apply_text(yaml.safe_dump_all(pods))
     return job
 
 
