@@ -21,6 +21,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from kaiweb.supervisor import ports
 from kaiweb.supervisor.broker import broker_command
 from kaiweb.supervisor.process import Spec
 from kaiweb.supervisor.wanted import DEFAULT_SHARD, Wanted, can_be_process, scheduling_process
@@ -122,6 +123,14 @@ def shards_of(plan: Installation, wanted: Wanted) -> list[str]:
 def metrics_port_name(shard: str) -> str:
     """Return the name in ports.json of the port where a shard's scheduler serves metrics."""
     return "scheduler-metrics" if shard == DEFAULT_SHARD else f"scheduler-metrics-{shard}"
+
+
+def specs_with_ports(plan: Installation, wanted: Wanted) -> list[Spec]:
+    """Return the processes, after each further shard has got a port of its own for metrics."""
+    names = tuple(metrics_port_name(shard) for shard in shards_of(plan, wanted))
+    missing = tuple(name for name in names if name not in plan.ports)
+    plan.ports.update(ports.remembered(plan.home, missing))
+    return specs(plan, wanted)
 
 
 def specs(plan: Installation, wanted: Wanted) -> list[Spec]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from kaiweb.supervisor.layout import (
     metrics_port_name,
     read_installation,
     specs,
+    specs_with_ports,
 )
 from kaiweb.supervisor.wanted import Wanted
 
@@ -69,6 +71,22 @@ def test_each_shard_has_a_worker_with_a_queue_and_a_metrics_port_of_its_own(tmp_
     assert amber.env["KAIWEB_SCHEDULER_METRICS_PORT"] == "23456"
     # The default shard runs whether or not it is on record.
     assert default.env["KAIWEB_SCHEDULER_METRICS_PORT"] == "12345"
+
+
+def test_a_new_shard_gets_a_port_that_stays_and_is_listed(tmp_path, monkeypatch):
+    (tmp_path / "ports.json").write_text(json.dumps(PORTS))
+    plan = _plan(tmp_path, monkeypatch, None)
+    (first,) = (
+        spec
+        for spec in specs_with_ports(plan, Wanted(shards=("amber",)))
+        if spec.name == "scheduling-amber"
+    )
+    listed = json.loads((tmp_path / "ports.json").read_text())
+    assert listed == {**PORTS, "scheduler-metrics-amber": plan.ports["scheduler-metrics-amber"]}
+    assert first.env["KAIWEB_SCHEDULER_METRICS_PORT"] == str(listed["scheduler-metrics-amber"])
+    # Another shard, and the first one again: no port moves while its process runs.
+    again = specs_with_ports(plan, Wanted(shards=("amber", "birch")))
+    assert first in again
 
 
 def test_what_the_config_asks_for_reaches_the_processes_it_concerns(tmp_path, monkeypatch):

@@ -18,10 +18,8 @@ from kaiweb.supervisor import ports
 from kaiweb.supervisor.layout import (
     EMBEDDED_PORTS,
     Installation,
-    metrics_port_name,
     read_installation,
-    shards_of,
-    specs,
+    specs_with_ports,
 )
 from kaiweb.supervisor.process import Spec
 from kaiweb.supervisor.supervisor import Supervisor
@@ -50,7 +48,7 @@ class Command(BaseCommand):
                 f"port {plan.web_port} is taken; choose another with KAIWEB_PORT, or stop what uses it"
             )
         wanted = WantedFile(home, self._say)
-        first = _with_ports(plan, wanted.changed() or Wanted())
+        first = specs_with_ports(plan, wanted.changed() or Wanted())
         supervisor = Supervisor(first, home=home, say=self._say)
         supervisor.handle_signals()
         try:
@@ -105,15 +103,7 @@ class Command(BaseCommand):
 
 def _follow(plan: Installation, file: WantedFile) -> list[Spec] | None:
     wanted = file.changed()
-    return None if wanted is None else _with_ports(plan, wanted)
-
-
-def _with_ports(plan: Installation, wanted: Wanted) -> list[Spec]:
-    """Return the processes, each further shard with a port of its own for metrics."""
-    names = tuple(metrics_port_name(shard) for shard in shards_of(plan, wanted))
-    missing = tuple(name for name in names if name not in plan.ports)
-    plan.ports.update(ports.remembered(plan.home, missing))
-    return specs(plan, wanted)
+    return None if wanted is None else specs_with_ports(plan, wanted)
 
 
 def _answers_all(plan: Installation) -> bool:
