@@ -39,7 +39,7 @@ from queues.grouping.synthesis.pods import ASSUMED, stable_suffix, stable_uid
 from queues.grouping.synthesis.serving import pod_clique_objects
 from queues.grouping.synthesis.table import children_of
 from queues.grouping.table import KAI
-from queues.grouping.without_pods import is_passive, notes_on
+from queues.grouping.without_pods import Making, is_passive, notes_on
 from queues.grouping.write import pod_group_patch, pod_patch
 
 KNOWN_CLASSES = frozenset(
@@ -161,7 +161,7 @@ def group_objects(
     return Report(
         pod_groups=tuple(cluster.objects[_key(name)] for name in cluster.written),
         pods=results,
-        notes=notes_on(world.given, world.failed, cluster, settings),
+        notes=notes_on(world.given, world.made, cluster, settings),
     )
 
 
@@ -172,13 +172,12 @@ class World:
     Attributes
     ----------
     given : the objects without what their controllers made of them
-    failed : by uid, why it cannot be said which pods a workload makes
     """
 
     cluster: FileCluster
     settings: Settings
     given: Sequence[Json]
-    failed: Mapping[str, str]
+    made: Making
 
 
 def expand(
@@ -192,8 +191,8 @@ def expand(
     cluster.defaults = _defaults(cluster, config_map)
     _link_owners(cluster)
     given = tuple(cluster.objects.values())
-    failed = _make_pods(cluster, settings)
-    return World(cluster=cluster, settings=settings, given=given, failed=failed)
+    made = _make_pods(cluster, settings)
+    return World(cluster=cluster, settings=settings, given=given, made=made)
 
 
 def _place(pod: Json, cluster: FileCluster, settings: Settings) -> PodResult:
@@ -273,30 +272,31 @@ def _link_owners(cluster: FileCluster) -> None:
             reference["uid"] = uid_of(owner)
 
 
-def _make_pods(cluster: FileCluster, settings: Settings) -> dict[str, str]:
-    """Add the pods of each workload that owns nothing; return by uid why that is impossible for some."""
+def _make_pods(cluster: FileCluster, settings: Settings) -> Making:
+    """Add the pods of each workload that owns nothing."""
     owners = {
         dig_text(reference, "uid")
         for obj in cluster.objects.values()
         if not is_passive(kind_of(obj)) or obj["kind"] == "Pod"
         for reference in dig_list(obj, "metadata", "ownerReferences")
     }
-    failed: dict[str, str] = {}
+    making = Making()
     for obj in list(cluster.objects.values()):
         if obj["kind"] == "Pod" or uid_of(obj) in owners:
             continue
         try:
             made = _children(obj, cluster)
         except GroupingError as error:
-            failed[uid_of(obj)] = str(error)
+            making.failed[uid_of(obj)] = str(error)
             continue
         for child in made:
             if child.pop(ASSUMED, False):
+                making.assumed.add(uid_of(obj))
                 child["spec"]["schedulerName"] = settings.scheduler_name
             cluster.objects.setdefault(
                 (kind_of(child).group, child["kind"], namespace_of(child), name_of(child)), child
             )
-    return failed
+    return making
 
 
 def _children(obj: Json, cluster: FileCluster) -> list[Json]:

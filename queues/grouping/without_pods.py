@@ -1,12 +1,13 @@
 """Objects of the files that no pod belongs to: why none is foretold, and what a pod of theirs would get.
 
 Silence would read as "this needs no pod group". Objects that never own pods (queues, services, secrets) are the only
-ones nothing is said about.
+ones nothing is said about. Also said: where pods are foretold though their template is out of sight.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from queues.grouping.base import (
@@ -56,6 +57,20 @@ PASSIVE_GROUPS = {
 PASSIVE_KINDS = {("run.ai", "Karta"), ("apps", "ControllerRevision")}
 
 
+@dataclass(slots=True)
+class Making:
+    """What is to be known about the pods that were made up, by the uid of their workload.
+
+    Attributes
+    ----------
+    failed : why it cannot be said which pods a workload makes
+    assumed : workloads whose pods' template, and so their scheduler, is not in the files
+    """
+
+    failed: dict[str, str] = field(default_factory=dict)
+    assumed: set[str] = field(default_factory=set)
+
+
 class Cluster(Lookups, Protocol):
     """The objects of the files, those made up included."""
 
@@ -64,35 +79,38 @@ class Cluster(Lookups, Protocol):
 
 
 def notes_on(
-    given: Iterable[Json], failed: Mapping[str, str], cluster: Cluster, settings: Settings
+    given: Iterable[Json], making: Making, cluster: Cluster, settings: Settings
 ) -> dict[str, str]:
-    """Return one sentence or two per given object that no pod belongs to.
+    """Return what is to be said of objects whose pods are not there, or are there on an assumption.
 
     Parameters
     ----------
     given : objects as the files state them
-    failed : by uid, why the pods of a workload could not be told
     """
     given = list(given)
     above = _above_pods(cluster.objects.values())
     owners = {dig_text(reference, "uid") for obj in given for reference in references_of(obj)}
     notes = {}
     for obj in given:
-        kind = kind_of(obj)
-        if kind.kind == "Pod" or uid_of(obj) in above or is_passive(kind):
-            continue
-        if uid_of(obj) in failed:
-            notes[_called(obj)] = f"its pods cannot be told: {failed[uid_of(obj)]}"
-            continue
-        reason = (
-            "it owns other objects here, but no pod is among them"
-            if uid_of(obj) in owners
-            else _reason(kind)
-        )
-        outlook = _outlook(obj, cluster, settings)
-        notes[_called(obj)] = f"no pods are foretold: {reason}" + (
-            f"; {outlook}" if outlook else ""
-        )
+        kind, uid = kind_of(obj), uid_of(obj)
+        if uid in making.assumed:
+            notes[_called(obj)] = (
+                "the template of its pods is not in these files: they are taken to name the scheduler "
+                f"{settings.scheduler_name}"
+            )
+        elif uid in making.failed:
+            notes[_called(obj)] = f"its pods cannot be told: {making.failed[uid]}"
+        elif kind.kind != "Pod" and uid not in above and not is_passive(kind):
+            is_owner = uid in owners
+            reason = (
+                "it owns other objects here, but no pod is among them"
+                if is_owner
+                else _reason(kind)
+            )
+            outlook = _outlook(obj, cluster, settings)
+            notes[_called(obj)] = f"no pods are foretold: {reason}" + (
+                f"; {outlook}" if outlook else ""
+            )
     return notes
 
 

@@ -232,6 +232,15 @@ def test_pods_in_the_files_are_placed_and_need_no_note(said: Any) -> None:
     assert {group["spec"]["queue"] for group in body["podGroups"]} == {"bio"}
 
 
+def test_it_is_said_where_the_scheduler_of_pods_had_to_be_assumed(said: Any) -> None:
+    train_job = "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: w, uid: u}, spec: {trainer: {numNodes: 2}}}"
+    body = json.loads(said(train_job, "--json", "--scheduler-name", "mine"))
+    assert len(body["pods"]) == 2
+    assert body["notes"] == {
+        "TrainJob default/w": "the template of its pods is not in these files: they are taken to name the scheduler mine"
+    }
+
+
 def test_objects_that_never_own_pods_need_no_note(said: Any) -> None:
     text = "\n---\n".join(
         f"{{apiVersion: {api_version}, kind: {kind}, metadata: {{name: o}}}}"
