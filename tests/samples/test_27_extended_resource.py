@@ -120,6 +120,25 @@ def test_a_bind_that_fails_takes_the_claim_back(bound: Place) -> None:
     assert "extendedResourceClaimStatus" not in bound.pod("refused")["status"]
 
 
+def test_a_binder_killed_in_the_middle_makes_no_claim_twice(bound: Place) -> None:
+    bound.apply("27-crowd.yaml")
+    bound.wait(lambda: len(crowd_claims(bound)) >= 3, "the first claims of the crowd")
+    bound.stack.kill("binding")
+    pods = bound.wait_bound("crowd", count=24)
+    claims = crowd_claims(bound)
+    owners = [claim["metadata"]["ownerReferences"][0]["uid"] for claim in claims]
+    assert sorted(owners) == sorted(pod["metadata"]["uid"] for pod in pods)
+    assert len(set().union(*(cards(claim) for claim in claims))) == 24
+    names = {pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"] for pod in pods}
+    assert names == {claim["metadata"]["name"] for claim in claims}
+    checked = bound.stack.kaiweb("check_cluster")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def crowd_claims(place: Place) -> list[Json]:
+    return [one for name, one in place.all(RESOURCE_CLAIMS).items() if name.startswith("crowd-")]
+
+
 def _pod(name: str) -> Json:
     container = {
         "name": "main",
