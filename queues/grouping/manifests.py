@@ -33,6 +33,10 @@ CLUSTER_SCOPED = {
 }
 
 
+Placed = tuple[str, Json]
+"""Where an object stands (file, document, item) and the object."""
+
+
 class ManifestError(Exception):
     """A file is no manifest; the message names the file and what is wrong."""
 
@@ -70,22 +74,56 @@ def read_manifests(paths: Iterable[Path]) -> list[Json]:
     ------
     ManifestError : unreadable, no YAML, an object without apiVersion, kind or name, or no object at all
     """
+    return [obj for _, obj in _read(paths)]
+
+
+def read_distinct_manifests(paths: Iterable[Path]) -> list[Json]:
+    """Return the same, refusing two objects of one name or uid: which of them counts would be a guess."""
+    found = _read(paths)
+    by_name: dict[tuple[str, str], str] = {}
+    by_uid: dict[str, tuple[str, str]] = {}
+    for where, obj in found:
+        group = obj["apiVersion"].rpartition("/")[0]
+        called, uid = called_object(obj), dig_text(obj, "metadata", "uid")
+        first = by_name.setdefault((group, called), where)
+        if first != where and dig_text(obj, "metadata", "name"):
+            raise ManifestError(f"{where}: {called} is given twice, first in {first}")
+        other, place = by_uid.setdefault(uid, (called, where))
+        if uid and place != where:
+            raise ManifestError(f"{where}: {called} has the uid {uid!r} of {other} in {place}")
+    return [obj for _, obj in found]
+
+
+def parse_manifests(text: str, source: str) -> list[Json]:
+    """Return the objects of one YAML (or JSON) text; `source` names it in messages."""
+    return [obj for _, obj in _parse(text, source)]
+
+
+def called_object(obj: Json) -> str:
+    """Return how messages call an object: kind, namespace and name."""
+    kind, metadata = obj["kind"], obj["metadata"]
+    name = metadata.get("name") or f"{metadata['generateName']}*"
+    if kind in CLUSTER_SCOPED:
+        return f"{kind} {name}"
+    return f"{kind} {metadata.get('namespace') or 'default'}/{name}"
+
+
+def _read(paths: Iterable[Path]) -> list[Placed]:
     files = [file for path in paths for file in _files_of(path)]
-    found = [obj for file in files for obj in parse_manifests(_text_of(file), _called(file))]
+    found = [placed for file in files for placed in _parse(_text_of(file), _called(file))]
     if not found:
         raise ManifestError(f"{', '.join(map(_called, files))}: expected objects, got none")
     return found
 
 
-def parse_manifests(text: str, source: str) -> list[Json]:
-    """Return the objects of one YAML (or JSON) text; `source` names it in messages."""
+def _parse(text: str, source: str) -> list[Placed]:
     try:
         documents = list(yaml.load_all(text, Loader=_Loader))
     except yaml.YAMLError as error:
         raise ManifestError(f"{source}{_place(error)}") from error
     except RecursionError as error:
         raise ManifestError(f"{source}: not readable as YAML: nested too deeply") from error
-    found: list[Json] = []
+    found: list[Placed] = []
     for number, document in enumerate(documents, start=1):
         if document is not None:
             found += _objects(document, f"{source}, document {number}")
@@ -122,12 +160,12 @@ def _text_of(path: Path) -> str:
         raise ManifestError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _objects(document: Any, where: str) -> Iterator[Json]:
+def _objects(document: Any, where: str) -> Iterator[Placed]:
     if not isinstance(document, dict):
         raise ManifestError(f"{where}: expected an object, got {_shown(document)}")
     kind = dig_text(document, "kind")
     if kind != "List" and not (kind.endswith("List") and "items" in document):
-        yield _checked(document, where)
+        yield where, _checked(document, where)
         return
     items = document.get("items")
     if not isinstance(items, list):

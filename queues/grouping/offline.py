@@ -8,7 +8,7 @@ a later pod meets the groups that earlier ones made.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from queues.grouping.base import (
     uid_of,
 )
 from queues.grouping.errors import GroupingError, NotReadableError, NotThereError
-from queues.grouping.manifests import CLUSTER_SCOPED, ManifestError
+from queues.grouping.manifests import CLUSTER_SCOPED
 from queues.grouping.metadata import parse_kind_defaults
 from queues.grouping.reconcile import Decision, decide
 from queues.grouping.synthesis.described import described_pods
@@ -345,18 +345,3 @@ def _defaults(cluster: FileCluster, config_map: tuple[str, str]) -> Mapping[str,
         return parse_kind_defaults(found)
     except GroupingError:
         return {}
-
-
-def ensure_objects(objects: Iterable[Json]) -> None:
-    """Refuse two objects of one name or uid: which of them counts would be a guess."""
-    met: set[tuple[str, str, str, str]] = set()
-    by_uid: dict[str, str] = {}
-    for obj in objects:
-        kind = kind_of(obj)
-        key = (kind.group, kind.kind, namespace_of(obj) or "default", name_of(obj))
-        if name_of(obj) and key in met:
-            raise ManifestError(f"{kind.kind} {key[2]}/{key[3]} is given twice")
-        met.add(key)
-        called = f"{kind.kind} {key[2]}/{key[3]}"
-        if uid_of(obj) and by_uid.setdefault(uid_of(obj), called) != called:
-            raise ManifestError(f"{called} has the uid {uid_of(obj)!r} of {by_uid[uid_of(obj)]}")

@@ -20,10 +20,10 @@ from queues.grouping.base import (
     dig_text,
     kind_of,
     name_of,
-    namespace_of,
     uid_of,
 )
 from queues.grouping.errors import GroupingError
+from queues.grouping.manifests import called_object
 from queues.grouping.owners import references_of
 from queues.grouping.reconcile import decide
 from queues.grouping.synthesis.pods import ASSUMED, made_pod
@@ -94,12 +94,12 @@ def notes_on(
     for obj in given:
         kind, uid = kind_of(obj), uid_of(obj)
         if uid in making.assumed:
-            notes[_called(obj)] = (
+            notes[called_object(obj)] = (
                 "the template of its pods is not in these files: they are taken to name the scheduler "
                 f"{settings.scheduler_name}"
             )
         elif uid in making.failed:
-            notes[_called(obj)] = f"its pods cannot be told: {making.failed[uid]}"
+            notes[called_object(obj)] = f"its pods cannot be told: {making.failed[uid]}"
         elif kind.kind != "Pod" and uid not in above and not is_passive(kind):
             is_owner = uid in owners
             reason = (
@@ -108,19 +108,10 @@ def notes_on(
                 else _reason(kind)
             )
             outlook = _outlook(obj, cluster, settings)
-            notes[_called(obj)] = f"no pods are foretold: {reason}" + (
+            notes[called_object(obj)] = f"no pods are foretold: {reason}" + (
                 f"; {outlook}" if outlook else ""
             )
     return notes
-
-
-def _called(obj: Json) -> str:
-    namespace = namespace_of(obj)
-    return (
-        f"{obj['kind']} {namespace}/{name_of(obj)}"
-        if namespace
-        else f"{obj['kind']} {name_of(obj)}"
-    )
 
 
 def _above_pods(objects: Iterable[Json]) -> set[str]:

@@ -10,8 +10,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from queues.grouping.base import Json, Settings, dig, dig_list, full_name
-from queues.grouping.manifests import ManifestError, read_manifests
-from queues.grouping.offline import Report, ensure_objects, group_objects
+from queues.grouping.manifests import ManifestError, read_distinct_manifests
+from queues.grouping.offline import Report, group_objects
 
 
 class Command(BaseCommand):
@@ -58,8 +58,7 @@ class Command(BaseCommand):
             options["default_priorities_configmap_name"],
         )
         try:
-            objects = read_manifests(options["files"])
-            ensure_objects(objects)
+            objects = read_distinct_manifests(options["files"])
         except ManifestError as error:
             raise CommandError(str(error)) from error
         report = group_objects(objects, settings, defaults_config_map=config_map)

@@ -117,10 +117,18 @@ def test_what_is_no_manifest_is_refused_with_file_place_expected_and_got(
 def test_two_objects_of_one_name_or_uid_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "twice.yaml"
     file.write_text(f"{POD}\n---\n{POD}")
-    assert refusal(file) == "Pod default/a is given twice"
+    first = f"{file}, document 1"
+    assert refusal(file) == f"{file}, document 2: Pod default/a is given twice, first in {first}"
     one = "{apiVersion: v1, kind: Pod, metadata: {name: %s, uid: u}}"
     file.write_text(f"{one % 'a'}\n---\n{one % 'b'}")
-    assert refusal(file) == "Pod default/b has the uid 'u' of Pod default/a"
+    assert refusal(file) == (
+        f"{file}, document 2: Pod default/b has the uid 'u' of Pod default/a in {first}"
+    )
+    queue = "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: q}}"
+    file.write_text(f"{POD}\n---\n{{apiVersion: v1, kind: List, items: [{queue}, {queue}]}}")
+    assert refusal(file) == (
+        f"{file}, document 2, item 1: Queue q is given twice, first in {file}, document 2, item 0"
+    )
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
