@@ -10,7 +10,16 @@ from queues.grouping.base import Kind, KindDefault, Settings
 from queues.grouping.metadata import parse_kind_defaults
 from queues.grouping.reconcile import Decision, decide
 from queues.grouping.table import BEYOND_KAI, KAI, TABLE, select_grouper
-from tests.queues.grouping.worlds import chain, decided, error_of, owner, pod, spec_of, world
+from tests.queues.grouping.worlds import (
+    chain,
+    decided,
+    error_of,
+    owner,
+    pod,
+    spec_of,
+    stored_group,
+    world,
+)
 
 Json = dict[str, Any]
 DELAY = "kai.scheduler/preemption-delay"
@@ -208,10 +217,9 @@ def test_a_gang_annotation_that_is_no_whole_number_groups_no_pod(text: str) -> N
 
 def test_runai_jobs_are_named_after_the_pod_without_its_last_part_and_keep_older_names() -> None:
     job = owner("run.ai/v1", "RunaiJob")
-    stored: Json = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "spec": {}}
 
     def named(*groups: str, name: str = "own-2-7", **settings: Any) -> str:
-        made = [{**stored, "metadata": {"name": g, "namespace": "lab"}} for g in groups]
+        made = [stored_group(group) for group in groups]
         return decided(pod(job, name=name), job, *made, settings=Settings(**settings)).pod_group
 
     assert named() == "pg-own-2-u-own"

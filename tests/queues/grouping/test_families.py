@@ -7,28 +7,21 @@ from typing import Any
 import pytest
 
 from queues.grouping.base import Settings
-from tests.queues.grouping.worlds import chain, decided, error_of, owner, pod, spec_of
+from tests.queues.grouping.worlds import (
+    chain,
+    decided,
+    error_of,
+    minimums,
+    owner,
+    pod,
+    spec_of,
+    stored_group,
+)
 
 Json = dict[str, Any]
 GROUP = "ray.io/group"
 LWS = "leaderworkerset.sigs.k8s.io/"
 SEGMENT = "kai.scheduler/segment-"
-
-
-def minimums(spec: Json) -> dict[str, int]:
-    return {
-        s["name"]: -s["minSubGroup"] if "minSubGroup" in s else s["minMember"]
-        for s in spec.get("subGroups", [])
-    }
-
-
-def stored(name: str, **spec: Any) -> Json:
-    return {
-        "apiVersion": "scheduling.run.ai/v2alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": "lab"},
-        "spec": spec,
-    }
 
 
 @pytest.mark.parametrize(
@@ -259,7 +252,7 @@ def test_a_replicated_job_may_ask_for_more_pods_than_run_side_by_side_and_for_a_
 
 def test_an_older_flat_job_set_stays_flat_while_the_flag_is_on() -> None:
     member = pod(job_set(), labels=JOB_LABELS)
-    flat = stored("pg-own-u-own")
+    flat = stored_group("pg-own-u-own")
     decision = decided(member, job_set({"kai.scheduler/batch-min-member": "3"}), flat)
     assert (decision.pod_group, decision.sub_group) == ("pg-own-u-own", "")
     assert decision.body is not None
@@ -268,7 +261,10 @@ def test_an_older_flat_job_set_stays_flat_while_the_flag_is_on() -> None:
         "priorityClassName": "train",
         "minMember": 3,
     }
-    for other in (stored("pg-own-u-own2"), stored("pg-own-u-own", subGroups=[{"name": "a"}])):
+    for other in (
+        stored_group("pg-own-u-own2"),
+        stored_group("pg-own-u-own", subGroups=[{"name": "a"}]),
+    ):
         assert decided(member, job_set(), other).sub_group == "a-replica-0"
     never = Settings(search_legacy=False)
     assert decided(member, job_set(), flat, settings=never).sub_group == "a-replica-0"

@@ -12,23 +12,7 @@ from queues.grouping.base import KindDefault, Settings
 from queues.grouping.errors import NotReadableError
 from queues.grouping.offline import FileCluster
 from queues.grouping.reconcile import Skip, decide
-from tests.queues.grouping.worlds import decided, owner, pod, spec_of, world
-
-
-def group(name: str, spec: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.run.ai/v2alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": "lab", **metadata},
-        "spec": spec or {},
-    }
-
-
-def minimums(spec: dict[str, Any]) -> dict[str, int]:
-    return {
-        s["name"]: -s["minSubGroup"] if "minSubGroup" in s else s["minMember"]
-        for s in spec["subGroups"]
-    }
+from tests.queues.grouping.worlds import decided, minimums, owner, pod, spec_of, stored_group, world
 
 
 def pytorch(workers: int, size: int, **spec: Any) -> dict[str, Any]:
@@ -103,20 +87,23 @@ def test_a_ready_leader_brings_its_workers() -> None:
 
 def test_older_groups_are_kept() -> None:
     job = owner("batch/v1", "Job", annotations={"kai.scheduler/batch-min-member": "3"})
-    assert decided(pod(job), job, group("pg-p-u-own")).pod_group == "pg-p-u-own"
+    assert decided(pod(job), job, stored_group("pg-p-u-own")).pod_group == "pg-p-u-own"
     never = Settings(search_legacy=False)
-    assert decided(pod(job), job, group("pg-p-u-own"), settings=never).pod_group == "pg-own-u-own"
+    assert (
+        decided(pod(job), job, stored_group("pg-p-u-own"), settings=never).pod_group
+        == "pg-own-u-own"
+    )
     labels = {"jobset.sigs.k8s.io/replicatedjob-name": "a", "jobset.sigs.k8s.io/job-index": "0"}
     spec: dict[str, Any] = {
         "replicatedJobs": [{"name": "a"}],
         "startupPolicy": {"startupPolicyOrder": "InOrder"},
     }
     job_set = owner("jobset.x-k8s.io/v1alpha2", "JobSet", spec)
-    flat = decided(pod(job_set, labels=labels), job_set, group("pg-own-u-own-b"))
+    flat = decided(pod(job_set, labels=labels), job_set, stored_group("pg-own-u-own-b"))
     assert (flat.pod_group, flat.sub_group) == ("pg-own-u-own-a", "")
     cluster = owner("ray.io/v1", "RayCluster", {})
     ray = decided(
-        pod(cluster, labels={"ray.io/group": "headgroup"}), cluster, group("pg-own-u-own")
+        pod(cluster, labels={"ray.io/group": "headgroup"}), cluster, stored_group("pg-own-u-own")
     )
     assert ray.body is not None
     assert "subGroups" not in ray.body["spec"]
@@ -137,7 +124,8 @@ def test_a_revision_that_runs_pod_by_pod_goes_on_so() -> None:
         "kind": "Pod",
         **pod(service, name="q", labels=label, annotations={"pod-group-name": "pg-q"}),
     }
-    stored = group("pg-q", ownerReferences=[{"kind": "Pod", "name": "q"}])
+    stored = stored_group("pg-q")
+    stored["metadata"]["ownerReferences"] = [{"kind": "Pod", "name": "q"}]
     by_pod = decided(mine, service, revision, other, stored)
     assert by_pod.pod_group == "pg-p-u-p"
 

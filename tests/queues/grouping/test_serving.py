@@ -8,7 +8,7 @@ import pytest
 
 from queues.grouping.base import Settings
 from tests.queues.grouping.test_manifests import grouped, owners, specs, sub_groups
-from tests.queues.grouping.worlds import chain, decided, error_of, owner, pod, spec_of
+from tests.queues.grouping.worlds import chain, decided, error_of, owner, pod, spec_of, stored_group
 
 Json = dict[str, Any]
 REVISION = "serving.knative.dev/revision"
@@ -72,19 +72,6 @@ def grouped_pod(name: str, group: str) -> Json:
     return {"apiVersion": "v1", "kind": "Pod", **body}
 
 
-def stored(name: str, owner_kind: str) -> Json:
-    return {
-        "apiVersion": "scheduling.run.ai/v2alpha2",
-        "kind": "PodGroup",
-        "metadata": {
-            "name": name,
-            "namespace": "lab",
-            "ownerReferences": [{"kind": owner_kind, "name": "x"}],
-        },
-        "spec": {},
-    }
-
-
 @pytest.mark.parametrize(
     ("others", "groups", "name"),
     [
@@ -100,7 +87,9 @@ def test_a_revision_whose_pods_went_one_by_one_goes_on_so(
     others: list[tuple[str, str]], groups: list[tuple[str, str]], name: str
 ) -> None:
     pods = [grouped_pod(*other) for other in others]
-    made = [stored(*group) for group in groups]
+    made = [stored_group(group) for group, _ in groups]
+    for body, (_, kind) in zip(made, groups, strict=True):
+        body["metadata"]["ownerReferences"] = [{"kind": kind, "name": "x"}]
     assert decided(served(), SERVICE, revision(), *pods, *made).pod_group == name
 
 

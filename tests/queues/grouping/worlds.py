@@ -76,3 +76,21 @@ def error_of(
     except GroupingError as error:
         return str(error)
     raise AssertionError("the pod was grouped")
+
+
+def minimums(spec: dict[str, Any]) -> dict[str, int]:
+    """Return each subgroup's minimum, a parent's negated."""
+    return {
+        s["name"]: -s["minSubGroup"] if "minSubGroup" in s else s["minMember"]
+        for s in spec.get("subGroups", [])
+    }
+
+
+def stored_group(name: str, **spec: Any) -> dict[str, Any]:
+    """Return a pod group that is already there."""
+    return {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "lab"},
+        "spec": spec,
+    }

@@ -211,20 +211,25 @@ def test_a_notebook_is_interactive_work_that_is_not_preempted(cluster: Live) -> 
     eventually(lambda: firm() == {"nvidia.com/gpu": "1"}, "its GPU counts as non-preemptible")
 
 
-def test_with_the_gang_flag_off_each_pod_of_a_revision_is_a_group(cluster: Live) -> None:
+def made_revision(cluster: Live, name: str) -> tuple[Json, dict[str, str]]:
+    """Create a revision of a service, of two pods at least; return it and the labels of its pods."""
     service = cluster.create(given("serving.yaml", "Service"))
-    label = {"serving.knative.dev/revision": "greet-1", "kai.scheduler/queue": "web"}
+    label = {"serving.knative.dev/revision": name, "kai.scheduler/queue": "web"}
     body = {
         "apiVersion": "serving.knative.dev/v1",
         "kind": "Revision",
         "metadata": {
-            "name": "greet-1",
+            "name": name,
             "labels": label,
             "annotations": {"autoscaling.knative.dev/min-scale": "2"},
         },
         "spec": {},
     }
-    revision = cluster.create(body, service)
+    return cluster.create(body, service), label
+
+
+def test_with_the_gang_flag_off_each_pod_of_a_revision_is_a_group(cluster: Live) -> None:
+    revision, label = made_revision(cluster, "greet-1")
     with grouper_apart(cluster.gateway, knative_gang=False):
         for name in ("greet-a", "greet-b"):
             cluster.pod(name, revision, labels=label, scheduler=APART)
@@ -241,19 +246,7 @@ def test_with_the_gang_flag_off_each_pod_of_a_revision_is_a_group(cluster: Live)
 
 
 def test_with_the_gang_flag_on_a_revision_is_one_group(cluster: Live) -> None:
-    service = cluster.create(given("serving.yaml", "Service"))
-    label = {"serving.knative.dev/revision": "greet-2", "kai.scheduler/queue": "web"}
-    body = {
-        "apiVersion": "serving.knative.dev/v1",
-        "kind": "Revision",
-        "metadata": {
-            "name": "greet-2",
-            "labels": label,
-            "annotations": {"autoscaling.knative.dev/min-scale": "2"},
-        },
-        "spec": {},
-    }
-    revision = cluster.create(body, service)
+    revision, label = made_revision(cluster, "greet-2")
     for name in ("greet-c", "greet-d"):
         cluster.pod(name, revision, labels=label)
     groups = [cluster.group_of(name) for name in ("greet-c", "greet-d")]
