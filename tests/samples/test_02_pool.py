@@ -252,6 +252,17 @@ def test_a_killed_scheduler_is_missed_and_comes_back(pool: Place) -> None:
     pool.wait_bound("phoenix", count=1)
 
 
+def test_an_operator_that_dies_ends_nothing(pool: Place) -> None:
+    scheduler = pool.stack.pids()["scheduling-opal"]
+    before = pool.stack.kill("operator")
+    pool.wait(lambda: pool.stack.pids().get("operator", before) != before, "a new operator")
+    patch(pool, placementStrategy={"cpu": "pile"})
+    wait_for(pool.lane, SHARDS, "opal", "Deployed", "False", "placementStrategy.cpu")
+    patch(pool, placementStrategy={"cpu": "binpack"})
+    wait_for(pool.lane, SHARDS, "opal", "Ready", "True")
+    assert pool.stack.pids()["scheduling-opal"] == scheduler
+
+
 def test_a_shard_whose_name_cannot_be_a_process_says_so(pool: Place) -> None:
     pool.apply_text(
         "{apiVersion: kai.scheduler/v1, kind: SchedulingShard, metadata: {name: opal.south}}"
