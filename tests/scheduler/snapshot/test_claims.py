@@ -206,9 +206,8 @@ def test_volume_claims_and_their_problems() -> None:
     assert claims["waits"].size_bytes == 10 * 2**30
     assert claims["bound"].volume_terms == ON_N0.node_terms
     assert claims["immediate"].problem == "pod has unbound immediate PersistentVolumeClaims"
-    assert claims["broken"].problem == (
-        "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
-    )
+    assert (claims["broken"].problem, claims["broken"].is_volume_missing) == ("", True)
+    assert not claims["bound"].is_volume_missing
     assert claims["lost"].problem == (
         'persistentvolumeclaim "lost" bound to non-existent persistentvolume "gone"'
     )
