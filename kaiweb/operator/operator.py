@@ -21,7 +21,7 @@ from django.db import DatabaseError
 
 from kaiweb.operator.conditions import RECONCILING, Standing, beginning, conditions
 from kaiweb.operator.probe import Probe, Seen
-from kaiweb.operator.wishes import groups_pods, has_scale_adjuster, wanted_of
+from kaiweb.operator.wishes import has_scale_adjuster, is_on, wanted_of
 from kaiweb.supervisor.layout import BEAT, BINDING, CONTROLLERS_PROCESS, WEB_PROCESS
 from kaiweb.supervisor.wanted import (
     Wanted,
@@ -53,13 +53,15 @@ FOLLOWED: tuple[tuple[Resource, type[KubeObject]], ...] = (
 
 def components_of(spec: ConfigSpec) -> dict[str, str]:
     """Return KAI's components of the Config, by the name it gives them, and the process each lives in."""
-    found = {"PodGrouper": CONTROLLERS_PROCESS} if groups_pods(spec) else {}
-    if spec.binder.service.enabled is not False:
-        found["Binder"] = BINDING
-    found |= {"QueueController": CONTROLLERS_PROCESS, "PodGroupController": CONTROLLERS_PROCESS}
-    if has_scale_adjuster(spec):
-        found["NodeScaleAdjuster"] = CONTROLLERS_PROCESS
-    return {**found, "KAIAdmission": WEB_PROCESS}
+    parts = (
+        ("PodGrouper", CONTROLLERS_PROCESS, is_on(spec.pod_grouper.service)),
+        ("Binder", BINDING, is_on(spec.binder.service)),
+        ("QueueController", CONTROLLERS_PROCESS, is_on(spec.queue_controller.service)),
+        ("PodGroupController", CONTROLLERS_PROCESS, is_on(spec.pod_group_controller.service)),
+        ("NodeScaleAdjuster", CONTROLLERS_PROCESS, has_scale_adjuster(spec)),
+        ("KAIAdmission", WEB_PROCESS, True),
+    )
+    return {name: process for name, process, runs in parts if runs}
 
 
 @dataclass(slots=True)
@@ -116,7 +118,8 @@ class Operator:
         if config is not None:
             self._tell(CONFIGS, config, self._config_standing(config, seen))
         for name, shard in shards.items():
-            self._tell(SHARDS, shard, _shard_standing(shard, problems.get(name, ""), seen))
+            standing = _shard_standing(shard, problems.get(name, ""), seen, wanted.off)
+            self._tell(SHARDS, shard, standing)
 
     def _forget_all_but(self, kept: Collection[str]) -> None:
         """Hand on who is left once somebody has ended: while a scheduler lives it still has things to say."""
@@ -198,13 +201,16 @@ class Operator:
         self._changed.set()
 
 
-def _shard_standing(shard: SchedulingShard, problem: str, seen: Seen) -> Standing:
-    needed = (scheduling_process(shard.metadata.name), BEAT)
+def _shard_standing(
+    shard: SchedulingShard, problem: str, seen: Seen, off: Collection[str]
+) -> Standing:
+    process = scheduling_process(shard.metadata.name)
+    needed = set() if process in off else {process, BEAT}
     return Standing(
         generation=shard.metadata.generation,
         problem=problem,
         is_adopted=seen.is_adopted,
-        missing=[] if set(needed) <= seen.up else ["Scheduler"],
+        missing=[] if needed <= seen.up else ["Scheduler"],
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from kaiweb.supervisor.layout import BINDING, CONTROLLERS_PROCESS, WEB_PROCESS
 from kaiweb.supervisor.wanted import Wanted, can_be_process, scheduling_process
-from kube.objects.config import Config, ConfigSpec, SchedulingShard
+from kube.objects.config import Config, ConfigSpec, SchedulingShard, Service
 from kube.objects.meta import as_body
 from scheduler.shards import DEFAULT_SHARD, problem_of
 
@@ -63,7 +63,7 @@ def wanted_of(
     }
     wanted = Wanted(
         shards=shards_run,
-        off=(BINDING,) if spec.binder.service.enabled is False else (),
+        off=_off(spec, shards_run),
         arguments={CONTROLLERS_PROCESS: tuple(flags)} if flags else {},
         environment={process: variables for process, variables in given.items() if variables},
     )
@@ -75,9 +75,16 @@ def has_scale_adjuster(spec: ConfigSpec) -> bool:
     return spec.node_scale_adjuster.service.enabled is True
 
 
-def groups_pods(spec: ConfigSpec) -> bool:
-    """Tell whether the pod grouper runs."""
-    return spec.pod_grouper.service.enabled is not False
+def is_on(service: Service) -> bool:
+    """Tell whether a component runs that runs unless it is switched off."""
+    return service.enabled is not False
+
+
+def _off(spec: ConfigSpec, shards: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the processes whose one component is switched off."""
+    schedulers = () if is_on(spec.scheduler.service) else shards
+    binder = () if is_on(spec.binder.service) else (BINDING,)
+    return (*binder, *(scheduling_process(name) for name in schedulers))
 
 
 def _problem(
@@ -102,7 +109,9 @@ def _controller_flags(spec: ConfigSpec) -> dict[str, str]:
         "--nodepool-label-key": shared.node_pool_label_key,
         "--namespace-label-selector": _pairs(shared.namespace_label_selector),
         "--pod-label-selector": _pairs(shared.pod_label_selector),
-        "--group-pods": _word(groups_pods(spec)),
+        "--group-pods": _word(is_on(spec.pod_grouper.service)),
+        "--podgroup-status": _word(is_on(spec.pod_group_controller.service)),
+        "--queue-status": _word(is_on(queues.service)),
         "--knative-gang-schedule": _word(grouper.args.gang_schedule_knative),
         "--generic-karta-fallback": _word(grouper.args.generic_karta_fallback),
         "--default-priorities-configmap-name": grouper.args.default_priorities_config_map_name,

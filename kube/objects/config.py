@@ -103,6 +103,12 @@ class BinderConfig(KubeStruct, frozen=True, kw_only=True):
     cdi_enabled: bool | None = None
 
 
+class ComponentConfig(KubeStruct, frozen=True, kw_only=True):
+    """A component of which only the switch is read."""
+
+    service: Service = Service()
+
+
 class AdmissionConfig(KubeStruct, frozen=True, kw_only=True):
     service: Service = Service()
     gpu_sharing: bool | None = None
@@ -139,7 +145,9 @@ class ConfigSpec(KubeStruct, frozen=True, kw_only=True):
     pod_grouper: PodGrouperConfig = PodGrouperConfig()
     binder: BinderConfig = BinderConfig()
     admission: AdmissionConfig = AdmissionConfig()
+    scheduler: ComponentConfig = ComponentConfig()
     queue_controller: QueueControllerConfig = QueueControllerConfig()
+    pod_group_controller: ComponentConfig = ComponentConfig()
     node_scale_adjuster: NodeScaleAdjusterConfig = NodeScaleAdjusterConfig()
     prometheus: PrometheusConfig = PrometheusConfig()
 

@@ -39,6 +39,10 @@ def add_pod_grouper(parser: ArgumentParser) -> None:
 
 
 def add_status(parser: ArgumentParser) -> None:
+    for name, whose in (("podgroup", "pod groups"), ("queue", "queues")):
+        parser.add_argument(
+            f"--{name}-status", default="true", choices=BOOLEANS, help=f"keep the status of {whose}"
+        )
     parser.add_argument("--metrics-namespace", default="kai")
     parser.add_argument("--queue-label-to-metric-label", default="")
     parser.add_argument("--queue-label-to-default-metric-value", default="")
@@ -87,6 +91,8 @@ def options_of(options: Mapping[str, Any], *, keeps_status: bool) -> Options:
         has_leader_election=options["leader_elect"],
         groups_pods=options.get("group_pods") != "false",
         keeps_status=keeps_status,
+        keeps_group_status=options.get("podgroup_status") != "false",
+        keeps_queue_status=options.get("queue_status") != "false",
         adjuster=_adjuster(options) if options.get("node_scale_adjuster") else None,
         metrics_address=_address(options["metrics_bind_address"]),
         metrics_namespace=options.get("metrics_namespace", "kai"),

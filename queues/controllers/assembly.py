@@ -83,6 +83,8 @@ class Options:
     has_leader_election: bool = False
     groups_pods: bool = True
     keeps_status: bool = True
+    keeps_group_status: bool = True
+    keeps_queue_status: bool = True
     adjuster: AdjusterSettings | None = None
     metrics_address: tuple[str, int] | None = None
     metrics_namespace: str = "kai"
@@ -152,8 +154,10 @@ class Controllers:
         if self.options.keeps_status:
             groups = PodGroupController(self.gateway, self.store)
             queues = QueueController(self.gateway, self.store)
-            self._lead(podgroup_status.LEASE, lambda: self._start_groups(groups, queues))
-            self._lead(queue_status.LEASE, lambda: self._start_queues(queues))
+            if self.options.keeps_group_status:
+                self._lead(podgroup_status.LEASE, lambda: self._start_groups(groups, queues))
+            if self.options.keeps_queue_status:
+                self._lead(queue_status.LEASE, lambda: self._start_queues(queues))
         if self.options.adjuster is not None:
             adjuster = self._adjuster(self.options.adjuster)
             self._lead(scale_adjuster.LEASE, lambda: self._thread("scale", adjuster.run, self.stop))
@@ -287,7 +291,7 @@ class Controllers:
     def _serve_metrics(self) -> None:
         for collector in (ProcessCollector, PlatformCollector):
             collector(registry=self.registry)
-        if self.options.keeps_status:
+        if self.options.keeps_status and self.options.keeps_queue_status:
             self.registry.register(
                 QueueMetrics(
                     self.store,

@@ -175,11 +175,13 @@ def test_processes_that_are_not_up_are_named_on_whom_they_serve(scene: Scene) ->
 
 def test_a_component_that_is_switched_off_is_not_missed(scene: Scene) -> None:
     off = {"service": {"enabled": False}}
-    scene.put(CONFIGS, "kai-config", binder=off, podGrouper=off)
+    scene.put(CONFIGS, "kai-config", binder=off, podGrouper=off, scheduler=off)
+    scene.put(SHARDS, "default")
     scene.supervise("web", "controllers")
     scene.passes(2)
     assert scene.said(CONFIGS, "kai-config")["Available"] == ("True", "System available")
-    assert read_wanted(scene.home).off == ("binding",)
+    assert scene.said(SHARDS, "default")["Available"] == ("True", "System available")
+    assert read_wanted(scene.home).off == ("binding", "scheduling-default")
 
 
 def test_a_prometheus_of_the_cluster_needs_its_operator(scene: Scene) -> None:

@@ -138,6 +138,9 @@ def test_the_config_sets_switches_of_the_webhooks_and_switches_components_off() 
         admission={"gpuSharing": False, "blockNvidiaVisibleDevices": True},
         binder={"service": {"enabled": False}, "plugins": {"hamicore": {"enabled": True}}},
         podGrouper={"service": {"enabled": False}},
+        queueController={"service": {"enabled": False}},
+        podGroupController={"service": {"enabled": False}},
+        scheduler={"service": {"enabled": False}},
     )
     wanted, _ = _wanted(config)
     assert wanted.environment == {
@@ -148,5 +151,7 @@ def test_the_config_sets_switches_of_the_webhooks_and_switches_components_off() 
         },
         "binding": {"KAIWEB_BINDER": '{"plugins":{"hamicore":{"enabled":true}}}'},
     }
-    assert wanted.off == ("binding",)
-    assert wanted.arguments == {"controllers": ("--group-pods=false",)}
+    assert wanted.off == ("binding", "scheduling-default")
+    assert wanted.arguments == {
+        "controllers": ("--group-pods=false", "--podgroup-status=false", "--queue-status=false")
+    }
