@@ -126,7 +126,7 @@ def stand_in_body(need: Need, settings: AdjusterSettings) -> dict[str, Any]:
         kept = {n: parse(v) for n, v in merged.items() if n in ("cpu", "memory")}
         accounting.add_amounts(requests, kept)
     devices = str(need.devices)
-    container: dict[str, Any] = {
+    idle: dict[str, Any] = {
         "name": settings.app_label,
         "image": settings.image,
         "imagePullPolicy": "IfNotPresent",
@@ -136,11 +136,11 @@ def stand_in_body(need: Need, settings: AdjusterSettings) -> dict[str, Any]:
         },
     }
     if settings.image == DEFAULT_IMAGE:
-        container["command"] = DEFAULT_COMMAND
+        idle["command"] = DEFAULT_COMMAND
     spec: dict[str, Any] = {
         "restartPolicy": "OnFailure",
         "serviceAccountName": settings.service_account,
-        "containers": [container],
+        "containers": [idle],
     }
     copied = msgspec.json.decode(msgspec.json.encode(source.spec))
     spec.update({k: copied[k] for k in ("affinity", "tolerations", "nodeSelector") if k in copied})
