@@ -29,6 +29,8 @@ CHILD = Path(__file__).with_name("jq_child.py")
 MAX_LENGTH = 1000
 START_S = 30.0
 DEADLINE_S = 5.0
+CPU_S = 10
+"""A second fence, for a child whose parent was killed while it waited."""
 REMEMBER_S = 600.0
 
 
@@ -52,6 +54,7 @@ class Evaluator:
     """
 
     deadline_s: float = DEADLINE_S
+    cpu_s: int = CPU_S
     clock: Callable[[], float] = time.monotonic
     _child: subprocess.Popen[bytes] | None = None
     _overran: dict[str, tuple[float, str]] = field(default_factory=dict)
@@ -74,7 +77,7 @@ class Evaluator:
             except TimeoutError:
                 self._note(expression, f"took longer than {self.deadline_s:g} s")
             except (_ChildDiedError, OSError):
-                self._note(expression, "needs too much memory")
+                self._note(expression, "needs too much memory or time")
             self._refuse_overran(expression)
         if "error" in answer:
             raise JqError(f"jq expression {expression!r}: {answer['error'].strip()}")
@@ -98,7 +101,7 @@ class Evaluator:
         if self._child is not None and self._child.poll() is None:
             return self._child
         self._stop()
-        self._child = _start()
+        self._child = _start(self.cpu_s)
         try:
             _exchange(self._child, b'{"expression": "."}\n', START_S)
         except (TimeoutError, _ChildDiedError, OSError) as error:
@@ -121,11 +124,11 @@ class Evaluator:
                 pipe.close()
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start(cpu_s: int) -> subprocess.Popen[bytes]:
     # No environment, no user site, a session of its own: Ctrl-C of a terminal does not reach it. It ends with us
     # whatever happens, because its input ends then.
     return subprocess.Popen(
-        [sys.executable, "-I", str(CHILD)],
+        [sys.executable, "-I", str(CHILD), str(cpu_s)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

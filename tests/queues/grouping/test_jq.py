@@ -152,9 +152,17 @@ def test_an_expression_without_end_is_cut_off_and_not_tried_again_for_ten_minute
 
 
 def test_an_expression_that_eats_memory_takes_only_its_process_along(evaluator: Evaluator) -> None:
-    with pytest.raises(JqOverrunError, match=r"needs too much memory$"):
+    with pytest.raises(JqOverrunError, match=r"needs too much memory or time$"):
         asked(evaluator, '"xxxxxxxxxx" * 100000000')
     assert asked(evaluator, ".a") == [3]
+
+
+def test_a_process_that_nobody_watches_ends_by_itself() -> None:
+    evaluator = Evaluator(deadline_s=60, cpu_s=1)
+    with pytest.raises(JqOverrunError, match=r"needs too much memory or time$"):
+        asked(evaluator, ENDLESS)
+    assert asked(evaluator, ".a") == [3]
+    evaluator.close()
 
 
 def test_too_many_values_are_refused(evaluator: Evaluator) -> None:
