@@ -31,7 +31,7 @@ def serve() -> Iterator[Serve]:
                         connection.sendall(part)
 
     def start(*connections: list[bytes]) -> Wire:
-        thread = threading.Thread(target=play, args=(connections,))
+        thread = threading.Thread(target=play, args=(connections,), daemon=True)
         thread.start()
         threads.append(thread)
         wire = Wire(Endpoint(host="127.0.0.1", port=listener.getsockname()[1], tls=None))
