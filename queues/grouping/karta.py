@@ -28,6 +28,7 @@ from queues.grouping.base import (
     dig_text,
     is_whole,
     kind_of,
+    labels_of,
     name_of,
     uid_of,
 )
@@ -88,6 +89,31 @@ def karta_grouper(ctx: Context) -> Metadata:
 def fitting_definitions(kartas: Sequence[Json], kind: Kind) -> list[Definition]:
     """Return the valid definitions of a kind; invalid ones are logged and left out."""
     return [found for found in (_checked(karta, kind) for karta in kartas) if found is not None]
+
+
+def refusal_of(karta: Json) -> str:
+    """Return why a definition cannot be used, for whoever writes one; empty if it can."""
+    stated = dig_map(karta, "spec", "structureDefinition", "rootComponent", "kind")
+    kind = Kind(**{part: dig_text(stated, part) for part in ("group", "version", "kind")})
+    wanted = index_labels(kind)
+    labels = labels_of(karta)
+    if any(labels.get(key, "") != value for key, value in wanted.items()):
+        pairs = ", ".join(f"{key}={value}" for key, value in wanted.items())
+        return f"its labels must name its root component: expected {pairs}"
+    try:
+        definition = _definition(karta, kind)
+    except GroupingError as error:
+        return str(error)
+    return "" if definition else "it has no gang scheduling instructions (podGroup or podGroups)"
+
+
+def index_labels(kind: Kind) -> dict[str, str]:
+    """Return the labels under which the definitions of a kind are looked for."""
+    return {
+        "run.ai/karta-group": kind.group,
+        "run.ai/karta-version": kind.version,
+        "run.ai/karta-kind": kind.kind,
+    }
 
 
 def component_scale(definition: Definition, name: str, top: Json) -> int:

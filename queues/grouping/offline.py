@@ -31,6 +31,7 @@ from queues.grouping.base import (
     uid_of,
 )
 from queues.grouping.errors import GroupingError, NotReadableError, NotThereError
+from queues.grouping.karta import index_labels
 from queues.grouping.manifests import CLUSTER_SCOPED
 from queues.grouping.metadata import parse_kind_defaults
 from queues.grouping.reconcile import Decision, decide
@@ -130,11 +131,7 @@ class FileCluster:
         ]
 
     def kartas(self, kind: Kind) -> list[Json]:
-        wanted = {
-            "run.ai/karta-group": kind.group,
-            "run.ai/karta-version": kind.version,
-            "run.ai/karta-kind": kind.kind,
-        }
+        wanted = index_labels(kind)
         return [
             karta
             for karta in self.of_kind("run.ai", "Karta")

@@ -17,12 +17,14 @@ from queues.grouping.base import (
     Settings,
     dig,
     dig_list,
+    dig_map,
     dig_text,
     kind_of,
     name_of,
     uid_of,
 )
 from queues.grouping.errors import GroupingError
+from queues.grouping.karta import fitting_definitions, refusal_of
 from queues.grouping.manifests import called_object
 from queues.grouping.owners import references_of
 from queues.grouping.reconcile import decide
@@ -54,7 +56,8 @@ PASSIVE_GROUPS = {
     "scheduling.run.ai",
     "scheduler.grove.io",
 }
-PASSIVE_KINDS = {("run.ai", "Karta"), ("apps", "ControllerRevision")}
+KARTA = ("run.ai", "Karta")
+PASSIVE_KINDS = {KARTA, ("apps", "ControllerRevision")}
 
 
 @dataclass(slots=True)
@@ -93,7 +96,11 @@ def notes_on(
     notes = {}
     for obj in given:
         kind, uid = kind_of(obj), uid_of(obj)
-        if uid in making.assumed:
+        if (kind.group, kind.kind) == KARTA:
+            refusal = refusal_of(obj) or _rivals(obj, cluster)
+            if refusal:
+                notes[called_object(obj)] = f"not used: {refusal}"
+        elif uid in making.assumed:
             notes[called_object(obj)] = (
                 "the template of its pods is not in these files: they are taken to name the scheduler "
                 f"{settings.scheduler_name}"
@@ -112,6 +119,16 @@ def notes_on(
                 f"; {outlook}" if outlook else ""
             )
     return notes
+
+
+def _rivals(karta: Json, cluster: Cluster) -> str:
+    """Return that another definition is for the same kind, which makes both useless."""
+    stated = dig_map(karta, "spec", "structureDefinition", "rootComponent", "kind")
+    kind = Kind(**{part: dig_text(stated, part) for part in ("group", "version", "kind")})
+    count = len(fitting_definitions(cluster.kartas(kind), kind))
+    return (
+        f"{count} definitions are for {kind.kind}, so the base rules are used" if count > 1 else ""
+    )
 
 
 def _above_pods(objects: Iterable[Json]) -> set[str]:

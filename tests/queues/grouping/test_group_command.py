@@ -249,12 +249,43 @@ def test_it_is_said_where_the_scheduler_of_pods_had_to_be_assumed(said: Any) -> 
     }
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("karta-kind: Solver", "karta-kind: Sage",
+         "its labels must name its root component: expected run.ai/karta-group=example.test, "
+         "run.ai/karta-version=v1, run.ai/karta-kind=Solver"),
+        ("gangScheduling: {podGroup", "gangScheduling: {x",
+         "it has no gang scheduling instructions (podGroup or podGroups)"),
+        (".spec.lead.replicas", "env.HOME", "unsupported jq expression 'env.HOME': env may not be used"),
+        ("componentName: lead", "componentName: led", "gang scheduling names component 'led', which does not exist"),
+    ],
+)  # fmt: skip
+def test_whoever_writes_a_karta_is_told_why_it_is_not_used(
+    said: Any, old: str, new: str, reason: str
+) -> None:
+    text = (MANIFESTS / "karta.yaml").read_text()
+    assert old in text
+    assert "notes" not in json.loads(said(text, "--json"))
+    notes = json.loads(said(text.replace(old, new, 1), "--json"))["notes"]
+    assert notes["Karta solver"] == f"not used: {reason}"
+
+
+def test_two_kartas_of_one_kind_are_both_told_so(said: Any) -> None:
+    text = (MANIFESTS / "karta.yaml").read_text()
+    twin = text.partition("\n---")[0].replace("name: solver, labels", "name: twin, labels")
+    answer = json.loads(said(f"{text}\n---\n{twin}", "--json"))
+    message = "not used: 2 definitions are for Solver, so the base rules are used"
+    assert answer["notes"] == {"Karta solver": message, "Karta twin": message}
+    assert [group["metadata"]["name"] for group in answer["podGroups"]] == ["pg-sudoku-u-sudoku"]
+
+
 def test_objects_that_never_own_pods_need_no_note(said: Any) -> None:
     text = "\n---\n".join(
         f"{{apiVersion: {api_version}, kind: {kind}, metadata: {{name: o}}}}"
         for api_version, kind in [
             ("v1", "Service"), ("v1", "ConfigMap"), ("apps/v1", "ControllerRevision"), ("policy/v1", "PodDisruptionBudget"),
-            ("rbac.authorization.k8s.io/v1", "Role"), ("scheduling.run.ai/v2", "Queue"), ("run.ai/v1alpha1", "Karta"),
+            ("rbac.authorization.k8s.io/v1", "Role"), ("scheduling.run.ai/v2", "Queue"),
         ]
     )  # fmt: skip
     assert said(text) == "no workloads or pods found\n"
