@@ -1,7 +1,8 @@
 """Which of the supervised processes are up, by what can be seen from outside.
 
 A process is up when the supervisor lists it, its pid lives, and it answers on its port. One without a port
-must have lived for a moment: a program that dies at its start again and again is never called up.
+must have lived for a moment: a program that dies at its start again and again is never called up. One that was
+started anew between two looks counts as down in the second, however fast it came back.
 """
 
 from __future__ import annotations
@@ -78,12 +79,19 @@ class Probe:
         is_adopted = self._is_adopted()
         listed = _numbers(self.home / "processes.json")
         listed.pop("supervisor", None)
+        came_back = {
+            name for name, pid in listed.items() if self._since.get(name, (pid, 0.0))[0] != pid
+        }
         self._since = {
             name: self._since[name] if self._since.get(name, (0, 0.0))[0] == pid else (pid, now)
             for name, pid in listed.items()
         }
         ports = self._ports(shards)
-        up = {name for name, pid in listed.items() if self._is_up(name, pid, ports, now)}
+        up = {
+            name
+            for name, pid in listed.items()
+            if name not in came_back and self._is_up(name, pid, ports, now)
+        }
         return Seen(listed=frozenset(listed), up=frozenset(up), is_adopted=is_adopted)
 
     def _is_up(self, name: str, pid: int, ports: Mapping[str, int], now: float) -> bool:

@@ -58,6 +58,14 @@ def test_a_process_without_a_port_must_have_lived_for_a_moment(machine: Machine)
     assert machine.up(2 * CALM_S + 1) == {"binding"}
 
 
+def test_a_process_that_was_started_anew_is_missed_once(machine: Machine) -> None:
+    machine.run(web=10)
+    assert machine.up(0) == {"web"}
+    machine.run(web=20)
+    assert machine.up(1) == set()
+    assert machine.up(2) == {"web"}
+
+
 def test_a_dead_pid_is_not_up_even_if_the_supervisor_still_lists_it(machine: Machine) -> None:
     machine.run(web=10, beat=11)
     machine.up(0)
