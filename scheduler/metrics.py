@@ -7,7 +7,13 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 
 from kube.objects.podgroup import PodGroup
 from scheduler.core.config import SearchBudgets
@@ -219,5 +225,8 @@ class SchedulerMetrics:
 def _finite(seconds: float) -> float:
     return 0.0 if seconds == float("inf") else seconds
 
+
+# The library would tell of each histogram when it began, under a name that KAI's metrics do not have.
+disable_created_metrics()
 
 METRICS = SchedulerMetrics(os.environ.get("KAIWEB_METRICS_NAMESPACE", "kai"))
