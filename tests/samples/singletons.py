@@ -14,7 +14,14 @@ from tests.integration.stack import wait_until
 from tests.samples.lanes import Lane
 from tests.samples.place import Json
 
-TYPES = ("Reconciling", "Deployed", "Available", "DependenciesFulfilled", "Ready")
+#: Type -> (status, reason, message) of an object with which all is well.
+READY = {
+    "Reconciling": ("False", "reconciled", "Reconciliation completed successfully"),
+    "Deployed": ("True", "deployed", "Resources deployed"),
+    "Available": ("True", "available", "System available"),
+    "DependenciesFulfilled": ("True", "dependencies_fulfilled", "Dependencies are fulfilled"),
+    "Ready": ("True", "ready", "System is ready"),
+}
 CONFIG = "kai-config"
 #: A process is started anew for most edits of the Config; on a loaded machine that takes its time.
 PATIENCE_S = 90.0

@@ -10,17 +10,18 @@ import pytest
 from kube.resources import CONFIGS, PODGROUPS, QUEUES
 from tests.samples.lanes import MANIFESTS
 from tests.samples.place import Json, Place
-from tests.samples.singletons import CONFIG, apply_file, config_given_back, get, said, wait_for
+from tests.samples.singletons import (
+    CONFIG,
+    READY,
+    apply_file,
+    config_given_back,
+    get,
+    said,
+    wait_for,
+)
 
 pytestmark = pytest.mark.timeout(300)
 
-READY = {
-    "Reconciling": ("False", "reconciled", "Reconciliation completed successfully"),
-    "Deployed": ("True", "deployed", "Resources deployed"),
-    "Available": ("True", "available", "System available"),
-    "DependenciesFulfilled": ("True", "dependencies_fulfilled", "Dependencies are fulfilled"),
-    "Ready": ("True", "ready", "System is ready"),
-}
 HALF = """
 apiVersion: v1
 kind: Pod

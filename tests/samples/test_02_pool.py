@@ -19,38 +19,16 @@ from scheduler.core.decisions import ActionName
 from scheduler.shards import ShardSettings, settings_of
 from tests.samples.lanes import MANIFESTS
 from tests.samples.place import Place
-from tests.samples.singletons import said, wait_for
+from tests.samples.pools import POOL, pod_yaml
+from tests.samples.singletons import READY, said, wait_for
 
 pytestmark = pytest.mark.timeout(300)
-
-POOL = "kai.scheduler/node-pool"
-QUEUE = "kai.scheduler/queue"
-READY = {
-    "Reconciling": ("False", "reconciled", "Reconciliation completed successfully"),
-    "Deployed": ("True", "deployed", "Resources deployed"),
-    "Available": ("True", "available", "System available"),
-    "DependenciesFulfilled": ("True", "dependencies_fulfilled", "Dependencies are fulfilled"),
-    "Ready": ("True", "ready", "System is ready"),
-}
 
 
 def pod(
     name: str, *, queue: str = "s02-guild", pool: str = "opal", gpus: int = 1, **spec: Any
 ) -> str:
-    """Return a pod; without a pool it belongs to the default one."""
-    labels = {QUEUE: queue, **({POOL: pool} if pool else {})}
-    container = {
-        "name": "main",
-        "image": "example.test/x:1",
-        "resources": {"limits": {"nvidia.com/gpu": str(gpus)}},
-    }
-    body = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"schedulerName": "kai-scheduler", "containers": [container], **spec},
-    }
-    return yaml.safe_dump(body)
+    return pod_yaml(name, queue=queue, pool=pool, limits={"nvidia.com/gpu": str(gpus)}, **spec)
 
 
 def reasons_of(place: Place, name: str) -> str:

@@ -20,6 +20,7 @@ from scheduler.shards import settings_of
 from scheduler.usage_params import read_usage_config, with_connection
 from tests.samples.lanes import MANIFESTS
 from tests.samples.place import Place
+from tests.samples.pools import pod_yaml
 from tests.samples.singletons import CONFIG, config_given_back, said, wait_for
 
 pytestmark = pytest.mark.timeout(300)
@@ -72,22 +73,6 @@ def prometheus() -> Iterator[Prometheus]:
     made.server.shutdown()
     thread.join()
     made.server.server_close()
-
-
-def pod(name: str, queue: str) -> str:
-    labels = {"kai.scheduler/queue": queue, "kai.scheduler/node-pool": "quartz"}
-    container = {
-        "name": "main",
-        "image": "example.test/x:1",
-        "resources": {"limits": {"nvidia.com/gpu": "1"}},
-    }
-    body = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"schedulerName": "kai-scheduler", "containers": [container]},
-    }
-    return yaml.safe_dump(body)
 
 
 def point_at(place: Place, **prometheus: Any) -> None:
@@ -149,7 +134,8 @@ def test_a_queue_that_had_much_gets_less(pool: Place, prometheus: Prometheus) ->
     wait_for(pool.lane, CONFIGS, CONFIG, "DependenciesFulfilled", "True")
     for number in range(4):
         for queue in HELD:
-            pool.apply_text(pod(f"{queue.removeprefix('s65-')}-{number}", queue))
+            name = f"{queue.removeprefix('s65-')}-{number}"
+            pool.apply_text(pod_yaml(name, queue=queue, pool="quartz"))
 
     def bound(prefix: str) -> int:
         return sum(body["metadata"]["name"].startswith(prefix) for body in pool.bound())

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-import yaml
 
 from kube.quantity import parse
 from kube.resources import SHARDS
 from tests.samples.place import Place
+from tests.samples.pools import ONE_GPU, pod_yaml
 from tests.samples.singletons import wait_for
 
 pytestmark = pytest.mark.timeout(300)
@@ -18,22 +18,10 @@ PREDICTED = "kai.scheduler/numa-placement-predicted"
 REASON = "node cannot NUMA-align the pod's resources under its Topology Manager policy"
 
 
-def pod(name: str, *, cpu: str = "4", memory: str = "8Gi", guaranteed: bool = True) -> str:
-    amounts = {"cpu": cpu, "memory": memory, "nvidia.com/gpu": "1"}
-    limits = amounts if guaranteed else {"nvidia.com/gpu": "1"}
-    labels = {"kai.scheduler/queue": "s66-bench", "kai.scheduler/node-pool": "flint"}
-    container = {
-        "name": "main",
-        "image": "example.test/x:1",
-        "resources": {"requests": amounts, "limits": limits},
-    }
-    body = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"schedulerName": "kai-scheduler", "containers": [container]},
-    }
-    return yaml.safe_dump(body)
+def pod(name: str, *, guaranteed: bool = True) -> str:
+    amounts = {"cpu": "4", "memory": "8Gi", **ONE_GPU}
+    limits = amounts if guaranteed else ONE_GPU
+    return pod_yaml(name, queue="s66-bench", pool="flint", limits=limits, requests=amounts)
 
 
 def prediction(place: Place, name: str) -> list[tuple[str, dict[str, float]]]:
