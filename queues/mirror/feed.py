@@ -1,7 +1,9 @@
 """From many watches to one writer: watch threads put messages in a line, the writer takes them out.
 
-The line keeps the order of each kind. The writer takes all that waits and joins neighbouring events of a
-kind into one batch, so a burst of a thousand pods becomes ten chunks, not a thousand transactions.
+The line keeps the order of each kind; between kinds there is none, since each has a watch of its own. The
+writer takes all that waits, sorts it by kind and joins the events of a kind into one batch, so a burst of a
+thousand pods becomes ten chunks, not a thousand transactions. When much comes it waits a little longer: more
+is taken at once, and of several events of one object only the newest is written.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from queues.mirror.writer import Deletion, MirroredKind, Writer
 from queues.models import MirrorState
 
 LINE_LENGTH = 20_000
-GATHER_S = 0.02
+GATHER_S, GATHER_BUSY_S = 0.02, 0.15
+BUSY = 20
 STATE_EVERY_S = 1.0
 
 
@@ -64,10 +67,12 @@ class Line:
             taken = [self._queue.get(timeout=timeout_s)]
         except queue.Empty:
             return []
-        until = time.monotonic() + GATHER_S
+        started = time.monotonic()
         while len(taken) < most:
+            gather_s = GATHER_S if len(taken) < BUSY else GATHER_BUSY_S
+            left_s = max(0.0, started + gather_s - time.monotonic())
             try:
-                taken.append(self._queue.get(timeout=max(0.0, until - time.monotonic())))
+                taken.append(self._queue.get(timeout=left_s))
             except queue.Empty:
                 break
         return taken
@@ -80,18 +85,19 @@ class Mirror:
     kinds: Sequence[MirroredKind]
     writer: Writer = field(default_factory=Writer)
     now: Callable[[], datetime] = timezone.now
-    _by_resource: Mapping[Resource, MirroredKind] = field(init=False)
+    _by_resource: Mapping[Resource, tuple[int, MirroredKind]] = field(init=False)
     _seen: dict[str, tuple[int, datetime]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._by_resource = {kind.resource: kind for kind in self.kinds}
+        self._by_resource = {kind.resource: (n, kind) for n, kind in enumerate(self.kinds)}
 
     def consume(self, messages: Iterable[Message]) -> None:
-        """Write everything; neighbouring events of one kind become one batch."""
+        """Write everything, kind by kind; neighbouring events of one kind become one batch."""
+        by_kind = sorted(messages, key=lambda message: self._by_resource[message.resource][0])
         for (resource, is_list), group in groupby(
-            messages, key=lambda message: (message.resource, isinstance(message, Listed))
+            by_kind, key=lambda message: (message.resource, isinstance(message, Listed))
         ):
-            kind = self._by_resource[resource]
+            kind = self._by_resource[resource][1]
             if is_list:
                 for message in group:
                     assert isinstance(message, Listed)

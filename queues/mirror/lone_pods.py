@@ -18,7 +18,8 @@ from queues.mirror import bulk
 from queues.models import GroupingWarning, Pod, PodGroup, WorkloadState
 from queues.reasons import UNMANAGED
 
-GRACE = timedelta(seconds=5)
+GRACE = timedelta(seconds=10)
+ROWS = 500
 PREFIX = "pod:"
 COLUMNS = (
     "uid", "version", "created_at", "queue", "owner_name", "state", "priority", "pods_pending", "pods_gated",
@@ -40,8 +41,9 @@ def show_lone_pods(scheduler: str, now: datetime) -> int:
     if not gone and not fresh:
         return 0
     with transaction.atomic():
-        for row in map(known.__getitem__, gone):
-            row.delete()
+        for first in range(0, len(gone), ROWS):
+            rows = PodGroup.objects.filter(is_lone_pod=True, key__in=gone[first : first + ROWS])
+            rows.delete()
         bulk.upsert(PodGroup, fresh, update=COLUMNS)
         live.record("workload", [*gone, *(row.key for row in fresh)])
         live.record("queue", {row.queue for row in (*fresh, *map(known.__getitem__, gone))} - {""})
