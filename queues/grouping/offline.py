@@ -15,7 +15,6 @@ from typing import Any
 from queues.grouping import keys
 from queues.grouping.base import (
     Json,
-    Kind,
     KindDefault,
     Settings,
     annotations_of,
@@ -31,7 +30,7 @@ from queues.grouping.base import (
     uid_of,
 )
 from queues.grouping.errors import GroupingError, NotReadableError, NotThereError
-from queues.grouping.karta import index_labels
+from queues.grouping.file_cluster import POD_GROUP_API, FileCluster, key_of
 from queues.grouping.manifests import CLUSTER_SCOPED
 from queues.grouping.metadata import parse_kind_defaults
 from queues.grouping.reconcile import Decision, decide
@@ -39,23 +38,8 @@ from queues.grouping.synthesis.described import described_pods
 from queues.grouping.synthesis.pods import ASSUMED, stable_suffix, stable_uid
 from queues.grouping.synthesis.serving import pod_clique_objects
 from queues.grouping.synthesis.table import children_of
-from queues.grouping.table import KAI
 from queues.grouping.without_pods import Making, is_passive, notes_on
 from queues.grouping.write import pod_group_patch, pod_patch
-
-KNOWN_CLASSES = frozenset(
-    {
-        "train",
-        "build-preemptible",
-        "build",
-        "inference",
-        "system-cluster-critical",
-        "system-node-critical",
-    }
-)
-# Owners that the grouper can read in any cluster: leaving one out of the files is a mistake.
-EXPECTED = frozenset((group, kind) for group, _, kind in KAI)
-POD_GROUP_API = "scheduling.run.ai"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,67 +60,6 @@ class Report:
     pods: Mapping[str, PodResult]
     notes: Mapping[str, str] = field(default_factory=dict)
     """What is to be said of objects that no pod belongs to, see `without_pods`."""
-
-
-@dataclass(slots=True)
-class FileCluster:
-    """The objects of the files, as the grouping rules look them up."""
-
-    objects: dict[tuple[str, str, str, str], Json] = field(default_factory=dict)
-    written: dict[str, None] = field(default_factory=dict)
-    defaults: Mapping[str, KindDefault] = field(default_factory=dict)
-
-    def add(self, obj: Json) -> None:
-        kind = kind_of(obj)
-        self.objects[(kind.group, kind.kind, namespace_of(obj), name_of(obj))] = obj
-
-    def of_kind(self, group: str, kind: str) -> list[Json]:
-        return [obj for key, obj in self.objects.items() if key[:2] == (group, kind)]
-
-    def get(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
-        group = api_version.rpartition("/")[0]
-        for place in (namespace, ""):
-            found = self.objects.get((group, kind, place, name))
-            if found is not None:
-                return found
-        if (group, kind) not in EXPECTED:
-            # In a cluster the grouper would not be allowed to read it, and stop below it.
-            raise NotReadableError(f"{kind} {name} is not among the given objects")
-        raise NotThereError("it is not among the given objects")
-
-    def priority_class_exists(self, name: str) -> bool:
-        return name in KNOWN_CLASSES or (
-            ("scheduling.k8s.io", "PriorityClass", "", name) in self.objects
-        )
-
-    def kind_default(self, kind: Kind) -> KindDefault | None:
-        return self.defaults.get(f"{kind.kind}.{kind.group}") or self.defaults.get(kind.kind)
-
-    def pods(self, namespace: str, labels: Mapping[str, str]) -> list[Json]:
-        return [
-            pod
-            for pod in self.of_kind("", "Pod")
-            if namespace_of(pod) == namespace
-            and all(labels_of(pod).get(key) == value for key, value in labels.items())
-        ]
-
-    def pod_group(self, namespace: str, name: str) -> Json | None:
-        return self.objects.get((POD_GROUP_API, "PodGroup", namespace, name))
-
-    def pod_groups_starting(self, namespace: str, prefix: str) -> list[Json]:
-        return [
-            group
-            for group in self.of_kind(POD_GROUP_API, "PodGroup")
-            if namespace_of(group) == namespace and name_of(group).startswith(prefix)
-        ]
-
-    def kartas(self, kind: Kind) -> list[Json]:
-        wanted = index_labels(kind)
-        return [
-            karta
-            for karta in self.of_kind("run.ai", "Karta")
-            if all(labels_of(karta).get(key, "") == value for key, value in wanted.items())
-        ]
 
 
 def group_objects(
@@ -290,9 +213,8 @@ def _make_pods(cluster: FileCluster, settings: Settings) -> Making:
             if child.pop(ASSUMED, False):
                 making.assumed.add(uid_of(obj))
                 child["spec"]["schedulerName"] = settings.scheduler_name
-            cluster.objects.setdefault(
-                (kind_of(child).group, child["kind"], namespace_of(child), name_of(child)), child
-            )
+            if key_of(child) not in cluster.objects:
+                cluster.add(child)
     return making
 
 

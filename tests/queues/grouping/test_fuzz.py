@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from queues.grouping.base import Settings
 from queues.grouping.errors import GroupingError, NotReadableError
+from queues.grouping.file_cluster import FileCluster
 from queues.grouping.manifests import read_manifests
-from queues.grouping.offline import FileCluster, group_objects
+from queues.grouping.offline import group_objects
 from queues.grouping.reconcile import decide
 from queues.grouping.synthesis.table import TABLE as MAKERS
 from queues.grouping.table import TABLE

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from queues.grouping.jq import (
     MAX_LENGTH,
@@ -117,6 +119,25 @@ def test_field_names_and_text_may_be_any_word(program: str) -> None:
 )
 def test_words_are_found_wherever_a_program_can_stand(program: str, words: list[str]) -> None:
     assert refused_words(program) == words
+
+
+WRAPS = [
+    "%s", "[%s]", "(%s)", "{a: (%s)}", "{a: %s}", "{(%s): 1}", '"t \\(%s) \\(1)"', '{"k\\(%s)": 2}', ".a | %s", "%s | .b",
+    "if . then %s else 1 end", ".[%s]?", "map(%s)", "[.a, %s]", "{b: 1, c: %s}", '"(" + %s', "%s as $x | $x", "-(%s)", "{a: 1 | %s}",
+]  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(WRAPS), min_size=1, max_size=6),
+    st.sampled_from(["env", "$ENV", "input", ".env", "{env}", '"env"', "{env: 1}", ".a.input", '"\\"env"']),
+)  # fmt: skip
+def test_a_word_is_found_however_deep_and_a_field_or_text_never_taken_for_one(
+    wraps: list[str], leaf: str
+) -> None:
+    program = leaf
+    for wrap in wraps:
+        program = wrap.replace("%s", program)
+    assert refused_words(program) == ([leaf] if leaf in {"env", "$ENV", "input"} else [])
 
 
 def test_a_long_expression_is_refused() -> None:

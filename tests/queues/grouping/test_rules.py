@@ -10,7 +10,7 @@ import yaml
 from queues.durations import format_duration, parse_duration
 from queues.grouping.base import KindDefault, Settings
 from queues.grouping.errors import NotReadableError
-from queues.grouping.offline import FileCluster
+from queues.grouping.file_cluster import FileCluster
 from queues.grouping.reconcile import Skip, decide
 from tests.queues.grouping.worlds import decided, minimums, owner, pod, spec_of, stored_group, world
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from queues.grouping.base import Settings
 from queues.grouping.errors import GroupingError
-from queues.grouping.offline import FileCluster
+from queues.grouping.file_cluster import FileCluster
 from queues.grouping.reconcile import Decision, decide
 
 
