@@ -128,15 +128,12 @@ class Webhooks:
         conditions = hook.get("matchConditions")
         if not conditions:
             return True
-        rules = self._rules
-        variables = {
-            "object": rules.to_cel(obj),
-            "oldObject": rules.to_cel(old),
-            "request": rules.to_cel(_request(call, "", obj, old)),
-        }
+        request = _request(call, "", obj, old)
+        del request["object"], request["oldObject"]  # they are variables of their own
+        values = {"object": obj, "oldObject": old, "request": request}
         for condition in conditions:
             try:
-                if not rules.evaluate(condition["expression"], variables):
+                if not self._rules.decide(condition["expression"], values):
                     return False
             except RuleError as error:
                 if hook["failurePolicy"] == "Ignore":

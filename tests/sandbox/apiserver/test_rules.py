@@ -117,3 +117,66 @@ def test_bad_expression_is_reported_when_it_is_compiled(rules: Rules) -> None:
     bad = shape({"type": "string", "x-kubernetes-validations": [{"rule": "self >>> 1"}]})
     (cause,) = rules.check_shape(bad, "schema")
     assert cause.field == "schema.properties[spec].x-kubernetes-validations[0].rule"
+
+
+OBJECT = {"metadata": {"name": "ab", "annotations": {"x": "1"}}, "spec": {"a": 1, "list": [1, 2]}}
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("object.spec.a == 1", True),
+        ("object.spec != oldObject.spec", False),
+        ("has(object.spec.b) || has(object.spec.a)", True),
+        ("'x' in object.metadata.annotations", True),
+        ("object.metadata.annotations['x'] == '1'", True),
+        ("object.metadata.name.startsWith('a')", True),
+        ("object.spec.list.all(i, i < 2)", False),
+        ("request.operation == 'CREATE' && object.spec.a > 0", True),
+        ("object == oldObject", True),
+        ("'object.spec.a' == 'x'", False),
+    ],
+)
+def test_a_decision_is_the_evaluation(rules: Rules, text: str, holds: bool) -> None:
+    values = {"object": OBJECT, "oldObject": OBJECT, "request": {"operation": "CREATE"}}
+    assert rules.decide(text, values) is holds
+    assert rules.decide(text, values) is holds
+
+
+@pytest.mark.parametrize(
+    ("text", "change", "before", "after"),
+    [
+        ("object.spec.a == 1", {"spec": {"a": 2}}, True, False),
+        ("has(object.spec.b)", {"spec": {"b": None}}, False, True),
+        ("object.metadata.name.size() == 2", {"metadata": {"name": "abc"}}, True, False),
+        ("object.spec.list[1] == 2", {"spec": {"list": [1, 3]}}, True, False),
+        ("size(object.spec) == 2", {"spec": {}}, True, False),
+    ],
+)
+def test_what_an_expression_reads_decides_anew_when_it_changes(
+    rules: Rules, text: str, change: dict[str, Any], before: bool, after: bool
+) -> None:
+    assert rules.decide(text, {"object": OBJECT}) is before
+    assert rules.decide(text, {"object": {**OBJECT, **change}}) is after
+
+
+def test_what_an_expression_does_not_read_costs_no_evaluation(monkeypatch) -> None:
+    rules, asked = Rules(), 0
+    evaluate = rules.evaluate
+
+    def counted(text: str, variables: dict[str, Any]) -> Any:
+        nonlocal asked
+        asked += 1
+        return evaluate(text, variables)
+
+    monkeypatch.setattr(rules, "evaluate", counted)
+    for number in range(5):
+        other = {**OBJECT, "status": {"number": number}}
+        assert rules.decide("object.spec.a == 1", {"object": other})
+    assert asked == 1
+
+
+def test_an_error_is_an_error_each_time(rules: Rules) -> None:
+    for _ in range(2):
+        with pytest.raises(RuleError):
+            rules.decide("object.spec.nothing == 1", {"object": OBJECT})
