@@ -12,7 +12,7 @@ TRUE, FALSE = "True", "False"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Outlook:
     """How one object stands.
 
     Attributes
@@ -37,30 +37,30 @@ def beginning(generation: int) -> dict[str, Said]:
     return {RECONCILING: said}
 
 
-def conditions(standing: Standing) -> dict[str, Said]:
+def conditions(outlook: Outlook) -> dict[str, Said]:
     """Return all five, in the order in which KAI writes them."""
-    deployed = _deployed(standing)
+    deployed = _deployed(outlook)
     available = _condition(
-        not standing.missing,
+        not outlook.missing,
         "available",
         "System available",
-        "\n".join(f"{name}: not available" for name in standing.missing),
-        standing.generation,
+        "\n".join(f"{name}: not available" for name in outlook.missing),
+        outlook.generation,
     )
-    if standing.unmet:
-        text = "".join(f"\n{item}" for item in standing.unmet)
-        fulfilled = Said(FALSE, "dependencies_missing", text, standing.generation)
+    if outlook.unmet:
+        text = "".join(f"\n{item}" for item in outlook.unmet)
+        fulfilled = Said(FALSE, "dependencies_missing", text, outlook.generation)
     else:
         text = "Dependencies are fulfilled"
-        fulfilled = Said(TRUE, "dependencies_fulfilled", text, standing.generation)
+        fulfilled = Said(TRUE, "dependencies_fulfilled", text, outlook.generation)
     is_ready = all(said.status == TRUE for said in (deployed, available, fulfilled))
     ready = (
-        Said(TRUE, "ready", "System is ready", standing.generation)
+        Said(TRUE, "ready", "System is ready", outlook.generation)
         if is_ready
-        else Said(FALSE, "not_ready", "System not ready", standing.generation)
+        else Said(FALSE, "not_ready", "System not ready", outlook.generation)
     )
     return {
-        **_reconciling(standing),
+        **_reconciling(outlook),
         "Deployed": deployed,
         "Available": available,
         "DependenciesFulfilled": fulfilled,
@@ -68,17 +68,17 @@ def conditions(standing: Standing) -> dict[str, Said]:
     }
 
 
-def _reconciling(standing: Standing) -> dict[str, Said]:
+def _reconciling(outlook: Outlook) -> dict[str, Said]:
     """Return the first condition; what cannot be done is not reconciled until somebody edits it."""
-    if standing.problem or not standing.is_adopted:
-        return beginning(standing.generation)
+    if outlook.problem or not outlook.is_adopted:
+        return beginning(outlook.generation)
     text = "Reconciliation completed successfully"
-    return {RECONCILING: Said(FALSE, "reconciled", text, standing.generation)}
+    return {RECONCILING: Said(FALSE, "reconciled", text, outlook.generation)}
 
 
-def _deployed(standing: Standing) -> Said:
-    problem = standing.problem or ("" if standing.is_adopted else "Resources not deployed yet")
-    return _condition(not problem, "deployed", "Resources deployed", problem, standing.generation)
+def _deployed(outlook: Outlook) -> Said:
+    problem = outlook.problem or ("" if outlook.is_adopted else "Resources not deployed yet")
+    return _condition(not problem, "deployed", "Resources deployed", problem, outlook.generation)
 
 
 def _condition(holds: bool, reason: str, yes: str, no: str, generation: int) -> Said:

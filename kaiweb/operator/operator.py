@@ -19,7 +19,7 @@ from typing import Any
 
 from django.db import DatabaseError
 
-from kaiweb.operator.conditions import RECONCILING, Standing, beginning, conditions
+from kaiweb.operator.conditions import RECONCILING, Outlook, beginning, conditions
 from kaiweb.operator.probe import Probe, Seen
 from kaiweb.operator.wishes import has_scale_adjuster, is_on, wanted_of
 from kaiweb.supervisor.layout import BEAT, BINDING, CONTROLLERS_PROCESS, WEB_PROCESS
@@ -116,10 +116,10 @@ class Operator:
         seen = self.probe.look(wanted.shards, self.clock())
         self._forget_all_but({*wanted.shards, *shards_among(seen.listed)})
         if config is not None:
-            self._tell(CONFIGS, config, self._config_standing(config, seen))
+            self._tell(CONFIGS, config, self._config_outlook(config, seen))
         for name, shard in shards.items():
-            standing = _shard_standing(shard, problems.get(name, ""), seen, wanted.off)
-            self._tell(SHARDS, shard, standing)
+            outlook = _shard_outlook(shard, problems.get(name, ""), seen, wanted.off)
+            self._tell(SHARDS, shard, outlook)
 
     def _forget_all_but(self, kept: Collection[str]) -> None:
         """Hand on who is left once somebody has ended: while a scheduler lives it still has things to say."""
@@ -139,9 +139,9 @@ class Operator:
             log.error("begin anew: %s", error)
             return Wanted()
 
-    def _config_standing(self, config: Config, seen: Seen) -> Standing:
+    def _config_outlook(self, config: Config, seen: Seen) -> Outlook:
         parts = components_of(config.spec)
-        return Standing(
+        return Outlook(
             generation=config.metadata.generation,
             is_adopted=seen.is_adopted,
             missing=[name for name, process in parts.items() if process not in seen.up],
@@ -165,14 +165,12 @@ class Operator:
             self._has_prometheus = (self.clock(), has_it)
         return [] if has_it else ["KAI-prometheus is missing prometheus operator"]
 
-    def _tell(
-        self, resource: Resource, value: Config | SchedulingShard, standing: Standing
-    ) -> None:
+    def _tell(self, resource: Resource, value: Config | SchedulingShard, outlook: Outlook) -> None:
         """Write the conditions that changed; a new generation is greeted with Reconciling first."""
         try:
             if not _was_met(value):
-                value = self._write(resource, value, beginning(standing.generation))
-            self._write(resource, value, conditions(standing))
+                value = self._write(resource, value, beginning(outlook.generation))
+            self._write(resource, value, conditions(outlook))
         except NotFoundError:
             log.debug("%s %s went away", resource.kind, value.metadata.name)
         except UnauthorizedError:
@@ -201,12 +199,12 @@ class Operator:
         self._changed.set()
 
 
-def _shard_standing(
+def _shard_outlook(
     shard: SchedulingShard, problem: str, seen: Seen, off: Collection[str]
-) -> Standing:
+) -> Outlook:
     process = scheduling_process(shard.metadata.name)
     needed = set() if process in off else {process, BEAT}
-    return Standing(
+    return Outlook(
         generation=shard.metadata.generation,
         problem=problem,
         is_adopted=seen.is_adopted,
