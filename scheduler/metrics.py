@@ -227,6 +227,6 @@ def _finite(seconds: float) -> float:
 
 
 # The library would tell of each histogram when it began, under a name that KAI's metrics do not have.
-disable_created_metrics()
+disable_created_metrics()  # type: ignore[no-untyped-call]  # typed in all but this
 
 METRICS = SchedulerMetrics(os.environ.get("KAIWEB_METRICS_NAMESPACE", "kai"))

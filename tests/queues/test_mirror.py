@@ -14,11 +14,9 @@ from kube.objects.meta import convert
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from queues.mirror.feed import Line, Mirror
 from queues.mirror.kinds import KINDS
-from queues.mirror.rollup import Witnesses
 from queues.mirror.views import QueueView
 from queues.mirror.writer import CHUNK, PAUSE_S, Writer
 from queues.models import LiveChange, MirrorState, Node, Pod, PodGroup, Queue
-from queues.reasons import Standing
 from tests.queues.cluster_objects import (
     a_group,
     a_node,
@@ -410,42 +408,3 @@ def _history(chance: random.Random) -> tuple[list[Any], dict[str, tuple[str, int
             alive[name] = (alive[name][0], version)
             events.append(modified(QUEUES, a_queue(name, version, uid=alive[name][0])))
     return events, alive
-
-
-def test_the_schedulers_word_and_place_are_joined_with_what_the_mirror_knows() -> None:
-    said = {"default/pg": Standing(code="OrderBehind", text="others took it", position=7)}
-    writer = Writer(Witnesses(standings=lambda keys: {k: said[k] for k in keys if k in said}))
-    mirror = Mirror(KINDS, writer)
-    mirror.consume(
-        [
-            added(QUEUES, a_queue("team", 1)),
-            added(PODGROUPS, a_group("pg", 2)),
-            added(PODS, a_pod("p", 3, group="pg")),
-        ]
-    )
-
-    def shown() -> tuple[str, str, int | None]:
-        row = PodGroup.objects.get()
-        return row.reason_code, row.reason_text, row.position
-
-    assert shown() == ("OrderBehind", "others took it", 7)
-    said["default/pg"] = Standing(code="DeviceShortage", position=2)
-    LiveChange.objects.all().delete()
-    writer.judge_again(["default/pg"])
-    assert shown() == ("DeviceShortage", "", 2)
-    assert ("workload", "default/pg") in changes()
-    mirror.consume([modified(PODS, a_pod("p", 4, group="pg", node="n"))])
-    assert shown() == ("", "", None)
-
-
-@pytest.mark.parametrize(
-    ("backoff", "pool", "expected"),
-    [(1, "default", True), (-1, "default", False), (None, "default", False), (1, "a100", False)],
-)
-def test_a_group_is_held_when_its_only_attempt_on_this_pool_is_over(
-    mirror: Mirror, backoff: int | None, pool: str, expected: bool
-) -> None:
-    condition = {"type": "UnschedulableOnNodePool", "nodePool": pool, "transitionID": "1"}
-    group = a_group("pg", 2, conditions=[condition], backoff=backoff)
-    mirror.consume([added(PODGROUPS, group)])
-    assert PodGroup.objects.get().is_backed_off is expected
