@@ -1,4 +1,4 @@
-"""The search as a whole: what is found, what is left alone, and that short-cuts change nothing."""
+"""The search as a whole: what is found and what is left alone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from itertools import chain, repeat
 from math import inf
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from scheduler.core.cluster.constraints import (
     NO_CONSTRAINTS,
@@ -27,11 +25,11 @@ from scheduler.core.cluster.inputs import (
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import DEFAULT_PLUGINS, SchedulerConfig, SearchBudgets
 from scheduler.core.cycle import run_action
-from scheduler.core.decisions import ActionName, Decision, Evict, Nominate
+from scheduler.core.decisions import ActionName, Evict, Nominate
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.fit import DelayRefusal, GroupFit, GroupReason
 from scheduler.core.solver import search
-from tests.builders import ClusterBuilder, cluster, fingerprint, placements, request, status_of
+from tests.builders import ClusterBuilder, cluster, fingerprint, request, status_of
 
 CONSOLIDATION, RECLAIM, PREEMPT = ActionName.CONSOLIDATION, ActionName.RECLAIM, ActionName.PREEMPT
 
@@ -291,108 +289,6 @@ def test_a_gang_that_would_not_run_is_not_kept() -> None:
     task = TaskInput(name="t", uid="t", subgroup="here", request=request(1))
     built.group(PodGroupInput(name="half", uid="half", queue="b", root=root, tasks=(task,)))
     assert built.cycle(RECLAIM).decisions == []
-
-
-sizes = st.sampled_from([0, 0.5, 1, 1, 2, 4])
-cores = st.sampled_from([1, 1, 2, 4])
-priorities = st.sampled_from([50, 60, 75, 100])
-running = st.tuples(
-    st.lists(st.integers(0, 2), min_size=1, max_size=3),
-    sizes,
-    st.sampled_from("ab"),
-    priorities,
-    st.integers(0, 3),
-    cores,
-)
-waiting = st.tuples(
-    st.integers(1, 3), sizes, st.sampled_from("ab"), priorities, st.integers(0, 3), cores
-)
-
-
-@st.composite
-def clusters(draw):
-    """Three nodes of four GPUs with gangs, elastic pod groups and halves of devices on them."""
-    built = cluster().nodes(3, 4, cpu=8)
-    built.queue("a", draw(st.integers(0, 8)), weight=draw(st.integers(0, 2))).queue("b", 6)
-    free = [[4.0, 8.0] for _ in range(3)]
-    for number, (nodes, gpus, queue, priority, minimum, cpu) in enumerate(
-        draw(st.lists(running, max_size=9))
-    ):
-        taken = (max(gpus, 1) if gpus else 0, cpu)
-        if any(
-            free[node][kind] < nodes.count(node) * taken[kind] for node in nodes for kind in (0, 1)
-        ):
-            continue
-        for node in nodes:
-            free[node] = [free[node][kind] - taken[kind] for kind in (0, 1)]
-        shared = [(f"dev-{number}-{n}",) for n in range(len(nodes))]
-        built.running(
-            f"r{number}",
-            [f"n{node}" for node in nodes],
-            request=request(gpus, cpu=cpu),
-            queue=queue,
-            priority=priority,
-            minimum=min(minimum, len(nodes)),
-            **({"gpu_groups": shared} if 0 < gpus < 1 else {}),
-        )
-    for number, (tasks, gpus, queue, priority, minimum, cpu) in enumerate(
-        draw(st.lists(waiting, min_size=1, max_size=4))
-    ):
-        built.pending(
-            f"p{number}",
-            tasks,
-            request=request(gpus, cpu=cpu),
-            queue=queue,
-            priority=priority,
-            minimum=min(minimum, tasks),
-        )
-    return built
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(clusters())
-def test_bounds_never_change_what_is_decided(built) -> None:
-    config = SchedulerConfig(max_consolidation_victims=inf)
-    with_bounds = built.cycle(config=config)
-    keep = (search.may_fit, search.is_hopeless, search.is_shut_in)
-    search.may_fit, search.is_hopeless = lambda *_: True, lambda *_: False
-    search.is_shut_in = lambda *_: False
-    try:
-        without = built.cycle(config=config)
-    finally:
-        search.may_fit, search.is_hopeless, search.is_shut_in = keep
-    assert _renamed(with_bounds.decisions) == _renamed(without.decisions)
-    assert placements(with_bounds) == placements(without)
-
-
-def _renamed(decisions: list[Decision]) -> list[Decision]:
-    """Number newly shared devices in order of appearance: trials that were spared draw no names."""
-    known: dict[str, str] = {}
-
-    def name(one: str) -> str:
-        return known.setdefault(one, f"g{len(known)}")
-
-    return [
-        one if isinstance(one, Evict) else replace(one, gpu_groups=tuple(map(name, one.gpu_groups)))
-        for one in decisions
-    ]
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(clusters())
-def test_any_cycle_keeps_the_rules(built) -> None:
-    result = built.cycle(config=SchedulerConfig(max_consolidation_victims=inf))
-    state = result.session.state
-    free = state.nodes.idle + state.nodes.releasing
-    assert (free >= -1e-9).all(), "a node promised more than it has"
-    firm = {one.task.name for one in result.decisions if isinstance(one, Evict)}
-    for group, given_group in enumerate(state.groups.inputs):
-        names = {task.name for task in given_group.tasks}
-        if not given_group.preemptible:
-            assert not names & firm
-        held = state.groups.active_allocated[group]
-        minimum = sum(one.min_available for one in given_group.root.pod_sets)
-        assert held == 0 or held >= minimum, "a gang is whole or not there"
 
 
 @pytest.mark.parametrize("action", [CONSOLIDATION, RECLAIM, PREEMPT])
