@@ -114,22 +114,24 @@ class Rules:
 
     def to_cel(self, value: Any, shape: Shape | None = None) -> Any:
         """Convert a JSON value; numbers follow the schema, since CEL keeps 1 and 1.0 apart."""
-        types = self._celpy.celtypes
+        types = self._values
         if isinstance(value, dict):
-            return types.MapType(
+            return types.Map(
                 {
-                    types.StringType(key): self.to_cel(item, shape.child(key) if shape else None)
+                    types.String(key): self.to_cel(item, shape.child(key) if shape else None)
                     for key, item in value.items()
                 }
             )
         if isinstance(value, list):
             items = shape.items if shape else None
-            return types.ListType([self.to_cel(item, items) for item in value])
+            return types.List([self.to_cel(item, items) for item in value])
+        if isinstance(value, bool) or value is None:
+            return self._celpy.json_to_cel(value)
         if shape is not None and shape.kind == "number" and isinstance(value, (int, float)):
-            return types.DoubleType(value)
+            return types.Double(value)
         if shape is not None and shape.kind == "integer" and isinstance(value, float):
-            return types.IntType(int(value))
-        return self._celpy.json_to_cel(value)
+            return types.Int(int(value))
+        return types.scalar(value)
 
     def check_shape(self, shape: Shape, path: str) -> list[Cause]:
         """Compile every rule of a custom kind's schema, say which do not compile."""
@@ -210,6 +212,12 @@ class Rules:
         import celpy
 
         return celpy
+
+    @cached_property
+    def _values(self) -> Any:
+        from sandbox.apiserver import cel_values
+
+        return cel_values
 
     @cached_property
     def _environment(self) -> Any:

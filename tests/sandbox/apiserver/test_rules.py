@@ -180,3 +180,37 @@ def test_an_error_is_an_error_each_time(rules: Rules) -> None:
     for _ in range(2):
         with pytest.raises(RuleError):
             rules.decide("object.spec.nothing == 1", {"object": OBJECT})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_equal"),
+    [
+        (8, 12.5, False),
+        (8, 8.0, True),
+        (8, "8", False),
+        ("a", None, False),
+        ([1, 2], [1, 2.5], False),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ({"a": [{"b": 1}]}, {"a": [{"b": 1}]}, True),
+        (True, False, False),
+        ([], {}, False),
+    ],
+)
+def test_values_of_any_two_types_can_be_compared(
+    rules: Rules, one: Any, other: Any, are_equal: bool
+) -> None:
+    values = {"object": {"spec": {"x": one}}, "oldObject": {"spec": {"x": other}}}
+    assert rules.decide("object.spec == oldObject.spec", values) is are_equal
+    assert rules.decide("object.spec != oldObject.spec", values) is not are_equal
+
+
+def test_literals_compare_with_values(rules: Rules) -> None:
+    values = {"object": {"n": 8, "f": 1.5, "s": "x"}}
+    for text in (
+        "object.n == 8",
+        "8 == object.n",
+        "object.s == 'x'",
+        "object.f > 1.0",
+        "object.n + 1 == 9",
+    ):
+        assert rules.decide(text, values), text
