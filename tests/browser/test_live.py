@@ -80,7 +80,8 @@ def test_a_waiting_workload_shows_whose_turn_it_is(live: Stack, page: Page):
         what="the bound pod",
         stack=live,
     )
-    _apply(live, "first", gpus=2)
+    # Priority, because two pods of one second have no order that a test could know.
+    _apply(live, "first", gpus=2, priority_class="build-preemptible")
     _apply(live, "second", gpus=3)
     page.goto(f"/workloads?queue={QUEUE}&q=second")
     row = page.get_by_role("row", name="second")
