@@ -71,8 +71,9 @@ def test_all_five_conditions_speak_of_what_was_applied(configured: Place, applie
 
 def test_every_component_runs(configured: Place) -> None:
     wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
-    running = set(configured.stack.pids())
-    assert {"web", "controllers", "binding", "scheduling-default", "beat", "operator"} <= running
+    wanted = {"web", "controllers", "binding", "scheduling-default", "beat", "operator"}
+    # One that starts anew with what the Config says is away for a moment.
+    configured.wait(lambda: wanted <= set(configured.stack.pids()), f"{wanted}")
 
 
 @pytest.mark.parametrize(
