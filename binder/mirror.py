@@ -32,9 +32,7 @@ def bind_request_row(item: BindRequestObject) -> BindRequest:
 
 
 def _touch(old: BindRequest | None, new: BindRequest | None, touched: Touched) -> None:
-    pods = {row.pod for row in (old, new) if row is not None}
-    groups = Pod.objects.filter(key__in=pods).exclude(group="").values_list("group", flat=True)
-    touched.groups.update(groups)
+    touched.pods.update(row.pod for row in (old, new) if row is not None)
 
 
 def bind_errors(groups: Collection[str]) -> Mapping[str, str]:

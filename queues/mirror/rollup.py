@@ -52,6 +52,8 @@ class Touched:
     """What a chunk changed, by key."""
 
     groups: set[str] = field(default_factory=set)
+    #: Pods of which only the names are known here; their groups are summed up.
+    pods: set[str] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
     queues: set[str] = field(default_factory=set)
     moved_queues: set[str] = field(default_factory=set)
@@ -59,6 +61,9 @@ class Touched:
 
 def roll_up(touched: Touched, tree: TreeView, witnesses: Witnesses) -> None:
     """Sum up what was touched and record the changes; call it inside the chunk's transaction."""
+    if touched.pods:
+        named = Pod.objects.filter(key__in=touched.pods).exclude(group="")
+        touched.groups.update(named.values_list("group", flat=True))
     if touched.moved_queues:
         touched.groups |= _waiting_below(tree, touched.moved_queues)
     changed_queues = _roll_up_groups(touched.groups, tree, witnesses)
