@@ -100,7 +100,9 @@ def _room_evidence(row: PodGroup) -> list[dict[str, Any]]:
                 "name": f"{name} for one pod",
                 "asked": str(tidy(amount)),
                 "available": f"{tidy(free)} at most",
-                "where": f"{where}, of {len(nodes)} nodes" if where else "no usable node",
+                "where": f"{where}, of {len(nodes)} nodes"
+                if free
+                else f"none of {len(nodes)} nodes",
             }
         )
     return rows
