@@ -11,7 +11,7 @@ import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import Event
+from threading import Event, Thread
 from typing import Any, Generic, Protocol, TypeVar
 
 from kube.errors import (
@@ -91,6 +91,16 @@ class Reflector(Generic[T]):
                 on_fatal(error)
                 return
             stop.wait(pause_s)
+
+    def start(self, stop: Event, *, on_fatal: Callable[[KubeError], None], name: str = "") -> None:
+        """Follow the kind in a thread of its own, which ends with the process or soon after `stop`."""
+        Thread(
+            target=self.run,
+            args=(stop,),
+            kwargs={"on_fatal": on_fatal},
+            name=name or f"watch-{self.resource.plural}",
+            daemon=True,
+        ).start()
 
     def pass_once(self, stop: Event) -> float:
         """List if needed, then watch until the stream ends; return the pause before the next pass."""

@@ -123,8 +123,8 @@ def _said(facts: Facts) -> Reason:
     if facts.conditions:
         return _of_condition(facts.conditions[-1])
     if facts.pod_message:
-        is_code = facts.pod_message.partition(":")[0] in KAI_CODES
-        code = facts.pod_message.partition(":")[0] if is_code else NO_NODE
+        head = facts.pod_message.partition(":")[0]
+        code = head if head in KAI_CODES else NO_NODE
         return Reason(code=code, text=facts.pod_message, since=facts.pod_since)
     return Reason(code=NOT_EVALUATED, text="The scheduler has not looked at it yet")
 

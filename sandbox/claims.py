@@ -55,13 +55,7 @@ class ClaimController:
         """Run until stopped."""
         for resource, as_type in _TYPES.items():
             watch = Reflector(self.gateway, resource, as_type, self.store, is_optional=True)
-            threading.Thread(
-                target=watch.run,
-                args=(self.stop,),
-                kwargs={"on_fatal": self.on_fatal},
-                name=f"claims-{resource.plural}",
-                daemon=True,
-            ).start()
+            watch.start(self.stop, on_fatal=self.on_fatal, name=f"claims-{resource.plural}")
         while not self.store.wait_until_synced(0.5):
             if self.stop.is_set():
                 return

@@ -72,13 +72,7 @@ class GarbageCollector:
         """Run until stopped."""
         for resource in KINDS:
             watch = Reflector(self.gateway, resource, KubeObject, self.store, is_optional=True)
-            threading.Thread(
-                target=watch.run,
-                args=(self.stop,),
-                kwargs={"on_fatal": self.on_fatal},
-                name=f"garbage-{resource.plural}",
-                daemon=True,
-            ).start()
+            watch.start(self.stop, on_fatal=self.on_fatal, name=f"garbage-{resource.plural}")
         start_workers(self.queue, self.reconcile, WORKERS, "garbage")
         self.stop.wait()
         self.queue.close()

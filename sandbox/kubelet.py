@@ -228,12 +228,14 @@ class KubeletRunner:
 
     def run(self) -> None:
         """Run until stopped; returns when the last write is done."""
-        self._follow(Reflector(self.gateway, NODES, Node, self))
+        Reflector(self.gateway, NODES, Node, self).start(self.stop, on_fatal=self.on_fatal)
         # Devices must be known before pods ask for them.
         while not self._have_nodes.wait(0.5):
             if self.stop.is_set():
                 return
-        self._follow(Reflector(self.gateway, PODS, SimPod, self, field_selector="spec.nodeName!="))
+        Reflector(self.gateway, PODS, SimPod, self, field_selector="spec.nodeName!=").start(
+            self.stop, on_fatal=self.on_fatal
+        )
         with ThreadPoolExecutor(WRITERS, thread_name_prefix="kubelet") as pool:
             while not self.stop.is_set():
                 for step in self._wait_for_due():
@@ -288,15 +290,6 @@ class KubeletRunner:
             else:
                 self.kubelets.node_seen(event.object)
             self._wake.notify()
-
-    def _follow(self, watch: Reflector[Any]) -> None:
-        threading.Thread(
-            target=watch.run,
-            args=(self.stop,),
-            kwargs={"on_fatal": self.on_fatal},
-            name=f"watch-{watch.resource.plural}",
-            daemon=True,
-        ).start()
 
     def _wait_for_due(self) -> list[Step]:
         with self._wake:

@@ -24,17 +24,16 @@ from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.resources import PODGROUPS, PODS
 from queues.reasons import CODE_ANNOTATION
+from queues.scheduling_conditions import latest_condition, pool_of, transition_number
 from scheduler.core.decisions import GroupMarks
 from scheduler.explain.verdicts import GroupVerdict, PodVerdict, Reason
 from scheduler.snapshot.build import Snapshot
-from scheduler.snapshot.params import DEFAULT_POOL, ShardParams
+from scheduler.snapshot.params import ShardParams
 from scheduler.snapshot.podgroups import (
     LAST_EVICTION,
     LAST_START,
     STALE_SINCE,
     UNSCHEDULABLE_ON_POOL,
-    latest_condition,
-    transition_number,
 )
 
 log = logging.getLogger(__name__)
@@ -249,7 +248,7 @@ class StatusWriter:
         return True
 
     def _pool_of(self, group: PodGroup) -> str:
-        return group.metadata.labels.get(self.params.node_pool_label_key, "") or DEFAULT_POOL
+        return pool_of(group, self.params.node_pool_label_key)
 
     def _prefix(self, group: PodGroup) -> str:
         if group.spec.scheduling_backoff == BACK_OFF_AT_ONCE:

@@ -28,7 +28,7 @@ def explain(row: PodGroup) -> dict[str, Any]:
         "reason": row.reason_code,
         "text": row.reason_text,
         "since": moment(row.reason_since),
-        "evidence": [*_queue_evidence(row.conditions), *_room_evidence(row)],
+        "evidence": [*_queue_evidence(row), *_room_evidence(row)],
         "others": _others(row),
         "order": _order(row),
         "stages": list(_stages(row)),
@@ -63,11 +63,16 @@ def _order(row: PodGroup) -> dict[str, Any] | None:
     }
 
 
-def _queue_evidence(conditions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _newest_reasons(row: PodGroup) -> list[dict[str, Any]]:
+    newest = row.conditions[-1] if row.conditions else {}
+    found: list[dict[str, Any]] = newest.get("reasons", [])
+    return found
+
+
+def _queue_evidence(row: PodGroup) -> list[dict[str, Any]]:
     """Turn the details of the newest condition into rows: what was asked of a queue, what it had."""
-    newest = next(iter(reversed(list(conditions))), None)
     rows: list[dict[str, Any]] = []
-    for why in (newest or {}).get("reasons", []):
+    for why in _newest_reasons(row):
         details = (why.get("details") or {}).get("queueDetails") or {}
         for resource, amount in sorted((details.get("podGroupRequestedResources") or {}).items()):
             rows.append(
@@ -86,23 +91,24 @@ def _room_evidence(row: PodGroup) -> list[dict[str, Any]]:
     if row.reason_code not in ABOUT_ROOM:
         return []
     pod = Pod.objects.filter(group=row.key, node="").order_by("created_at", "key").first()
-    nodes = list(Node.objects.filter(pool=row.pool, is_ready=True, is_cordoned=False))
     if pod is None:
         return []
+    nodes = Node.objects.filter(pool=row.pool, is_ready=True, is_cordoned=False)
+    rooms = [(_free(node), node.name) for node in nodes]
     asked = {"GPUs": pod.gpu, "CPU cores": pod.cpu / 1000, "memory (GB)": pod.memory / 1e9}
     rows = []
     for name, amount in asked.items():
         if not amount:
             continue
-        free, where = max(((_free(node)[name], node.name) for node in nodes), default=(0.0, ""))
+        free, where = max(((room[name], node) for room, node in rooms), default=(0.0, ""))
         rows.append(
             {
                 "name": f"{name} for one pod",
                 "asked": str(tidy(amount)),
                 "available": f"{tidy(free)} at most",
-                "where": f"{where}, of {len(nodes)} nodes"
+                "where": f"{where}, of {len(rooms)} nodes"
                 if free
-                else f"none of {len(nodes)} nodes",
+                else f"none of {len(rooms)} nodes",
             }
         )
     return rows
@@ -119,7 +125,7 @@ def _free(node: Node) -> dict[str, float]:
 def _available(reason: str, details: Mapping[str, Any], resource: str) -> str:
     bound_key, used_key = (
         ("queueResourceLimits", "queueAllocatedResources")
-        if reason == "OverLimit"
+        if reason == reasons.OVER_LIMIT
         else ("queueDeservedResources", "queueAllocatedNonPreemptibleResources")
     )
     bound = (details.get(bound_key) or {}).get(resource, "0")
@@ -129,11 +135,10 @@ def _available(reason: str, details: Mapping[str, Any], resource: str) -> str:
 
 def _others(row: PodGroup) -> list[dict[str, str]]:
     """Return further reasons of the newest condition; those without a code are the dominant one in words."""
-    newest = row.conditions[-1] if row.conditions else {}
     is_about_queue = row.reason_code in reasons.KAI_CODES
     return [
         {"reason": str(why.get("reason", "")), "text": str(why.get("message", ""))}
-        for why in newest.get("reasons", [])
+        for why in _newest_reasons(row)
         if why.get("reason") != row.reason_code
         and (is_about_queue or why.get("reason") in reasons.KAI_CODES)
     ]

@@ -94,9 +94,7 @@ class Operator:
         for resource, as_type in FOLLOWED:
             # Without the definitions there is nothing to follow; bootstrap brings them.
             reflector: Reflector[Any] = Reflector(self.gateway, resource, as_type, self.store)
-            follow = partial(reflector.run, stop, on_fatal=partial(self._fail, stop))
-            name = f"watch-{resource.plural}"
-            threading.Thread(target=follow, name=name, daemon=True).start()
+            reflector.start(stop, on_fatal=partial(self._fail, stop))
         while not stop.is_set():
             if self.store.is_synced():
                 self.pass_once()

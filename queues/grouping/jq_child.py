@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-import jq  # type: ignore[import-not-found, import-untyped, unused-ignore]
+import jq
 
 MEMORY_BYTES = 512 << 20
 MAX_VALUES = 1000

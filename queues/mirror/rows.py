@@ -19,6 +19,7 @@ from kube.objects.podgroup import PodGroup as PodGroupObject
 from kube.objects.podgroup import SchedulingCondition
 from kube.quantity import parse
 from queues.accounting import GPU, WHOLE_GPUS, PodDemand, pod_demand
+from queues.grouping import keys
 from queues.mirror.views import OptionalAmounts, PriorityClassView, QueueView
 from queues.models import (
     KEY,
@@ -31,19 +32,14 @@ from queues.models import (
     PriorityClass,
     Queue,
 )
+from queues.scheduling_conditions import is_backed_off
 
-POOL_LABEL = "kai.scheduler/node-pool"
-GROUP_ANNOTATION = "pod-group-name"
-OWNER_ANNOTATION = "kai.scheduler/top-owner-metadata"
 LAST_START = "kai.scheduler/last-start-timestamp"
 LAST_EVICTION = "kai.scheduler/last-eviction-timestamp"
 GPU_GROUP_LABEL = "runai-gpu-group"
 RESERVATION_NAMESPACE = "kai-resource-reservation"
 ZONE_LABELS = ("topology.kubernetes.io/zone",)
 RACK_LABELS = ("topology.kubernetes.io/rack", "kai.scheduler/rack", "rack")
-DEFAULT_POOL = "default"
-QUEUE_LABEL = "kai.scheduler/queue"
-SKIP_GROUPING = "kai.scheduler/skip-podgrouper"
 EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -134,10 +130,10 @@ def group_row(item: PodGroupObject) -> PodGroup:
         owner_kind=owner_kind[:128],
         owner_name=owner_name,
         user=meta.labels.get("user", meta.annotations.get("user", "")),
-        pool=meta.labels.get(POOL_LABEL, ""),
+        pool=meta.labels.get(keys.NODE_POOL, ""),
         priority_class=spec.priority_class_name,
         preemptibility=spec.preemptibility,
-        is_backed_off=_is_backed_off(item),
+        is_backed_off=is_backed_off(item, keys.NODE_POOL),
         min_member=_min_member(item),
         sub_groups=[
             {"name": sub.name, "parent": sub.parent or None, "minMember": sub.min_member}
@@ -148,14 +144,6 @@ def group_row(item: PodGroupObject) -> PodGroup:
         last_start=_moment(meta.annotations.get(LAST_START)),
         last_eviction=_moment(meta.annotations.get(LAST_EVICTION)),
     )
-
-
-def _is_backed_off(item: PodGroupObject) -> bool:
-    """Tell whether its shard lets go of it: it asked to be tried once, and its last condition is of this pool."""
-    conditions = item.status.scheduling_conditions
-    if item.spec.scheduling_backoff in (None, -1) or not conditions:
-        return False
-    return conditions[-1].node_pool == (item.metadata.labels.get(POOL_LABEL) or DEFAULT_POOL)
 
 
 def _min_member(item: PodGroupObject) -> int:
@@ -169,7 +157,7 @@ def _min_member(item: PodGroupObject) -> int:
 def _owner(item: PodGroupObject) -> tuple[str, str]:
     """Return kind and name of the workload: from the grouper's annotation, else from the owner."""
     found: dict[str, str] = {}
-    for line in item.metadata.annotations.get(OWNER_ANNOTATION, "").splitlines():
+    for line in item.metadata.annotations.get(keys.TOP_OWNER, "").splitlines():
         name, _, value = line.partition(":")
         found[name.strip()] = value.strip().strip("\"'")
     if found.get("kind") and found.get("name"):
@@ -208,7 +196,7 @@ def pod_row(item: PodObject) -> Pod:
     """Translate a pod; which GPU cells it fills is left to the roll-up of its node."""
     meta, spec = item.metadata, item.spec
     demand = _demand(item)
-    group = meta.annotations.get(GROUP_ANNOTATION, "")
+    group = meta.annotations.get(keys.POD_GROUP, "")
     waits = item.condition("PodScheduled")
     is_waiting = waits is not None and waits.status == "False"
     initialized = item.condition("Ready")
@@ -221,8 +209,8 @@ def pod_row(item: PodObject) -> Pod:
         **identity(item),
         group=f"{meta.namespace}/{_reference(group)}" if group else "",
         scheduler=spec.scheduler_name[:NAME],
-        queue=_reference(meta.labels.get(QUEUE_LABEL, "")),
-        skips_grouping=meta.annotations.get(SKIP_GROUPING) == "true",
+        queue=_reference(meta.labels.get(keys.QUEUE, "")),
+        skips_grouping=meta.annotations.get(keys.SKIP) == "true",
         node=spec.node_name,
         phase=item.status.phase or "Pending",
         is_gated=bool(spec.scheduling_gates),
@@ -288,7 +276,7 @@ def node_row(item: NodeObject) -> Node:
     return Node(
         name=item.metadata.name,
         **identity(item),
-        pool=labels.get(POOL_LABEL, ""),
+        pool=labels.get(keys.NODE_POOL, ""),
         model=labels.get("nvidia.com/gpu.product", "") or (GPU if capacity else ""),
         zone=_first(labels, ZONE_LABELS),
         rack=_first(labels, RACK_LABELS),

@@ -81,13 +81,7 @@ class WorkloadControllers:
         """Run until stopped."""
         for resource, as_type in _TYPES.items():
             watch = Reflector(self.gateway, resource, as_type, self.store)
-            threading.Thread(
-                target=watch.run,
-                args=(self.stop,),
-                kwargs={"on_fatal": self.on_fatal},
-                name=f"watch-{resource.plural}",
-                daemon=True,
-            ).start()
+            watch.start(self.stop, on_fatal=self.on_fatal)
         while not self.store.wait_until_synced(0.5):
             if self.stop.is_set():
                 return

@@ -107,7 +107,7 @@ class Coder:
         for reason, code in CODE_OF_REFUSAL.items():
             if reason in refusals:
                 return Cause(code)
-        waiting = self.waits_for_room(group)
+        waiting = waits_for_room(session, group)
         if waiting is not None:
             return waiting
         if group not in self._turned_away:
@@ -115,31 +115,6 @@ class Coder:
         if any(isinstance(f.evidence, TopologyRefusal) for f in session.fit.groups.get(group, ())):
             return Cause(reasons.TOPOLOGY)
         return self._behind(group) or Cause(self._of_nodes(fits))
-
-    def waits_for_room(self, group: int) -> Cause | None:
-        """Return the cause of a group whose place is still being freed; None if it has no such place."""
-        state = self._session.state
-        nodes = list(
-            dict.fromkeys(
-                state.tasks.node[task]
-                for task in state.groups.tasks_of(group)
-                if state.tasks.status[task] == NOMINATED
-            )
-        )
-        if not nodes:
-            return None
-        leaving = [
-            _pod(self._session, task)
-            for node in nodes
-            for task in state.nodes.tasks[node]
-            if state.tasks.status[task] == RELEASING
-        ]
-        where = _listed([state.nodes.names[node] for node in nodes])
-        text = f"Its place on {where} is being freed"
-        return Cause(
-            reasons.WAITING_FOR_VICTIMS,
-            f"{text}; waiting for the end of {_listed(leaving)}" if leaving else text,
-        )
 
     def _fits(self, group: int) -> dict[int, TaskFit]:
         """Return the refusals of its tasks by task; of tasks that failed alike only those of the first."""
@@ -216,6 +191,32 @@ class Coder:
             reasons.ORDER_BEHIND,
             f"There was room when the cycle began; workloads ahead of it took it: {_listed(names)}",
         )
+
+
+def waits_for_room(session: Session, group: int) -> Cause | None:
+    """Return the cause of a group whose place is still being freed; None if it has no such place."""
+    state = session.state
+    nodes = list(
+        dict.fromkeys(
+            state.tasks.node[task]
+            for task in state.groups.tasks_of(group)
+            if state.tasks.status[task] == NOMINATED
+        )
+    )
+    if not nodes:
+        return None
+    leaving = [
+        _pod(session, task)
+        for node in nodes
+        for task in state.nodes.tasks[node]
+        if state.tasks.status[task] == RELEASING
+    ]
+    where = _listed([state.nodes.names[node] for node in nodes])
+    text = f"Its place on {where} is being freed"
+    return Cause(
+        reasons.WAITING_FOR_VICTIMS,
+        f"{text}; waiting for the end of {_listed(leaving)}" if leaving else text,
+    )
 
 
 def _code_of(reason: NodeReason) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from queues.reasons import Standing
 from scheduler.core.decisions import Nominate
 from scheduler.core.session.session import Session
-from scheduler.explain.codes import Cause, Coder
+from scheduler.explain.codes import Cause, waits_for_room
 from scheduler.explain.verdicts import GroupVerdict
 
 TOLD = 1_000
@@ -35,7 +35,6 @@ def standings(session: Session, verdicts: Iterable[GroupVerdict]) -> dict[str, S
 
 def _nominated(session: Session) -> Iterable[tuple[str, Cause]]:
     """Return the groups of which every pod has a place that is still being freed."""
-    coder = Coder(session)
     asked = {
         (one.pod_group_namespace, one.pod_group)
         for one in session.decisions
@@ -45,7 +44,7 @@ def _nominated(session: Session) -> Iterable[tuple[str, Cause]]:
         return
     for group, given in enumerate(session.state.groups.inputs):
         if (given.namespace, given.name) in asked:
-            cause = coder.waits_for_room(group)
+            cause = waits_for_room(session, group)
             if cause is not None:
                 yield f"{given.namespace}/{given.name}", cause
 

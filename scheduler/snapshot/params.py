@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-DEFAULT_POOL = "default"
+from queues.scheduling_conditions import DEFAULT_POOL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

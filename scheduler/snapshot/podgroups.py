@@ -8,9 +8,10 @@ from datetime import datetime
 
 from kube.objects import podgroup as api
 from kube.objects.cluster import PriorityClass
-from kube.objects.podgroup import PodGroup, SchedulingCondition, SubGroup
+from kube.objects.podgroup import PodGroup, SubGroup
 from kube.objects.topology import Topology
 from queues.durations import parse_duration
+from queues.scheduling_conditions import is_backed_off
 from scheduler.core.cluster.inputs import (
     DEFAULT_SUBGROUP,
     PodGroupInput,
@@ -19,7 +20,7 @@ from scheduler.core.cluster.inputs import (
     TaskInput,
     TopologyConstraint,
 )
-from scheduler.snapshot.params import DEFAULT_POOL, ShardParams
+from scheduler.snapshot.params import ShardParams
 
 STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
 LAST_START = "kai.scheduler/last-start-timestamp"
@@ -73,19 +74,9 @@ class GroupBuilder:
             if entry is None or entry[0].group is not group or entry[1] is not aliases:
                 entry = (group_shape(group, aliases), aliases)
             self._known[key] = entry
-            if not self.is_backed_off(group):
+            if not is_backed_off(group, self.params.node_pool_label_key):
                 shapes[key] = entry[0]
         return shapes
-
-    def is_backed_off(self, group: PodGroup) -> bool:
-        """Tell whether the group tried this pool once, as it asked, and must be left alone here."""
-        if group.spec.scheduling_backoff in (None, -1):
-            return False
-        latest = latest_condition(group)
-        if latest is None:
-            return False
-        pool = group.metadata.labels.get(self.params.node_pool_label_key, "") or DEFAULT_POOL
-        return latest.node_pool == pool
 
 
 def group_input(
@@ -134,17 +125,6 @@ def fallback_priority(classes: Mapping[str, PriorityClass]) -> int:
     """Return the priority of groups whose class is missing."""
     default = [item.value for item in classes.values() if item.global_default]
     return max(default) if default else FALLBACK_PRIORITY
-
-
-def latest_condition(group: PodGroup) -> SchedulingCondition | None:
-    """Return the scheduling condition with the highest transition number."""
-    return max(group.status.scheduling_conditions, key=transition_number, default=None)
-
-
-def transition_number(condition: SchedulingCondition) -> int:
-    """Return the number of a condition's transition; -1 if it is none."""
-    text = condition.transition_id
-    return int(text) if text.removeprefix("-").isdigit() else -1
 
 
 def level_aliases(topologies: Mapping[str, Topology]) -> Aliases:

@@ -10,7 +10,7 @@ from kaiweb.api.schema.shared import Amounts, Bounds, Page, WantedBounds, Weight
 class Queue(s.Serializer[object]):
     name = s.CharField()
     displayName = s.CharField()
-    parent = s.CharField(allow_null=True)  # type: ignore[assignment]
+    parent = s.CharField(allow_null=True)  # type: ignore[assignment]  # DRF has a `parent` too
     depth = s.IntegerField()
     children = s.ListField(child=s.CharField())
     leaf = s.BooleanField()
@@ -38,7 +38,7 @@ class Queue(s.Serializer[object]):
 
 class QueueWrite(s.Serializer[object]):
     displayName = s.CharField(required=False, allow_null=True)
-    parent = s.CharField(required=False, allow_null=True)  # type: ignore[assignment]
+    parent = s.CharField(required=False, allow_null=True)  # type: ignore[assignment]  # DRF has a `parent` too
     priority = s.IntegerField(required=False, allow_null=True)
     preemptMinRuntime = s.CharField(required=False, allow_null=True)
     reclaimMinRuntime = s.CharField(required=False, allow_null=True)

@@ -113,7 +113,7 @@ class Explain(Explanation):
 
 class SubGroup(s.Serializer[object]):
     name = s.CharField()
-    parent = s.CharField(allow_null=True)  # type: ignore[assignment]
+    parent = s.CharField(allow_null=True)  # type: ignore[assignment]  # DRF has a `parent` too
     minMember = s.IntegerField(allow_null=True)
 
 

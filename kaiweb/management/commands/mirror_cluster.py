@@ -42,7 +42,6 @@ TAKE_S = 0.5
 DATABASE_PAUSE_S = 1.0
 MEET_PAUSE_S = 1.0
 LOOK_S = 1.0
-DEFAULT_SCHEDULER = "kai-scheduler"
 WITNESSES = Witnesses(bind_errors=binder_mirror.bind_errors, standings=scheduler_mirror.standings)
 ALL_KINDS: tuple[MirroredKind, ...] = (*KINDS, binder_mirror.KIND)
 
@@ -126,11 +125,12 @@ class Chores:
 
 def _scheduler_name(cluster: Gateway) -> str:
     """Return by which name pods ask for us; the default where the cluster does not say."""
+    default = Config()
     try:
         config = cluster.get(CONFIGS, CONFIG_NAME, as_type=Config)
     except KubeError:
-        return DEFAULT_SCHEDULER
-    return config.spec.global_.scheduler_name or DEFAULT_SCHEDULER
+        config = default
+    return config.spec.global_.scheduler_name or default.spec.global_.scheduler_name
 
 
 def _meet(cluster: Gateway, stop: threading.Event, on_fatal: Callable[[Exception], None]) -> bool:
