@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kaiweb import __version__
 from kaiweb.settings import env
 from kaiweb.settings.celery import *  # noqa: F403  (settings modules compose by import)
 from kaiweb.settings.channels import *  # noqa: F403
@@ -20,7 +21,7 @@ KAIWEB_DEMO = env.flag("DEMO", True)
 # a developer's own cluster is never written to by accident.
 KAIWEB_KUBECONFIG = env.text("KAIWEB_KUBECONFIG", str(KAIWEB_HOME / "kubeconfig"))
 KAIWEB_DEPLOY = Path(env.text("KAIWEB_DEPLOY", str(CHECKOUT / "deploy")))
-KAIWEB_VERSION = "0.1.0"
+KAIWEB_VERSION = __version__
 
 SECRET_KEY = env.text("KAIWEB_SECRET_KEY")
 DEBUG = False
