@@ -22,13 +22,13 @@ from pathlib import Path
 from kube.client import Target, connect
 from kube.errors import KubeError, UnauthorizedError
 from kube.gateway import Gateway
-from sandbox.claims import ClaimController
-from sandbox.garbage import GarbageCollector
-from sandbox.kubelet import KubeletRunner
-from sandbox.nodes import Machine, ensure_nodes, profile
-from sandbox.runtime_class import ensure_runtime_class
-from sandbox.stream import Stream
-from sandbox.workloads.controller import WorkloadControllers
+from sandbox.controllers.claims import ClaimController
+from sandbox.controllers.garbage import GarbageCollector
+from sandbox.controllers.runtime_class import ensure_runtime_class
+from sandbox.controllers.workloads.controller import WorkloadControllers
+from sandbox.nodes.kubelet import KubeletRunner
+from sandbox.nodes.profiles import Machine, ensure_nodes, profile
+from sandbox.stream.stream import Stream
 
 log = logging.getLogger("sandbox.simulate")
 

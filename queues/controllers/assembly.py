@@ -45,6 +45,7 @@ from kube.resources import (
 )
 from kube.store import Store
 from kube.watch import Reflector
+from kube.workqueue import WorkQueue, start_workers
 from queues.controllers import drift, podgroup_status, queue_status, scale_adjuster
 from queues.controllers.metrics import QueueMetrics
 from queues.controllers.podgroup_status import PodGroupController
@@ -61,7 +62,6 @@ from queues.grouping.cluster import (
 )
 from queues.grouping.controller import PodGrouper
 from queues.grouping.kinds import KindDirectory
-from queues.workqueue import WorkQueue, start_workers
 
 log = logging.getLogger(__name__)
 

@@ -21,10 +21,10 @@ from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup, ResourcesStatus
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS, Resource
 from kube.store import Store
+from kube.workqueue import WorkQueue
 from queues import accounting
 from queues.accounting import AccountingError, Amounts
 from queues.grouping.keys import POD_GROUP
-from queues.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 

@@ -29,13 +29,13 @@ from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.resources import NAMESPACES, PODGROUPS, PODS, Resource
 from kube.store import Store, version_number
+from kube.workqueue import WorkQueue
 from queues.grouping.base import Json, Settings, dig_text, uid_of
 from queues.grouping.cluster import ClusterLookups, plain
 from queues.grouping.errors import GroupingError
 from queues.grouping.owners import references_of
 from queues.grouping.reconcile import decide
 from queues.grouping.write import pod_group_patch, pod_patch
-from queues.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import uvloop
 
-from sandbox.apiserver.persistence import HomeInUseError
 from sandbox.apiserver.server import HOST, Server, Settings, tune_collector
+from sandbox.apiserver.storage.persistence import HomeInUseError
 
 log = logging.getLogger("sandbox.apiserver")
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 
-from sandbox.apiserver import errors
-from sandbox.apiserver.authn import AUTHENTICATED, User
+from sandbox.apiserver.access.rbac import Action
 from sandbox.apiserver.handlers import discovery, mutations, reads, reviews, subresources
 from sandbox.apiserver.handlers.context import Context
 from sandbox.apiserver.handlers.watching import WatchReply
-from sandbox.apiserver.rbac import Action
-from sandbox.apiserver.request import (
+from sandbox.apiserver.model import errors
+from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.user import AUTHENTICATED, User
+from sandbox.apiserver.wire.request import (
     Address,
     Receive,
     Reply,
@@ -22,7 +23,6 @@ from sandbox.apiserver.request import (
     error_reply,
     parse_path,
 )
-from sandbox.apiserver.resources import Resource
 
 log = logging.getLogger(__name__)
 

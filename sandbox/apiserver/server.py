@@ -16,28 +16,28 @@ from typing import Any
 import orjson
 import uvicorn
 
-from sandbox.apiserver import clock
-from sandbox.apiserver.admission import Admission
+from sandbox.apiserver.access.admission import Admission
+from sandbox.apiserver.access.authn import ADMIN, Authenticator
+from sandbox.apiserver.access.pki import Pki, write_kubeconfig
+from sandbox.apiserver.access.rbac import Authorizer
+from sandbox.apiserver.access.webhooks import Webhooks
 from sandbox.apiserver.app import Application
-from sandbox.apiserver.authn import ADMIN, Authenticator
-from sandbox.apiserver.bootstrap import ensure_defaults
-from sandbox.apiserver.bundle import bundle
-from sandbox.apiserver.crds import CRDS, CustomKinds
-from sandbox.apiserver.deletion import Deleter
-from sandbox.apiserver.entry import Entry
-from sandbox.apiserver.gc import GarbageCollector
+from sandbox.apiserver.data.bundle import bundle
 from sandbox.apiserver.handlers.context import Context
-from sandbox.apiserver.namespaces import NamespaceController
-from sandbox.apiserver.openapi import OpenApi
-from sandbox.apiserver.persistence import Persistence, Row
-from sandbox.apiserver.pki import Pki, write_kubeconfig
-from sandbox.apiserver.rbac import Authorizer
-from sandbox.apiserver.resources import Registry
-from sandbox.apiserver.rules import Rules
-from sandbox.apiserver.store import Store
-from sandbox.apiserver.tables import Tables
-from sandbox.apiserver.webhooks import Webhooks
-from sandbox.apiserver.writes import Writer
+from sandbox.apiserver.lifecycle.bootstrap import ensure_defaults
+from sandbox.apiserver.lifecycle.deletion import Deleter
+from sandbox.apiserver.lifecycle.gc import GarbageCollector
+from sandbox.apiserver.lifecycle.namespaces import NamespaceController
+from sandbox.apiserver.lifecycle.writes import Writer
+from sandbox.apiserver.model import clock
+from sandbox.apiserver.model.entry import Entry
+from sandbox.apiserver.model.resources import Registry
+from sandbox.apiserver.schema.crds import CRDS, CustomKinds
+from sandbox.apiserver.schema.openapi import OpenApi
+from sandbox.apiserver.schema.rules import Rules
+from sandbox.apiserver.storage.persistence import Persistence, Row
+from sandbox.apiserver.storage.store import Store
+from sandbox.apiserver.tables.render import Tables
 
 log = logging.getLogger(__name__)
 

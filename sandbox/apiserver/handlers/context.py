@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sandbox.apiserver.authn import Authenticator
-from sandbox.apiserver.deletion import Deleter
+from sandbox.apiserver.access.authn import Authenticator
+from sandbox.apiserver.access.rbac import Authorizer
 from sandbox.apiserver.handlers.paging import Snapshots
-from sandbox.apiserver.openapi import OpenApi
-from sandbox.apiserver.rbac import Authorizer
-from sandbox.apiserver.resources import Registry
-from sandbox.apiserver.store import Store
-from sandbox.apiserver.tables import Tables
-from sandbox.apiserver.writes import Writer
+from sandbox.apiserver.lifecycle.deletion import Deleter
+from sandbox.apiserver.lifecycle.writes import Writer
+from sandbox.apiserver.model.resources import Registry
+from sandbox.apiserver.schema.openapi import OpenApi
+from sandbox.apiserver.storage.store import Store
+from sandbox.apiserver.tables.render import Tables
 
 
 @dataclass(slots=True, kw_only=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from sandbox.apiserver import errors, openapi_v2_protobuf
 from sandbox.apiserver.handlers.context import Context
-from sandbox.apiserver.request import Reply, Request, json_reply
-from sandbox.apiserver.resources import Resource
+from sandbox.apiserver.model import errors
+from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.schema import openapi_v2_protobuf
+from sandbox.apiserver.wire.request import Reply, Request, json_reply
 
 Obj = dict[str, Any]
 

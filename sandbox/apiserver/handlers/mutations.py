@@ -6,21 +6,22 @@ from typing import Any
 
 import orjson
 
-from sandbox.apiserver import conversion, errors
-from sandbox.apiserver.authn import ANONYMOUS
-from sandbox.apiserver.entry import Entry, Obj
+from sandbox.apiserver.access.rbac import Action
 from sandbox.apiserver.handlers.context import Context
 from sandbox.apiserver.handlers.reads import find, select
 from sandbox.apiserver.handlers.views import render_list, render_object, view_of
+from sandbox.apiserver.lifecycle.writes import WriteOptions
+from sandbox.apiserver.model import errors
+from sandbox.apiserver.model.entry import Entry, Obj
+from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.user import ANONYMOUS
 from sandbox.apiserver.patch.apply import apply_config
 from sandbox.apiserver.patch.merge import apply_merge
 from sandbox.apiserver.patch.operations import apply_operations
 from sandbox.apiserver.patch.strategic import apply_strategic
-from sandbox.apiserver.protobuf import decode_object, is_protobuf
-from sandbox.apiserver.rbac import Action
-from sandbox.apiserver.request import Reply, Request, Target, parse_body, warning_headers
-from sandbox.apiserver.resources import Resource
-from sandbox.apiserver.writes import WriteOptions
+from sandbox.apiserver.schema import conversion
+from sandbox.apiserver.wire.protobuf import decode_object, is_protobuf
+from sandbox.apiserver.wire.request import Reply, Request, Target, parse_body, warning_headers
 
 APPLY = "application/apply-patch+yaml"
 PATCH_TYPES = (

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import orjson
 
-from sandbox.apiserver import errors
-from sandbox.apiserver.entry import Entry
+from sandbox.apiserver.model import errors
+from sandbox.apiserver.model.entry import Entry
 
 KEPT_SNAPSHOTS = 64
 LIFETIME_S = 300.0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sandbox.apiserver import errors, selectors
-from sandbox.apiserver.entry import Entry, Obj
 from sandbox.apiserver.handlers.context import Context
 from sandbox.apiserver.handlers.paging import Page
 from sandbox.apiserver.handlers.views import render_list, render_object, view_of
-from sandbox.apiserver.request import Reply, Request, Target
-from sandbox.apiserver.selectors import Predicate
+from sandbox.apiserver.model import errors, selectors
+from sandbox.apiserver.model.entry import Entry, Obj
+from sandbox.apiserver.model.selectors import Predicate
+from sandbox.apiserver.wire.request import Reply, Request, Target
 
 
 def find(context: Context, target: Target) -> Entry:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sandbox.apiserver import clock, errors
-from sandbox.apiserver.authn import User
-from sandbox.apiserver.entry import Obj
+from sandbox.apiserver.access.rbac import Action
 from sandbox.apiserver.handlers.context import Context
 from sandbox.apiserver.handlers.mutations import read_object
-from sandbox.apiserver.rbac import Action
-from sandbox.apiserver.request import Reply, Request, Target, json_reply
+from sandbox.apiserver.model import clock, errors
+from sandbox.apiserver.model.entry import Obj
+from sandbox.apiserver.model.user import User
+from sandbox.apiserver.wire.request import Reply, Request, Target, json_reply
 
 
 async def review(context: Context, request: Request, target: Target) -> Reply:

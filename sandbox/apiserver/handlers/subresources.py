@@ -8,9 +8,7 @@ from typing import Any
 
 import orjson
 
-from sandbox.apiserver import clock, errors, jsonpath
-from sandbox.apiserver.admission import AdmissionCall
-from sandbox.apiserver.entry import Entry, Obj
+from sandbox.apiserver.access.admission import AdmissionCall
 from sandbox.apiserver.handlers.context import Context
 from sandbox.apiserver.handlers.mutations import (
     delete_options,
@@ -18,11 +16,14 @@ from sandbox.apiserver.handlers.mutations import (
     read_object,
 )
 from sandbox.apiserver.handlers.reads import find
-from sandbox.apiserver.namespaces import finalize
-from sandbox.apiserver.request import Reply, Request, Target, json_reply, parse_body
-from sandbox.apiserver.resources import Resource
-from sandbox.apiserver.selectors import object_selector
-from sandbox.apiserver.writes import WriteOptions
+from sandbox.apiserver.lifecycle.namespaces import finalize
+from sandbox.apiserver.lifecycle.writes import WriteOptions
+from sandbox.apiserver.model import clock, errors
+from sandbox.apiserver.model.entry import Entry, Obj
+from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.selectors import object_selector
+from sandbox.apiserver.schema import jsonpath
+from sandbox.apiserver.wire.request import Reply, Request, Target, json_reply, parse_body
 
 _SUCCESS = orjson.dumps(
     {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

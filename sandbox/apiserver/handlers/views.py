@@ -11,11 +11,12 @@ from enum import StrEnum
 
 import orjson
 
-from sandbox.apiserver import conversion, errors
-from sandbox.apiserver.entry import Entry, Obj
 from sandbox.apiserver.handlers.context import Context
-from sandbox.apiserver.request import Request
-from sandbox.apiserver.resources import Resource
+from sandbox.apiserver.model import errors
+from sandbox.apiserver.model.entry import Entry, Obj
+from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.schema import conversion
+from sandbox.apiserver.wire.request import Request
 
 _MEDIA = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 

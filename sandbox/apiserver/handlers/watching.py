@@ -8,14 +8,15 @@ import time
 
 import orjson
 
-from sandbox.apiserver import conversion, errors
-from sandbox.apiserver.entry import Entry, Obj
 from sandbox.apiserver.handlers.context import Context
 from sandbox.apiserver.handlers.reads import select, selection
 from sandbox.apiserver.handlers.views import Form, View, metadata_only, view_of
-from sandbox.apiserver.request import Receive, Request, Send, Target
-from sandbox.apiserver.resources import Resource
-from sandbox.apiserver.watchlog import Render, Watcher, event_line
+from sandbox.apiserver.model import errors
+from sandbox.apiserver.model.entry import Entry, Obj
+from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.schema import conversion
+from sandbox.apiserver.storage.watchlog import Render, Watcher, event_line
+from sandbox.apiserver.wire.request import Receive, Request, Send, Target
 
 _DEFAULT_TIMEOUT_S = (1800, 3600)
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"

@@ -12,7 +12,9 @@ from typing import Any
 
 import orjson
 
-from sandbox.apiserver import clock, errors
+from sandbox.apiserver.model import clock, errors
+from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.shapes import Shape
 from sandbox.apiserver.patch.fieldset import (
     FieldSet,
     Path,
@@ -29,8 +31,6 @@ from sandbox.apiserver.patch.ownership import (
     read_shares,
     write_shares,
 )
-from sandbox.apiserver.resources import Resource
-from sandbox.apiserver.shapes import Shape
 
 Obj = dict[str, Any]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from sandbox.apiserver.shapes import UNSET, Shape
+from sandbox.apiserver.model.shapes import UNSET, Shape
 
 Path = tuple[str, ...]
 FieldSet = set[Path]

@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonpatch
 
-from sandbox.apiserver import errors
+from sandbox.apiserver.model import errors
 
 Obj = dict[str, Any]
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.apiserver import clock
+from sandbox.apiserver.model import clock
+from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.shapes import Shape
 from sandbox.apiserver.patch.fieldset import (
     FieldSet,
     changed_fields,
@@ -18,8 +20,6 @@ from sandbox.apiserver.patch.fieldset import (
     from_fields_v1,
     to_fields_v1,
 )
-from sandbox.apiserver.resources import Resource
-from sandbox.apiserver.shapes import Shape
 
 Obj = dict[str, Any]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.apiserver import errors
-from sandbox.apiserver.shapes import Shape
+from sandbox.apiserver.model import errors
+from sandbox.apiserver.model.shapes import Shape
 
 Obj = dict[str, Any]
 

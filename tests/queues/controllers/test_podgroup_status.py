@@ -12,11 +12,11 @@ from kube.gateway import EventType, WatchEvent
 from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Pod
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS
+from kube.workqueue import WorkQueue
 from queues.controllers.podgroup_status import SETTLE_S, PodGroupController
 from queues.grouping.base import Settings
 from queues.grouping.manifests import read_manifests
 from queues.grouping.offline import group_objects
-from queues.workqueue import WorkQueue
 from tests.queues.controllers.clusters import Cluster, group, pod
 
 

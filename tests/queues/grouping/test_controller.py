@@ -29,11 +29,11 @@ from kube.resources import (
     Resource,
 )
 from kube.store import Store
+from kube.workqueue import WorkQueue
 from queues.grouping.base import Settings
 from queues.grouping.cluster import ClusterLookups, OwnerCache, index_for_grouping
 from queues.grouping.controller import PodGrouper, parse_selector
 from queues.grouping.kinds import DiscoveryDocument, KindDirectory, plural_of
-from queues.workqueue import WorkQueue
 from tests.fakes.gateway import FakeGateway
 
 KINDS: list[tuple[Resource, type[KubeObject]]] = [

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from sandbox.apiserver.authn import Authenticator
-from sandbox.apiserver.errors import ApiError
+from sandbox.apiserver.access.authn import Authenticator
+from sandbox.apiserver.model.errors import ApiError
 from tests.sandbox.apiserver.conftest import InProcess, configmap
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from sandbox.apiserver import gc
+from sandbox.apiserver.lifecycle import gc
 from tests.sandbox.apiserver.conftest import InProcess, configmap, owned, pod, settled
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from sandbox.apiserver.bundle import bundle
-from sandbox.apiserver.errors import ApiError
+from sandbox.apiserver.data.bundle import bundle
+from sandbox.apiserver.model.errors import ApiError
+from sandbox.apiserver.model.resources import Registry
+from sandbox.apiserver.model.shapes import Shape
 from sandbox.apiserver.patch.merge import apply_merge
 from sandbox.apiserver.patch.operations import apply_operations
 from sandbox.apiserver.patch.strategic import apply_strategic
-from sandbox.apiserver.resources import Registry
-from sandbox.apiserver.shapes import Shape
 
 
 @pytest.fixture(scope="module")

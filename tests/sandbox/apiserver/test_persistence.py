@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.apiserver.persistence import VERSION_GAP, HomeInUseError, Persistence
 from sandbox.apiserver.server import Server, Settings
+from sandbox.apiserver.storage.persistence import VERSION_GAP, HomeInUseError, Persistence
 from tests.sandbox.apiserver.conftest import InProcess, configmap, widget, widget_definition
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -10,11 +10,11 @@ import pytest
 import yaml
 from cryptography import x509
 
-from sandbox.apiserver.bundle import DATA_FILE, bundle
-from sandbox.apiserver.capture import GROUP_VERSIONS, capture, strip, write
-from sandbox.apiserver.cells import CELLS, age, human_duration
-from sandbox.apiserver.jsonpath import lookup
-from sandbox.apiserver.pki import Pki, write_kubeconfig
+from sandbox.apiserver.access.pki import Pki, write_kubeconfig
+from sandbox.apiserver.data.bundle import DATA_FILE, bundle
+from sandbox.apiserver.data.capture import GROUP_VERSIONS, capture, strip, write
+from sandbox.apiserver.schema.jsonpath import lookup
+from sandbox.apiserver.tables.cells import CELLS, age, human_duration
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.apiserver.errors import ApiError
-from sandbox.apiserver.openapi_v2_protobuf import _field, _text, _varint
-from sandbox.apiserver.protobuf import MAGIC, decode_object, is_protobuf
-from sandbox.apiserver.protobuf_messages import MESSAGES
+from sandbox.apiserver.model.errors import ApiError
+from sandbox.apiserver.schema.openapi_v2_protobuf import _field, _text, _varint
+from sandbox.apiserver.wire.protobuf import MAGIC, decode_object, is_protobuf
+from sandbox.apiserver.wire.protobuf_messages import MESSAGES
 from tests.sandbox.apiserver.conftest import InProcess
 
 MEDIA = "application/vnd.kubernetes.protobuf"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.apiserver.quantities import QuantityError, canonical, value_of
+from sandbox.apiserver.model.quantities import QuantityError, canonical, value_of
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.apiserver import errors
-from sandbox.apiserver.rules import RuleError, Rules
-from sandbox.apiserver.shapes import Shape
+from sandbox.apiserver.model import errors
+from sandbox.apiserver.model.shapes import Shape
+from sandbox.apiserver.schema.rules import RuleError, Rules
 
 LEVELS = {
     "type": "array",

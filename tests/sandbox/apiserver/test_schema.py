@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from sandbox.apiserver import schema
-from sandbox.apiserver.bundle import bundle
-from sandbox.apiserver.resources import Registry
-from sandbox.apiserver.shapes import Shape
+from sandbox.apiserver.data.bundle import bundle
+from sandbox.apiserver.model.resources import Registry
+from sandbox.apiserver.model.shapes import Shape
+from sandbox.apiserver.schema import validation
 
 POD = "io.k8s.api.core.v1.Pod"
 
@@ -19,7 +19,7 @@ def shape(**body: Any) -> Shape:
 
 
 def sentences(value: Any, of: Shape, path: str = "spec") -> list[str]:
-    return [cause.sentence for cause in schema.validate(value, of, path)]
+    return [cause.sentence for cause in validation.validate(value, of, path)]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_sift_drops_unknown_fields_and_nulls_of_built_in_kinds(pod_shape: Shape)
         "metadata": {"name": "a", "labels": None, "colour": "red"},
         "spec": {"containers": [{"name": "c", "size": 1}], "nodeSelector": {}, "volumes": []},
     }
-    findings = schema.sift(pod, pod_shape)
+    findings = validation.sift(pod, pod_shape)
     assert sorted(path for path, _ in findings or ()) == [
         ".metadata.colour",
         ".spec.containers[0].size",
@@ -41,11 +41,11 @@ def test_sift_drops_unknown_fields_and_nulls_of_built_in_kinds(pod_shape: Shape)
 
 
 def test_sift_finds_nothing_in_a_good_object(pod_shape: Shape) -> None:
-    assert schema.sift({"spec": {"containers": [{"name": "c"}]}}, pod_shape) is None
+    assert validation.sift({"spec": {"containers": [{"name": "c"}]}}, pod_shape) is None
 
 
 def test_sift_reports_wrong_types(pod_shape: Shape) -> None:
-    findings = schema.sift({"spec": {"containers": "x", "nodeName": 5}}, pod_shape)
+    findings = validation.sift({"spec": {"containers": "x", "nodeName": 5}}, pod_shape)
     assert findings == [
         (
             ".spec.containers",
@@ -61,7 +61,7 @@ def test_sift_reports_wrong_types(pod_shape: Shape) -> None:
 def test_sift_canonicalises_quantities(pod_shape: Shape) -> None:
     resources = {"limits": {"cpu": "1000m", "memory": "1024Mi", "nvidia.com/gpu": 2}}
     pod = {"spec": {"containers": [{"name": "c", "resources": resources}]}}
-    assert schema.sift(pod, pod_shape) is None
+    assert validation.sift(pod, pod_shape) is None
     assert resources == {"limits": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "2"}}
 
 
@@ -87,7 +87,7 @@ def test_prune_follows_structural_schemas() -> None:
         "map": {"k": "v"},
         "list": [{"a": "1", "b": "2"}],
     }
-    assert schema.prune(value, of) == [".extra", ".closed.any", ".list[0].b"]
+    assert validation.prune(value, of) == [".extra", ".closed.any", ".list[0].b"]
     assert value == {
         "known": "x",
         "open": {"any": 1},
@@ -112,7 +112,7 @@ def test_defaults_fill_gaps_and_replace_forbidden_nulls() -> None:
         },
     )
     value: dict[str, Any] = {"a": None, "b": None, "c": None}
-    schema.fill_defaults(value, of)
+    validation.fill_defaults(value, of)
     assert value == {"a": "x", "b": None, "d": {"e": 3}}
 
 

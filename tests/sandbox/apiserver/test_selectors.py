@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.apiserver.errors import ApiError
-from sandbox.apiserver.selectors import (
+from sandbox.apiserver.model.errors import ApiError
+from sandbox.apiserver.model.selectors import (
     field_selector,
     label_selector,
     object_selector,

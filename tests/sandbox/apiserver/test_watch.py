@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.apiserver import watchlog
+from sandbox.apiserver.storage import watchlog
 from tests.sandbox.apiserver.conftest import InProcess, configmap
 
 MAPS = "/api/v1/namespaces/default/configmaps"

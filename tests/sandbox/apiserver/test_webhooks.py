@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from sandbox.apiserver.webhooks import WebhookUnreachableError
+from sandbox.apiserver.access.webhooks import WebhookUnreachableError
 from tests.sandbox.apiserver.conftest import InProcess, configmap, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kube.objects.meta import convert
-from sandbox.simpod import GPU, SimPod
-from sandbox.workloads.objects import WorkPod
+from sandbox.controllers.workloads.objects import WorkPod
+from sandbox.nodes.simpod import GPU, SimPod
 
 NOW = 1_767_225_600.0
 NOW_TEXT = "2026-01-01T00:00:00Z"

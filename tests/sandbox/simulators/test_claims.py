@@ -12,7 +12,7 @@ from kube.gateway import EventType, WatchEvent
 from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Pod
 from kube.resources import PODS, RESOURCE_CLAIMS
-from sandbox.claims import CLAIM_OF_POD, CLAIM_TEMPLATES, PROTECTION, ClaimController
+from sandbox.controllers.claims import CLAIM_OF_POD, CLAIM_TEMPLATES, PROTECTION, ClaimController
 from tests.fakes.gateway import FakeGateway
 
 SPEC = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "lens"}}]}}

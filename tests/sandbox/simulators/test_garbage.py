@@ -9,7 +9,7 @@ from kube.errors import ServerError
 from kube.gateway import EventType, WatchEvent
 from kube.objects.meta import KubeObject
 from kube.resources import BINDREQUESTS, JOBS, PODGROUPS, PODS, Resource
-from sandbox.garbage import GarbageCollector
+from sandbox.controllers.garbage import GarbageCollector
 from tests.fakes.gateway import FakeGateway
 
 

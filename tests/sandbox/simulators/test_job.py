@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kube.objects.meta import convert
-from sandbox.workloads.job import INDEX, Tally, open_tally, plan
-from sandbox.workloads.objects import Job, WorkPod
-from sandbox.workloads.plan import Create, Delete, Patch, Plan
+from sandbox.controllers.workloads.job import INDEX, Tally, open_tally, plan
+from sandbox.controllers.workloads.objects import Job, WorkPod
+from sandbox.controllers.workloads.plan import Create, Delete, Patch, Plan
 from tests.sandbox.simulators.pods import NOW, NOW_TEXT, work_pod
 
 

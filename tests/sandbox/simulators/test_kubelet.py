@@ -8,10 +8,10 @@ from kube.errors import InvalidError, NotFoundError, ServerError
 from kube.objects.meta import convert
 from kube.objects.node import Node
 from kube.resources import PODS
-from sandbox import podhints
-from sandbox.devices import device_id
-from sandbox.kubelet import RETRY_S, Deed, KubeletRunner, Kubelets, Step
-from sandbox.simpod import GPU, RESERVED_DEVICE, SimPod
+from sandbox.nodes import podhints
+from sandbox.nodes.devices import device_id
+from sandbox.nodes.kubelet import RETRY_S, Deed, KubeletRunner, Kubelets, Step
+from sandbox.nodes.simpod import GPU, RESERVED_DEVICE, SimPod
 from tests.fakes.gateway import FakeGateway
 from tests.sandbox.simulators.pods import NOW, running, sim_pod
 

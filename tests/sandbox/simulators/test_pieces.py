@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kube.resources import NODES
-from sandbox import podhints, podstatus
-from sandbox.devices import DeviceBook, DevicesUnavailableError, device_id
-from sandbox.nodes import demo, ensure_nodes, profile, uniform
-from sandbox.simpod import GPU
+from sandbox.nodes import podhints, podstatus
+from sandbox.nodes.devices import DeviceBook, DevicesUnavailableError, device_id
+from sandbox.nodes.profiles import demo, ensure_nodes, profile, uniform
+from sandbox.nodes.simpod import GPU
 from tests.fakes.gateway import FakeGateway
 from tests.sandbox.simulators.pods import NOW, running, sim_pod
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from kube.objects.meta import convert
 from kube.resources import PVCS
-from sandbox.workloads import cronjob, deployment, replicaset, statefulset
-from sandbox.workloads.objects import CronJob, Deployment, Job, ReplicaSet, StatefulSet
-from sandbox.workloads.plan import Create, Delete, Patch, Plan, template_hash
+from sandbox.controllers.workloads import cronjob, deployment, replicaset, statefulset
+from sandbox.controllers.workloads.objects import CronJob, Deployment, Job, ReplicaSet, StatefulSet
+from sandbox.controllers.workloads.plan import Create, Delete, Patch, Plan, template_hash
 from tests.sandbox.simulators.pods import NOW, NOW_TEXT, work_pod
 
 TEMPLATE = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "main"}]}}

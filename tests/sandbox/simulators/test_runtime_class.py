@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.runtime_class import RUNTIME_CLASSES, ensure_runtime_class
+from sandbox.controllers.runtime_class import RUNTIME_CLASSES, ensure_runtime_class
 from tests.fakes.gateway import FakeGateway
 
 

@@ -11,8 +11,10 @@ import pytest
 from kube.errors import InvalidError
 from kube.objects.node import Node
 from kube.resources import JOBS, NODES, PODS
-from sandbox import manifests, podhints
-from sandbox.day import (
+from sandbox.nodes import podhints
+from sandbox.nodes.profiles import demo, ensure_nodes
+from sandbox.stream import manifests
+from sandbox.stream.day import (
     HOUR_S,
     TEAMS,
     Arrival,
@@ -22,8 +24,7 @@ from sandbox.day import (
     rush,
     service_replicas,
 )
-from sandbox.nodes import demo, ensure_nodes
-from sandbox.stream import Stream, measure, with_warm_start
+from sandbox.stream.stream import Stream, measure, with_warm_start
 from tests.fakes.gateway import FakeGateway
 from tests.sandbox.simulators.pods import NOW
 

@@ -1,0 +1,110 @@
+"""What stands between a decoded object and the store: namespace lifecycle, priorities, webhooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sandbox.apiserver.access.webhooks import HookCall, Webhooks
+from sandbox.apiserver.model import errors
+from sandbox.apiserver.model.entry import Entry, Obj
+from sandbox.apiserver.model.user import User
+from sandbox.apiserver.storage.store import Store
+from sandbox.apiserver.wire.request import Target
+
+_NAMESPACES = "namespaces"
+_PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
+_UNKNOWN_CLASS = "no PriorityClass with name {} was found"
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionCall:
+    """Who does what to which target, and where warnings go."""
+
+    operation: str
+    target: Target
+    user: User
+    dry_run: bool
+    warnings: list[str]
+
+
+class Admission:
+    """The admission chain of the sandbox, in the order of the real server."""
+
+    def __init__(self, store: Store, webhooks: Webhooks) -> None:
+        self._store = store
+        self._webhooks = webhooks
+
+    def gate_namespace(self, target: Target, name: str) -> None:
+        """Refuse new objects in a namespace that is missing or going away."""
+        if not target.resource.namespaced:
+            return
+        entry = self._store.get(_NAMESPACES, "", target.namespace)
+        if entry is None:
+            raise errors.not_found("", _NAMESPACES, target.namespace)
+        if entry.terminating and not target.sub:
+            resource = target.resource
+            why = (
+                f"unable to create new content in namespace {target.namespace} because it is "
+                "being terminated"
+            )
+            error = errors.forbidden(resource.group, resource.plural, name, why)
+            error.details = {
+                **(error.details or {}),
+                "causes": [
+                    {
+                        "reason": "NamespaceTerminating",
+                        "message": f"namespace {target.namespace} is being terminated",
+                        "field": "metadata.namespace",
+                    }
+                ],
+            }
+            raise error
+
+    async def mutate(self, call: AdmissionCall, obj: Obj, old: Obj | None) -> Obj:
+        """Let mutating webhooks change the object, then settle what admission itself sets."""
+        if self._webhooks.has_mutating:
+            obj = await self._webhooks.mutate(self._hook_call(call), obj, old)
+        if (
+            call.operation == "CREATE"
+            and call.target.resource.storage == "pods"
+            and not call.target.sub
+        ):
+            self._set_priority(obj)
+        elif old is not None and call.target.resource.storage == "pods":
+            _keep_priority(obj, old)
+        return obj
+
+    async def validate(self, call: AdmissionCall, obj: Obj | None, old: Obj | None) -> None:
+        if self._webhooks.has_validating:
+            await self._webhooks.validate(self._hook_call(call), obj, old)
+
+    def _set_priority(self, pod: Obj) -> None:
+        spec = pod["spec"]
+        name = spec.get("priorityClassName", "")
+        chosen = self._store.get(_PRIORITY_CLASSES, "", name) if name else self._default_class()
+        if name and chosen is None:
+            raise errors.forbidden(
+                "", "pods", pod["metadata"].get("name", ""), _UNKNOWN_CLASS.format(name)
+            )
+        if chosen is None:
+            spec.setdefault("priority", 0)
+            return
+        found = chosen.load()
+        spec["priorityClassName"] = chosen.name
+        spec["priority"] = found.get("value", 0)
+        spec["preemptionPolicy"] = found.get("preemptionPolicy", "PreemptLowerPriority")
+
+    def _default_class(self) -> Entry | None:
+        entries = self._store.collection(_PRIORITY_CLASSES).entries.values()
+        chosen = [entry for entry in entries if b'"globalDefault":true' in entry.raw]
+        return min(chosen, key=lambda entry: entry.load().get("value", 0), default=None)
+
+    def _hook_call(self, call: AdmissionCall) -> HookCall:
+        return HookCall(call.operation, call.target, call.user.info, call.dry_run, call.warnings)
+
+
+def _keep_priority(pod: Obj, old: Obj) -> None:
+    """A pod's priority was settled when it was created; updates may leave it out."""
+    for field in ("priority", "preemptionPolicy"):
+        if field in old["spec"]:
+            pod["spec"].setdefault(field, old["spec"][field])

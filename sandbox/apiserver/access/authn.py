@@ -1,0 +1,115 @@
+"""Who is asking: bearer tokens from a file, and tokens that the server signs for ServiceAccounts.
+
+`<home>/tokens.yaml` maps each token to a user and groups; the first start writes it with one admin
+in `system:masters`. The file is read again when it changes. ServiceAccount tokens are JWTs signed
+with a key of this home, so they survive a restart without being stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from pathlib import Path
+
+import orjson
+import yaml
+
+from sandbox.apiserver.access.pki import new_token
+from sandbox.apiserver.model.errors import ApiError
+from sandbox.apiserver.model.user import ANONYMOUS, AUTHENTICATED, MASTERS, User
+
+ADMIN = "kaiweb-admin"
+
+
+class Authenticator:
+    """Turns an Authorization header into a `User`."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = home / "tokens.yaml"
+        key_file = home / "pki" / "serviceaccount.key"
+        if not key_file.exists():
+            key_file.touch(mode=0o600)
+            key_file.write_text(new_token())
+        self._key = key_file.read_bytes()
+        if not self._file.exists():
+            self._file.touch(mode=0o600)
+            entry = {"token": new_token(), "user": ADMIN, "groups": [MASTERS]}
+            self._file.write_text(yaml.safe_dump([entry], sort_keys=False))
+        self._users: dict[str, User] = {}
+        self._read_at = 0
+        self._reload()
+
+    def admin_token(self) -> str:
+        """Return the first token that belongs to the masters group."""
+        for token, user in self._users.items():
+            if MASTERS in user.groups:
+                return token
+        raise ValueError(f"{self._file} names no user of the group {MASTERS}")
+
+    def authenticate(self, header: str) -> User:
+        """Return the caller; no header is the anonymous user, a wrong token is 401."""
+        if not header:
+            return ANONYMOUS
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() == "bearer":
+            token = token.strip()
+            user = self._users.get(token) or self._account(token)
+            if user is None and self._reload():
+                user = self._users.get(token)
+            if user is not None:
+                return user
+        raise ApiError(401, "Unauthorized", "Unauthorized")
+
+    def review(self, token: str) -> User | None:
+        """Return the owner of a token, for TokenReview."""
+        return self._users.get(token) or self._account(token)
+
+    def issue(self, namespace: str, account: str, uid: str, expires_at: float) -> str:
+        """Sign a token for a ServiceAccount."""
+        claims = {
+            "iss": "kaiweb-sandbox",
+            "sub": f"system:serviceaccount:{namespace}:{account}",
+            "exp": int(expires_at),
+            "kubernetes.io": {
+                "namespace": namespace,
+                "serviceaccount": {"name": account, "uid": uid},
+            },
+        }
+        head = _encode(orjson.dumps({"alg": "HS256", "typ": "JWT"}))
+        body = _encode(orjson.dumps(claims))
+        return f"{head}.{body}.{self._sign(f'{head}.{body}')}"
+
+    def _account(self, token: str) -> User | None:
+        signed, dot, signature = token.rpartition(".")
+        if not dot or not hmac.compare_digest(self._sign(signed), signature):
+            return None
+        body = signed.partition(".")[2]
+        claims = orjson.loads(urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        if claims["exp"] < time.time():
+            return None
+        about = claims["kubernetes.io"]
+        groups = {"system:serviceaccounts", AUTHENTICATED}
+        groups.add(f"system:serviceaccounts:{about['namespace']}")
+        return User(claims["sub"], frozenset(groups), about["serviceaccount"]["uid"])
+
+    def _sign(self, text: str) -> str:
+        return _encode(hmac.new(self._key, text.encode(), hashlib.sha256).digest())
+
+    def _reload(self) -> bool:
+        changed_at = self._file.stat().st_mtime_ns
+        if changed_at == self._read_at:
+            return False
+        self._read_at = changed_at
+        self._users = {
+            entry["token"]: User(
+                entry["user"], frozenset({*entry.get("groups", ()), AUTHENTICATED})
+            )
+            for entry in yaml.safe_load(self._file.read_text())
+        }
+        return True
+
+
+def _encode(data: bytes) -> str:
+    return urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -1,0 +1,151 @@
+"""Who may do what: Roles, ClusterRoles and their bindings, evaluated as the real authoriser does.
+
+The masters group passes at once. For everyone else the rules of a (user, namespace) pair are gathered
+once and kept until any RBAC object changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sandbox.apiserver.model import errors
+from sandbox.apiserver.model.entry import Entry, Obj
+from sandbox.apiserver.model.user import MASTERS, User
+from sandbox.apiserver.storage.store import Store
+
+_GROUP = "rbac.authorization.k8s.io"
+_ROLES = f"roles.{_GROUP}"
+_CLUSTER_ROLES = f"clusterroles.{_GROUP}"
+_BINDINGS = f"rolebindings.{_GROUP}"
+_CLUSTER_BINDINGS = f"clusterrolebindings.{_GROUP}"
+_WATCHED = frozenset({_ROLES, _CLUSTER_ROLES, _BINDINGS, _CLUSTER_BINDINGS})
+
+Rules = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One question to the authoriser; a path instead of a resource for non-resource URLs."""
+
+    verb: str
+    group: str = ""
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    sub: str = ""
+    path: str = ""
+
+    @property
+    def full_resource(self) -> str:
+        return f"{self.resource}/{self.sub}" if self.sub else self.resource
+
+
+class Authorizer:
+    """Answers whether a user may do something."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._cache: dict[tuple[User, str], Rules] = {}
+        store.listeners.append(self._hear)
+
+    def allows(self, user: User, action: Action) -> bool:
+        if MASTERS in user.groups:
+            return True
+        return any(_permits(rule, action) for rule in self.rules(user, action.namespace))
+
+    def require(self, user: User, action: Action) -> None:
+        """Raise 403 with the sentence of the real server."""
+        if not self.allows(user, action):
+            raise _refusal(user, action)
+
+    def rules(self, user: User, namespace: str) -> Rules:
+        """Return every rule that applies to a user in a namespace and cluster-wide."""
+        key = (user, namespace)
+        if key not in self._cache:
+            self._cache[key] = list(self._gather(user, namespace))
+        return self._cache[key]
+
+    def _gather(self, user: User, namespace: str) -> Iterator[dict[str, Any]]:
+        for binding in self._bindings(_CLUSTER_BINDINGS, ""):
+            if _binds(binding, user, ""):
+                yield from self._role(binding["roleRef"], "")
+        if namespace:
+            for binding in self._bindings(_BINDINGS, namespace):
+                if _binds(binding, user, namespace):
+                    yield from self._role(binding["roleRef"], namespace)
+
+    def _bindings(self, storage: str, namespace: str) -> Iterator[Obj]:
+        for entry in self._store.collection(storage).listing(namespace):
+            yield entry.load()
+
+    def _role(self, reference: Obj, namespace: str) -> Rules:
+        clusterwide = reference["kind"] == "ClusterRole"
+        storage = _CLUSTER_ROLES if clusterwide else _ROLES
+        entry = self._store.get(storage, "" if clusterwide else namespace, reference["name"])
+        if entry is None:
+            return []
+        rules: Rules = entry.load().get("rules") or []
+        return rules
+
+    def _hear(self, storage: str, before: Entry | None, after: Entry | None) -> None:
+        if storage in _WATCHED:
+            self._cache.clear()
+
+
+def _binds(binding: Obj, user: User, namespace: str) -> bool:
+    for subject in binding.get("subjects") or ():
+        name = subject["name"]
+        match subject["kind"]:
+            case "User" if name == user.name:
+                return True
+            case "Group" if name in user.groups:
+                return True
+            case "ServiceAccount":
+                home = subject.get("namespace") or namespace
+                if user.name == f"system:serviceaccount:{home}:{name}":
+                    return True
+    return False
+
+
+def _permits(rule: dict[str, Any], action: Action) -> bool:
+    if not _covers(rule.get("verbs"), action.verb):
+        return False
+    if action.path:
+        return any(
+            _covers_path(pattern, action.path) for pattern in rule.get("nonResourceURLs") or ()
+        )
+    if not _covers(rule.get("apiGroups"), action.group):
+        return False
+    names = rule.get("resourceNames")
+    if names and action.name not in names:
+        return False
+    resources = rule.get("resources") or ()
+    if "*" in resources or action.full_resource in resources:
+        return True
+    return bool(action.sub) and f"*/{action.sub}" in resources
+
+
+def _covers(allowed: list[str] | None, value: str) -> bool:
+    return allowed is not None and ("*" in allowed or value in allowed)
+
+
+def _covers_path(pattern: str, path: str) -> bool:
+    if pattern.endswith("*"):
+        return path.startswith(pattern[:-1])
+    return pattern == path
+
+
+def _refusal(user: User, action: Action) -> errors.ApiError:
+    if action.path:
+        message = f'forbidden: User "{user.name}" cannot {action.verb} path "{action.path}"'
+        return errors.ApiError(403, "Forbidden", message, details={})
+    where = (
+        f' in the namespace "{action.namespace}"' if action.namespace else " at the cluster scope"
+    )
+    why = (
+        f'User "{user.name}" cannot {action.verb} resource "{action.full_resource}" '
+        f'in API group "{action.group}"{where}'
+    )
+    return errors.forbidden(action.group, action.resource, action.name, why)

@@ -1,0 +1,1 @@
+"""The built-in kinds, captured from a real kube-apiserver, and the program that captures them."""

@@ -1,0 +1,147 @@
+"""Make the data file that teaches the sandbox the built-in kinds, from a real kube-apiserver.
+
+`python -m sandbox.apiserver.data.capture --kubeconfig FILE` reads discovery, OpenAPI v3 and the column
+headers of every table, drops the descriptions (which are most of the bulk) and the paths (which
+`openapi.py` can derive) and writes `data/kubernetes.json.xz`. No table of kinds is kept by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import ssl
+import urllib.request
+from base64 import b64decode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+
+from sandbox.apiserver.data.bundle import DATA_FILE
+
+GROUP_VERSIONS = (
+    "v1",
+    "admissionregistration.k8s.io/v1",
+    "apiextensions.k8s.io/v1",
+    "apps/v1",
+    "authentication.k8s.io/v1",
+    "authorization.k8s.io/v1",
+    "autoscaling/v2",
+    "batch/v1",
+    "coordination.k8s.io/v1",
+    "discovery.k8s.io/v1",
+    "events.k8s.io/v1",
+    "networking.k8s.io/v1",
+    "node.k8s.io/v1",
+    "policy/v1",
+    "rbac.authorization.k8s.io/v1",
+    "resource.k8s.io/v1",
+    "scheduling.k8s.io/v1",
+    "storage.k8s.io/v1",
+)
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+Fetch = Callable[[str, str], Any]
+
+
+def capture(fetch: Fetch) -> dict[str, Any]:
+    """Read everything the sandbox wants to know through `fetch(path, accept)`."""
+    groups: dict[str, Any] = {}
+    schemas: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
+    for group_version in GROUP_VERSIONS:
+        base = f"apis/{group_version}" if "/" in group_version else f"api/{group_version}"
+        resources = fetch(f"/{base}", "application/json")["resources"]
+        groups[group_version] = [_resource(resource) for resource in resources]
+        document = fetch(f"/openapi/v3/{base}", "application/json")
+        for name, schema in document["components"]["schemas"].items():
+            schemas[name] = strip(schema)
+        for resource in resources:
+            if "list" in resource["verbs"] and "/" not in resource["name"]:
+                table = fetch(f"/{base}/{resource['name']}?limit=1", TABLE)
+                columns[f"{group_version}/{resource['name']}"] = _columns(table)
+    version = fetch("/version", "application/json")
+    return {"version": version, "groups": groups, "schemas": schemas, "columns": columns}
+
+
+def strip(schema: Any) -> Any:
+    """Drop the prose from a schema; a property that is *named* description stays."""
+    if isinstance(schema, list):
+        return [strip(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {}
+    for key, value in schema.items():
+        if key == "description" and isinstance(value, str):
+            continue
+        if key == "properties":
+            kept[key] = {name: strip(child) for name, child in value.items()}
+        else:
+            kept[key] = strip(value)
+    return kept
+
+
+def write(data: dict[str, Any], path: Path) -> int:
+    """Write the compact file, return its size in bytes; equal input gives an equal file."""
+    plain = orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
+    packed = lzma.compress(plain, preset=9 | lzma.PRESET_EXTREME)
+    path.write_bytes(packed)
+    return len(packed)
+
+
+def _resource(resource: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in resource.items() if key != "storageVersionHash"}
+
+
+def _columns(table: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {key: column[key] for key in ("name", "type", "format", "priority")}
+        for column in table.get("columnDefinitions", [])
+    ]
+
+
+def _fetcher(kubeconfig: Path) -> Fetch:
+    """Return a reader for the current context; the few credential forms of test clusters suffice."""
+    config = yaml.safe_load(kubeconfig.read_text())
+    named = {key: {item["name"]: item for item in config[key]} for key in ("clusters", "users")}
+    wanted = next(c for c in config["contexts"] if c["name"] == config["current-context"])[
+        "context"
+    ]
+    cluster = named["clusters"][wanted["cluster"]]["cluster"]
+    user = named["users"][wanted["user"]]["user"]
+    context = ssl.create_default_context()
+    if "certificate-authority-data" in cluster:
+        context.load_verify_locations(
+            cadata=b64decode(cluster["certificate-authority-data"]).decode()
+        )
+    elif "certificate-authority" in cluster:
+        context.load_verify_locations(cluster["certificate-authority"])
+    if cluster.get("insecure-skip-tls-verify"):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+
+    def fetch(path: str, accept: str) -> Any:
+        request = urllib.request.Request(cluster["server"] + path, headers={"Accept": accept})
+        if "token" in user:
+            request.add_header("Authorization", f"Bearer {user['token']}")
+        secure = cluster["server"].startswith("https")
+        with urllib.request.urlopen(request, context=context if secure else None) as reply:
+            return orjson.loads(reply.read())
+
+    return fetch
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kubeconfig", type=Path, required=True, help="of a real kube-apiserver")
+    parser.add_argument("--out", type=Path, default=DATA_FILE)
+    arguments = parser.parse_args()
+    data = capture(_fetcher(arguments.kubeconfig))
+    size = write(data, arguments.out)
+    print(f"{arguments.out}: {size} bytes, {len(data['schemas'])} schemas")
+
+
+if __name__ == "__main__":
+    main()

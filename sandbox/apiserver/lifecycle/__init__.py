@@ -1,0 +1,1 @@
+"""Creating, changing and deleting objects, and what happens to their dependents."""

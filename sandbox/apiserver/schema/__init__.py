@@ -1,0 +1,1 @@
+"""What an object may look like: schemas, rules, versions and their documents."""

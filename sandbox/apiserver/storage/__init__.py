@@ -1,0 +1,1 @@
+"""Objects in memory, on disk and in the log that watches read."""

@@ -1,0 +1,74 @@
+"""Changes that the database file does not have yet, appended to a plain file before they are answered.
+
+A process killed between an answer and the next batch must not take an answered write with it. A plain
+`write` survives the process (not the machine), costs a few microseconds, and needs no transaction: one
+frame per change, in one file per batch, which is deleted when the batch is in the database.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from sandbox.apiserver.model.entry import Entry, Key
+
+_LENGTH = 4
+#: storage, namespace, name, version, raw; no raw: the object is gone
+Change = tuple[str, str, str, int, bytes | None]
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Change).decode
+
+
+class Tail:
+    """Files `<stem>.tail.<number>` beside the database, written and deleted in order."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._number = max((number for number, _ in self._files()), default=0)
+        self._descriptor: int | None = None
+
+    def append(self, storage: str, key: Key, entry: Entry | None) -> None:
+        """Add one change to the file of the batch that gathers now."""
+        if self._descriptor is None:
+            self._number += 1
+            self._descriptor = os.open(
+                self._path(self._number), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
+            )
+        version, raw = (0, None) if entry is None else (entry.version, entry.raw)
+        frame = _encode((storage, *key, version, raw))
+        os.write(self._descriptor, len(frame).to_bytes(_LENGTH, "big") + frame)
+
+    def close_batch(self) -> int:
+        """End the file of the batch that is taken now; return its number for `forget`."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+        return self._number
+
+    def forget(self, up_to: int) -> None:
+        """Delete the files of batches that are in the database."""
+        for number, path in self._files():
+            if number <= up_to:
+                path.unlink(missing_ok=True)
+
+    def changes(self) -> Iterator[Change]:
+        """Yield what the files hold, oldest first; a frame cut off by a kill ends its file."""
+        for _, path in self._files():
+            data = path.read_bytes()
+            start = 0
+            while start + _LENGTH <= len(data):
+                end = start + _LENGTH + int.from_bytes(data[start : start + _LENGTH], "big")
+                if end > len(data):
+                    break
+                yield _decode(data[start + _LENGTH : end])
+                start = end
+
+    def _path(self, number: int) -> Path:
+        return self._database.with_suffix(f".tail.{number}")
+
+    def _files(self) -> list[tuple[int, Path]]:
+        found = self._database.parent.glob(f"{self._database.stem}.tail.*")
+        return sorted((int(path.suffix[1:]), path) for path in found)

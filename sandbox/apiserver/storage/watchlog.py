@@ -1,0 +1,160 @@
+"""The recent history of one collection, and the watchers that follow it.
+
+History is bounded in number and age, as etcd's is by compaction: a watch that starts before the
+oldest kept change gets 410 and must list again. An event renders its bytes once per form and all
+watchers share them; a watcher only appends references and is woken at most once per flush interval,
+so that a burst of writes becomes a few large sends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+
+from sandbox.apiserver.model.entry import Entry
+from sandbox.apiserver.model.selectors import Predicate
+
+HISTORY_EVENTS = 4_000
+HISTORY_AGE_S = 300.0
+FLUSH_INTERVAL_S = 0.002
+BACKLOG_LIMIT = 50_000
+
+Render = Callable[[str, Entry], bytes]
+
+
+class Change:
+    """One event of the log: the state after it, the state before it, and its cached bytes."""
+
+    __slots__ = ("_lines", "at", "before", "deleted", "entry", "version")
+
+    def __init__(self, entry: Entry, before: Entry | None, deleted: bool) -> None:
+        self.entry = entry
+        self.before = before
+        self.deleted = deleted
+        self.version = entry.version
+        self.at = time.monotonic()
+        self._lines: dict[str, bytes] = {}
+
+    def line(self, kind: str) -> bytes:
+        found = self._lines.get(kind)
+        if found is None:
+            found = self._lines[kind] = event_line(kind, self.entry.raw)
+        return found
+
+
+class WatchLog:
+    """Changes in order; `dropped` is the version of the newest change that is no longer kept."""
+
+    def __init__(self, dropped: int) -> None:
+        self.dropped = dropped
+        self.changes: deque[Change] = deque()
+        self.watchers: set[Watcher] = set()
+
+    def append(self, entry: Entry, before: Entry | None, *, deleted: bool) -> None:
+        change = Change(entry, before, deleted)
+        self.changes.append(change)
+        if len(self.changes) > HISTORY_EVENTS:
+            self._drop_oldest()
+        for watcher in self.watchers:
+            watcher.offer(change)
+
+    def compact(self, now: float) -> None:
+        """Forget changes older than the history age."""
+        while self.changes and now - self.changes[0].at > HISTORY_AGE_S:
+            self._drop_oldest()
+
+    def since(self, version: int) -> list[Change]:
+        """Return the changes after `version`, oldest first; the caller checks `dropped`."""
+        newer: list[Change] = []
+        for change in reversed(self.changes):
+            if change.version <= version:
+                break
+            newer.append(change)
+        newer.reverse()
+        return newer
+
+    def _drop_oldest(self) -> None:
+        self.dropped = self.changes.popleft().version
+
+
+class Watcher:
+    """One client's view of a log: filters, and lines that wait to be sent."""
+
+    def __init__(
+        self,
+        *,
+        namespace: str = "",
+        labels: Predicate | None = None,
+        fields: Predicate | None = None,
+        render: Render | None = None,
+    ) -> None:
+        self.namespace = namespace
+        self._labels = labels
+        self._fields = fields
+        self._render = render
+        self._lines: list[bytes] = []
+        self._wake = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self.is_finished = False
+
+    def selects(self, entry: Entry) -> bool:
+        if self.namespace and entry.namespace != self.namespace:
+            return False
+        if self._labels is not None and not self._labels(entry.labels):
+            return False
+        return self._fields is None or self._fields(entry.fields)
+
+    def offer(self, change: Change) -> None:
+        """Queue the change as this watcher sees it: an object may enter or leave its selection."""
+        after = not change.deleted and self.selects(change.entry)
+        before = change.before is not None and self.selects(change.before)
+        if after:
+            kind = "MODIFIED" if before else "ADDED"
+        elif before:
+            kind = "DELETED"
+        else:
+            return
+        self.push(self._render(kind, change.entry) if self._render else change.line(kind))
+
+    def initial(self, entry: Entry) -> None:
+        self.push(self._render("ADDED", entry) if self._render else event_line("ADDED", entry.raw))
+
+    def push(self, line: bytes) -> None:
+        self._lines.append(line)
+        if len(self._lines) > BACKLOG_LIMIT:
+            self.is_finished = True  # too slow: it may come back from where it stopped
+        if self._timer is None:
+            self._timer = self._loop.call_later(FLUSH_INTERVAL_S, self._flush)
+
+    def stop(self) -> None:
+        """End the stream after what is already queued."""
+        self.is_finished = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._wake.set()
+
+    async def take(self, timeout_s: float) -> bytes:
+        """Wait for lines; nothing within the timeout gives empty bytes."""
+        if not self._lines:
+            try:
+                await asyncio.wait_for(self._wake.wait(), timeout_s)
+            except TimeoutError:
+                return b""
+        self._wake.clear()
+        return self.drain()
+
+    def drain(self) -> bytes:
+        """Return what waits to be sent, at once."""
+        lines, self._lines = self._lines, []
+        return b"".join(lines)
+
+    def _flush(self) -> None:
+        self._timer = None
+        self._wake.set()
+
+
+def event_line(kind: str, raw: bytes) -> bytes:
+    return b'{"type":"%s","object":%s}\n' % (kind.encode(), raw)

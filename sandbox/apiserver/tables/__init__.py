@@ -1,0 +1,1 @@
+"""Lists as `kubectl get` prints them."""

@@ -1,0 +1,1 @@
+"""What goes over the connection: requests, replies and protobuf bodies."""

@@ -1,0 +1,131 @@
+"""A simulated garbage collector, for a real API server that runs without kube-controller-manager.
+
+Deletes objects all of whose owners are gone, as the real one does in the background: the pods of a
+deleted Job, the pod group and bind request of a deleted pod. Only the kinds that scheduling meets are
+watched; an owner of any other kind counts as present. The embedded API server collects by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kube.errors import ConflictError, KubeError, NotFoundError
+from kube.gateway import EventType, Gateway
+from kube.objects.meta import KubeObject, OwnerReference
+from kube.resources import (
+    BINDREQUESTS,
+    CONFIGMAPS,
+    CRONJOBS,
+    DEPLOYMENTS,
+    JOBS,
+    PODGROUPS,
+    PODS,
+    REPLICASETS,
+    RESOURCE_CLAIMS,
+    STATEFULSETS,
+    Resource,
+)
+from kube.store import Store
+from kube.watch import Reflector
+from kube.workqueue import WorkQueue, start_workers
+
+log = logging.getLogger(__name__)
+
+WORKERS = 4
+DOUBT_S = 2.0
+KINDS = (
+    PODS,
+    REPLICASETS,
+    JOBS,
+    DEPLOYMENTS,
+    STATEFULSETS,
+    CRONJOBS,
+    PODGROUPS,
+    BINDREQUESTS,
+    CONFIGMAPS,
+    RESOURCE_CLAIMS,
+)
+_BY_KIND = {(resource.api_version, resource.kind): resource for resource in KINDS}
+_BY_PLURAL = {resource.plural: resource for resource in KINDS}
+
+
+@dataclass(slots=True)
+class GarbageCollector:
+    """Watches owners and dependents until `stop` is set."""
+
+    gateway: Gateway
+    stop: threading.Event
+    on_fatal: Callable[[KubeError], None]
+    store: Store = field(default_factory=lambda: Store(list(KINDS)))
+    queue: WorkQueue = field(default_factory=lambda: WorkQueue(first_s=0.5, most_s=30.0))
+
+    def __post_init__(self) -> None:
+        for resource in KINDS:
+            self.store.add_index(resource, "uid", lambda value: [value.metadata.uid])
+            self.store.add_index(resource, "owner", _owner_uids)
+        self.store.subscribe(self._changed)
+
+    def run(self) -> None:
+        """Run until stopped."""
+        for resource in KINDS:
+            watch = Reflector(self.gateway, resource, KubeObject, self.store, is_optional=True)
+            watch.start(self.stop, on_fatal=self.on_fatal, name=f"garbage-{resource.plural}")
+        start_workers(self.queue, self.reconcile, WORKERS, "garbage")
+        self.stop.wait()
+        self.queue.close()
+
+    def reconcile(self, key: str) -> None:
+        """Delete one object if it has owners and none of them is there any more."""
+        plural, _, name = key.partition(" ")
+        resource = _BY_PLURAL[plural]
+        found: KubeObject | None = self.store.get(resource, name)
+        if found is None or found.metadata.deletion_timestamp is not None:
+            return
+        try:
+            if any(self._exists(owner, found) for owner in found.metadata.owner_references):
+                return
+            meta = found.metadata
+            self.gateway.delete(resource, meta.name, namespace=meta.namespace, uid=meta.uid)
+        except (NotFoundError, ConflictError):
+            # Gone already, or a namesake with other owners.
+            return
+        except KubeError as error:
+            log.warning("garbage %s: %s", key, error)
+            self.queue.retry(key)
+            return
+        self.queue.forget(key)
+
+    def _exists(self, owner: OwnerReference, dependent: KubeObject) -> bool:
+        """Ask the store first; an owner that it does not know may just be newer than the watch."""
+        resource = _BY_KIND.get((owner.api_version, owner.kind))
+        if resource is None or self.store.by_index(resource, "uid", owner.uid):
+            return True
+        try:
+            there = self.gateway.get(
+                resource, owner.name, as_type=KubeObject, namespace=dependent.metadata.namespace
+            )
+        except NotFoundError:
+            return False
+        return there.metadata.uid == owner.uid
+
+    def _changed(self, resource: Resource, event: EventType, value: KubeObject) -> None:
+        if event is EventType.DELETED:
+            for kind in KINDS:
+                for dependent in self.store.by_index(kind, "owner", value.metadata.uid):
+                    self.queue.add(f"{kind.plural} {dependent.key}")
+        elif value.metadata.owner_references and not self._has_known_owner(value):
+            self.queue.add_after(f"{resource.plural} {value.key}", DOUBT_S)
+
+    def _has_known_owner(self, value: KubeObject) -> bool:
+        for owner in value.metadata.owner_references:
+            resource = _BY_KIND.get((owner.api_version, owner.kind))
+            if resource is None or self.store.by_index(resource, "uid", owner.uid):
+                return True
+        return False
+
+
+def _owner_uids(value: KubeObject) -> list[str]:
+    return [owner.uid for owner in value.metadata.owner_references]

@@ -1,0 +1,197 @@
+"""Deployments: one ReplicaSet per template, and the rolling move from old ones to the new one.
+
+Rolling update with maxSurge and maxUnavailable, Recreate, pausing, revisions and their history.
+Left out: minReadySeconds, progress deadlines, proportional scaling during a rollout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kube.resources import DEPLOYMENTS, REPLICASETS
+from sandbox.controllers.workloads.objects import Deployment, Json, ReplicaSet
+from sandbox.controllers.workloads.plan import Plan, condition, owner_reference, template_hash
+from sandbox.wallclock import timestamp
+
+HASH = "pod-template-hash"
+REVISION = "deployment.kubernetes.io/revision"
+
+
+def plan(deployment: Deployment, owned: Sequence[ReplicaSet], now: float) -> Plan:
+    """Return what to write for one Deployment; `owned` are its ReplicaSets, new and old."""
+    result = Plan()
+    name = f"{deployment.metadata.name}-{template_hash(deployment.spec.template)}"
+    living = [item for item in owned if item.metadata.deletion_timestamp is None]
+    new = next((item for item in living if item.metadata.name == name), None)
+    old = sorted(
+        (item for item in living if item is not new), key=lambda item: item.metadata.created
+    )
+    if deployment.metadata.deletion_timestamp is None:
+        if new is None and not deployment.spec.paused:
+            _make_new(deployment, name, old, result)
+        elif new is not None:
+            _number(deployment, new, old, result)
+            _move(deployment, new, old, result)
+        _forget_history(deployment, old, result)
+    _write_status(deployment, new, old, result, now)
+    return result
+
+
+def _make_new(deployment: Deployment, name: str, old: Sequence[ReplicaSet], result: Plan) -> None:
+    is_recreated = deployment.spec.strategy.get("type") == "Recreate"
+    if is_recreated and any(item.spec.replicas or item.exist for item in old):
+        for item in old:
+            _scale(item, 0, result)
+        return
+    running = sum(item.spec.replicas for item in old)
+    surge, _ = _bounds(deployment)
+    replicas = min(deployment.spec.replicas, max(0, deployment.spec.replicas + surge - running))
+    template = deployment.spec.template
+    label = {HASH: name.rpartition("-")[2]}
+    labels = {**template.get("metadata", {}).get("labels", {}), **label}
+    selector = deployment.spec.selector
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": name,
+            "labels": labels,
+            "annotations": {REVISION: str(_latest(old) + 1)},
+            "ownerReferences": [owner_reference(DEPLOYMENTS, deployment)],
+        },
+        "spec": {
+            "replicas": replicas,
+            "selector": {**selector, "matchLabels": {**selector.get("matchLabels", {}), **label}},
+            "template": {
+                **template,
+                "metadata": {**template.get("metadata", {}), "labels": labels},
+            },
+        },
+    }
+    result.create(REPLICASETS, deployment.metadata.namespace, body)
+
+
+def _number(
+    deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet], result: Plan
+) -> None:
+    """Give the current ReplicaSet the highest revision (it may be an old one come back)."""
+    revision = _revision(new)
+    if old and revision <= _latest(old):
+        revision = _latest(old) + 1
+        result.patch(REPLICASETS, new, {"metadata": {"annotations": {REVISION: str(revision)}}})
+    if deployment.metadata.annotations.get(REVISION) != str(revision):
+        body = {"metadata": {"annotations": {REVISION: str(revision)}}}
+        result.patch(DEPLOYMENTS, deployment, body)
+
+
+def _move(deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet], result: Plan) -> None:
+    """Scale the new ReplicaSet up and the old ones down, as far as surge and availability allow."""
+    replicas = deployment.spec.replicas
+    remaining = [item for item in old if item.spec.replicas]
+    if not remaining or deployment.spec.paused:
+        _scale(new, replicas, result)
+        return
+    surge, unavailable = _bounds(deployment)
+    total = new.spec.replicas + sum(item.spec.replicas for item in remaining)
+    _scale(new, min(replicas, new.spec.replicas + max(0, replicas + surge - total)), result)
+    spare = total - (replicas - unavailable) - max(0, new.spec.replicas - new.available)
+    for item in remaining:
+        # Pods that are not available anyway go first: giving them up costs nothing.
+        idle = min(max(0, item.spec.replicas - item.available), max(0, spare))
+        spare -= idle
+        available = new.available + sum(other.available for other in remaining)
+        busy = max(0, min(item.spec.replicas - idle, spare, available - replicas + unavailable))
+        spare -= busy
+        _scale(item, item.spec.replicas - idle - busy, result)
+
+
+def _scale(replicaset: ReplicaSet, replicas: int, result: Plan) -> None:
+    if replicaset.spec.replicas != replicas:
+        result.patch(REPLICASETS, replicaset, {"spec": {"replicas": replicas}})
+
+
+def _forget_history(deployment: Deployment, old: Sequence[ReplicaSet], result: Plan) -> None:
+    empty = [item for item in old if not item.spec.replicas and not item.exist]
+    for item in empty[: max(0, len(empty) - deployment.spec.revision_history_limit)]:
+        result.delete(REPLICASETS, item)
+
+
+def _write_status(
+    deployment: Deployment,
+    new: ReplicaSet | None,
+    old: Sequence[ReplicaSet],
+    result: Plan,
+    now: float,
+) -> None:
+    everything = [*old, *([new] if new else [])]
+    exist = sum(item.exist for item in everything)
+    updated = new.exist if new else 0
+    available = sum(item.available for item in everything)
+    wanted = deployment.spec.replicas
+    _, unavailable = _bounds(deployment)
+    is_available = available >= wanted - unavailable
+    is_done = updated == wanted == exist and available == wanted
+    at = timestamp(now)
+    known: list[Json] = deployment.status.get("conditions") or []
+    conditions = [
+        condition(
+            "Available",
+            known,
+            is_true=is_available,
+            reason="MinimumReplicasAvailable" if is_available else "MinimumReplicasUnavailable",
+            message=f"Deployment {'has' if is_available else 'does not have'} minimum availability.",
+            at=at,
+        ),
+        condition(
+            "Progressing",
+            known,
+            is_true=True,
+            reason="NewReplicaSetAvailable" if is_done else "ReplicaSetUpdated",
+            message=f'ReplicaSet "{new.metadata.name if new else ""}" '
+            + ("has successfully progressed." if is_done else "is progressing."),
+            at=at,
+        ),
+    ]
+    status = {
+        "observedGeneration": deployment.metadata.generation,
+        "replicas": exist or None,
+        "updatedReplicas": updated or None,
+        "readyReplicas": available or None,
+        "availableReplicas": available or None,
+        "unavailableReplicas": max(0, wanted - available) or None,
+        "conditions": [_as_known(item, known) for item in conditions],
+    }
+    result.set_status(DEPLOYMENTS, deployment, deployment.status, status)
+
+
+def _as_known(wanted: Json, known: Sequence[Json]) -> Json:
+    """Return the stored condition if it says the same, so that times alone cause no write."""
+    for item in known:
+        if all(item.get(key) == value for key, value in wanted.items()):
+            return item
+    return {**wanted, "lastUpdateTime": wanted["lastTransitionTime"]}
+
+
+def _bounds(deployment: Deployment) -> tuple[int, int]:
+    """Return (maxSurge, maxUnavailable) as numbers of pods; never both zero."""
+    rolling = deployment.spec.strategy.get("rollingUpdate") or {}
+    replicas = deployment.spec.replicas
+    surge = _portion(rolling.get("maxSurge", "25%"), replicas, is_rounded_up=True)
+    unavailable = _portion(rolling.get("maxUnavailable", "25%"), replicas, is_rounded_up=False)
+    return (surge, unavailable) if surge or unavailable else (0, 1)
+
+
+def _portion(value: int | str, replicas: int, *, is_rounded_up: bool) -> int:
+    if isinstance(value, int):
+        return value
+    parts = int(value.rstrip("%")) * replicas
+    return -(-parts // 100) if is_rounded_up else parts // 100
+
+
+def _latest(replicasets: Sequence[ReplicaSet]) -> int:
+    return max((_revision(item) for item in replicasets), default=0)
+
+
+def _revision(replicaset: ReplicaSet) -> int:
+    text = replicaset.metadata.annotations.get(REVISION, "0")
+    return int(text) if text.isdigit() else 0

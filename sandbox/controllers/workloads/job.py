@@ -1,0 +1,314 @@
+"""Jobs: pods until enough have succeeded, or too many have failed.
+
+Plain and indexed completion, parallelism, work queues (no completions), back-off between failures and
+its limit, deadline, suspension, and the clean-up of finished Jobs after their time to live.
+Left out: pod failure policies, success policies, managedBy, per-index back-off.
+
+Finished pods may be deleted by anybody while the Job runs on. A real controller holds them with a
+finalizer until they are counted; here a ledger remembers the ones that were seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kube.resources import JOBS, PODS
+from sandbox.controllers.workloads.objects import Job, Json, WorkPod
+from sandbox.controllers.workloads.plan import Plan, first_to_go, pod_body
+from sandbox.wallclock import parse_timestamp, timestamp
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+BACKOFF_FIRST_S = 10.0
+BACKOFF_MOST_S = 600.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """The finished pods of one Job: those seen, and a base for those of an earlier life."""
+
+    base_succeeded: int = 0
+    base_failed: int = 0
+    seen: dict[str, str] = field(default_factory=dict)
+    last_failure: float = 0.0
+
+    @property
+    def succeeded(self) -> int:
+        # Copied first: the watch thread may record a pod meanwhile.
+        return self.base_succeeded + list(self.seen.values()).count("Succeeded")
+
+    @property
+    def failed(self) -> int:
+        return self.base_failed + list(self.seen.values()).count("Failed")
+
+    def record(self, pods: Iterable[WorkPod], now: float) -> None:
+        """Count the finished ones among the pods, each once."""
+        for pod in pods:
+            if pod.is_finished and pod.metadata.uid not in self.seen:
+                self.seen[pod.metadata.uid] = pod.status.phase
+                if pod.status.phase == "Failed":
+                    self.last_failure = now
+
+
+def open_tally(job: Job, pods: Iterable[WorkPod]) -> Tally:
+    """Return the tally of a Job seen for the first time: what its status knows and no pod shows."""
+    phases = [pod.status.phase for pod in pods]
+    return Tally(
+        base_succeeded=max(0, int(job.status.get("succeeded", 0)) - phases.count("Succeeded")),
+        base_failed=max(0, int(job.status.get("failed", 0)) - phases.count("Failed")),
+    )
+
+
+def plan(job: Job, pods: Sequence[WorkPod], tally: Tally, now: float) -> Plan:
+    """Return what to write for one Job.
+
+    Parameters
+    ----------
+    pods : the pods that the Job owns, in any state
+    tally : counts its finished pods; updated here
+    now : Unix seconds
+    """
+    result = Plan()
+    tally.record(pods, now)
+    if job.is_finished:
+        _clean_up(job, now, result)
+        return result
+    active = [pod for pod in pods if pod.is_active]
+    started = _started(job, now)
+    completed = _completed_indexes(job, pods)
+    succeeded = len(completed) if _is_indexed(job) else tally.succeeded
+    end = _end(job, active, succeeded, tally.failed, started, now, result)
+    if end is not None:
+        result.delete_pods(active)
+        _write_status(
+            job, pods, result, _Counts(succeeded, tally.failed, completed), started, end, now
+        )
+        return result
+    if job.spec.suspend:
+        result.delete_pods(active)
+    else:
+        _adjust(job, active, succeeded, completed, tally, now, result)
+    _write_status(
+        job, pods, result, _Counts(succeeded, tally.failed, completed), started, None, now
+    )
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    succeeded: int
+    failed: int
+    completed: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a Job ends: the condition that announces it, the one that seals it, and why."""
+
+    announced: str
+    sealed: str
+    reason: str
+    message: str
+
+
+_COMPLETE = _End("SuccessCriteriaMet", "Complete", "CompletionsReached",
+                 "Reached expected number of succeeded pods")  # fmt: skip
+_BACKOFF = _End("FailureTarget", "Failed", "BackoffLimitExceeded",
+                "Job has reached the specified backoff limit")  # fmt: skip
+_DEADLINE = _End("FailureTarget", "Failed", "DeadlineExceeded",
+                 "Job was active longer than specified deadline")  # fmt: skip
+
+
+def _end(
+    job: Job,
+    active: Sequence[WorkPod],
+    succeeded: int,
+    failed: int,
+    started: float | None,
+    now: float,
+    result: Plan,
+) -> _End | None:
+    for known in (_COMPLETE, _BACKOFF, _DEADLINE):
+        announced = job.condition(known.announced)
+        if announced is not None and announced.get("reason") == known.reason:
+            return known
+    if failed > job.spec.backoff_limit:
+        return _BACKOFF
+    deadline = job.spec.active_deadline_seconds
+    if deadline is not None and started is not None and not job.spec.suspend:
+        if now >= started + deadline:
+            return _DEADLINE
+        result.look_again_after(started + deadline - now)
+    completions = job.spec.completions
+    if completions is None:
+        return _COMPLETE if succeeded and not active else None
+    return _COMPLETE if succeeded >= completions else None
+
+
+def _adjust(
+    job: Job,
+    active: Sequence[WorkPod],
+    succeeded: int,
+    completed: frozenset[int],
+    tally: Tally,
+    now: float,
+    result: Plan,
+) -> None:
+    """Create or delete pods until as many are active as there is work for."""
+    completions = job.spec.completions
+    if completions is not None:
+        wanted = min(job.spec.parallelism, completions - succeeded)
+    else:
+        wanted = min(job.spec.parallelism, len(active)) if succeeded else job.spec.parallelism
+    if len(active) > wanted:
+        result.delete_pods(first_to_go(active)[: len(active) - wanted])
+        return
+    missing = wanted - len(active)
+    if not missing:
+        return
+    pause = tally.last_failure + _backoff_s(tally.failed) - now if tally.failed else 0.0
+    if pause > 0:
+        result.look_again_after(pause)
+        return
+    taken = completed | {_index(pod) for pod in active}
+    free = (index for index in range(completions or 0) if index not in taken)
+    for _ in range(missing):
+        body = _indexed_pod(job, next(free)) if _is_indexed(job) else _pod(job)
+        result.create(PODS, job.metadata.namespace, body)
+
+
+def _pod(job: Job, **annotations: str) -> Json:
+    meta = job.metadata
+    labels = {
+        "batch.kubernetes.io/controller-uid": meta.uid,
+        "batch.kubernetes.io/job-name": meta.name,
+        "controller-uid": meta.uid,
+        "job-name": meta.name,
+    }
+    return pod_body(JOBS, job, job.spec.template, labels=labels, annotations=annotations)
+
+
+def _indexed_pod(job: Job, index: int) -> Json:
+    body = _pod(job, **{INDEX: str(index)})
+    body["metadata"]["labels"][INDEX] = str(index)
+    body["metadata"]["generateName"] = f"{job.metadata.name}-{index}-"
+    spec = {**body["spec"], "hostname": f"{job.metadata.name}-{index}"}
+    variable = {"name": "JOB_COMPLETION_INDEX", "value": str(index)}
+    spec["containers"] = [
+        {**container, "env": [*container.get("env", ()), variable]}
+        for container in spec.get("containers", ())
+    ]
+    return {**body, "spec": spec}
+
+
+def _write_status(
+    job: Job,
+    pods: Sequence[WorkPod],
+    result: Plan,
+    counts: _Counts,
+    started: float | None,
+    end: _End | None,
+    now: float,
+) -> None:
+    active = [pod for pod in pods if pod.is_active]
+    terminating = sum(1 for pod in pods if pod.is_terminating and not pod.is_finished)
+    at = timestamp(now)
+    wanted: Json = {
+        "active": len(active) or None,
+        "ready": sum(1 for pod in active if pod.is_ready),
+        "terminating": terminating,
+        "succeeded": counts.succeeded or None,
+        "failed": counts.failed or None,
+        "startTime": None if started is None else timestamp(started),
+    }
+    if _is_indexed(job):
+        wanted["completedIndexes"] = _format_indexes(counts.completed) or None
+    wanted["conditions"] = _conditions(job, end, at, is_sealed=not active and not terminating)
+    if any(item["type"] == "Complete" for item in wanted["conditions"] or ()):
+        wanted["completionTime"] = at
+    result.set_status(JOBS, job, job.status, wanted)
+
+
+def _conditions(job: Job, end: _End | None, at: str, *, is_sealed: bool) -> list[Json] | None:
+    conditions: list[Json] = list(job.status.get("conditions") or ())
+    types = {item["type"]: item for item in conditions}
+
+    def put(kind: str, status: str, reason: str, message: str) -> None:
+        if types.get(kind, {}).get("status") == status:
+            return
+        fresh = {
+            "type": kind,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastProbeTime": at,
+            "lastTransitionTime": at,
+        }
+        conditions[:] = [item for item in conditions if item["type"] != kind] + [fresh]
+
+    if job.spec.suspend:
+        put("Suspended", "True", "JobSuspended", "Job suspended")
+    elif "Suspended" in types:
+        put("Suspended", "False", "JobResumed", "Job resumed")
+    if end is not None:
+        put(end.announced, "True", end.reason, end.message)
+        if is_sealed:
+            put(end.sealed, "True", end.reason, end.message)
+    return conditions or None
+
+
+def _clean_up(job: Job, now: float, result: Plan) -> None:
+    lifetime = job.spec.ttl_seconds_after_finished
+    sealed = job.condition("Complete") or job.condition("Failed")
+    if lifetime is None or sealed is None or job.metadata.deletion_timestamp is not None:
+        return
+    left = parse_timestamp(sealed["lastTransitionTime"]) + lifetime - now
+    if left > 0:
+        result.look_again_after(left)
+    else:
+        result.delete(JOBS, job)
+
+
+def _started(job: Job, now: float) -> float | None:
+    text = job.status.get("startTime")
+    if job.spec.suspend:
+        return None
+    return parse_timestamp(text) if text else now
+
+
+def _backoff_s(failures: int) -> float:
+    return min(BACKOFF_MOST_S, BACKOFF_FIRST_S * 2.0 ** min(failures - 1, 16))
+
+
+def _is_indexed(job: Job) -> bool:
+    return job.spec.completion_mode == "Indexed"
+
+
+def _index(pod: WorkPod) -> int:
+    return int(pod.metadata.annotations.get(INDEX, "-1"))
+
+
+def _completed_indexes(job: Job, pods: Iterable[WorkPod]) -> frozenset[int]:
+    known = _parse_indexes(job.status.get("completedIndexes", ""))
+    return frozenset(
+        known | {_index(pod) for pod in pods if pod.status.phase == "Succeeded"} - {-1}
+    )
+
+
+def _parse_indexes(text: str) -> set[int]:
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def _format_indexes(indexes: Iterable[int]) -> str:
+    """Return e.g. `0-2,5`, the form of the status field."""
+    runs: list[list[int]] = []
+    for index in sorted(indexes):
+        if runs and runs[-1][1] == index - 1:
+            runs[-1][1] = index
+        else:
+            runs.append([index, index])
+    return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in runs)

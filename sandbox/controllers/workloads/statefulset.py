@@ -1,0 +1,134 @@
+"""StatefulSets: pods with fixed names, made and replaced in order.
+
+Ordered or parallel management, rolling update from the highest ordinal down with a partition,
+OnDelete, and a volume claim per pod and template.
+Left out: ControllerRevision objects, start ordinals, maxUnavailable, claim retention policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kube.resources import PODS, PVCS, STATEFULSETS
+from sandbox.controllers.workloads.objects import Json, StatefulSet, WorkPod
+from sandbox.controllers.workloads.plan import Plan, pod_body, template_hash
+
+HASH = "controller-revision-hash"
+POD_NAME = "statefulset.kubernetes.io/pod-name"
+POD_INDEX = "apps.kubernetes.io/pod-index"
+
+
+def plan(statefulset: StatefulSet, pods: Sequence[WorkPod]) -> Plan:
+    """Return what to write for one StatefulSet; `pods` are those it owns, in any state."""
+    result = Plan()
+    revision = f"{statefulset.metadata.name}-{template_hash(statefulset.spec.template)}"
+    by_ordinal = {ordinal_of(pod): pod for pod in pods}
+    if statefulset.metadata.deletion_timestamp is None:
+        _adjust(statefulset, by_ordinal, revision, result)
+    _write_status(statefulset, by_ordinal, revision, result)
+    return result
+
+
+def ordinal_of(pod: WorkPod) -> int:
+    """Return the number at the end of the pod's name, or -1."""
+    text = pod.metadata.name.rpartition("-")[2]
+    return int(text) if text.isdigit() else -1
+
+
+def _adjust(
+    statefulset: StatefulSet, pods: dict[int, WorkPod], revision: str, result: Plan
+) -> None:
+    """Make one step (or all steps, when parallel) towards the wanted pods."""
+    is_ordered = statefulset.spec.pod_management_policy != "Parallel"
+    wanted = statefulset.spec.replicas
+    for ordinal in range(wanted):
+        pod = pods.get(ordinal)
+        if pod is None:
+            _create(statefulset, ordinal, revision, result)
+        elif pod.is_finished and not pod.is_terminating:
+            result.delete_pods([pod])
+        if is_ordered and (pod is None or not pod.is_ready or pod.is_terminating):
+            return
+    for ordinal in sorted((number for number in pods if number >= wanted), reverse=True):
+        if not pods[ordinal].is_terminating:
+            result.delete_pods([pods[ordinal]])
+        if is_ordered:
+            return
+    _update(statefulset, pods, revision, result)
+
+
+def _update(
+    statefulset: StatefulSet, pods: dict[int, WorkPod], revision: str, result: Plan
+) -> None:
+    """Replace the highest pod of an older template once everything above it is ready."""
+    strategy = statefulset.spec.update_strategy
+    if strategy.get("type") == "OnDelete":
+        return
+    partition = int((strategy.get("rollingUpdate") or {}).get("partition", 0))
+    for ordinal in range(statefulset.spec.replicas - 1, partition - 1, -1):
+        pod = pods.get(ordinal)
+        if pod is None or pod.is_terminating:
+            return
+        if pod.metadata.labels.get(HASH) != revision:
+            result.delete_pods([pod])
+            return
+        if not pod.is_ready:
+            return
+
+
+def _create(statefulset: StatefulSet, ordinal: int, revision: str, result: Plan) -> None:
+    name = f"{statefulset.metadata.name}-{ordinal}"
+    labels = {HASH: revision, POD_NAME: name, POD_INDEX: str(ordinal)}
+    body = pod_body(STATEFULSETS, statefulset, statefulset.spec.template, labels=labels, name=name)
+    spec = {
+        **body["spec"],
+        "hostname": name,
+        "subdomain": statefulset.spec.service_name,
+    }
+    claims = statefulset.spec.volume_claim_templates
+    if claims:
+        own = [_volume(claim, name) for claim in claims]
+        names = {volume["name"] for volume in own}
+        others = [item for item in spec.get("volumes", ()) if item["name"] not in names]
+        spec["volumes"] = [*others, *own]
+        for claim in claims:
+            result.create(PVCS, statefulset.metadata.namespace, _claim(claim, name))
+    result.create(PODS, statefulset.metadata.namespace, {**body, "spec": spec})
+
+
+def _volume(claim: Json, pod: str) -> Json:
+    name = claim["metadata"]["name"]
+    return {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}}
+
+
+def _claim(template: Json, pod: str) -> Json:
+    metadata = {**template["metadata"], "name": f"{template['metadata']['name']}-{pod}"}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata,
+        "spec": template["spec"],
+    }
+
+
+def _write_status(
+    statefulset: StatefulSet, pods: dict[int, WorkPod], revision: str, result: Plan
+) -> None:
+    living = [pod for pod in pods.values() if not pod.is_terminating]
+    ready = sum(1 for pod in living if pod.is_ready)
+    updated = sum(1 for pod in living if pod.metadata.labels.get(HASH) == revision)
+    is_done = updated == len(living) == statefulset.spec.replicas
+    current = statefulset.status.get("currentRevision") or revision
+    status = {
+        "observedGeneration": statefulset.metadata.generation,
+        "replicas": len(living),
+        "readyReplicas": ready or None,
+        "availableReplicas": ready,
+        "updatedReplicas": updated or None,
+        "currentReplicas": sum(1 for pod in living if pod.metadata.labels.get(HASH) == current)
+        or None,
+        "currentRevision": revision if is_done else current,
+        "updateRevision": revision,
+        "collisionCount": 0,
+    }
+    result.set_status(STATEFULSETS, statefulset, statefulset.status, status)

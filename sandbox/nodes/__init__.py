@@ -1,0 +1,1 @@
+"""Simulated nodes and the kubelets that run pods on them."""

@@ -1,0 +1,129 @@
+"""Pods as a kubelet sees them: what to run, for how long, with which devices."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kube import quantity
+from kube.objects.meta import KubeObject, KubeStruct
+from kube.objects.pod import ExtendedClaimStatus, Quantity, ResourceRequirements
+from sandbox.nodes import podhints
+
+GPU = "nvidia.com/gpu"
+RESERVATION_APP = "kai-resource-reservation"
+RESERVED_DEVICE = "run.ai/reserve_for_gpu_index"
+
+
+class SimContainer(KubeStruct, frozen=True, kw_only=True):
+    name: str = ""
+    image: str = ""
+    restart_policy: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    resources: ResourceRequirements = ResourceRequirements()
+
+
+class SimPodSpec(KubeStruct, frozen=True, kw_only=True):
+    node_name: str = ""
+    restart_policy: str = "Always"
+    host_network: bool = False
+    containers: tuple[SimContainer, ...] = ()
+    init_containers: tuple[SimContainer, ...] = ()
+
+
+class SimContainerStatus(KubeStruct, frozen=True, kw_only=True):
+    name: str = ""
+    restart_count: int = 0
+
+
+class SimPodStatus(KubeStruct, frozen=True, kw_only=True):
+    phase: str = ""
+    start_time: datetime | None = None
+    pod_ip: str = ""
+    container_statuses: tuple[SimContainerStatus, ...] = ()
+    extended_resource_claim_status: ExtendedClaimStatus | None = None
+
+
+class SimPod(KubeObject, frozen=True, kw_only=True):
+    spec: SimPodSpec = SimPodSpec()
+    status: SimPodStatus = SimPodStatus()
+
+    @property
+    def is_finished(self) -> bool:
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_reservation(self) -> bool:
+        """A pod that holds one GPU so that others may share it."""
+        return self.metadata.labels.get("app") == RESERVATION_APP
+
+    @property
+    def restarts(self) -> int:
+        return max((item.restart_count for item in self.status.container_statuses), default=0)
+
+    def device_requests(self) -> dict[str, int]:
+        """Return how many devices of each extended resource the containers ask of device plugins."""
+        total: dict[str, int] = {}
+        claimed = self._claimed_resources()
+        for container in (*self.spec.containers, *self._sidecars()):
+            for name, amount in _requests(container).items():
+                if "/" in name and (container.name, name) not in claimed:
+                    total[name] = total.get(name, 0) + quantity.to_units(amount)
+        return {name: count for name, count in total.items() if count}
+
+    def start_delay_s(self) -> float:
+        return self._seconds(podhints.START_DELAY, 0.0)
+
+    def shutdown_s(self) -> float:
+        """Return how long the containers take to stop; never longer than the grace period."""
+        grace = self.metadata.deletion_grace_period_seconds
+        wanted = self._seconds(podhints.SHUTDOWN, 1.0)
+        return wanted if grace is None else min(wanted, float(grace))
+
+    def duration_s(self) -> float | None:
+        """Return how long one run of the containers takes; None is for ever."""
+        if podhints.DURATION in self.metadata.annotations:
+            return self._seconds(podhints.DURATION, 0.0)
+        if self.spec.restart_policy == "Always":
+            return None
+        lengths = [_sleep_s(container) for container in self.spec.containers]
+        known = [length for length in lengths if length is not None]
+        return max(known) if known and len(known) == len(lengths) else None
+
+    def exit_code(self) -> int:
+        text = self.metadata.annotations.get(podhints.EXIT_CODE, "0")
+        return int(text) if text.isdigit() else 1
+
+    def _claimed_resources(self) -> set[tuple[str, str]]:
+        """Return (container, resource) pairs that a resource claim serves instead."""
+        status = self.status.extended_resource_claim_status
+        mappings = status.request_mappings if status is not None else ()
+        return {(item.get("containerName", ""), item.get("resourceName", "")) for item in mappings}
+
+    def _sidecars(self) -> tuple[SimContainer, ...]:
+        return tuple(item for item in self.spec.init_containers if item.restart_policy == "Always")
+
+    def _seconds(self, key: str, otherwise: float) -> float:
+        text = self.metadata.annotations.get(key)
+        if text is None:
+            return otherwise
+        try:
+            return podhints.parse_duration(text)
+        except ValueError:
+            # A typing error in a demo manifest must not stop the node; it behaves as if unset.
+            return otherwise
+
+
+def _requests(container: SimContainer) -> dict[str, Quantity]:
+    return {**container.resources.limits, **container.resources.requests}
+
+
+def _sleep_s(container: SimContainer) -> float | None:
+    words = (*container.command, *container.args)
+    if len(words) != 2 or words[0].rpartition("/")[2] != "sleep":
+        return None
+    text = words[1]
+    try:
+        return float(text) if text[-1:].isdigit() else podhints.parse_duration(text)
+    except ValueError:
+        return None

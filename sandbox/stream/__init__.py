@@ -1,0 +1,1 @@
+"""A stream of workloads that keeps a demo cluster busy."""
