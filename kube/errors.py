@@ -18,6 +18,10 @@ class KubeError(Exception):
         self.reason = reason
 
 
+class BadValueError(ValueError):
+    """A value inside an object that cannot be read: the object is set aside, the reader goes on."""
+
+
 class BadRequestError(KubeError):
     """400: the server could not understand the request."""
 

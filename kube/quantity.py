@@ -1,44 +1,77 @@
 """Kubernetes quantities: exact parsing, and the canonical text for the ones we write.
 
-`"500m"`, `"2Gi"`, `"1e3"` and plain numbers all mean exact decimals; rounding happens only where an
-integer unit is asked for, and then upwards, as the API machinery does. Parsing is cached: a cluster
-of thousands of pods uses a few dozen different texts.
+`"500m"`, `"2Gi"`, `"1e3"` and plain numbers all mean exact decimals, within the bounds that Kubernetes
+sets: an amount finer than a billionth is rounded away from zero, one beyond 2^63-1 is cut there. So every
+amount has at most 28 digits, whatever a user wrote, and arithmetic on it stays cheap. Rounding to an
+integer unit happens only where one is asked for, and then upwards, as the API machinery does. Parsing is
+cached: a cluster of thousands of pods uses a few dozen different texts.
 """
 
 from __future__ import annotations
 
 import re
+from decimal import ROUND_UP, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
+from kube.errors import BadValueError
+
+MAX_AMOUNT = 2**63 - 1
+LONGEST_TEXT = 128
 _PATTERN = re.compile(
-    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?"
+    r"(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?P<suffix>[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?"
 )
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_FINEST = Decimal("1e-9")
+_SMALLEST_EXPONENT, _LARGEST_EXPONENT = -9, 18
+_EXACT = Context(prec=2 * LONGEST_TEXT)
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=16384, typed=True)
 def parse(quantity: str | int | float) -> Fraction:
-    """Return the exact value of a quantity.
+    """Return the value of a quantity, exact down to a billionth and cut at 2^63-1.
 
     Raises
     ------
-    ValueError : the text is no quantity; the message shows it
+    BadValueError : the text is no quantity; the message shows it
     """
+    if isinstance(quantity, bool):
+        raise _refusal(quantity)
     if isinstance(quantity, int):
-        return Fraction(quantity)
+        return Fraction(max(-MAX_AMOUNT, min(MAX_AMOUNT, quantity)))
     text = repr(quantity) if isinstance(quantity, float) else quantity
-    match = _PATTERN.fullmatch(text)
+    match = _PATTERN.fullmatch(text) if len(text) <= LONGEST_TEXT else None
     if match is None:
-        raise ValueError(
-            f"quantity {quantity!r}: expected a number with a suffix such as 500m or 2Gi"
-        )
-    number, suffix = Fraction(match["number"]), match["suffix"] or ""
+        raise _refusal(quantity)
+    number, suffix = Decimal(match["number"]), match["suffix"] or ""
     if suffix in _BINARY:
-        return number * (1 << _BINARY[suffix])
-    exponent = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
-    return number * Fraction(10) ** exponent
+        return _bounded(_EXACT.multiply(number, Decimal(1 << _BINARY[suffix])), 0)
+    return _bounded(number, _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
+
+
+def _refusal(quantity: object) -> BadValueError:
+    shown = repr(quantity) if isinstance(quantity, (bool, float)) else repr(str(quantity)[:40])
+    return BadValueError(
+        f"quantity {shown}: expected a number with a suffix such as 500m or 2Gi, "
+        f"at most {LONGEST_TEXT} characters"
+    )
+
+
+def _bounded(number: Decimal, exponent: int) -> Fraction:
+    """Return `number * 10**exponent` within the bounds; no power is built before its size is known."""
+    if not number:
+        return Fraction(0)
+    sign = -1 if number.is_signed() else 1
+    magnitude = number.adjusted() + exponent
+    if magnitude > _LARGEST_EXPONENT:
+        return Fraction(sign * MAX_AMOUNT)
+    if magnitude < _SMALLEST_EXPONENT:
+        return Fraction(sign, 10**9)
+    scaled = number.scaleb(exponent, context=_EXACT)
+    if scaled.as_tuple().exponent < _SMALLEST_EXPONENT:  # type: ignore[operator]
+        scaled = scaled.quantize(_FINEST, rounding=ROUND_UP, context=_EXACT)
+    return max(Fraction(-MAX_AMOUNT), min(Fraction(MAX_AMOUNT), Fraction(scaled)))
 
 
 @lru_cache(maxsize=16384)

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from kube.errors import BadValueError
+from kube.numbers import parse_float
 from kube.objects.devices import ResourceClaim
 from kube.objects.node import Node
 from kube.objects.pod import Container, Pod, Quantity
@@ -288,10 +290,10 @@ def _fraction(annotations: Mapping[str, str]) -> Fraction:
     if not text:
         return Fraction(0)
     try:
-        value = parse(text)
-    except ValueError:
+        value = parse_float(text)
+    except BadValueError:
         return Fraction(0)
-    return value if 0 < value <= 1 else Fraction(0)
+    return Fraction(repr(value)) if 0 < value <= 1 else Fraction(0)
 
 
 def _positive(text: str | None) -> int:

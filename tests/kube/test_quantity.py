@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
 
 import pytest
 
+from kube.errors import BadValueError
 from kube.quantity import format_binary, format_decimal, parse, to_milli, to_units
 
 
@@ -51,3 +53,37 @@ def test_canonical_texts() -> None:
     assert format_binary(1536 * 2**20) == "1536Mi"
     assert format_binary(1000) == "1000"
     assert format_binary(0) == "0"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e-99999999", Fraction(1, 10**9)),
+        ("-1e-99999999", Fraction(-1, 10**9)),
+        ("1e99999999", 2**63 - 1),
+        ("-1e99999999", -(2**63 - 1)),
+        ("9Ei", 2**63 - 1),
+        (1e300, 2**63 - 1),
+        (10**4000, 2**63 - 1),
+        ("0e99999999", 0),
+        ("0." + "3" * 100, Fraction(333_333_334, 10**9)),
+        ("1n", Fraction(1, 10**9)),
+        ("0.1n", Fraction(1, 10**9)),
+        ("1" + "0" * 60 + "e-60", 1),
+    ],
+)
+def test_amounts_beyond_the_bounds_of_kubernetes_are_brought_within_at_once(
+    text: str | int | float, value: Fraction
+) -> None:
+    began = time.perf_counter()
+    assert parse(text) == value
+    assert time.perf_counter() - began < 0.1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["9" * 5000, "٣", "1_0", float("nan"), float("inf"), True, "1e" + "9" * 200, "1\n", "1\x00"],
+)
+def test_what_kubernetes_would_not_read_is_a_bad_value(text: str | float) -> None:
+    with pytest.raises(BadValueError, match="expected a number"):
+        parse(text)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from kube.objects.devices import ResourceClaim
-from kube.objects.meta import convert
+from kube.objects.meta import convert, decode
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from queues.accounting import (
@@ -235,3 +236,13 @@ def test_gpu_memory_of_a_node() -> None:
     for bad in ({}, {"nvidia.com/gpu.memory": "lots"}, {"beta.amd.com/gpu.vram.big": "1"}):
         with pytest.raises(AccountingError, match="n1"):
             node_gpu_memory(node(**bad))
+
+
+def test_a_fraction_with_a_huge_exponent_costs_nothing_and_asks_for_nothing() -> None:
+    """The scheduler and the mirror once spent hours on one such pod, whoever was to schedule it."""
+    pod = decode(
+        b'{"metadata": {"name": "p", "annotations": {"gpu-fraction": "1e-99999999"}}}', Pod
+    )
+    began = time.perf_counter()
+    assert pod_demand(pod).gpu_fraction == 0
+    assert time.perf_counter() - began < 0.1

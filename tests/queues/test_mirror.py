@@ -364,7 +364,7 @@ def test_no_object_can_stop_the_mirror(mirror: Mirror) -> None:
     row = Queue.objects.get()
     assert (row.display_name, row.labels) == ("x\ufffdy", {"a": "nul \ufffd in it"})
     assert (len(row.parent), row.priority, row.limit_gpu) == (253, 2**63 - 1, None)
-    assert (row.quota_gpu, row.allocated_gpu, row.allocated_cpu) == (1e300, 0, 0)
+    assert (row.quota_gpu, row.allocated_gpu, row.allocated_cpu) == (1e300, 2.0**63, 0)
     group = a_group("g", 6, queue="q" * 900, min_member=2**40)
     mirror.consume([added(PODGROUPS, group), added(PODS, a_pod("p", 7, group="g", message="\x00"))])
     assert PodGroup.objects.get().min_member == 2**31 - 1
