@@ -80,6 +80,15 @@ TEMPLATES = [
 DATABASES = {
     "default": env.database(env.text("DATABASE_URL"), sqlite_file=KAIWEB_HOME / "kaiweb.sqlite3")
 }
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # Failed log-ins. Never so small that a flood of names drives out the counts of its own address.
+    "login": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "login",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    },
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_PASSWORD_VALIDATORS = [

@@ -1,0 +1,137 @@
+"""Bound what strangers can do with the log-in form: guess passwords, and keep the machine busy.
+
+A failed attempt counts against the pair of name and address, so that nobody locks a person out from
+elsewhere, and against the address. A password hash costs 0.4 s of a core, so only a few are computed at
+once, and for each address one at a time: an address that floods the form leaves room for the others.
+
+Counts live in the cache `login`: in the memory of the web process, or wherever that cache is configured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from django.contrib.auth.models import User
+from django.core.cache import caches
+from django.core.cache.backends.base import BaseCache
+from prometheus_client import Counter as Metric
+
+log = logging.getLogger(__name__)
+
+WINDOW_S = 300
+PAIR_FAILURES = 5
+ADDRESS_FAILURES = 30
+HASHES_AT_ONCE = 2
+BUSY_RETRY_S = 1
+SHOWN_NAME = 64
+ATTEMPTS = Metric("kaiweb_login_attempts", "Log-in attempts", labelnames=["outcome"])
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Who tries to log in, and from where."""
+
+    name: str
+    address: str
+
+    @property
+    def network(self) -> str:
+        """The address; of IPv6 the /64, since one machine has all of its addresses."""
+        try:
+            address = ipaddress.ip_address(self.address)
+        except ValueError:
+            return self.address
+        if address.version == 4:
+            return str(address)
+        return str(ipaddress.ip_network((address, 64), strict=False))
+
+    @property
+    def limits(self) -> tuple[tuple[str, int], ...]:
+        """The counters of the attempt, each with the number of failures it allows."""
+        name = User.normalize_username(self.name).strip()
+        pair = hashlib.sha256(f"{self.network} {name}".encode(errors="replace")).hexdigest()
+        address = hashlib.sha256(self.network.encode()).hexdigest()
+        return (f"pair:{pair}", PAIR_FAILURES), (f"address:{address}", ADDRESS_FAILURES)
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The fields of a log line; names of strangers are clipped and printable."""
+        return {"user": ascii(self.name[:SHOWN_NAME]), "address": self.address}
+
+
+@dataclass(slots=True)
+class HashSlots:
+    """The places where a password may be checked."""
+
+    total: int = HASHES_AT_ONCE
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _taken: Counter[str] = field(default_factory=Counter)
+
+    @contextmanager
+    def take(self, attempt: Attempt) -> Iterator[bool]:
+        """Yield whether there was a free place; never wait for one."""
+        network = attempt.network
+        with self._lock:
+            is_free = not self._taken[network] and self._taken.total() < self.total
+            self._taken[network] += is_free
+        try:
+            yield is_free
+        finally:
+            with self._lock:
+                self._taken[network] -= is_free
+                self._taken += Counter()  # drops what is zero
+
+
+SLOTS = HashSlots()
+
+
+def locked_for_s(attempt: Attempt) -> int:
+    """Return in how many seconds the attempt may be made; 0: now."""
+    waits = [
+        max(1, round(_cache().get(f"{key}:until", 0) - time.time()))
+        for key, allowed in attempt.limits
+        if _cache().get(key, 0) >= allowed
+    ]
+    if waits:
+        ATTEMPTS.labels("locked").inc()
+    return max(waits, default=0)
+
+
+def note_failure(attempt: Attempt) -> None:
+    """Count a wrong password, and log it."""
+    ATTEMPTS.labels("failed").inc()
+    log.warning("log-in failed", extra=attempt.words)
+    for key, allowed in attempt.limits:
+        if _cache().add(key, 0, WINDOW_S):
+            _cache().set(f"{key}:until", time.time() + WINDOW_S, WINDOW_S)
+        try:
+            failures = _cache().incr(key)
+        except ValueError:  # the window ended between the two calls
+            continue
+        if failures == allowed:
+            what = key.partition(":")[0]
+            log.warning("log-in locked for this %s", what, extra=attempt.words)
+
+
+def note_success(attempt: Attempt) -> None:
+    """Forget the failures of the pair; those of the address stay, or one account would free it."""
+    ATTEMPTS.labels("ok").inc()
+    (pair, _allowed), _address = attempt.limits
+    _cache().delete_many([pair, f"{pair}:until"])
+
+
+def note_busy() -> None:
+    """Count an attempt that found no free place."""
+    ATTEMPTS.labels("busy").inc()
+
+
+def _cache() -> BaseCache:
+    return caches["login"]
