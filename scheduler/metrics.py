@@ -16,8 +16,8 @@ from prometheus_client import (
 )
 
 from kube.objects.podgroup import PodGroup
-from scheduler.core.config import SearchBudgets
 from scheduler.core.decisions import ActionName, ActionReport, SearchReport
+from scheduler.core.options import SearchBudgets
 from scheduler.core.solver.budget import SearchResult
 from scheduler.core.solver.generators import MULTI_NODE_GANG, NODE_LOCAL_GREEDY
 

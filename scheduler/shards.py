@@ -13,48 +13,17 @@ from math import inf
 
 from kube.objects.config import Config, Override, PlacementStrategy, SchedulingShard, ShardSpec
 from queues.durations import SECOND, parse_duration
-from scheduler.core.config import (
-    ARGUMENTS_OF,
-    Arguments,
-    MinRuntimeArguments,
-    NoArguments,
-    NodePlacementArguments,
-    NumaArguments,
-    PluginConfig,
-    ProportionArguments,
-    SchedulerConfig,
-    SearchBudgets,
-)
+from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName
 from scheduler.core.errors import ConfigError
+from scheduler.core.options import SearchBudgets
+from scheduler.core.plugins.min_runtime import MinRuntimeArguments
+from scheduler.core.plugins.placement_strategy import BINPACK, SPREAD, NodePlacementArguments
+from scheduler.core.plugins.proportion import ProportionArguments
+from scheduler.core.plugins.table import PLUGINS, spec_of
 from scheduler.snapshot.params import ShardParams
 from scheduler.usage_params import UsageConfigError, read_usage_config, with_connection
 
-#: Priority of each plugin where no shard says otherwise; higher comes first, ties by name.
-PLUGIN_PRIORITIES = {
-    "predicates": 1900,
-    "proportion": 1800,
-    "priority": 1700,
-    "nodeavailability": 1600,
-    "resourcetype": 1500,
-    "podaffinity": 1400,
-    "elastic": 1300,
-    "kubeflow": 1200,
-    "ray": 1100,
-    "subgrouporder": 1000,
-    "taskorder": 900,
-    "nominatednode": 800,
-    "dynamicresources": 700,
-    "minruntime": 600,
-    "topology": 500,
-    "snapshot": 400,
-    "sg-nodelocalgreedy": 360,
-    "sg-multinodegang": 350,
-    "gpupack": 300,
-    "gpuspread": 300,
-    "nodeplacement": 200,
-    "gpusharingorder": 100,
-}
 ACTION_PRIORITIES = {
     ActionName.ALLOCATE: 500,
     ActionName.CONSOLIDATION: 400,
@@ -62,7 +31,6 @@ ACTION_PRIORITIES = {
     ActionName.PREEMPT: 200,
     ActionName.STALE_GANG_EVICTION: 100,
 }
-_BINPACK, _SPREAD = "binpack", "spread"
 #: The one Config that counts, and the one shard that always exists.
 CONFIG_NAME, DEFAULT_SHARD = "kai-config", "default"
 
@@ -139,9 +107,9 @@ def core_config(spec: ShardSpec) -> SchedulerConfig:
     args = _Flags(spec.args)
     placement = spec.placement_strategy or PlacementStrategy()
     for kind, value in (("gpu", placement.gpu), ("cpu", placement.cpu)):
-        if value not in ("", _BINPACK, _SPREAD):
+        if value not in ("", BINPACK, SPREAD):
             raise ConfigError(
-                f"placementStrategy.{kind}: expected {_BINPACK} or {_SPREAD}, got {value!r}"
+                f"placementStrategy.{kind}: expected {BINPACK} or {SPREAD}, got {value!r}"
             )
     victims = args.number("max-consolidation-preemptees", 16)
     actions = _actions(spec, placement)
@@ -162,7 +130,7 @@ def core_config(spec: ShardSpec) -> SchedulerConfig:
 
 
 def _actions(spec: ShardSpec, placement: PlacementStrategy) -> tuple[ActionName, ...]:
-    spreads = _SPREAD in (placement.gpu, placement.cpu)
+    spreads = SPREAD in (placement.gpu, placement.cpu)
     chosen: list[tuple[int, str, ActionName]] = []
     for text in spec.actions:
         if text not in set(ActionName):
@@ -177,32 +145,38 @@ def _actions(spec: ShardSpec, placement: PlacementStrategy) -> tuple[ActionName,
 
 
 def _plugins(spec: ShardSpec, placement: PlacementStrategy) -> tuple[PluginConfig, ...]:
-    spreads = placement.gpu == _SPREAD
-    off = {"gpupack", "gpusharingorder"} if spreads else {"gpuspread"}
+    on = _plugins_on(spec, spreads_gpus=placement.gpu == SPREAD)
     defaults = _default_arguments(spec, placement)
     chosen: list[tuple[int, str, PluginConfig]] = []
-    for name in sorted({*PLUGIN_PRIORITIES, *spec.plugins}):
+    for name in sorted({*on, *spec.plugins}):
         override = spec.plugins.get(name, Override())
-        is_default = name not in off
-        if not (override.enabled if override.enabled is not None else is_default):
+        if not (name in on if override.enabled is None else override.enabled):
             continue
-        priority = override.priority
-        priority = PLUGIN_PRIORITIES.get(name, 0) if priority is None else priority
-        arguments = (
-            defaults.get(name, NoArguments())
+        priority = spec_of(name).priority if override.priority is None else override.priority
+        plugin = (
+            PluginConfig(name, defaults.get(name))
             if override.arguments is None
-            else _arguments(name, override.arguments)
+            else plugin_config(name, override.arguments)
         )
-        chosen.append((-priority, name, PluginConfig(name, arguments)))
-    return tuple(plugin for _, _, plugin in sorted(chosen, key=lambda item: item[:2]))
+        chosen.append((-priority, name, plugin))
+    return tuple(plugin for _, _, plugin in sorted(chosen, key=lambda entry: entry[:2]))
 
 
-def _default_arguments(spec: ShardSpec, placement: PlacementStrategy) -> dict[str, Arguments]:
+def _plugins_on(spec: ShardSpec, *, spreads_gpus: bool) -> set[str]:
+    """Return the plugins that run unless the shard disables them."""
+    by_default = {plugin.name for plugin in PLUGINS if plugin.on_by_default}
+    packing, spreading = {"gpupack", "gpusharingorder"}, {"gpuspread"}
+    return {*by_default, *spec.plugins, *(spreading if spreads_gpus else packing)} - (
+        packing if spreads_gpus else spreading
+    )
+
+
+def _default_arguments(spec: ShardSpec, placement: PlacementStrategy) -> dict[str, object]:
     runtime = spec.min_runtime
     return {
         "proportion": ProportionArguments(k_value=1.0 if spec.k_value is None else spec.k_value),
         "nodeplacement": NodePlacementArguments(
-            cpu=placement.cpu or _BINPACK, gpu=placement.gpu or _BINPACK
+            cpu=placement.cpu or BINPACK, gpu=placement.gpu or BINPACK
         ),
         "minruntime": MinRuntimeArguments(
             default_preempt_s=_duration(runtime.preempt_min_runtime if runtime else None),
@@ -211,40 +185,10 @@ def _default_arguments(spec: ShardSpec, placement: PlacementStrategy) -> dict[st
     }
 
 
-def _arguments(name: str, given: Mapping[str, object]) -> Arguments:
-    """Convert a plugin's arguments, written as strings in the object."""
-    texts = {key: str(value) for key, value in given.items()}
-    flags = _Flags(texts)
-    if name == "proportion":
-        multiplier = texts.get(
-            "reclaimerUtilizationMultiplier", texts.get("relcaimerSaturationMultiplier", "1")
-        )
-        return ProportionArguments(
-            k_value=flags.number("kValue", 1.0), saturation_multiplier=_float(name, multiplier)
-        )
-    if name == "nodeplacement":
-        return NodePlacementArguments(
-            cpu=texts.get("cpu", _BINPACK), gpu=texts.get("gpu", _BINPACK)
-        )
-    if name == "minruntime":
-        return MinRuntimeArguments(
-            default_preempt_s=_duration(texts.get("defaultPreemptMinRuntime")),
-            default_reclaim_s=_duration(texts.get("defaultReclaimMinRuntime")),
-            reclaim_resolve_method=texts.get("reclaimResolveMethod", "lca"),
-        )
-    if name == "numa":
-        ignored = tuple(item.strip() for item in texts.get("ignoreList", "").split(",") if item)
-        return NumaArguments(
-            ignore=ignored, reconstruct_available=flags.flag("reconstructAvailable", default=True)
-        )
-    kind = ARGUMENTS_OF.get(name, NoArguments)
-    made: Arguments = kind()
-    return made
-
-
 def plugin_config(name: str, given: Mapping[str, object]) -> PluginConfig:
     """Return one plugin with its arguments as a configuration file writes them."""
-    return PluginConfig(name, _arguments(name, given))
+    texts = _Flags({key: str(value) for key, value in given.items()})
+    return PluginConfig(name, spec_of(name).parse(texts))
 
 
 def _depths(given: Mapping[str, int], actions: tuple[ActionName, ...]) -> dict[ActionName, int]:
@@ -313,16 +257,9 @@ def _duration(text: str | None) -> float:
         raise ConfigError(str(error)) from error
 
 
-def _float(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ConfigError(f"plugin {name}: expected a number, got {text!r}") from None
-
-
 @dataclass(frozen=True, slots=True)
 class _Flags:
-    """Command-line flags of KAI's scheduler, as a shard lists them."""
+    """Command-line flags or arguments of a plugin, as a shard lists them."""
 
     given: Mapping[str, str]
 
@@ -346,7 +283,12 @@ class _Flags:
 
     def number(self, name: str, default: float) -> float:
         text = self.given.get(name)
-        return default if text is None else _float(name, text)
+        if text is None:
+            return default
+        try:
+            return float(text)
+        except ValueError:
+            raise ConfigError(f"{name}: expected a number, got {text!r}") from None
 
     def seconds(self, name: str, default: float) -> float:
         text = self.given.get(name)

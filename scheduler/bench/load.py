@@ -41,10 +41,11 @@ def load_config(document: Document) -> SchedulerConfig:
 
     Consolidation may move any number of pods, as in the runs the expected outcomes come from.
     """
-    extra = tuple(PluginConfig(name) for name in document.get("extra_plugins", ()))
+    on = {plugin.name for plugin in DEFAULT_PLUGINS}
+    extra = (name for name in document.get("extra_plugins", ()) if name not in on)
     return SchedulerConfig(
         actions=tuple(ActionName(name) for name in document["actions"]),
-        plugins=DEFAULT_PLUGINS + extra,
+        plugins=(*DEFAULT_PLUGINS, *(PluginConfig(name) for name in extra)),
         max_consolidation_victims=inf,
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from scheduler.core.config import DEFAULT_ACTIONS
+from scheduler.core.options import DEFAULT_ACTIONS
 
 Document = dict[str, Any]
 

@@ -21,12 +21,16 @@ from scheduler.core.cluster.inputs import (
     TopologyInput,
 )
 from scheduler.core.cluster.status import TaskStatus
-from scheduler.core.config import NodePlacementArguments, PluginConfig, SchedulerConfig
+from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.cycle import open_session
 from scheduler.core.placement.candidates import Candidates
 from scheduler.core.placement.place import Placer
 from scheduler.core.plugins.min_runtime import preempt_min_runtime, reclaim_min_runtime
-from scheduler.core.plugins.placement_strategy import pack_score, spread_score
+from scheduler.core.plugins.placement_strategy import (
+    NodePlacementArguments,
+    pack_score,
+    spread_score,
+)
 from scheduler.core.plugins.topology.tree import ROOT, searched_levels
 from scheduler.core.session.session import Session
 

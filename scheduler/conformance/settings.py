@@ -6,19 +6,36 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any
 
-from scheduler.core.config import (
-    DEFAULT_PLUGINS,
-    MinRuntimeArguments,
-    NoArguments,
-    NodePlacementArguments,
-    NumaArguments,
-    PluginConfig,
-    ProportionArguments,
-    SchedulerConfig,
-    SearchBudgets,
-)
+from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName
+from scheduler.core.options import SearchBudgets
+from scheduler.core.plugins.min_runtime import MinRuntimeArguments
+from scheduler.core.plugins.placement_strategy import NodePlacementArguments
+from scheduler.core.plugins.proportion import ProportionArguments
 
+#: What a scenario means by "default", in this order.
+DEFAULT_PLUGINS = (
+    "predicates",
+    "proportion",
+    "priority",
+    "elastic",
+    "kubeflow",
+    "ray",
+    "nodeavailability",
+    "gpusharingorder",
+    "gpupack",
+    "resourcetype",
+    "subgrouporder",
+    "taskorder",
+    "nominatednode",
+    "dynamicresources",
+    "nodeplacement",
+    "minruntime",
+    "topology",
+    "snapshot",
+    "sg-nodelocalgreedy",
+    "sg-multinodegang",
+)
 ACTION_NAMES = {
     "allocate": ActionName.ALLOCATE,
     "consolidation": ActionName.CONSOLIDATION,
@@ -55,7 +72,7 @@ def read_config(document: Mapping[str, Any]) -> SchedulerConfig:
 def _plugins(document: Mapping[str, Any]) -> tuple[PluginConfig, ...]:
     listed: Any = (document.get("config") or {}).get("plugins") or "default"
     if listed == "default":
-        plugins = [_with_fixed_arguments(plugin.name, {}) for plugin in DEFAULT_PLUGINS]
+        plugins = [_with_fixed_arguments(name, {}) for name in DEFAULT_PLUGINS]
     else:
         plugins = [
             _with_fixed_arguments(entry["name"], entry.get("arguments") or {}) for entry in listed
@@ -81,6 +98,4 @@ def _with_fixed_arguments(name: str, given: Mapping[str, Any]) -> PluginConfig:
             name,
             MinRuntimeArguments(reclaim_resolve_method=given.get("reclaimResolveMethod", "lca")),
         )
-    if name == "numa":
-        return PluginConfig(name, NumaArguments())
-    return PluginConfig(name, NoArguments())
+    return PluginConfig(name)

@@ -16,7 +16,7 @@ from scheduler.core.cluster.inputs import ClusterInput
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.decisions import ActionName, ActionReport, Decision
 from scheduler.core.placement.place import Placer
-from scheduler.core.plugins.table import make_plugin
+from scheduler.core.plugins.table import spec_of
 from scheduler.core.session.session import NO_SEED, Clock, Session, no_clock
 
 
@@ -39,12 +39,12 @@ def open_session(
     """Make the state from a snapshot and let the plugins open on it."""
     state = build_state(given, full_hierarchy=config.full_hierarchy_fairness)
     session = Session(state, config, clock, group_seed)
-    for one in config.plugins:
-        plugin = make_plugin(one)
+    for chosen in config.plugins:
+        plugin = spec_of(chosen.name).plugin(chosen.arguments)
         if plugin is not None:
             started = clock()
             plugin.open(session)
-            session.plugin_seconds[one.name] = clock() - started
+            session.plugin_seconds[chosen.name] = clock() - started
     session.start()
     return session
 

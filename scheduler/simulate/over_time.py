@@ -24,12 +24,8 @@ from scheduler.core.cluster.inputs import (
     TaskInput,
     TaskRequest,
 )
-from scheduler.core.config import (
-    DEFAULT_PLUGINS,
-    PluginConfig,
-    ProportionArguments,
-    SchedulerConfig,
-)
+from scheduler.core.config import DEFAULT_PLUGINS, PluginConfig, SchedulerConfig
+from scheduler.core.plugins.proportion import ProportionArguments
 from scheduler.simulate.fair_share import SimulationInputError
 from scheduler.simulate.living import CYCLE_S, LivingCluster, gangs_like
 from scheduler.usage import UsageHistory, UsageSample

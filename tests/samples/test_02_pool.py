@@ -14,8 +14,8 @@ import yaml
 from kube.objects.config import SchedulingShard
 from kube.objects.meta import convert
 from kube.resources import BINDREQUESTS, NODES, PODGROUPS, SHARDS
-from scheduler.core.config import MinRuntimeArguments
 from scheduler.core.decisions import ActionName
+from scheduler.core.plugins.min_runtime import MinRuntimeArguments
 from scheduler.shards import ShardSettings, settings_of
 from tests.samples.lanes import MANIFESTS
 from tests.samples.place import Place

@@ -15,7 +15,7 @@ import yaml
 from kube.objects.config import Config, SchedulingShard
 from kube.objects.meta import convert
 from kube.resources import CONFIGS, SHARDS
-from scheduler.core.config import ProportionArguments
+from scheduler.core.plugins.proportion import ProportionArguments
 from scheduler.shards import settings_of
 from scheduler.usage_params import read_usage_config, with_connection
 from tests.samples.lanes import MANIFESTS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.core.config import DEFAULT_ACTIONS
 from scheduler.core.decisions import ActionName, ActionReport
+from scheduler.core.options import DEFAULT_ACTIONS
 from scheduler.pacing import SEARCHING, Pacer
 
 RECLAIM = ActionName.RECLAIM

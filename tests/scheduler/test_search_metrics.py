@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.core.config import SearchBudgets
 from scheduler.core.decisions import ActionName
+from scheduler.core.options import SearchBudgets
 from scheduler.metrics import SchedulerMetrics
 from tests.builders import cluster
 

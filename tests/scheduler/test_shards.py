@@ -8,9 +8,11 @@ import pytest
 
 from kube.objects.config import Config, SchedulingShard, ShardSpec
 from kube.objects.meta import convert
-from scheduler.core.config import MinRuntimeArguments, NodePlacementArguments, ProportionArguments
 from scheduler.core.decisions import ActionName
 from scheduler.core.errors import ConfigError
+from scheduler.core.plugins.min_runtime import MinRuntimeArguments
+from scheduler.core.plugins.placement_strategy import NodePlacementArguments
+from scheduler.core.plugins.proportion import ProportionArguments
 from scheduler.shards import core_config, settings_of
 
 

@@ -8,10 +8,12 @@ that a team may be stricter towards strangers than among its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED
-from scheduler.core.config import MinRuntimeArguments
+from scheduler.core.errors import ConfigError
+from scheduler.core.plugins.spec import ArgumentTexts
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
 
@@ -55,6 +57,37 @@ def _nearest(path: Sequence[int], values: Values, default_s: float) -> float:
         if value is not None:
             return value
     return default_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinRuntimeArguments:
+    """How long a started pod group is safe from preempt and reclaim, where no queue says."""
+
+    default_preempt_s: float = 0.0
+    default_reclaim_s: float = 0.0
+    reclaim_resolve_method: str = "lca"
+
+    def __post_init__(self) -> None:
+        """Refuse negative times and unknown methods."""
+        for name in ("default_preempt_s", "default_reclaim_s"):
+            if getattr(self, name) < 0:
+                raise ConfigError(
+                    f"minruntime.{name}: expected 0 or more, got {getattr(self, name)}"
+                )
+        if self.reclaim_resolve_method not in ("lca", "queue"):
+            raise ConfigError(
+                f"minruntime.reclaimResolveMethod: expected lca or queue, "
+                f"got {self.reclaim_resolve_method!r}"
+            )
+
+    @classmethod
+    def parse(cls, texts: ArgumentTexts) -> MinRuntimeArguments:
+        """Read them."""
+        return cls(
+            default_preempt_s=texts.seconds("defaultPreemptMinRuntime", 0.0),
+            default_reclaim_s=texts.seconds("defaultReclaimMinRuntime", 0.0),
+            reclaim_resolve_method=texts.text("reclaimResolveMethod", "lca"),
+        )
 
 
 class MinRuntimePlugin:

@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
-from scheduler.core.config import NodePlacementArguments
+from dataclasses import dataclass
+
+from scheduler.core.errors import ConfigError
+from scheduler.core.plugins.spec import ArgumentTexts
 from scheduler.core.session.hooks import PlacementStrategy
 from scheduler.core.session.session import Session
+
+BINPACK, SPREAD = "binpack", "spread"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePlacementArguments:
+    """binpack or spread, for tasks with and without GPU."""
+
+    cpu: str = BINPACK
+    gpu: str = BINPACK
+
+    def __post_init__(self) -> None:
+        """Refuse other strategies."""
+        for name, value in (("cpu", self.cpu), ("gpu", self.gpu)):
+            if value not in (BINPACK, SPREAD):
+                raise ConfigError(
+                    f"nodeplacement.{name}: expected {BINPACK} or {SPREAD}, got {value!r}"
+                )
+
+    @classmethod
+    def parse(cls, texts: ArgumentTexts) -> NodePlacementArguments:
+        """Read them."""
+        return cls(cpu=texts.text("cpu", BINPACK), gpu=texts.text("gpu", BINPACK))
 
 
 class NodePlacementPlugin:
@@ -16,8 +42,8 @@ class NodePlacementPlugin:
     def open(self, session: Session) -> None:
         """Set the strategy."""
         session.hooks.placement = PlacementStrategy(
-            cpu_binpack=self._arguments.cpu == "binpack",
-            gpu_binpack=self._arguments.gpu == "binpack",
+            cpu_binpack=self._arguments.cpu == BINPACK,
+            gpu_binpack=self._arguments.gpu == BINPACK,
         )
 
 

@@ -6,6 +6,8 @@ moves. The rules themselves are pure functions in `scheduler.core.fairshare`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,13 +17,35 @@ from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import ACTIVE_USED, QUEUE_ALLOCATED, TaskStatus
 from scheduler.core.cluster.tasks import NOWHERE
-from scheduler.core.config import ProportionArguments
 from scheduler.core.fairshare.division import Demand, divide_tree
 from scheduler.core.fairshare.shares import Amounts, QueueLedger, rows_of
+from scheduler.core.plugins.spec import ArgumentTexts
 from scheduler.core.session.policy import FairSharePolicy
 from scheduler.core.session.session import Session
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProportionArguments:
+    """k_value: strength of past usage (not below 0); saturation_multiplier: not below 1."""
+
+    k_value: float = 1.0
+    saturation_multiplier: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Raise to the smallest value that makes sense, as KAI does."""
+        object.__setattr__(self, "k_value", max(0.0, self.k_value))
+        object.__setattr__(self, "saturation_multiplier", max(1.0, self.saturation_multiplier))
+
+    @classmethod
+    def parse(cls, texts: ArgumentTexts) -> ProportionArguments:
+        """Read them; the second name of the multiplier is one that KAI once misspelled."""
+        misspelled = texts.number("relcaimerSaturationMultiplier", 1.0)
+        return cls(
+            k_value=texts.number("kValue", 1.0),
+            saturation_multiplier=texts.number("reclaimerUtilizationMultiplier", misspelled),
+        )
 
 
 class ProportionPlugin:

@@ -1,15 +1,14 @@
-"""All plugins by the name the configuration uses. The order of a session is that of its config."""
+"""All plugins, in the order in which they are opened where no shard says otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from scheduler.core.config import PluginConfig
+from scheduler.core.errors import ConfigError
 from scheduler.core.plugins.device_claims.plugin import DeviceClaimsPlugin
 from scheduler.core.plugins.generators import GeneratorPlugin
-from scheduler.core.plugins.min_runtime import MinRuntimePlugin
-from scheduler.core.plugins.numa.plugin import NumaPlugin
+from scheduler.core.plugins.min_runtime import MinRuntimeArguments, MinRuntimePlugin
+from scheduler.core.plugins.numa.plugin import NumaArguments, NumaPlugin
 from scheduler.core.plugins.orders import (
     ElasticPlugin,
     KubeflowPlugin,
@@ -21,48 +20,85 @@ from scheduler.core.plugins.orders import (
 from scheduler.core.plugins.placement_strategy import (
     GpuPackPlugin,
     GpuSpreadPlugin,
+    NodePlacementArguments,
     NodePlacementPlugin,
 )
 from scheduler.core.plugins.pod_affinity import PodAffinityPlugin
 from scheduler.core.plugins.predicates.plugin import PredicatesPlugin
-from scheduler.core.plugins.proportion import ProportionPlugin
+from scheduler.core.plugins.proportion import ProportionArguments, ProportionPlugin
 from scheduler.core.plugins.scores import (
     GpuSharingOrderPlugin,
     NodeAvailabilityPlugin,
     NominatedNodePlugin,
     ResourceTypePlugin,
 )
+from scheduler.core.plugins.spec import PluginSpec, without_arguments
 from scheduler.core.plugins.topology.plugin import TopologyPlugin
-from scheduler.core.session.plugin import Plugin
 
-#: name -> how to make the plugin from its checked arguments
-PLUGINS: dict[str, Callable[[Any], Plugin]] = {
-    "predicates": lambda _: PredicatesPlugin(),
-    "proportion": ProportionPlugin,
-    "priority": lambda _: PriorityPlugin(),
-    "elastic": lambda _: ElasticPlugin(),
-    "kubeflow": lambda _: KubeflowPlugin(),
-    "ray": lambda _: RayPlugin(),
-    "nodeavailability": lambda _: NodeAvailabilityPlugin(),
-    "gpusharingorder": lambda _: GpuSharingOrderPlugin(),
-    "gpupack": lambda _: GpuPackPlugin(),
-    "gpuspread": lambda _: GpuSpreadPlugin(),
-    "resourcetype": lambda _: ResourceTypePlugin(),
-    "subgrouporder": lambda _: SubgroupOrderPlugin(),
-    "taskorder": lambda _: TaskOrderPlugin(),
-    "nominatednode": lambda _: NominatedNodePlugin(),
-    "nodeplacement": NodePlacementPlugin,
-    "minruntime": MinRuntimePlugin,
-    "sg-nodelocalgreedy": lambda _: GeneratorPlugin("sg-nodelocalgreedy"),
-    "sg-multinodegang": lambda _: GeneratorPlugin("sg-multinodegang"),
-    "dynamicresources": lambda _: DeviceClaimsPlugin(),
-    "numa": NumaPlugin,
-    "podaffinity": lambda _: PodAffinityPlugin(),
-    "topology": lambda _: TopologyPlugin(),
-}
+#: By priority, then by name.
+PLUGINS: tuple[PluginSpec[Any], ...] = (
+    without_arguments("predicates", 1900, PredicatesPlugin),
+    PluginSpec(
+        name="proportion",
+        priority=1800,
+        arguments=ProportionArguments,
+        parse=ProportionArguments.parse,
+        make=ProportionPlugin,
+    ),
+    without_arguments("priority", 1700, PriorityPlugin),
+    without_arguments("nodeavailability", 1600, NodeAvailabilityPlugin),
+    without_arguments("resourcetype", 1500, ResourceTypePlugin),
+    without_arguments("podaffinity", 1400, PodAffinityPlugin),
+    without_arguments("elastic", 1300, ElasticPlugin),
+    without_arguments("kubeflow", 1200, KubeflowPlugin),
+    without_arguments("ray", 1100, RayPlugin),
+    without_arguments("subgrouporder", 1000, SubgroupOrderPlugin),
+    without_arguments("taskorder", 900, TaskOrderPlugin),
+    without_arguments("nominatednode", 800, NominatedNodePlugin),
+    without_arguments("dynamicresources", 700, DeviceClaimsPlugin),
+    PluginSpec(
+        name="minruntime",
+        priority=600,
+        arguments=MinRuntimeArguments,
+        parse=MinRuntimeArguments.parse,
+        make=MinRuntimePlugin,
+    ),
+    without_arguments("topology", 500, TopologyPlugin),
+    without_arguments("snapshot", 400, None),
+    without_arguments("sg-nodelocalgreedy", 360, lambda: GeneratorPlugin("sg-nodelocalgreedy")),
+    without_arguments("sg-multinodegang", 350, lambda: GeneratorPlugin("sg-multinodegang")),
+    without_arguments("gpupack", 300, GpuPackPlugin),
+    # On instead of gpupack in a shard whose placement strategy spreads GPUs.
+    without_arguments("gpuspread", 300, GpuSpreadPlugin, on_by_default=False),
+    PluginSpec(
+        name="nodeplacement",
+        priority=200,
+        arguments=NodePlacementArguments,
+        parse=NodePlacementArguments.parse,
+        make=NodePlacementPlugin,
+    ),
+    without_arguments("gpusharingorder", 100, GpuSharingOrderPlugin),
+    PluginSpec(
+        name="numa",
+        priority=0,
+        arguments=NumaArguments,
+        parse=NumaArguments.parse,
+        make=NumaPlugin,
+        on_by_default=False,
+    ),
+    without_arguments("reflectjoborder", 0, None, on_by_default=False),
+)
+_BY_NAME = {spec.name: spec for spec in PLUGINS}
 
 
-def make_plugin(config: PluginConfig) -> Plugin | None:
-    """Make one plugin; None for those that add nothing to a session of the core."""
-    factory = PLUGINS.get(config.name)
-    return None if factory is None else factory(config.arguments)
+def spec_of(name: str) -> PluginSpec[Any]:
+    """Return the plugin of a name.
+
+    Raises
+    ------
+    ConfigError : there is no such plugin
+    """
+    spec = _BY_NAME.get(name)
+    if spec is None:
+        raise ConfigError(f"unknown plugin {name!r}; known are {', '.join(sorted(_BY_NAME))}")
+    return spec

@@ -12,9 +12,9 @@ from uuid import UUID, uuid5
 from scheduler.core.cluster.classes import TaskClass, Triple
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.tasks import NOWHERE
-from scheduler.core.config import SchedulerConfig
 from scheduler.core.decisions import ActionReport, Decision
 from scheduler.core.fairshare.shares import NOTHING
+from scheduler.core.options import CycleOptions
 from scheduler.core.session.fit import FitLog, GroupFit, GroupReason
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.hooks import Hooks, TaskListener
@@ -72,7 +72,7 @@ class Session:
     def __init__(
         self,
         state: ClusterState,
-        config: SchedulerConfig,
+        config: CycleOptions,
         clock: Clock = no_clock,
         group_seed: UUID = NO_SEED,
     ) -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
 
-from scheduler.core.config import SearchBudgets
 from scheduler.core.decisions import ActionName
+from scheduler.core.options import SearchBudgets
 
 
 class SearchResult(StrEnum):

@@ -8,8 +8,9 @@ import pytest
 
 from scheduler.core.cluster.inputs import PodSetInput, QueueAmounts, SubGroupInput
 from scheduler.core.cluster.status import TaskStatus
-from scheduler.core.config import NodePlacementArguments, PluginConfig, SchedulerConfig
+from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName, Bind, Nominate, ReceivedType
+from scheduler.core.plugins.placement_strategy import NodePlacementArguments
 from scheduler.core.session.fit import (
     GangShortfall,
     GroupReason,

@@ -10,16 +10,12 @@ from hypothesis import strategies as st
 
 from scheduler.core.cluster.constraints import NO_CONSTRAINTS, HostPort, TaskConstraints
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED
-from scheduler.core.config import (
-    DEFAULT_PLUGINS,
-    NodePlacementArguments,
-    PluginConfig,
-    SchedulerConfig,
-)
+from scheduler.core.config import DEFAULT_PLUGINS, PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName, EvictReason
 from scheduler.core.placement.candidates import Candidates
 from scheduler.core.placement.place import Placer
 from scheduler.core.placement.room import FREE, NONE, room_on
+from scheduler.core.plugins.placement_strategy import NodePlacementArguments
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.core.config import (
-    MinRuntimeArguments,
-    NodePlacementArguments,
-    NumaArguments,
-    PluginConfig,
-    ProportionArguments,
-    SchedulerConfig,
-    SearchBudgets,
-)
+from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName
 from scheduler.core.errors import ConfigError
+from scheduler.core.options import SearchBudgets
+from scheduler.core.plugins.min_runtime import MinRuntimeArguments
+from scheduler.core.plugins.numa.plugin import NumaArguments
+from scheduler.core.plugins.placement_strategy import NodePlacementArguments
+from scheduler.core.plugins.proportion import ProportionArguments
+from scheduler.core.plugins.spec import NoArguments
+from scheduler.core.plugins.table import PLUGINS
 
 
 @pytest.mark.parametrize(
@@ -22,6 +21,10 @@ from scheduler.core.errors import ConfigError
     [
         (lambda: PluginConfig("magic"), "unknown plugin 'magic'"),
         (lambda: PluginConfig("elastic", NumaArguments()), "plugin elastic: expected NoArguments"),
+        (
+            lambda: PluginConfig("proportion", NoArguments()),
+            "plugin proportion: expected ProportionArguments, got NoArguments",
+        ),
         (
             lambda: NodePlacementArguments(gpu="pile"),
             "nodeplacement.gpu: expected binpack or spread",
@@ -71,3 +74,8 @@ def test_budgets_and_depths_fall_back_to_their_defaults() -> None:
     assert config.depth_of(ActionName.ALLOCATE) == float("inf")
     assert config.has_plugin("proportion")
     assert not config.has_plugin("numa")
+
+
+def test_plugins_are_listed_by_priority_then_name_and_each_once() -> None:
+    order = [(-spec.priority, spec.name) for spec in PLUGINS]
+    assert order == sorted(set(order))

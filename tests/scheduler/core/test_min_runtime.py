@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.core.config import (
-    DEFAULT_PLUGINS,
-    MinRuntimeArguments,
-    PluginConfig,
-    SchedulerConfig,
-)
+from scheduler.core.config import DEFAULT_PLUGINS, PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName, Evict
-from scheduler.core.plugins.min_runtime import preempt_min_runtime, reclaim_min_runtime
+from scheduler.core.plugins.min_runtime import (
+    MinRuntimeArguments,
+    preempt_min_runtime,
+    reclaim_min_runtime,
+)
 from tests.builders import ClusterBuilder, cluster
 
 A, B, C, D, LEAF1, LEAF2, LEAF3, OTHER = range(8)

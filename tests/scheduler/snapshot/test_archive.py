@@ -11,8 +11,9 @@ import pytest
 
 from kube.objects.config import ShardSpec
 from kube.resources import NODES, PODGROUPS, PODS, QUEUES
-from scheduler.core.config import NodePlacementArguments, PluginConfig
+from scheduler.core.config import PluginConfig
 from scheduler.core.decisions import ActionName
+from scheduler.core.plugins.placement_strategy import NodePlacementArguments
 from scheduler.replay import decision_lines, explanation, replay, timings
 from scheduler.shards import ShardSettings, core_config
 from scheduler.snapshot.archive import (

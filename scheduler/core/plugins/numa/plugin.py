@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,9 +11,9 @@ from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.inputs import NumaShare, NumaTopology
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED
-from scheduler.core.config import NumaArguments
 from scheduler.core.plugins.numa.align import AWARE, STRICT, choose_zones, draw
 from scheduler.core.plugins.numa.demand import GUARANTEED, Demand, is_device, read_demand
+from scheduler.core.plugins.spec import ArgumentTexts
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
 from scheduler.core.session.nodeset import NodeSet
@@ -25,6 +27,23 @@ SCORE = 100.0
 SCRATCH = "numa"
 
 Taken = dict[int, dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumaArguments:
+    """Resources left out of alignment; whether availability is rebuilt from placements."""
+
+    ignore: tuple[str, ...] = ()
+    reconstruct_available: bool = True
+
+    @classmethod
+    def parse(cls, texts: ArgumentTexts) -> NumaArguments:
+        """Read them."""
+        names = (name.strip() for name in texts.text("ignoreList", "").split(","))
+        return cls(
+            ignore=tuple(name for name in names if name),
+            reconstruct_available=texts.flag("reconstructAvailable", default=True),
+        )
 
 
 class NumaPlugin:

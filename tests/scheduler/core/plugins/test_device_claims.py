@@ -20,7 +20,7 @@ from scheduler.core.cluster.inputs import (
     TaskRequest,
 )
 from scheduler.core.cluster.journal import Journal
-from scheduler.core.config import PluginConfig, SchedulerConfig
+from scheduler.core.config import SchedulerConfig
 from scheduler.core.decisions import ActionName, Bind
 from scheduler.core.plugins.device_claims.allocator import Allocator
 from scheduler.core.plugins.device_claims.extended import ExtendedResources
@@ -238,7 +238,7 @@ def test_the_last_consumer_frees_the_devices_and_undo_brings_them_back() -> None
 
 
 EXTENDED = DeviceClass(name="nic.example.com", extended_resource="example.com/nic")
-CONFIG = SchedulerConfig(plugins=(*SchedulerConfig().plugins, PluginConfig("podaffinity")))
+CONFIG = SchedulerConfig()
 
 
 def test_a_resource_backed_by_a_class_is_served_by_a_claim_of_our_own() -> None:

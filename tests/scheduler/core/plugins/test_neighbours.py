@@ -11,7 +11,7 @@ from scheduler.core.cluster.constraints import (
 )
 from scheduler.core.cluster.inputs import OtherPod, TaskInput
 from scheduler.core.cluster.status import TaskStatus
-from scheduler.core.config import PluginConfig, SchedulerConfig
+from scheduler.core.config import SchedulerConfig
 from scheduler.core.decisions import ActionName, Bind, Nominate
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
 from scheduler.core.session.neighbours import Wish, neighbours_of
@@ -120,7 +120,7 @@ def test_eviction_and_rollback_keep_the_counters_in_step() -> None:
 
 
 def test_preferences_pull_and_push() -> None:
-    config = SchedulerConfig(plugins=(*SchedulerConfig().plugins, PluginConfig("podaffinity")))
+    config = SchedulerConfig()
     pull = TaskConstraints(preferred_pod_affinity=(_app("db", RACK, weight=5),))
     push = TaskConstraints(preferred_pod_anti_affinity=(_app("db", RACK, weight=5),))
     for constraints, node in ((pull, "n2"), (push, "n0")):

@@ -7,9 +7,10 @@ import pytest
 from scheduler.core.cluster.constraints import ContainerRequest, TaskConstraints
 from scheduler.core.cluster.inputs import NumaShare, NumaTopology, NumaZone
 from scheduler.core.cluster.status import TaskStatus
-from scheduler.core.config import NumaArguments, PluginConfig, SchedulerConfig
+from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName, Bind
 from scheduler.core.plugins.numa.align import choose_zones, draw
+from scheduler.core.plugins.numa.plugin import NumaArguments
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
 from tests.builders import cluster, placements, request, status_of
 

@@ -6,8 +6,8 @@ from math import inf
 
 import pytest
 
-from scheduler.core.config import SearchBudgets
 from scheduler.core.decisions import ActionName
+from scheduler.core.options import SearchBudgets
 from scheduler.core.solver.budget import ActionBudget, SearchResult
 
 

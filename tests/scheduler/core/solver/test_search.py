@@ -23,9 +23,10 @@ from scheduler.core.cluster.inputs import (
     TopologyInput,
 )
 from scheduler.core.cluster.status import TaskStatus
-from scheduler.core.config import DEFAULT_PLUGINS, SchedulerConfig, SearchBudgets
+from scheduler.core.config import DEFAULT_PLUGINS, SchedulerConfig
 from scheduler.core.cycle import run_action
 from scheduler.core.decisions import ActionName, Evict, Nominate
+from scheduler.core.options import SearchBudgets
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.fit import DelayRefusal, GroupFit, GroupReason
 from scheduler.core.solver import search
