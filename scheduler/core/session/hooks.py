@@ -30,6 +30,9 @@ from scheduler.core.session.nodeset import NodeSet
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+#: Name of the filter for node affinity and selectors; the solver finds it among the filters by it.
+NODE_AFFINITY = "NodeAffinity"
+
 
 class Scope(Enum):
     """How far an answer about a node reaches."""

@@ -13,11 +13,10 @@ import numpy as np
 
 from scheduler.core.cluster.podgroups import TreeGroup
 from scheduler.core.fairshare.division import Floats
+from scheduler.core.session.hooks import NODE_AFFINITY
 from scheduler.core.session.session import Session
 from scheduler.core.solver.demand import Demand, whole_units
 from scheduler.core.solver.victims import Batch
-
-AFFINITY_FILTER = "NodeAffinity"
 
 
 class GrowingFilter(Protocol):
@@ -200,7 +199,7 @@ class NodeAffinityFilter:
             if tasks.klass[task].constraints.node_selector
             or tasks.klass[task].constraints.node_affinity is not None
         }
-        one = next((f for f in session.hooks.filters if f.name == AFFINITY_FILTER), None)
+        one = next((f for f in session.hooks.filters if f.name == NODE_AFFINITY), None)
         if not classes or one is None:
             return None
         masks = [one.mask(task, tasks.klass[task]) for task in classes.values()]

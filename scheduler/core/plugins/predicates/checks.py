@@ -16,6 +16,7 @@ from scheduler.core.cluster.device_backed import device_backed
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.fairshare.capacity import human_amount
 from scheduler.core.session.fit import CheckFailure
+from scheduler.core.session.hooks import NODE_AFFINITY
 
 
 class ConfigMapCheck:
@@ -46,7 +47,7 @@ class ConfigMapCheck:
 class NodeNameCheck:
     """Terms of node affinity that name nodes must leave at least one of them."""
 
-    name = "NodeAffinity"
+    name = NODE_AFFINITY
 
     def concerns(self, klass: TaskClass) -> bool:
         """Check tasks whose every alternative names nodes, and none that both of its parts allow."""

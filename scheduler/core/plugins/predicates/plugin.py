@@ -21,6 +21,7 @@ from scheduler.core.plugins.predicates.static_filters import (
 )
 from scheduler.core.plugins.predicates.storage import StorageRoom
 from scheduler.core.plugins.predicates.volumes import VolumeCheck, VolumeClaims, VolumeFilter
+from scheduler.core.session.hooks import NODE_AFFINITY
 from scheduler.core.session.neighbours import neighbours_of
 from scheduler.core.session.session import Session
 
@@ -48,7 +49,7 @@ class PredicatesPlugin:
             StaticFilter("NodeCondition", nodes, condition_verdict),
             HostPorts(state),
             StaticFilter("TaintToleration", nodes, taint_verdict),
-            StaticFilter("NodeAffinity", nodes, affinity_verdict, wants_node_by_label),
+            StaticFilter(NODE_AFFINITY, nodes, affinity_verdict, wants_node_by_label),
         ]
         has_books = session.config.schedule_csi_storage
         hooks.filters.append(VolumeFilter(state, volume_claims, asks_room=not has_books))
