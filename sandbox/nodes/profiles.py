@@ -7,6 +7,7 @@ its node controller lifts later; here the node is declared ready and the taint l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,9 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 KEPT_FREE_LABEL = "sandbox.kaiweb/kept-free"
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 WRITERS = 8
+# Answers about a node list each GPU: at 100,000 GPUs one answer of the web API takes 6.4 MB.
+MOST_GPUS_PER_NODE = 1024
+_UNIFORM = re.compile(r"([0-9]{1,6})x([0-9]{1,6})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,16 +104,21 @@ def profile(text: str) -> list[Machine]:
 
     Raises
     ------
-    ValueError : the text is none of these
+    ValueError : the text is none of these, or a node would have more than 1,024 GPUs
     """
     if text == "demo":
         return demo()
     if text == "none":
         return []
-    count, _, gpus = text.partition("x")
-    if not (count.isdigit() and gpus.isdigit()):
+    match = _UNIFORM.fullmatch(text)
+    if match is None:
         raise ValueError(f"node profile {text!r}: expected 'demo', 'none' or e.g. '500x8'")
-    return uniform(int(count), int(gpus))
+    count, gpus = int(match[1]), int(match[2])
+    if gpus > MOST_GPUS_PER_NODE:
+        raise ValueError(
+            f"node profile {text!r}: expected at most {MOST_GPUS_PER_NODE} GPUs per node, got {gpus}"
+        )
+    return uniform(count, gpus)
 
 
 def ensure_nodes(gateway: Gateway, machines: Sequence[Machine], now: float) -> int:

@@ -83,7 +83,8 @@ class Authenticator:
 
     def _account(self, token: str) -> User | None:
         signed, dot, signature = token.rpartition(".")
-        if not dot or not hmac.compare_digest(self._sign(signed), signature):
+        # As bytes: compare_digest raises TypeError for text with characters outside ASCII.
+        if not dot or not hmac.compare_digest(self._sign(signed).encode(), signature.encode()):
             return None
         body = signed.partition(".")[2]
         claims = orjson.loads(urlsafe_b64decode(body + "=" * (-len(body) % 4)))

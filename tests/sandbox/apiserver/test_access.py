@@ -46,6 +46,16 @@ async def test_wrong_token_is_unauthorized(cluster: InProcess) -> None:
     (await cluster.get(MAPS, token="wrong")).refused(401, "Unauthorized")
 
 
+@pytest.mark.parametrize("token", ["tök", "a.b.ü", "ñ.é"])
+async def test_a_token_with_characters_outside_ascii_is_unauthorized(
+    cluster: InProcess, token: str
+) -> None:
+    (await cluster.get(MAPS, token=token)).refused(401, "Unauthorized")
+    review = {"spec": {"token": token}}
+    answer = await cluster.post("/apis/authentication.k8s.io/v1/tokenreviews", review)
+    assert answer.ok(201)["status"]["error"] == "invalid bearer token"
+
+
 async def test_no_rights_is_forbidden_and_says_what_lacks(cluster: InProcess, jane: str) -> None:
     (await cluster.get(MAPS, token=jane)).refused(
         403,

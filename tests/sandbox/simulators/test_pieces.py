@@ -32,6 +32,12 @@ def test_profiles() -> None:
         profile("lots")
 
 
+def test_a_profile_with_more_than_1024_gpus_per_node_is_refused() -> None:
+    assert profile("1x1024")[0].gpus == 1024
+    with pytest.raises(ValueError, match="'1x100000': expected at most 1024 GPUs per node, got 1"):
+        profile("1x100000")
+
+
 def test_nodes_get_labels_status_and_lose_the_not_ready_taint() -> None:
     gateway = FakeGateway()
     assert ensure_nodes(gateway, demo(), NOW) == 16
