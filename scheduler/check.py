@@ -261,8 +261,8 @@ def _gangs(picture: ClusterPicture) -> Iterator[Violation]:
 
 def _is_satisfied(group: SubGroupInput, counts: Mapping[str, int]) -> bool:
     satisfied = sum(counts.get(item.name, 0) >= item.min_available for item in group.pod_sets)
-    satisfied += sum(_is_satisfied(inner, counts) for inner in group.groups)
-    members = len(group.pod_sets) + len(group.groups)
+    satisfied += sum(_is_satisfied(inner, counts) for inner in group.subgroups)
+    members = len(group.pod_sets) + len(group.subgroups)
     needed = members if group.min_subgroups is None else group.min_subgroups
     return satisfied >= needed
 

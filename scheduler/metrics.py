@@ -16,6 +16,7 @@ from prometheus_client import (
 )
 
 from kube.objects.podgroup import PodGroup
+from scheduler.core.arrays import Amounts
 from scheduler.core.decisions import ActionName, ActionReport, SearchReport
 from scheduler.core.options import SearchBudgets
 from scheduler.core.solver.budget import SearchResult
@@ -180,13 +181,13 @@ class SchedulerMetrics:
         for action in _EVICTING:
             limit = budgets.of_action(action)
             self.search_action_budget.labels(action.value).set(_finite(limit))
-        self.search_job_budget.set(_finite(budgets.max_job_s))
+        self.search_job_budget.set(_finite(budgets.max_pod_group_s))
         for generator in _GENERATORS:
             self.search_generator_budget.labels(generator).set(
                 _finite(budgets.of_generator(generator))
             )
 
-    def set_shares(self, rows: Iterable[tuple[str, str, tuple[float, float, float]]]) -> None:
+    def set_shares(self, rows: Iterable[tuple[str, str, Amounts]]) -> None:
         """Set the fair share of every queue: (name, display name, (cpu, memory, gpu))."""
         units = (("cpu", 0, 1000.0), ("memory", 1, 1e9), ("gpu", 2, 1.0))
         for gauge in self.shares.values():
@@ -196,7 +197,7 @@ class SchedulerMetrics:
                 value = -1.0 if share[index] == float("inf") else share[index] / unit
                 self.shares[resource].labels(display or name, name, display).set(value)
 
-    def set_usage(self, rows: Iterable[tuple[str, str, tuple[float, float, float]]]) -> None:
+    def set_usage(self, rows: Iterable[tuple[str, str, Amounts]]) -> None:
         """Set the past use of every queue, as fractions of the cluster: (name, display name, fractions)."""
         for gauge in self.usage.values():
             gauge.clear()

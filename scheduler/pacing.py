@@ -19,6 +19,7 @@ from scheduler.core.actions.base import pending_views
 from scheduler.core.decisions import ActionName, ActionReport
 from scheduler.core.session.fit import DelayRefusal, GroupFit, GroupReason
 from scheduler.core.session.session import Session
+from scheduler.core.times import NOW
 
 SEARCHING = (ActionName.CONSOLIDATION, ActionName.RECLAIM, ActionName.PREEMPT)
 #: A fruitless search takes at most a fifth of the time.
@@ -113,8 +114,10 @@ def note_delays(session: Session) -> None:
     Otherwise what they are told would change with every rest.
     """
     for view in pending_views(session):
-        left_s = remaining_delay_s(session, view.group)
+        left_s = remaining_delay_s(session, view.pod_group)
         if left_s > 0:
-            delay_s = session.state.groups.inputs[view.group].preemption_delay_s
-            refusal = DelayRefusal(delay_s, left_s)
-            session.fit.add_group(view.group, GroupFit(GroupReason.PREEMPTION_DELAY, refusal))
+            delay_s = session.state.pod_groups.inputs[view.pod_group].preemption_delay_s
+            refusal = DelayRefusal(delay_s, NOW + left_s)
+            session.fit.add_pod_group(
+                view.pod_group, GroupFit(GroupReason.PREEMPTION_DELAY, refusal)
+            )

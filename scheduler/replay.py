@@ -39,7 +39,7 @@ def replay(archive: Archive) -> Replay:
     snapshot = builder.build(archive.view, archive.now)
     snapshot_ms = (time.perf_counter() - started) * 1000
     result = run_cycle(
-        snapshot.cluster, archive.settings.core, clock=time.monotonic, group_seed=_SEED
+        snapshot.cluster, archive.settings.core, clock=time.monotonic, gpu_group_seed=_SEED
     )
     return Replay(
         snapshot=snapshot,

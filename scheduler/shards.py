@@ -218,8 +218,8 @@ def _budgets(given: Mapping[str, object]) -> SearchBudgets:
     return SearchBudgets(
         action_s={ActionName(key): value for key, value in actions.items() if key != "default"},
         default_action_s=actions.get("default", 300.0),
-        max_job_s=_budget(given, "maxJobSearchDuration", 240.0),
-        min_job_s=_budget(given, "minJobSearchDuration", 0.0, zero=0.0),
+        max_pod_group_s=_budget(given, "maxJobSearchDuration", 240.0),
+        min_pod_group_s=_budget(given, "minJobSearchDuration", 0.0, zero=0.0),
         generator_s={"NodeLocalGreedy": 30.0, "MultiNodeGang": 120.0, **generators},
         default_generator_s=default_generator,
     )

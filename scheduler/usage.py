@@ -21,13 +21,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from scheduler.core.arrays import Amounts
 from scheduler.core.fairshare.usage import decayed_usage
 from scheduler.metrics import METRICS
 from scheduler.usage_params import UsageParams, WindowType, print_duration
 
 RESOURCE_KEYS = ("cpu", "memory", "nvidia.com/gpu")
-Triple = tuple[float, float, float]
-Usage = dict[str, Triple]
+Usage = dict[str, Amounts]
 """Queue name -> its share of the cluster's cpu, memory and GPUs."""
 
 
@@ -47,8 +47,8 @@ class UsageSample:
     """What queues held and the cluster had at one moment (cpu, memory, GPUs in any one unit)."""
 
     time_s: float
-    allocated: Mapping[str, Triple]
-    capacity: Triple
+    allocated: Mapping[str, Amounts]
+    capacity: Amounts
 
 
 @dataclass(slots=True)

@@ -28,6 +28,7 @@ from kube.store import Store
 from kube.watch import Reflector
 from queues.reasons import Standing
 from scheduler.commit import CommitReport, Committer
+from scheduler.core.arrays import Amounts
 from scheduler.core.cycle import open_session, run_action
 from scheduler.core.decisions import ActionName, GroupMarks
 from scheduler.core.errors import ConfigError
@@ -200,7 +201,7 @@ class ShardWorker:
         watch.lap()
         actions = self._pacer.begin(self.settings.core.actions)
         session = self._open(snapshot)
-        pending_before = sum(session.state.groups.pending)
+        pending_before = sum(session.state.pod_groups.pending)
         try:
             self._decide(session, actions, committer)
         finally:
@@ -249,7 +250,7 @@ class ShardWorker:
             snapshot.cluster,
             self.settings.core,
             clock=self._pacer.now,
-            group_seed=uuid.uuid4(),
+            gpu_group_seed=uuid.uuid4(),
         )
         METRICS.open_session.set(watch.lap())
         if self.settings.core.has_plugin(JOB_ORDER_PLUGIN):
@@ -369,7 +370,7 @@ def _kept(old: Recorder | None, gateway: Gateway, settings: ShardSettings) -> Re
 
 def _changed_marks(session: Session) -> Iterator[GroupMarks]:
     """Return the timestamps of the pod groups that got other ones in this cycle."""
-    groups = session.state.groups
+    groups = session.state.pod_groups
     for group, given in enumerate(groups.inputs):
         last_start, last_eviction = groups.last_start[group], groups.last_eviction[group]
         stale_since = groups.stale_since[group]
@@ -389,7 +390,7 @@ def _absolute(relative: float | None, now: float) -> float | None:
     return None if relative is None else now + relative
 
 
-def _shares(session: Session) -> Iterator[tuple[str, str, tuple[float, float, float]]]:
+def _shares(session: Session) -> Iterator[tuple[str, str, Amounts]]:
     ledger = session.policy.ledger
     for index, queue in enumerate(session.state.queues.inputs):
         share = ledger.fair_shares[index]
@@ -397,7 +398,7 @@ def _shares(session: Session) -> Iterator[tuple[str, str, tuple[float, float, fl
         yield queue.name, shown, (share[0], share[1], share[2])
 
 
-def _past_use(session: Session) -> Iterator[tuple[str, str, tuple[float, float, float]]]:
+def _past_use(session: Session) -> Iterator[tuple[str, str, Amounts]]:
     for queue in session.state.queues.inputs:
         shown = queue.display_name if queue.display_name != queue.name else ""
         yield queue.name, shown, (queue.cpu.usage, queue.memory.usage, queue.gpu.usage)

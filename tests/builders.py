@@ -88,7 +88,7 @@ class ClusterBuilder:
         **options: Any,
     ) -> ClusterBuilder:
         """Add a queue by its GPU amounts; CPU and memory are unlimited unless given."""
-        gpu = QueueAmounts(deserved=quota, limit=limit, over_quota_weight=weight)
+        gpu = QueueAmounts(quota=quota, limit=limit, over_quota_weight=weight)
         amounts = {"cpu": UNLIMITED_AMOUNTS, "memory": UNLIMITED_AMOUNTS} | {
             key: options.pop(key) for key in ("cpu", "memory") if key in options
         }
@@ -207,7 +207,7 @@ def status_of(result: CycleResult | Session, task: str) -> TaskStatus:
 def fingerprint(session: Session) -> dict[str, Any]:
     """Return every cell a statement may change, comparable bit for bit."""
     state, ledger = session.state, session.policy.ledger
-    tasks, groups, nodes = state.tasks, state.groups, state.nodes
+    tasks, groups, nodes = state.tasks, state.pod_groups, state.nodes
     sets = groups.pod_sets
     return {
         "idle": nodes.idle.tobytes(),
@@ -215,7 +215,7 @@ def fingerprint(session: Session) -> dict[str, Any]:
         "whole": [value.hex() for value in nodes.whole_gpus_used],
         "devices": [
             {key: [v.hex() for v in map(float, ledger_row)] for key, ledger_row in one.items()}
-            for one in nodes.groups
+            for one in nodes.shared_gpus
         ],
         "on_node": [sorted(one) for one in nodes.tasks],
         "status": bytes(tasks.status),

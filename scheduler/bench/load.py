@@ -123,7 +123,7 @@ def _amounts(given: Document, unit: float) -> QueueAmounts:
         return inf if value == -1 else value * unit
 
     return QueueAmounts(
-        deserved=bound(given["quota"]),
+        quota=bound(given["quota"]),
         limit=bound(given["limit"]),
         over_quota_weight=float(given["over_quota_weight"]),
     )

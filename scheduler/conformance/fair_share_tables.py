@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from scheduler.conformance.verdict import Mismatch, compare_numbers, compare_values
+from scheduler.core.arrays import Amounts
 from scheduler.core.fairshare.capacity import refuse_over_capacity, refuse_over_quota
-from scheduler.core.fairshare.division import Demand, divide_tree, settle
+from scheduler.core.fairshare.division import DivisionInput, divide_tree, settle
 from scheduler.core.fairshare.queue_order import queue_key
 from scheduler.core.fairshare.reclaimable import (
     Reclaimer,
@@ -175,14 +176,14 @@ def read_ledger(
     )
 
 
-def _demand(queues: Mapping[str, Any], blocks: list[list[Mapping[str, Any]]]) -> Demand:
+def _demand(queues: Mapping[str, Any], blocks: list[list[Mapping[str, Any]]]) -> DivisionInput:
     def columns(key: str, unlimited: float = -1) -> np.ndarray[Any, np.dtype[np.float64]]:
         return np.array(
             [[_amount(block.get(key, 0), unlimited) for block in row] for row in blocks],
             dtype=float,
         )
 
-    return Demand(
+    return DivisionInput(
         quota=columns("quota", inf),
         limit=columns("limit", inf),
         weight=columns("over_quota_weight"),
@@ -199,7 +200,7 @@ def _amount(value: float | None, unlimited: float) -> float:
     return unlimited if value == -1 else float(value)
 
 
-def _triple(amounts: Mapping[str, Any]) -> tuple[float, float, float]:
+def _triple(amounts: Mapping[str, Any]) -> Amounts:
     cpu, memory, gpu = (float(amounts.get(kind, 0)) for kind in KINDS)
     return (cpu, memory, gpu)
 

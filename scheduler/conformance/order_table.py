@@ -53,7 +53,7 @@ class _Turns:
 
     def __init__(self, session: Session, options: Case, groups: Sequence[int]) -> None:
         self._session = session
-        self._names = [group.name for group in session.state.groups.inputs]
+        self._names = [group.name for group in session.state.pod_groups.inputs]
         self._victims: VictimSequence | None = None
         self._position = 0
         views = [session.view(group) for group in groups]
@@ -61,7 +61,7 @@ class _Turns:
             wanted = frozenset(groups)
             pool = VictimPool(session)
             self._victims = VictimSequence(
-                session, pool, pool.leaves, lambda view: view.group in wanted
+                session, pool, pool.leaves, lambda view: view.pod_group in wanted
             )
             return
         depth = options.get("max_depth", -1)
@@ -80,21 +80,21 @@ class _Turns:
             self._position += 1
             return None if batch is None else self._names[batch.group]
         view = self._order.pop()
-        return None if view is None else self._names[view.group]
+        return None if view is None else self._names[view.pod_group]
 
     def _admits(self, view: GangView, options: Case) -> bool:
-        groups = self._session.state.groups
+        groups = self._session.state.pod_groups
         if options.get("skip_not_ready") and not view.is_ready(view.root):
             return False
-        if options.get("skip_without_pending") and not groups.pending[view.group]:
+        if options.get("skip_without_pending") and not groups.pending[view.pod_group]:
             return False
-        if options.get("skip_without_active") and not groups.active_allocated[view.group]:
+        if options.get("skip_without_active") and not groups.active_allocated[view.pod_group]:
             return False
-        if options.get("skip_non_preemptible") and not groups.preemptible[view.group]:
+        if options.get("skip_non_preemptible") and not groups.preemptible[view.pod_group]:
             return False
         return not (
             options.get("skip_within_preemption_delay")
-            and remaining_delay_s(self._session, view.group) > 0
+            and remaining_delay_s(self._session, view.pod_group) > 0
         )
 
 
@@ -131,7 +131,7 @@ def _order_session(case: Case) -> tuple[Session, dict[str, int]]:
         ClusterInput(nodes=(node,), queues=queues, pod_groups=groups),
         SchedulerConfig(plugins=tuple(plugins)),
     )
-    index_of = {group.name: index for index, group in enumerate(session.state.groups.inputs)}
+    index_of = {group.name: index for index, group in enumerate(session.state.pod_groups.inputs)}
     return session, index_of
 
 
@@ -169,7 +169,7 @@ def _queue_amounts(block: Case) -> QueueAmounts:
         return inf if value == -1 else float(value)
 
     return QueueAmounts(
-        deserved=free(block.get("quota", 0)),
+        quota=free(block.get("quota", 0)),
         limit=free(block.get("limit", 0)),
         over_quota_weight=float(block.get("over_quota_weight", 0)),
     )

@@ -19,8 +19,6 @@ from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.cycle import open_session, run_actions
 from scheduler.core.decisions import Bind, Decision, Evict
 from scheduler.core.plugins.device_claims.ledger import ClaimLedger
-from scheduler.core.plugins.device_claims.plugin import SCRATCH as CLAIM_LEDGER
-from scheduler.core.plugins.numa.plugin import SCRATCH as NUMA_LEDGER
 from scheduler.core.plugins.numa.plugin import NumaPlugin
 from scheduler.core.session.session import Session
 
@@ -101,8 +99,8 @@ def _run_session(document: Document, world: World) -> Session:
 def _move_on(world: World, session: Session, staying: set[str]) -> None:
     """Apply what the cluster does between rounds."""
     tasks, nodes = session.state.tasks, session.state.nodes
-    ledger = session.scratch.get(CLAIM_LEDGER)
-    if isinstance(ledger, ClaimLedger):
+    ledger = session.attached(ClaimLedger)
+    if ledger is not None:
         world.claims = ledger.current()
     for index, given in enumerate(tasks.inputs):
         place = world.places.get(given.uid)
@@ -146,8 +144,8 @@ def _outcome_of(session: Session) -> Outcome:
             for index, name in enumerate(nodes.names)
         },
         last_starts={
-            group.name: state.groups.last_start[index]
-            for index, group in enumerate(state.groups.inputs)
+            group.name: state.pod_groups.last_start[index]
+            for index, group in enumerate(state.pod_groups.inputs)
         },
         explained=_explained(session),
     )
@@ -155,13 +153,13 @@ def _outcome_of(session: Session) -> Outcome:
 
 def _explained(session: Session) -> frozenset[str]:
     """Return the pod groups for which some reason of not fitting was recorded."""
-    inputs, group_of = session.state.groups.inputs, session.state.tasks.group
-    groups = set(session.fit.groups) | {group_of[task] for task in session.fit.tasks}
+    inputs, group_of = session.state.pod_groups.inputs, session.state.tasks.pod_group
+    groups = set(session.fit.pod_groups) | {group_of[task] for task in session.fit.tasks}
     return frozenset(inputs[group].name for group in groups if group >= 0)
 
 
 def _zones_available(session: Session, node: int) -> list[dict[str, float]]:
-    ledger = session.scratch.get(NUMA_LEDGER)
+    ledger = session.hooks.numa
     if not isinstance(ledger, NumaPlugin):
         return []
     names = {axis: name for name, axis in AXIS_NAMES.items()}

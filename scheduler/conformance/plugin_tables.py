@@ -99,9 +99,9 @@ def resource_type_score(case: Case) -> list[Mismatch]:
         ClusterInput(nodes=(node,), queues=(_QUEUE,), pod_groups=(group,)),
         PluginConfig("resourcetype"),
     )
-    klass = session.state.tasks.klass[0]
+    task_class = session.state.tasks.task_class[0]
     score = session.hooks.scores[0]
-    got = score.score(0, klass, 0) if score.concerns(klass) else 0.0
+    got = score.score(0, task_class, 0) if score.concerns(task_class) else 0.0
     return compare_numbers("score", case["expected_score"], got)
 
 
@@ -136,9 +136,9 @@ def node_placement(case: Case) -> list[Mismatch]:
     for node, amount in enumerate(amounts):
         session.state.nodes.idle_rows[row][node] = float(amount)
         session.state.nodes.touched.append(node)
-    klass = session.state.tasks.klass[0]
-    rules = Placer(session).rules(klass, 0)
-    candidates = Candidates(session, klass, rules, session.all_nodes, 0)
+    task_class = session.state.tasks.task_class[0]
+    rules = Placer(session).rules(task_class, 0)
+    candidates = Candidates(session, task_class, rules, session.all_nodes, 0)
     return compare_numbers("score", case["expected_score"], candidates._fill_score(0))
 
 
@@ -158,7 +158,7 @@ def topology_node_sets(case: Case) -> list[Mismatch]:
     """The node sets tried for a gang, in order, and the scores inside them."""
     session = _topology_session(case)
     view = session.view(0)
-    chunk = view.next_chunk(real=True)
+    chunk = view.next_chunk(include_evicted=False)
     sets = [session.all_nodes]
     for splitter in session.hooks.splitters:
         if splitter.concerns(view.root):
@@ -171,7 +171,7 @@ def topology_node_sets(case: Case) -> list[Mismatch]:
     got = [[names[node] for node in one.indices.tolist()] for one in sets]
     wanted = case["expected"]
     found = compare_values("node sets", [sorted(one) for one in wanted["node_sets_in_order"]], got)
-    has_error = bool(session.fit.groups)
+    has_error = bool(session.fit.pod_groups)
     found += compare_values("fit error", bool(wanted.get("job_fit_error")), has_error)
     for node, score in (wanted.get("node_scores") or {}).items():
         index = session.state.nodes.index_of[node]

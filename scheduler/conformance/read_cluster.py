@@ -104,7 +104,7 @@ def _queue_amounts(block: Document | None) -> QueueAmounts:
     if block is None:
         return UNLIMITED_AMOUNTS
     return QueueAmounts(
-        deserved=_unlimited(block.get("quota", 0)),
+        quota=_unlimited(block.get("quota", 0)),
         limit=_unlimited(block.get("limit", 0)),
         over_quota_weight=float(block.get("over_quota_weight", 0)),
         usage=float(block.get("usage", 0)),

@@ -42,7 +42,7 @@ def _group(tree: Document) -> SubGroupInput:
         name=tree.get("name") or "",
         min_subgroups=tree.get("min_subgroups"),
         topology=_topology(tree.get("topology")),
-        groups=tuple(_group(inner) for inner in tree.get("groups") or ()),
+        subgroups=tuple(_group(inner) for inner in tree.get("groups") or ()),
         pod_sets=tuple(
             PodSetInput(
                 name=entry["name"],

@@ -61,7 +61,7 @@ def read_config(document: Mapping[str, Any]) -> SchedulerConfig:
         actions=tuple(ACTION_NAMES[name] for name in actions),
         plugins=_plugins(document),
         budgets=SearchBudgets(
-            default_action_s=inf, max_job_s=inf, generator_s={}, default_generator_s=inf
+            default_action_s=inf, max_pod_group_s=inf, generator_s={}, default_generator_s=inf
         ),
         max_consolidation_victims=inf,
         use_scheduling_signatures=False,

@@ -34,11 +34,11 @@ def open_session(
     config: SchedulerConfig,
     *,
     clock: Clock = no_clock,
-    group_seed: UUID = NO_SEED,
+    gpu_group_seed: UUID = NO_SEED,
 ) -> Session:
     """Make the state from a snapshot and let the plugins open on it."""
     state = build_state(given, full_hierarchy=config.full_hierarchy_fairness)
-    session = Session(state, config, clock, group_seed)
+    session = Session(state, config, clock, gpu_group_seed)
     for chosen in config.plugins:
         plugin = spec_of(chosen.name).plugin(chosen.arguments)
         if plugin is not None:
@@ -80,7 +80,7 @@ def run_cycle(
     config: SchedulerConfig,
     *,
     clock: Clock = no_clock,
-    group_seed: UUID = NO_SEED,
+    gpu_group_seed: UUID = NO_SEED,
 ) -> CycleResult:
     """Run one whole cycle.
 
@@ -89,12 +89,12 @@ def run_cycle(
     given : the snapshot
     config : actions, plugins, limits
     clock : monotonic seconds, for budgets and reports; the default never advances
-    group_seed : makes names of newly shared devices unlike those of other cycles
+    gpu_group_seed : makes names of newly shared devices unlike those of other cycles
 
     Returns
     -------
     the session at its end with all decisions, in the order they were made
     """
-    session = open_session(given, config, clock=clock, group_seed=group_seed)
+    session = open_session(given, config, clock=clock, gpu_group_seed=gpu_group_seed)
     run_actions(session)
     return CycleResult(session, session.decisions, session.reports)

@@ -65,7 +65,7 @@ class QueueSide:
 
     name: str
     allocated: tuple[float, float, float]
-    deserved: tuple[float, float, float]
+    quota: tuple[float, float, float]
     fair_share: tuple[float, float, float]
     priority: int
 

@@ -28,8 +28,8 @@ class SearchBudgets:
 
     action_s: Mapping[ActionName, float] = field(default_factory=dict)
     default_action_s: float = 300.0
-    max_job_s: float = 240.0
-    min_job_s: float = 0.0
+    max_pod_group_s: float = 240.0
+    min_pod_group_s: float = 0.0
     generator_s: Mapping[str, float] = field(
         default_factory=lambda: {"NodeLocalGreedy": 30.0, "MultiNodeGang": 120.0}
     )
@@ -37,10 +37,12 @@ class SearchBudgets:
 
     def __post_init__(self) -> None:
         """Refuse negative times and a minimum that the maximum does not allow."""
-        if self.min_job_s < 0 or (self.min_job_s and self.min_job_s >= self.max_job_s):
+        if self.min_pod_group_s < 0 or (
+            self.min_pod_group_s and self.min_pod_group_s >= self.max_pod_group_s
+        ):
             raise ConfigError(
                 f"scenarioSearchBudgets.minJobSearchDuration: expected less than the maximum "
-                f"{self.max_job_s:g}s, got {self.min_job_s:g}s"
+                f"{self.max_pod_group_s:g}s, got {self.min_pod_group_s:g}s"
             )
         for generator in self.generator_s:
             if generator not in ("NodeLocalGreedy", "MultiNodeGang"):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from queues import reasons
 from scheduler.core.cluster.classes import TaskClass
-from scheduler.core.cluster.podgroups import TreeGroup
+from scheduler.core.cluster.podgroups import SubgroupNode
 from scheduler.core.cluster.status import NOMINATED, PENDING, RELEASING
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.placement.place import Placer
@@ -82,24 +82,24 @@ class Coder:
     def _likeness(self, group: int) -> Likeness | None:
         """Return what lone tasks that wait for the same cause have in common; None for all others."""
         state, fit = self._session.state, self._session.fit
-        groups = state.groups
-        if groups.task_count[group] != 1 or groups.plain_set[group] == NOWHERE:
+        groups = state.pod_groups
+        if groups.task_count[group] != 1 or groups.only_pod_set[group] == NOWHERE:
             return None
         task = groups.first_task[group]
         own = fit.tasks.get(task)
         if own is None or own.checks or state.tasks.status[task] != PENDING:
             return None
         return (
-            state.tasks.klass[task].index,
+            state.tasks.task_class[task].index,
             tuple(map(id, own.counts)),
-            tuple(refusal.reason for refusal in fit.groups.get(group, ())),
+            tuple(refusal.reason for refusal in fit.pod_groups.get(group, ())),
             group in self._turned_away,
             groups.queue[group],
         )
 
     def _cause(self, group: int) -> Cause:
         session = self._session
-        refusals = {fit.reason for fit in session.fit.groups.get(group, ())}
+        refusals = {fit.reason for fit in session.fit.pod_groups.get(group, ())}
         fits = self._fits(group)
         checks = [check.check for fit in fits.values() for check in fit.checks]
         if any(CODE_OF_CHECK.get(check) == reasons.NEVER_FITS for check in checks):
@@ -112,7 +112,9 @@ class Coder:
             return waiting
         if group not in self._turned_away:
             return self._without_turn(group)
-        if any(isinstance(f.evidence, TopologyRefusal) for f in session.fit.groups.get(group, ())):
+        if any(
+            isinstance(f.evidence, TopologyRefusal) for f in session.fit.pod_groups.get(group, ())
+        ):
             return Cause(reasons.TOPOLOGY)
         return self._behind(group) or Cause(self._of_nodes(fits))
 
@@ -120,7 +122,7 @@ class Coder:
         """Return the refusals of its tasks by task; of tasks that failed alike only those of the first."""
         session = self._session
         found: dict[tuple[int, ...], tuple[int, TaskFit]] = {}
-        for task in session.state.groups.tasks_of(group):
+        for task in session.state.pod_groups.tasks_of(group):
             fit = session.fit.tasks.get(task)
             if fit is not None:
                 key = (*map(id, fit.checks), *map(id, fit.counts))
@@ -134,19 +136,19 @@ class Coder:
         if named is not None or not fits:
             return named or reasons.NO_NODE
         task, fit = next(iter(fits.items()))
-        klass = self._session.state.tasks.klass[task]
-        usable = self._placer.rules(klass, task).static_mask
+        task_class = self._session.state.tasks.task_class[task]
+        usable = self._placer.rules(task_class, task).static_mask
         if not usable.any():
             return reasons.NO_NODE
         codes = {_code_of(reason) for reason in fit.reasons()}
-        if reasons.DEVICES in codes and not self._lacks_more_of_others(klass, usable):
+        if reasons.DEVICES in codes and not self._lacks_more_of_others(task_class, usable):
             return reasons.DEVICES
         return reasons.VOLUME if reasons.VOLUME in codes else reasons.NO_NODE
 
-    def _lacks_more_of_others(self, klass: TaskClass, usable: NDArray[np.bool_]) -> bool:
+    def _lacks_more_of_others(self, task_class: TaskClass, usable: NDArray[np.bool_]) -> bool:
         """Tell whether more of the nodes it may use lack CPU, memory or slots than lack devices."""
         room = self._session.state.nodes.idle_and_releasing[:, usable]
-        lacking = {row: int((room[row] < amount).sum()) for row, amount in klass.fits}
+        lacking = {row: int((room[row] < amount).sum()) for row, amount in task_class.fits}
         devices = {row: count for row, count in lacking.items() if self._is_device(row)}
         others = lacking.keys() - devices.keys()
         # What is shared has no row of its own in the request: then the nodes' own words count.
@@ -158,13 +160,13 @@ class Coder:
 
     def _without_turn(self, group: int) -> Cause:
         state = self._session.state
-        queue = state.groups.queue[group]
+        queue = state.pod_groups.queue[group]
         if not state.queues.is_leaf(queue):
             name = state.queues.names[queue]
             return Cause(
                 reasons.QUEUE_ORPHAN, f"Queue '{name}' has child queues; only leaf queues run work"
             )
-        ahead = sum(state.groups.queue[other] == queue for other in self._turned_away)
+        ahead = sum(state.pod_groups.queue[other] == queue for other in self._turned_away)
         return Cause(
             reasons.ORDER_BEHIND,
             f"Its turn did not come in this cycle; {ahead} workloads of its queue are ahead",
@@ -173,14 +175,14 @@ class Coder:
     def _behind(self, group: int) -> Cause | None:
         """Return the cause of a group that would have fitted when the cycle began."""
         session = self._session
-        groups = session.state.groups
-        if groups.plain_set[group] == NOWHERE and _has_topology(groups.tree(group)):
+        groups = session.state.pod_groups
+        if groups.only_pod_set[group] == NOWHERE and _has_topology(groups.tree(group)):
             return None
         if self._opening is None:
             self._opening = OpeningRoom(session, self._placer)
         chunk = [
             task
-            for task in session.view(group).next_chunk(real=True)
+            for task in session.view(group).next_chunk(include_evicted=False)
             if session.state.tasks.status[task] == PENDING
         ]
         takers = [other for other in self._opening.takers(chunk) if other != group]
@@ -199,7 +201,7 @@ def waits_for_room(session: Session, group: int) -> Cause | None:
     nodes = list(
         dict.fromkeys(
             state.tasks.node[task]
-            for task in state.groups.tasks_of(group)
+            for task in state.pod_groups.tasks_of(group)
             if state.tasks.status[task] == NOMINATED
         )
     )
@@ -230,11 +232,11 @@ def _is_device(resource: str) -> bool:
     return resource.endswith("gpu") or "/mig-" in resource
 
 
-def _has_topology(root: TreeGroup) -> bool:
+def _has_topology(root: SubgroupNode) -> bool:
     if root.topology is not None:
         return True
     return any(
-        _has_topology(member) if isinstance(member, TreeGroup) else member.topology is not None
+        _has_topology(member) if isinstance(member, SubgroupNode) else member.topology is not None
         for member in root.members
     )
 

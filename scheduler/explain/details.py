@@ -6,8 +6,8 @@ from math import inf
 from typing import Any
 
 from kube.quantity import format_decimal
+from scheduler.core.arrays import Amounts
 from scheduler.core.fairshare.capacity import CapacityReason, CapacityRefusal
-from scheduler.core.fairshare.shares import Amounts
 from scheduler.core.session.session import Session
 
 NO_AMOUNTS = (0.0, 0.0, 0.0)

@@ -14,11 +14,11 @@ def job_order(session: Session) -> dict[str, Any]:
     """Return the order allocate would use at the opening of a cycle, whole and by leaf queue."""
     depth = session.config.depth_of(ActionName.ALLOCATE)
     order = GroupOrder(session, pending_views(session), depth=depth)
-    groups, names = session.state.groups, session.state.queues.names
+    groups, names = session.state.pod_groups, session.state.queues.names
     everything: list[dict[str, Any]] = []
     by_queue: dict[str, list[dict[str, Any]]] = {}
     while (view := order.pop()) is not None:
-        entry = {"id": groups.name(view.group), "priority": groups.priority[view.group]}
+        entry = {"id": groups.name(view.pod_group), "priority": groups.priority[view.pod_group]}
         everything.append(entry)
         by_queue.setdefault(names[view.queue], []).append(entry)
     return {"global_order": everything, "queue_order": by_queue}

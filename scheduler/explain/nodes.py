@@ -31,12 +31,14 @@ class NodeTeller:
     def message(self, task: int, ref: TaskRef, base: str, capacity_text: str) -> str:
         """Return the long message of a pod, or nothing when no node can say more."""
         session = self._session
-        klass = session.state.tasks.klass[task]
-        group = session.state.tasks.group[task]
-        is_gang = session.state.groups.task_count[group] > 1
+        task_class = session.state.tasks.task_class[task]
+        group = session.state.tasks.pod_group[task]
+        is_gang = session.state.pod_groups.task_count[group] > 1
         lines = []
-        for node, reasons in self._refusals(klass, task, group):
-            said = [self._detail(klass, node, one, ref, capacity_text, is_gang) for one in reasons]
+        for node, reasons in self._refusals(task_class, task, group):
+            said = [
+                self._detail(task_class, node, one, ref, capacity_text, is_gang) for one in reasons
+            ]
             if said:
                 lines.append(f"\n<{node}>: {', '.join(said)}.")
         if not lines:
@@ -44,18 +46,20 @@ class NodeTeller:
         return "".join(sorted([*lines, f"\n{base}."]))
 
     def _refusals(
-        self, klass: TaskClass, task: int, group: int
+        self, task_class: TaskClass, task: int, group: int
     ) -> list[tuple[str, list[NodeReason]]]:
         session = self._session
         view = session.view(group)
-        key = (klass.index, view.queue, session.state.groups.preemptible[group])
+        key = (task_class.index, view.queue, session.state.pod_groups.preemptible[group])
         found = self._known.get(key)
         if found is None:
-            rules = self._placer.rules(klass, task)
+            rules = self._placer.rules(task_class, task)
             found = [
                 (
                     name,
-                    list(count_rejections(session, klass, rules, NodeSet.of([node]), task, view)),
+                    list(
+                        count_rejections(session, task_class, rules, NodeSet.of([node]), task, view)
+                    ),
                 )
                 for node, name in enumerate(session.state.nodes.names)
             ]
@@ -65,7 +69,7 @@ class NodeTeller:
 
     def _detail(
         self,
-        klass: TaskClass,
+        task_class: TaskClass,
         node: str,
         reason: NodeReason,
         ref: TaskRef,
@@ -78,14 +82,14 @@ class NodeTeller:
             memory = self._session.state.nodes.gpu_memory[self._index(node)]
             return (
                 "Node didn't have enough resources: Each gpu on the node has a gpu memory capacity "
-                f"of {int(memory)} Mib. {klass.share_memory_mib} Mib of gpu memory has been requested."
+                f"of {int(memory)} Mib. {task_class.share_memory_mib} Mib of gpu memory has been requested."
             )
         if reason.kind is NodeReasonKind.INSUFFICIENT:
-            detail = self._lacking(klass, node, reason.subject, is_gang=is_gang)
+            detail = self._lacking(task_class, node, reason.subject, is_gang=is_gang)
             return detail + texts.overhead_suffix(reason)
         return texts.node_reason(reason, ref, capacity_text)
 
-    def _lacking(self, klass: TaskClass, node: str, resource: str, *, is_gang: bool) -> str:
+    def _lacking(self, task_class: TaskClass, node: str, resource: str, *, is_gang: bool) -> str:
         word, unit = _WORDS.get(resource, (resource, -1))
         if is_gang:
             return _hidden(word)
@@ -93,7 +97,7 @@ class NodeTeller:
         row = state.axis.row_of[resource]
         capacity = state.nodes.allocatable_rows[row][index]
         used = capacity - state.nodes.idle_rows[row][index]
-        requested = float(klass.vector[row])
+        requested = float(task_class.vector[row])
         if unit < 0:
             figures = [plain_amount(resource, one) for one in (requested, used, capacity)]
             return (
@@ -102,7 +106,7 @@ class NodeTeller:
             )
         if resource == "gpu":
             memory = state.nodes.gpu_memory[index]
-            figures = [_gpus(klass, requested, memory), f"{used:.3g}", f"{capacity:.3g}"]
+            figures = [_gpus(task_class, requested, memory), f"{used:.3g}", f"{capacity:.3g}"]
         else:
             figures = [human_amount(amount, unit) for amount in (requested, used, capacity)]
         return (
@@ -119,10 +123,10 @@ def _hidden(word: str) -> str:
     return f"Node didn't have enough resources: {word}, taking all considerations into account"
 
 
-def _gpus(klass: TaskClass, requested: float, gpu_memory_mib: int) -> str:
-    portion = klass.portion_on(gpu_memory_mib) if klass.is_shared else 0.0
-    if klass.is_shared and klass.devices > 1:
-        return f"{klass.devices} X {portion:.3g}"
-    if klass.is_dra:
-        return f"{klass.dra_gpus:.3g} as DRA gpu claims "
+def _gpus(task_class: TaskClass, requested: float, gpu_memory_mib: int) -> str:
+    portion = task_class.portion_on(gpu_memory_mib) if task_class.is_shared else 0.0
+    if task_class.is_shared and task_class.devices > 1:
+        return f"{task_class.devices} X {portion:.3g}"
+    if task_class.is_dra:
+        return f"{task_class.dra_gpus:.3g} as DRA gpu claims "
     return f"{portion or requested:.3g}"

@@ -48,38 +48,38 @@ class OpeningRoom:
         if not self._placed or not chunk:
             return []
         tasks = self._session.state.tasks
-        counts = Counter(tasks.klass[task].index for task in chunk)
+        counts = Counter(tasks.task_class[task].index for task in chunk)
         found: dict[int, None] = {}
-        for task in {tasks.klass[one].index: one for one in chunk}.values():
-            klass = tasks.klass[task]
-            takers = self._takers(klass, task, counts[klass.index])
+        for task in {tasks.task_class[one].index: one for one in chunk}.values():
+            task_class = tasks.task_class[task]
+            takers = self._takers(task_class, task, counts[task_class.index])
             if not takers:
                 return []
             found.update(dict.fromkeys(takers))
         return list(found)
 
-    def _takers(self, klass: TaskClass, task: int, needed: int) -> list[int]:
-        key = (klass.index, needed)
+    def _takers(self, task_class: TaskClass, task: int, needed: int) -> list[int]:
+        key = (task_class.index, needed)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._look(klass, task, needed)
+            found = self._known[key] = self._look(task_class, task, needed)
         return found
 
-    def _look(self, klass: TaskClass, task: int, needed: int) -> list[int]:
-        if klass.is_shared or klass.is_dra:
+    def _look(self, task_class: TaskClass, task: int, needed: int) -> list[int]:
+        if task_class.is_shared or task_class.is_dra:
             return []
-        rules = self._placer.rules(klass, task)
-        before = _places(self._room, klass) * rules.static_mask
+        rules = self._placer.rules(task_class, task)
+        before = _places(self._room, task_class) * rules.static_mask
         if before.sum() < needed or not any(before[node] for node in self._placed):
             return []
         takers: dict[int, None] = {}
         places = 0
         for node in np.flatnonzero(before).tolist():
-            if not all(one.passes(task, klass, node) for one in rules.filters):
+            if not all(one.passes(task, task_class, node) for one in rules.filters):
                 continue
             places += int(before[node])
             for other in self._placed.get(node, ()):
-                takers[self._session.state.tasks.group[other]] = None
+                takers[self._session.state.tasks.pod_group[other]] = None
             if places >= needed and takers:
                 return list(takers)
         return []
@@ -89,9 +89,9 @@ class OpeningRoom:
             room[row, node] += sign * amount
 
 
-def _places(room: NDArray[np.float64], klass: TaskClass) -> NDArray[np.float64]:
+def _places(room: NDArray[np.float64], task_class: TaskClass) -> NDArray[np.float64]:
     """Return how many tasks of a class each node has room for, shape (nodes,)."""
-    rows = [row for row, amount in klass.fits if amount > 0]
-    need = np.array([amount for _, amount in klass.fits if amount > 0])[:, None]
+    rows = [row for row, amount in task_class.fits if amount > 0]
+    need = np.array([amount for _, amount in task_class.fits if amount > 0])[:, None]
     places: NDArray[np.float64] = np.floor(room[rows] / need).min(axis=0)
     return np.maximum(places, 0)

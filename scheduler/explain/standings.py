@@ -42,7 +42,7 @@ def _nominated(session: Session) -> Iterable[tuple[str, Cause]]:
     }
     if not asked:
         return
-    for group, given in enumerate(session.state.groups.inputs):
+    for group, given in enumerate(session.state.pod_groups.inputs):
         if (given.namespace, given.name) in asked:
             cause = waits_for_room(session, group)
             if cause is not None:
@@ -50,7 +50,7 @@ def _nominated(session: Session) -> Iterable[tuple[str, Cause]]:
 
 
 def _places(session: Session, waiting: Iterable[str]) -> dict[str, int]:
-    names, known = session.state.groups.name, set(waiting)
+    names, known = session.state.pod_groups.name, set(waiting)
     keys = (names(group) for group in session.turned_away)
     in_order = (key for key in keys if key in known)
     return {key: place for place, key in zip(range(1, TOLD + 1), in_order, strict=False)}

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from queues.accounting import MIG_PREFIX
+from scheduler.core.arrays import Amounts
 from scheduler.core.decisions import ActionName, Evict, QueueSide, TaskRef
 from scheduler.core.fairshare.capacity import human_amount
 from scheduler.core.session.fit import (
@@ -224,7 +225,7 @@ def evict_message(decision: Evict) -> str:
             return _stale_eviction(pod, reason.stale_subgroup, reason.stale_minimum)
 
 
-def amounts(triple: tuple[float, float, float]) -> str:
+def amounts(triple: Amounts) -> str:
     """Return (cpu, memory, gpu) as people read them."""
     return (
         f"GPU: {human_amount(triple[2], 2)}, CPU: {human_amount(triple[0], 0)} (cores), "
@@ -243,7 +244,7 @@ def _stale_eviction(pod: str, subgroup: str, minimum: int | None) -> str:
 
 def _side(side: QueueSide) -> str:
     return (
-        f"{side.name} uses <{amounts(side.allocated)}> with a quota of <{amounts(side.deserved)}>, "
+        f"{side.name} uses <{amounts(side.allocated)}> with a quota of <{amounts(side.quota)}>, "
         f"fair-share of <{amounts(side.fair_share)}> and queue priority of <{side.priority}>."
     )
 

@@ -108,7 +108,7 @@ def verdicts(
     is_detailed : tell pods about every node, with figures
     """
     writer = _Writer(session, now, NodeTeller(session) if is_detailed else None)
-    groups = session.state.groups
+    groups = session.state.pod_groups
     return [
         writer.verdict(group)
         for group in range(len(groups))
@@ -126,7 +126,7 @@ class _Writer:
 
     def has_news(self, group: int) -> bool:
         """Tell whether there is anything to say about a group; asked of every group, so cheap."""
-        groups = self.session.state.groups
+        groups = self.session.state.pod_groups
         if groups.pending[group] or groups.stale_since[group] is not None:
             return True
         gated = groups.pod_sets.gated
@@ -136,7 +136,7 @@ class _Writer:
 
     def verdict(self, group: int) -> GroupVerdict:
         state = self.session.state
-        groups, sets = state.groups, state.groups.pod_sets
+        groups, sets = state.pod_groups, state.pod_groups.pod_sets
         given = groups.inputs[group]
         gated = sum(sets.gated[index] for index in groups.pod_sets_of(group))
         is_waiting = bool(groups.pending[group] or gated)
@@ -175,7 +175,9 @@ class _Writer:
                 stale=stale,
                 outcasts=outcasts,
             )
-        reasons = tuple(self._reason(fit, group) for fit in self.session.fit.groups.get(group, ()))
+        reasons = tuple(
+            self._reason(fit, group) for fit in self.session.fit.pod_groups.get(group, ())
+        )
         cause = self._coder.cause(group)
         if not reasons and cause.code == QUEUE_ORPHAN:
             # No action asks about work that its queue can never run, so nothing is noted of it.
@@ -198,7 +200,7 @@ class _Writer:
         tasks = self.session.state.tasks
         return tuple(
             PodVerdict(self._ref(task), self._task_text(task) or fallback)
-            for task in self.session.state.groups.tasks_of(group)
+            for task in self.session.state.pod_groups.tasks_of(group)
             if tasks.status[task] == TaskStatus.PENDING
         )
 
@@ -233,7 +235,7 @@ class _Writer:
     def _reason(self, fit: GroupFit, group: int) -> Reason:
         evidence = fit.evidence
         if isinstance(evidence, CapacityRefusal):
-            given = self.session.state.groups.inputs[group]
+            given = self.session.state.pod_groups.inputs[group]
             details = queue_details(self.session, evidence, is_preemptible=given.preemptible)
             return Reason(fit.reason.value, self._capacity_text(evidence), details)
         if isinstance(evidence, GangShortfall):
@@ -275,9 +277,9 @@ class _Writer:
         )
 
     def _unready(self, group: int) -> list[tuple[str, int, int, int]]:
-        sets = self.session.state.groups.pod_sets
+        sets = self.session.state.pod_groups.pod_sets
         lacking = []
-        for index in self.session.state.groups.pod_sets_of(group):
+        for index in self.session.state.pod_groups.pod_sets_of(group):
             gated = sets.gated[index]
             alive = sets.pending[index] + gated + sets.active_allocated[index]
             if alive - gated < sets.minimum[index]:
@@ -287,7 +289,7 @@ class _Writer:
         return lacking
 
     def _stale(self, group: int) -> str:
-        groups, sets = self.session.state.groups, self.session.state.groups.pod_sets
+        groups, sets = self.session.state.pod_groups, self.session.state.pod_groups.pod_sets
         if groups.stale_since[group] is None:
             return ""
         indices = groups.pod_sets_of(group)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.core.fairshare.division import Demand, divide_tree
+from scheduler.core.fairshare.division import DivisionInput, divide_tree
 
 KINDS = ("gpu", "cpu", "memory")
 TOTAL_KEYS = {"gpu": "GPU", "cpu": "CPU", "memory": "Memory"}
@@ -79,11 +79,11 @@ def _parents(queues: Sequence[Mapping[str, Any]], names: list[str]) -> list[int]
     return parents
 
 
-def _demand(queues: Sequence[Mapping[str, Any]]) -> Demand:
+def _demand(queues: Sequence[Mapping[str, Any]]) -> DivisionInput:
     order = sorted(range(len(queues)), key=lambda i: (_created(queues[i]), str(queues[i]["uid"])))
     seniority = np.empty(len(queues), dtype=np.int64)
     seniority[order] = np.arange(len(queues))
-    return Demand(
+    return DivisionInput(
         quota=_columns(queues, "deserved"),
         limit=_columns(queues, "maxAllowed"),
         weight=_columns(queues, "overQuotaWeight"),

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid5
 
+from scheduler.core.arrays import Amounts
 from scheduler.core.cluster.inputs import (
     ClusterInput,
     NodeInput,
@@ -51,7 +52,7 @@ class LivingCluster:
     groups: dict[str, PodGroupInput] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
     last_start_s: dict[str, float] = field(default_factory=dict)
-    usage: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    usage: Mapping[str, Amounts] = field(default_factory=dict)
 
     def submit(self, group: PodGroupInput) -> None:
         """Add a pod group."""
@@ -74,7 +75,7 @@ class LivingCluster:
     def step(self) -> CycleResult:
         """Run one cycle and let the cluster follow its decisions."""
         seed = uuid5(SEED, str(self.now_s))
-        result = run_cycle(self.snapshot(), self.config, group_seed=seed)
+        result = run_cycle(self.snapshot(), self.config, gpu_group_seed=seed)
         self._follow(result)
         self.now_s += CYCLE_S
         return result
@@ -90,11 +91,11 @@ class LivingCluster:
     def gpus_of_queues(self, result: CycleResult) -> dict[str, float]:
         """Return how many GPUs the pods that run hold after a cycle, by leaf queue."""
         held = {queue.name: 0.0 for queue in self.queues}
-        tasks, groups = result.session.state.tasks, result.session.state.groups
+        tasks, groups = result.session.state.tasks, result.session.state.pod_groups
         for index, given in enumerate(tasks.inputs):
             place = self.places.get(given.uid)
             if place is not None and place.status is TaskStatus.RUNNING:
-                held[groups.inputs[tasks.group[index]].queue] += tasks.accepted[index][2]
+                held[groups.inputs[tasks.pod_group[index]].queue] += tasks.accepted[index][2]
         return held
 
     def _seen(self, group: PodGroupInput) -> PodGroupInput:
@@ -132,8 +133,8 @@ class LivingCluster:
                 )
             elif status in (TaskStatus.NOMINATED, TaskStatus.RELEASING):
                 self.places[given.uid] = Place()
-        for index, group in enumerate(state.groups.inputs):
-            started = state.groups.last_start[index]
+        for index, group in enumerate(state.pod_groups.inputs):
+            started = state.pod_groups.last_start[index]
             if started == 0.0:
                 self.last_start_s[group.name] = self.now_s
 

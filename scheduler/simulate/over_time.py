@@ -172,7 +172,7 @@ def _queue(block: Mapping[str, Any], number: int, names: Sequence[str]) -> Queue
         cpu=UNLIMITED_AMOUNTS,
         memory=UNLIMITED_AMOUNTS,
         gpu=QueueAmounts(
-            deserved=inf if deserved == -1 else deserved,
+            quota=inf if deserved == -1 else deserved,
             limit=inf,
             over_quota_weight=_number(block, "weight", 1, f"queue {name!r}"),
         ),

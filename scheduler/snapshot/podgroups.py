@@ -165,7 +165,7 @@ def _tree(group: PodGroup, aliases: Aliases) -> SubGroupInput:
         return SubGroupInput(topology=topology, pod_sets=(PodSetInput(),))
     groups, pod_sets = _members("", children, aliases)
     return SubGroupInput(
-        min_subgroups=spec.min_sub_group, topology=topology, groups=groups, pod_sets=pod_sets
+        min_subgroups=spec.min_sub_group, topology=topology, subgroups=groups, pod_sets=pod_sets
     )
 
 
@@ -202,7 +202,7 @@ def _members(
                     name=item.name,
                     min_subgroups=item.min_sub_group,
                     topology=topology,
-                    groups=below,
+                    subgroups=below,
                     pod_sets=leaves,
                 )
             )
@@ -214,7 +214,7 @@ def _members(
 
 def _leaves(root: SubGroupInput) -> list[str]:
     names = [pod_set.name for pod_set in root.pod_sets]
-    for group in root.groups:
+    for group in root.subgroups:
         names.extend(_leaves(group))
     return names
 

@@ -46,7 +46,7 @@ _DEMAND_ANNOTATIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class PodShape:
     """What a pod asks for; shared by all pods that ask the same."""
 
     request: TaskRequest
@@ -73,7 +73,7 @@ class TaskBuilder:
 
     stuck_after_s: float
     origin: float
-    _demands: dict[bytes, Demand] = field(default_factory=dict)
+    _demands: dict[bytes, PodShape] = field(default_factory=dict)
     _known: dict[str, _Known] = field(default_factory=dict)
 
     def task(
@@ -113,16 +113,16 @@ class TaskBuilder:
         if len(self._demands) > 4 * len(keys) + 1024:
             self._demands.clear()
 
-    def _demand(self, pod: Pod, claimed: Mapping[str, claims.Claim]) -> Demand:
+    def _demand(self, pod: Pod, claimed: Mapping[str, claims.Claim]) -> PodShape:
         key = _demand_key(pod)
         demand = None if pod.spec.resource_claims else self._demands.get(key)
         if demand is None:
-            demand = Demand(task_request(pod, claims.of_pod(pod, claimed)), _constraints(pod))
+            demand = PodShape(task_request(pod, claims.of_pod(pod, claimed)), _constraints(pod))
             self._demands[key] = demand
         return demand
 
     def _make(
-        self, pod: Pod, bind_request: BindRequest | None, demand: Demand, now: float
+        self, pod: Pod, bind_request: BindRequest | None, demand: PodShape, now: float
     ) -> TaskInput:
         meta = pod.metadata
         return TaskInput(

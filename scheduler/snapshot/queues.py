@@ -8,13 +8,14 @@ from math import inf
 
 from kube.objects.queue import Queue, QueueResource, QueueResources
 from queues.durations import parse_duration
+from scheduler.core.arrays import Amounts
 from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
 
 DEFAULT_PRIORITY = 100
 MEGABYTE = 1_000_000.0
 
 #: queue -> (cpu, memory, gpu) consumed in the past as fractions of the cluster
-Usage = Mapping[str, tuple[float, float, float]]
+Usage = Mapping[str, Amounts]
 _NO_USAGE = (0.0, 0.0, 0.0)
 
 
@@ -23,9 +24,7 @@ class QueueBuilder:
     """Makes queue inputs, remembering those whose queue did not change."""
 
     origin: float
-    _known: dict[str, tuple[Queue, tuple[float, float, float], QueueInput]] = field(
-        default_factory=dict
-    )
+    _known: dict[str, tuple[Queue, Amounts, QueueInput]] = field(default_factory=dict)
 
     def queues(self, queues: Mapping[str, Queue], usage: Usage) -> tuple[QueueInput, ...]:
         """Return the given queues by name; orphans are the core's business."""
@@ -41,9 +40,7 @@ class QueueBuilder:
         return tuple(made)
 
 
-def queue_input(
-    queue: Queue, origin: float, used: tuple[float, float, float] = _NO_USAGE
-) -> QueueInput:
+def queue_input(queue: Queue, origin: float, used: Amounts = _NO_USAGE) -> QueueInput:
     """Convert one queue; without `resources` nothing may run in it."""
     spec = queue.spec
     resources = spec.resources or QueueResources()
@@ -63,7 +60,7 @@ def queue_input(
 
 def _amounts(resource: QueueResource, unit: float, used: float) -> QueueAmounts:
     return QueueAmounts(
-        deserved=inf if resource.quota < 0 else resource.quota * unit,
+        quota=inf if resource.quota < 0 else resource.quota * unit,
         limit=inf if resource.limit < 0 else resource.limit * unit,
         over_quota_weight=max(0.0, resource.over_quota_weight),
         usage=used,

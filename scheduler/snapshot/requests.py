@@ -18,17 +18,17 @@ from scheduler.core.cluster.inputs import CPU, GPU, MEMORY, PODS, TaskRequest
 
 BYTES = ("ephemeral-storage", "storage")
 
-Amounts = dict[str, float]
+AmountByResource = dict[str, float]
 
 
-def amounts_of(quantities: Mapping[str, Quantity]) -> Amounts:
+def amounts_of(quantities: Mapping[str, Quantity]) -> AmountByResource:
     """Convert a resource list; the two vendors' GPUs are one resource."""
     return core_amounts({name: parse(quantity) for name, quantity in quantities.items()})
 
 
-def core_amounts(exact: Mapping[str, Fraction]) -> Amounts:
+def core_amounts(exact: Mapping[str, Fraction]) -> AmountByResource:
     """Convert exact amounts in native units, leaving out zeros."""
-    amounts: Amounts = {}
+    amounts: AmountByResource = {}
     for name, value in exact.items():
         if value:
             key, amount = _amount(name, value)
@@ -73,7 +73,7 @@ def container_requests(pod: Pod) -> tuple[ContainerRequest, ...]:
 def _container(container: Container, kind: str) -> ContainerRequest:
     resources = container.resources
     merged = {**resources.limits, **resources.requests}
-    amounts: Amounts = {}
+    amounts: AmountByResource = {}
     for name in sorted(merged):  # zeros too: a request is known by its place among the names
         key, amount = _amount(name, parse(merged[name]))
         amounts[key] = amounts.get(key, 0.0) + amount

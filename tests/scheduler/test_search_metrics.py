@@ -56,7 +56,9 @@ def test_refused_scenarios_and_a_lack_of_time_are_told_apart() -> None:
 
 def test_budgets_are_shown_and_no_limit_is_zero() -> None:
     metrics = SchedulerMetrics()
-    metrics.set_budgets(SearchBudgets(action_s={ActionName.PREEMPT: 9.0}, max_job_s=float("inf")))
+    metrics.set_budgets(
+        SearchBudgets(action_s={ActionName.PREEMPT: 9.0}, max_pod_group_s=float("inf"))
+    )
     name = "scenario_search_action_budget_configured_seconds"
     assert value(metrics, name, action="preempt") == 9.0
     assert value(metrics, name, action="reclaim") == 300.0

@@ -95,7 +95,7 @@ def test_flags_and_budgets() -> None:
     assert core.max_consolidation_victims == inf
     assert core.budgets.of_action(ActionName.RECLAIM) == 10
     assert core.budgets.of_action(ActionName.PREEMPT) == inf
-    assert core.budgets.max_job_s == 60
+    assert core.budgets.max_pod_group_s == 60
     assert core.depth_of(ActionName.ALLOCATE) == 10
     shard = SchedulingShard(spec=of)
     params = settings_of("x", shard, Config()).params

@@ -14,6 +14,7 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.order import GroupOrder
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
+from scheduler.core.times import NOW
 
 ALLOCATE = ActionName.ALLOCATE
 
@@ -27,29 +28,29 @@ class AllocateAction:
         """Serve pod groups until none is left that fits."""
         depth = session.config.depth_of(self.name)
         order = GroupOrder(session, pending_views(session), depth=depth)
-        pending = session.state.groups.pending
+        pending = session.state.pod_groups.pending
         while (view := order.pop()) is not None:
             report.attempted += 1
             if allocate_chunk(session, placer, view):
                 report.succeeded += 1
-                if pending[view.group]:
+                if pending[view.pod_group]:
                     order.push(view)
             else:
-                session.turned_away.append(view.group)
+                session.turned_away.append(view.pod_group)
 
 
 def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
     """Place the next chunk of a pod group and keep it; False if it does not fit."""
-    groups = session.state.groups
-    held_none = groups.active_allocated[view.group] == 0
-    chunk = view.next_chunk(real=True)
-    only = view.plain_set
+    groups = session.state.pod_groups
+    held_none = groups.active_allocated[view.pod_group] == 0
+    chunk = view.next_chunk(include_evicted=False)
+    only = view.only_pod_set
     if len(chunk) == 1 and only >= 0 and not groups.pod_sets.nominated[only]:
         node = placer.find_free(view, chunk[0])
         if node is not None:
             bind_directly(session, ALLOCATE, chunk[0], node)
             if held_none:
-                groups.last_start[view.group] = 0.0
+                groups.last_start[view.pod_group] = NOW
             return True
     statement = Statement(session, ALLOCATE)
     if not placer.place(statement, view, chunk, session.all_nodes, nominate_only=False):
@@ -60,5 +61,5 @@ def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
         statement.convert_to_nominated(view)
     statement.keep()
     if held_none and not must_wait:
-        groups.last_start[view.group] = 0.0
+        groups.last_start[view.pod_group] = NOW
     return True

@@ -19,12 +19,13 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.order import GroupOrder
 from scheduler.core.session.session import Session
 from scheduler.core.solver.budget import ActionBudget, GroupBudget, SearchResult
-from scheduler.core.solver.demand import Demand
+from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.search import Search, SearchTask
 from scheduler.core.solver.signatures import FailedSearches
 from scheduler.core.solver.trial import TrialRunner
 from scheduler.core.solver.turns import PendingBoard
 from scheduler.core.solver.victims import Batch, VictimPool, VictimSequence
+from scheduler.core.times import NOW, remaining_s
 
 
 class EvictionRules(Protocol):
@@ -58,7 +59,7 @@ class EvictionRules(Protocol):
         """Return a number of GPUs that the rules never let go together."""
         ...
 
-    def accepts(self, demand: Demand, victims: Mapping[int, Sequence[int]]) -> bool:
+    def accepts(self, demand: ProbeDemand, victims: Mapping[int, Sequence[int]]) -> bool:
         """Tell whether the outcome of the trial under way is acceptable."""
         ...
 
@@ -165,13 +166,13 @@ class Attempts:
         """Tell whether something no eviction can cure keeps the pod group away; record what."""
         failed = [
             task
-            for task in view.next_chunk(real=False)
+            for task in view.next_chunk(include_evicted=True)
             if self._placer.failed_check(task, victim_invariant=True)
         ]
-        known = self._session.fit.groups.get(view.group, ())
+        known = self._session.fit.pod_groups.get(view.pod_group, ())
         if failed and not any(isinstance(fit.evidence, GangShortfall) for fit in known):
             why = GroupFit(GroupReason.POD_SCHEDULING_ERRORS, GangShortfall(failed[0]))
-            self._session.fit.add_group(view.group, why)
+            self._session.fit.add_pod_group(view.pod_group, why)
         return bool(failed)
 
     def _may_ask(self, view: GangView) -> bool:
@@ -179,24 +180,26 @@ class Attempts:
 
     def _is_delayed(self, view: GangView) -> bool:
         """Tell whether the pod group may not cause evictions yet; record until when."""
-        left_s = remaining_delay_s(self._session, view.group)
+        left_s = remaining_delay_s(self._session, view.pod_group)
         if left_s <= 0:
             return False
-        delay_s = self._session.state.groups.inputs[view.group].preemption_delay_s
-        refusal = DelayRefusal(delay_s, left_s)
-        self._session.fit.add_group(view.group, GroupFit(GroupReason.PREEMPTION_DELAY, refusal))
+        delay_s = self._session.state.pod_groups.inputs[view.pod_group].preemption_delay_s
+        refusal = DelayRefusal(delay_s, NOW + left_s)
+        self._session.fit.add_pod_group(
+            view.pod_group, GroupFit(GroupReason.PREEMPTION_DELAY, refusal)
+        )
         return True
 
     def _groups_of(self, victims: Sequence[int], view: GangView) -> list[int]:
-        group_of = self._session.state.tasks.group
-        return list(dict.fromkeys([view.group, *(group_of[task] for task in victims)]))
+        group_of = self._session.state.tasks.pod_group
+        return list(dict.fromkeys([view.pod_group, *(group_of[task] for task in victims)]))
 
 
 def evict_reason(
     session: Session, action: ActionName, view: GangView | None, gang_size: int
 ) -> EvictReason:
     """Return a reason without queue details."""
-    given = None if view is None else session.state.groups.inputs[view.group]
+    given = None if view is None else session.state.pod_groups.inputs[view.pod_group]
     return EvictReason(
         action=action,
         gang_size=gang_size,
@@ -210,10 +213,10 @@ def remaining_delay_s(session: Session, group: int) -> float:
 
     The delay counts from creation, and again from the last time it was evicted itself.
     """
-    groups = session.state.groups
+    groups = session.state.pod_groups
     given = groups.inputs[group]
     if given.preemption_delay_s <= 0:
         return 0.0
     evicted = groups.last_eviction[group]
     since = given.created if evicted is None else max(given.created, evicted)
-    return since + given.preemption_delay_s
+    return remaining_s(since + given.preemption_delay_s)

@@ -24,8 +24,8 @@ class Action(Protocol):
 def pending_views(session: Session) -> list[GangView]:
     """Return the pod groups that want places: ready, with a pending task, in a leaf queue."""
     state = session.state
-    groups, queues = state.groups, state.queues
-    sets, plain_set = groups.pod_sets, groups.plain_set
+    groups, queues = state.pod_groups, state.queues
+    sets, only_pod_set = groups.pod_sets, groups.only_pod_set
     is_leaf = [queues.is_leaf(queue) for queue in range(len(queues))]
     found = []
     for group, pending in enumerate(groups.pending):
@@ -34,7 +34,7 @@ def pending_views(session: Session) -> list[GangView]:
         queue = groups.queue[group]
         if queue == NOWHERE or not is_leaf[queue]:
             continue
-        only = plain_set[group]
+        only = only_pod_set[group]
         if only >= 0:
             if pending >= sets.minimum[only] - sets.active_allocated[only]:
                 found.append(session.view(group))

@@ -14,7 +14,7 @@ from scheduler.core.decisions import ActionName, ActionReport, EvictReason
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
-from scheduler.core.solver.demand import Demand
+from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.room import GpuRoom
 from scheduler.core.solver.victims import Batch, VictimPool, VictimSequence
 
@@ -45,7 +45,7 @@ class ConsolidationRules:
 
     def asks(self, view: GangView) -> bool:
         """Serve only pod groups that could be victims themselves."""
-        return self._session.state.groups.preemptible[view.group]
+        return self._session.state.pod_groups.preemptible[view.pod_group]
 
     def scope(self, view: GangView) -> object:
         """Compare with failures of all queues."""
@@ -60,7 +60,7 @@ class ConsolidationRules:
     def may_search(self, view: GangView) -> bool:
         """Ask first whether the cluster has as many GPUs (and as much GPU memory) free at all."""
         tasks, nodes = self._session.state.tasks, self._session.state.nodes
-        classes = [tasks.klass[task] for task in view.next_chunk(real=False)]
+        classes = [tasks.task_class[task] for task in view.next_chunk(include_evicted=True)]
         gpus = sum(one.gpu_amount + one.mig_units for one in classes)
         memory = sum(one.share_memory_mib * max(one.devices, 1) for one in classes)
         if gpus <= 0 and memory <= 0:
@@ -85,7 +85,7 @@ class ConsolidationRules:
             self._session,
             pool,
             pool.leaves,
-            lambda view: asking is None or view.group != asking.group,
+            lambda view: asking is None or view.pod_group != asking.pod_group,
             most_groups=self._session.config.max_consolidation_victims,
             passed_over=passed_over,
         )
@@ -95,7 +95,7 @@ class ConsolidationRules:
         del batches
         return NO_LOSS
 
-    def accepts(self, demand: Demand, victims: Mapping[int, Sequence[int]]) -> bool:
+    def accepts(self, demand: ProbeDemand, victims: Mapping[int, Sequence[int]]) -> bool:
         """Every victim has a place again."""
         del demand
         status = self._session.state.tasks.status

@@ -13,7 +13,7 @@ from scheduler.core.decisions import ActionName, ActionReport, EvictReason
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
-from scheduler.core.solver.demand import Demand
+from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.victims import Batch, VictimPool, VictimSequence
 
 
@@ -53,9 +53,9 @@ class PreemptRules:
 
     def may_search(self, view: GangView) -> bool:
         """Work that cannot be preempted must fit into quota before anyone is disturbed for it."""
-        if self._session.state.groups.preemptible[view.group]:
+        if self._session.state.pod_groups.preemptible[view.pod_group]:
             return True
-        amount = self._session.gate_amount(view.next_chunk(real=False))
+        amount = self._session.gate_amount(view.next_chunk(include_evicted=True))
         return self._session.policy.refuse_non_preemptible(view.queue, amount) is None
 
     def victims(self, pool: VictimPool, passed_over: frozenset[int]) -> VictimSequence:
@@ -63,14 +63,14 @@ class PreemptRules:
         session, asking = self._session, self._view
         if asking is None:
             return VictimSequence(session, pool, (), lambda _: False)
-        priority = session.state.groups.priority
-        mine = priority[asking.group]
+        priority = session.state.pod_groups.priority
+        mine = priority[asking.pod_group]
         filters = session.hooks.preempt_victim_filters
 
         def keeps(view: GangView) -> bool:
             return (
-                priority[view.group] < mine
-                and view.group != asking.group
+                priority[view.pod_group] < mine
+                and view.pod_group != asking.pod_group
                 and all(one(view, asking) for one in filters)
             )
 
@@ -83,7 +83,7 @@ class PreemptRules:
         del batches
         return inf
 
-    def accepts(self, demand: Demand, victims: Mapping[int, Sequence[int]]) -> bool:
+    def accepts(self, demand: ProbeDemand, victims: Mapping[int, Sequence[int]]) -> bool:
         """Ask the plugins' validators."""
         taken = [task for tasks in victims.values() for task in tasks]
         return all(one(demand.view, taken) for one in self._session.hooks.preempt_validators)

@@ -16,7 +16,7 @@ from scheduler.core.fairshare.shares import Holdings
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
-from scheduler.core.solver.demand import Demand
+from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.reclaim_rules import (
     holdings_before,
     is_just,
@@ -65,8 +65,8 @@ class ReclaimRules:
         self._view = view
         self._reclaimer = Reclaimer(
             queue=view.queue,
-            required=self._session.requested_by(view.next_chunk(real=False)),
-            preemptible=self._session.state.groups.preemptible[view.group],
+            required=self._session.requested_by(view.next_chunk(include_evicted=True)),
+            preemptible=self._session.state.pod_groups.preemptible[view.pod_group],
         )
         return may_start(self._session, self._reclaimer)
 
@@ -92,7 +92,7 @@ class ReclaimRules:
         """Queues lose only what they hold beyond their due, and one chunk more."""
         return takeable_gpus(self._session, self._reclaimer, batches)
 
-    def accepts(self, demand: Demand, victims: Mapping[int, Sequence[int]]) -> bool:
+    def accepts(self, demand: ProbeDemand, victims: Mapping[int, Sequence[int]]) -> bool:
         """The losers must be just, and acceptable to the plugins."""
         reclaimer = replace(self._reclaimer, required=demand.required)
         if not is_just(self._session, self._before, reclaimer, victims):
@@ -105,7 +105,7 @@ class ReclaimRules:
 
     def reason(self, victim: int, gang_size: int) -> EvictReason:
         """Name who the room is taken for, and what both sides hold."""
-        queue = self._session.state.groups.queue[self._session.state.tasks.group[victim]]
+        queue = self._session.state.pod_groups.queue[self._session.state.tasks.pod_group[victim]]
         found = self._reasons.get(queue)
         if found is None:
             plain = evict_reason(self._session, self.name, self._view, gang_size)
@@ -132,7 +132,7 @@ class ReclaimRules:
         return QueueSide(
             name=ledger.display_names[queue],
             allocated=_triple(ledger.allocated[queue]),
-            deserved=_triple(ledger.quotas[queue]),
+            quota=_triple(ledger.quotas[queue]),
             fair_share=_triple(ledger.fair_shares[queue]),
             priority=ledger.priorities[queue],
         )

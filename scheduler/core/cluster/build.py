@@ -49,7 +49,7 @@ def build_state(given: ClusterInput, *, full_hierarchy: bool = True) -> ClusterS
     axis = axis_of(given)
     queues = Queues(given.queues if full_hierarchy else flatten(given.queues))
     state = ClusterState(
-        given=given,
+        cluster_input=given,
         axis=axis,
         nodes=Nodes(given.nodes, axis),
         queues=queues,
@@ -70,17 +70,19 @@ def _gpu_memory_range(nodes: tuple[NodeInput, ...]) -> GpuMemoryRange:
 
 
 def _add_pod_groups(state: ClusterState) -> None:
-    ordered = sorted(state.given.pod_groups, key=lambda g: (g.created, g.uid, g.namespace, g.name))
+    ordered = sorted(
+        state.cluster_input.pod_groups, key=lambda g: (g.created, g.uid, g.namespace, g.name)
+    )
     if len({(given.namespace, given.name) for given in ordered}) < len(ordered):
         names = sorted(f"{given.namespace}/{given.name}" for given in ordered)
         twice = next(a for a, b in pairwise(names) if a == b)
         raise InputError(f"pod group {twice} is in the snapshot twice")
-    state.groups.fill(ordered, state.queues.index_of)
+    state.pod_groups.fill(ordered, state.queues.index_of)
 
 
 def _add_tasks(state: ClusterState) -> None:
     """Number the tasks of all pod groups, and after them the pods outside of pod groups."""
-    groups, others = state.groups, state.given.other_pods
+    groups, others = state.pod_groups, state.cluster_input.other_pods
     inputs: list[TaskInput] = []
     pod_set_of: list[int] = []
     group_of: list[int] = []
@@ -107,7 +109,7 @@ def _add_tasks(state: ClusterState) -> None:
 
 def _pod_sets_of(state: ClusterState, group: int) -> list[int]:
     """Return the pod set of each task of a pod group."""
-    groups, sets = state.groups, state.groups.pod_sets
+    groups, sets = state.pod_groups, state.pod_groups.pod_sets
     index_of = {sets.name[index]: index for index in groups.pod_sets_of(group)}
     if len(index_of) != groups.pod_set_count[group]:
         raise InputError(f"pod group {groups.name(group)} has two pod sets of one name")
@@ -123,9 +125,9 @@ def _pod_sets_of(state: ClusterState, group: int) -> list[int]:
 
 def _count(state: ClusterState, own: int) -> None:
     """Put tasks into their pod sets and count how they stand."""
-    groups, sets, tasks = state.groups, state.groups.pod_sets, state.tasks
+    groups, sets, tasks = state.pod_groups, state.pod_groups.pod_sets, state.tasks
     for task in range(own):
-        status, pod_set, group = tasks.status[task], tasks.pod_set[task], tasks.group[task]
+        status, pod_set, group = tasks.status[task], tasks.pod_set[task], tasks.pod_group[task]
         sets.tasks[pod_set].append(task)
         if status == PENDING:
             sets.pending[pod_set] += 1
@@ -155,17 +157,17 @@ def _charge_nodes(state: ClusterState) -> None:
             continue
         tasks.node[task] = node
         _accept(state, task, given, node)
-        klass = tasks.klass[task]
+        task_class = tasks.task_class[task]
         if (
-            klass.is_shared
+            task_class.is_shared
             or status == NOMINATED
             or task in tasks.reservations
-            or _odd(nodes, node, klass.charge)
+            or _odd(nodes, node, task_class.charge)
         ):
             state.charge(task, node, hold_of(status))
         else:
             nodes.tasks[node][task] = None
-            bulk[klass.index, status == RELEASING].append(node)
+            bulk[task_class.index, status == RELEASING].append(node)
     for (index, leaving), places in bulk.items():
         counts = np.bincount(places, minlength=len(nodes)).astype(np.float64)
         for row, amount in state.classes.classes[index].charge:
@@ -185,8 +187,8 @@ def _odd(nodes: Nodes, node: int, charge: tuple[tuple[int, float], ...]) -> bool
 
 
 def _accept(state: ClusterState, task: int, given: TaskInput, node: int) -> None:
-    klass = state.tasks.klass[task]
-    state.tasks.accepted[task] = klass.accepted_on(state.nodes.gpu_memory[node])
+    task_class = state.tasks.task_class[task]
+    state.tasks.accepted[task] = task_class.accepted_on(state.nodes.gpu_memory[node])
     if given.numa:
         state.tasks.numa[task] = given.numa
     if given.claim_allocations:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from math import ceil, floor
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Amounts, Floats
 from scheduler.core.cluster.axis import (
     CPU_ROW,
     GPU_ROW,
@@ -25,8 +25,7 @@ from scheduler.core.cluster.axis import (
 from scheduler.core.cluster.constraints import TaskConstraints
 from scheduler.core.cluster.inputs import TaskInput, TaskRequest
 
-Triple = tuple[float, float, float]
-Cells = tuple[tuple[int, float], ...]
+RowAmounts = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,28 +104,30 @@ class TaskClass:
         self.vector = self._vector(axis)
         cells = tuple((row, float(v)) for row, v in enumerate(self.vector.tolist()) if v > 0)
         #: What is taken from a node; a shared device is charged through its group instead.
-        self.charge: Cells = tuple(c for c in cells if not (self.is_shared and c[0] == GPU_ROW))
+        self.charge: RowAmounts = tuple(
+            c for c in cells if not (self.is_shared and c[0] == GPU_ROW)
+        )
         #: What must be free: the fixed rows always, since even nothing does not fit into a debt.
         fixed = tuple(
             (row, float(self.vector[row]))
             for row in (CPU_ROW, MEMORY_ROW, GPU_ROW, PODS_ROW)
             if not (self.is_shared and row == GPU_ROW)
         )
-        self.fits: Cells = fixed + tuple(c for c in cells if c[0] > PODS_ROW)
+        self.fits: RowAmounts = fixed + tuple(c for c in cells if c[0] > PODS_ROW)
         small, large = gpu_memory.smallest or 100, gpu_memory.largest
         memory_total = self.devices * self.share_memory_mib
         gpus = self.gpu_amount + self.mig_units
-        self.requested: Triple = (
+        self.requested: Amounts = (
             request.cpu_milli,
             request.memory_bytes,
             gpus + memory_total / small,
         )
-        self.gate: Triple = (
+        self.gate: Amounts = (
             request.cpu_milli,
             request.memory_bytes,
             gpus + (memory_total / large if large else 0.0),
         )
-        self.accepted: dict[int, Triple] = {}
+        self.accepted: dict[int, Amounts] = {}
 
     def _gpu_amount(self) -> float:
         """GPU row of the request: devices of any form except GPU memory, which has none."""
@@ -135,7 +136,7 @@ class TaskClass:
             return hundredths * self.request.gpu_devices / 100 + self.dra_gpus
         return self.request.gpus + self.dra_gpus
 
-    def _vector(self, axis: ResourceAxis) -> NDArray[np.float64]:
+    def _vector(self, axis: ResourceAxis) -> Floats:
         vector = np.zeros(len(axis))
         vector[CPU_ROW] = self.request.cpu_milli
         vector[MEMORY_ROW] = self.request.memory_bytes
@@ -157,7 +158,7 @@ class TaskClass:
             return ceil(100 * self.share_memory_mib / node_memory_mib) / 100
         return self.portion
 
-    def accepted_on(self, node_memory_mib: int) -> Triple:
+    def accepted_on(self, node_memory_mib: int) -> Amounts:
         """Return what the task's queue is charged on a node with such devices."""
         if not self.share_memory_mib:
             return (self.requested[0], self.requested[1], self.gpu_amount + self.mig_units)
@@ -167,7 +168,7 @@ class TaskClass:
             found = self.accepted[node_memory_mib] = (self.requested[0], self.requested[1], gpus)
         return found
 
-    def gate_on(self, node_memory_mib: int) -> Triple:
+    def gate_on(self, node_memory_mib: int) -> Amounts:
         """Return what the capacity gate asks for one task on one node.
 
         A fraction is measured by the memory it takes there, rounded up to a hundredth; KAI sees no

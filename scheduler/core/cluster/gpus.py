@@ -12,7 +12,14 @@ from enum import Enum
 
 from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.journal import Journal
-from scheduler.core.cluster.nodes import ALLOCATED, MARKED, RELEASING, USED, GpuGroup, Nodes
+from scheduler.core.cluster.nodes import (
+    ALLOCATED_COLUMN,
+    MARKED_COLUMN,
+    RELEASING_COLUMN,
+    USED_COLUMN,
+    Nodes,
+    SharedGpu,
+)
 
 
 class Hold(Enum):
@@ -29,87 +36,87 @@ LEAVING_HOLD = Hold.RELEASING
 NOMINATED_HOLD = Hold.NOMINATED
 
 
-def join_group(
+def join_shared_gpu(
     nodes: Nodes, journal: Journal, node: int, group_id: str, memory: int, hold: Hold
 ) -> None:
     """Charge one device group with one task's memory."""
-    groups = nodes.groups[node]
+    groups = nodes.shared_gpus[node]
     group = groups.get(group_id)
     if group is None:
-        group = GpuGroup((0.0, 0.0, 0.0, 0.0))
+        group = SharedGpu((0.0, 0.0, 0.0, 0.0))
         journal.insert(groups, group_id, group)
         nodes.sharing[node] = None
     if hold is NOMINATED_HOLD:
-        journal.put(group, USED, group[USED] + memory)
-        journal.put(group, RELEASING, group[RELEASING] - memory)
-        if group[USED] - memory == group[RELEASING] + memory:
+        journal.put(group, USED_COLUMN, group[USED_COLUMN] + memory)
+        journal.put(group, RELEASING_COLUMN, group[RELEASING_COLUMN] - memory)
+        if group[USED_COLUMN] - memory == group[RELEASING_COLUMN] + memory:
             _add(nodes.releasing_rows[GPU_ROW], journal, node, -1.0)
         return
-    journal.put(group, USED, group[USED] + memory)
-    journal.put(group, ALLOCATED, group[ALLOCATED] + memory)
+    journal.put(group, USED_COLUMN, group[USED_COLUMN] + memory)
+    journal.put(group, ALLOCATED_COLUMN, group[ALLOCATED_COLUMN] + memory)
     if hold is NORMAL_HOLD:
-        if group[USED] <= memory:
+        if group[USED_COLUMN] <= memory:
             if _lacks_device(nodes, node):
                 _add(nodes.idle_rows[GPU_ROW], journal, node, -1.0)
             _unmark(nodes, journal, node, group)
-        elif group[MARKED]:
+        elif group[MARKED_COLUMN]:
             _unmark(nodes, journal, node, group)
         return
-    journal.put(group, RELEASING, group[RELEASING] + memory)
-    if group[USED] == group[RELEASING]:
+    journal.put(group, RELEASING_COLUMN, group[RELEASING_COLUMN] + memory)
+    if group[USED_COLUMN] == group[RELEASING_COLUMN]:
         _mark(nodes, journal, node, group)
-    if group[USED] <= memory and _lacks_device(nodes, node):
+    if group[USED_COLUMN] <= memory and _lacks_device(nodes, node):
         _add(nodes.idle_rows[GPU_ROW], journal, node, -1.0)
 
 
-def leave_group(
+def leave_shared_gpu(
     nodes: Nodes, journal: Journal, node: int, group_id: str, memory: int, hold: Hold
 ) -> None:
     """Take one task's memory off a device group."""
-    group = nodes.groups[node][group_id]
+    group = nodes.shared_gpus[node][group_id]
     if hold is NOMINATED_HOLD:
-        was_all_leaving = group[USED] == group[RELEASING]
-        journal.put(group, USED, group[USED] - memory)
-        journal.put(group, RELEASING, group[RELEASING] + memory)
-        if was_all_leaving or group[USED] == group[RELEASING]:
+        was_all_leaving = group[USED_COLUMN] == group[RELEASING_COLUMN]
+        journal.put(group, USED_COLUMN, group[USED_COLUMN] - memory)
+        journal.put(group, RELEASING_COLUMN, group[RELEASING_COLUMN] + memory)
+        if was_all_leaving or group[USED_COLUMN] == group[RELEASING_COLUMN]:
             _add(nodes.releasing_rows[GPU_ROW], journal, node, 1.0)
         return
-    journal.put(group, USED, group[USED] - memory)
-    journal.put(group, ALLOCATED, group[ALLOCATED] - memory)
+    journal.put(group, USED_COLUMN, group[USED_COLUMN] - memory)
+    journal.put(group, ALLOCATED_COLUMN, group[ALLOCATED_COLUMN] - memory)
     if hold is LEAVING_HOLD:
-        journal.put(group, RELEASING, group[RELEASING] - memory)
-        if group[USED] <= 0:
+        journal.put(group, RELEASING_COLUMN, group[RELEASING_COLUMN] - memory)
+        if group[USED_COLUMN] <= 0:
             _give_back(nodes, journal, node)
             _unmark(nodes, journal, node, group)
-        elif group[MARKED] and group[USED] != group[RELEASING]:
+        elif group[MARKED_COLUMN] and group[USED_COLUMN] != group[RELEASING_COLUMN]:
             _unmark(nodes, journal, node, group)
         return
-    if group[USED] <= 0:
+    if group[USED_COLUMN] <= 0:
         _give_back(nodes, journal, node)
-    elif group[USED] == group[RELEASING]:
+    elif group[USED_COLUMN] == group[RELEASING_COLUMN]:
         _mark(nodes, journal, node, group)
 
 
-def fitting_groups(nodes: Nodes, node: int, memory: int) -> list[str]:
+def fitting_shared_gpus(nodes: Nodes, node: int, memory: int) -> list[str]:
     """Return the groups that can take this much more, counting what is leaving them.
 
     A group whose users are all leaving is a whole releasing device, not one to join.
     """
     return [
         group_id
-        for group_id, group in nodes.groups[node].items()
-        if group[USED]
-        and group[ALLOCATED] != group[RELEASING]
-        and nodes.gpu_memory[node] - group[ALLOCATED] + group[RELEASING] - memory >= 0
+        for group_id, group in nodes.shared_gpus[node].items()
+        if group[USED_COLUMN]
+        and group[ALLOCATED_COLUMN] != group[RELEASING_COLUMN]
+        and nodes.gpu_memory[node] - group[ALLOCATED_COLUMN] + group[RELEASING_COLUMN] - memory >= 0
     ]
 
 
 def has_idle_room(nodes: Nodes, node: int, group_id: str, memory: int) -> bool:
     """Tell whether a group takes this much more without waiting; never one that is only nominated."""
-    group = nodes.groups[node].get(group_id)
-    if group is None or group[ALLOCATED] <= 0:
+    group = nodes.shared_gpus[node].get(group_id)
+    if group is None or group[ALLOCATED_COLUMN] <= 0:
         return False
-    return nodes.gpu_memory[node] - group[ALLOCATED] - memory >= 0
+    return nodes.gpu_memory[node] - group[ALLOCATED_COLUMN] - memory >= 0
 
 
 def leftovers(nodes: Nodes, node: int) -> tuple[float, float]:
@@ -120,11 +127,11 @@ def leftovers(nodes: Nodes, node: int) -> tuple[float, float]:
     idle = nodes.idle_rows[GPU_ROW][node]
     releasing = nodes.releasing_rows[GPU_ROW][node]
     memory = nodes.gpu_memory[node]
-    for group in nodes.groups[node].values():
-        if group[ALLOCATED] > 0:
-            idle += 1 - _hundredths(group[ALLOCATED], memory)
-        if group[RELEASING] > 0 and group[RELEASING] != group[USED]:
-            releasing += _hundredths(group[RELEASING], memory)
+    for group in nodes.shared_gpus[node].values():
+        if group[ALLOCATED_COLUMN] > 0:
+            idle += 1 - _hundredths(group[ALLOCATED_COLUMN], memory)
+        if group[RELEASING_COLUMN] > 0 and group[RELEASING_COLUMN] != group[USED_COLUMN]:
+            releasing += _hundredths(group[RELEASING_COLUMN], memory)
     return idle, releasing
 
 
@@ -133,7 +140,7 @@ def _hundredths(amount: float, memory: int) -> float:
 
 
 def _groups_in_use(nodes: Nodes, node: int) -> int:
-    return sum(1 for group in nodes.groups[node].values() if group[USED] > 0)
+    return sum(1 for group in nodes.shared_gpus[node].values() if group[USED_COLUMN] > 0)
 
 
 def _devices_seen(nodes: Nodes, node: int) -> int:
@@ -153,15 +160,15 @@ def _give_back(nodes: Nodes, journal: Journal, node: int) -> None:
         _add(nodes.idle_rows[GPU_ROW], journal, node, 1.0)
 
 
-def _mark(nodes: Nodes, journal: Journal, node: int, group: GpuGroup) -> None:
-    if not group[MARKED]:
-        journal.put(group, MARKED, 1.0)
+def _mark(nodes: Nodes, journal: Journal, node: int, group: SharedGpu) -> None:
+    if not group[MARKED_COLUMN]:
+        journal.put(group, MARKED_COLUMN, 1.0)
         _add(nodes.releasing_rows[GPU_ROW], journal, node, 1.0)
 
 
-def _unmark(nodes: Nodes, journal: Journal, node: int, group: GpuGroup) -> None:
-    if group[MARKED]:
-        journal.put(group, MARKED, 0.0)
+def _unmark(nodes: Nodes, journal: Journal, node: int, group: SharedGpu) -> None:
+    if group[MARKED_COLUMN]:
+        journal.put(group, MARKED_COLUMN, 0.0)
         _add(nodes.releasing_rows[GPU_ROW], journal, node, -1.0)
 
 

@@ -146,7 +146,7 @@ class SubGroupInput:
     name: str = ""
     min_subgroups: int | None = None
     topology: TopologyConstraint | None = None
-    groups: tuple[SubGroupInput, ...] = ()
+    subgroups: tuple[SubGroupInput, ...] = ()
     pod_sets: tuple[PodSetInput, ...] = ()
 
 
@@ -183,14 +183,14 @@ class PodGroupInput:
 class QueueAmounts:
     """One resource of a queue: millicores, bytes or devices; infinity is unlimited."""
 
-    deserved: float = 0.0
+    quota: float = 0.0
     limit: float = 0.0
     over_quota_weight: float = 0.0
     #: Consumption in the past as a fraction of the cluster.
     usage: float = 0.0
 
 
-UNLIMITED_AMOUNTS = QueueAmounts(deserved=inf, limit=inf, over_quota_weight=1.0)
+UNLIMITED_AMOUNTS = QueueAmounts(quota=inf, limit=inf, over_quota_weight=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

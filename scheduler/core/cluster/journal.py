@@ -18,32 +18,32 @@ WHOLE: Final = slice(None)
 
 
 class Journal:
-    """Cells overwritten since the last statement was kept. Positions in it are checkpoints."""
+    """RowAmounts overwritten since the last statement was kept. Positions in it are checkpoints."""
 
-    __slots__ = ("cells",)
+    __slots__ = ("entries",)
 
     def __init__(self) -> None:
-        self.cells: list[tuple[Any, Any, Any]] = []
+        self.entries: list[tuple[Any, Any, Any]] = []
 
     def put(self, container: Any, key: Any, value: Any) -> None:
         """Write one cell that exists."""
-        self.cells.append((container, key, container[key]))
+        self.entries.append((container, key, container[key]))
         container[key] = value
 
     def insert(self, mapping: Any, key: Any, value: Any) -> None:
         """Write one key of a mapping that may not have it yet."""
-        self.cells.append((mapping, key, mapping.get(key, MISSING)))
+        self.entries.append((mapping, key, mapping.get(key, MISSING)))
         mapping[key] = value
 
     def remove(self, mapping: Any, key: Any) -> None:
         """Delete one key of a mapping."""
-        self.cells.append((mapping, key, mapping.pop(key)))
+        self.entries.append((mapping, key, mapping.pop(key)))
 
     def rewind(self, position: int) -> None:
         """Put back everything written since `position`, last first."""
-        cells = self.cells
-        while len(cells) > position:
-            container, key, old = cells.pop()
+        entries = self.entries
+        while len(entries) > position:
+            container, key, old = entries.pop()
             if old is MISSING:
                 del container[key]
             else:
@@ -51,4 +51,4 @@ class Journal:
 
     def forget(self) -> None:
         """Drop the story: what was written stays."""
-        self.cells.clear()
+        self.entries.clear()

@@ -13,22 +13,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Floats
 from scheduler.core.cluster.axis import GPU_ROW, ResourceAxis
+from scheduler.core.cluster.changes import ChangeLog, Cursor
 from scheduler.core.cluster.inputs import NodeInput
 from scheduler.core.errors import InputError
 
-Floats = NDArray[np.float64]
 
-
-class GpuGroup(list[float]):
-    """Ledger of one shared device, in MiB: used, allocated, releasing; then the releasing mark."""
+class SharedGpu(list[float]):
+    """Ledger of one GPU device that several tasks share; its columns are named below."""
 
     __slots__ = ()
 
 
-USED, ALLOCATED, RELEASING, MARKED = 0, 1, 2, 3
+#: Columns of `SharedGpu`, not to be confused with the statuses of a task: MiB of all tasks; of all but
+#: nominated tasks; of leaving tasks less those of nominated ones; and 1 while the whole device counts as
+#: releasing on its node.
+USED_COLUMN, ALLOCATED_COLUMN, RELEASING_COLUMN, MARKED_COLUMN = 0, 1, 2, 3
 
 
 class Nodes:
@@ -39,7 +41,7 @@ class Nodes:
     allocatable : shape (resources, nodes); `idle` and `releasing` likewise, as of the last change
     allocatable_rows, idle_rows, releasing_rows : per resource, one number per node; the truth
     whole_gpus_used : GPUs held by tasks that take whole devices
-    groups : per node, the shared devices by group id
+    shared_gpus : per node, the shared devices by group id
     sharing : nodes that have had a shared device in this session; never undone
     tasks : per node, the tasks on it (a dict for its order); also those being evicted from it
     touched : every change of a node appends its index; readers remember how far they have read
@@ -47,20 +49,20 @@ class Nodes:
 
     __slots__ = (
         "_both",
+        "_cursor",
         "_idle",
-        "_read",
         "_releasing",
         "allocatable",
         "allocatable_rows",
         "gpu_count",
         "gpu_memory",
         "gpu_memory_array",
-        "groups",
         "idle_rows",
         "index_of",
         "inputs",
         "names",
         "releasing_rows",
+        "shared_gpus",
         "sharing",
         "tasks",
         "touched",
@@ -98,30 +100,30 @@ class Nodes:
             for column, node in enumerate(self.inputs)
         ]
         self.whole_gpus_used: list[float] = [0.0] * len(self.names)
-        self.groups: list[dict[str, GpuGroup]] = [{} for _ in self.names]
+        self.shared_gpus: list[dict[str, SharedGpu]] = [{} for _ in self.names]
         self.sharing: dict[int, None] = {}
         self.tasks: list[dict[int, None]] = [{} for _ in self.names]
-        self.touched: list[int] = []
-        self._read = 0
+        self.touched = ChangeLog()
+        self._cursor = Cursor(self.touched)
 
     @property
     def idle(self) -> Floats:
         """Return what is free now, shape (resources, nodes); for reading."""
-        if self._read != len(self.touched):
+        if self._cursor.is_behind():
             self._copy_touched()
         return self._idle
 
     @property
     def releasing(self) -> Floats:
         """Return what is being freed less what is promised of it, shape (resources, nodes)."""
-        if self._read != len(self.touched):
+        if self._cursor.is_behind():
             self._copy_touched()
         return self._releasing
 
     @property
     def idle_and_releasing(self) -> Floats:
         """Return the sum of both, shape (resources, nodes); for reading."""
-        if self._read != len(self.touched):
+        if self._cursor.is_behind():
             self._copy_touched()
         return self._both
 
@@ -130,21 +132,21 @@ class Nodes:
         self._idle[:] = self.idle_rows
         self._releasing[:] = self.releasing_rows
         np.add(self._idle, self._releasing, out=self._both)
-        self._read = len(self.touched)
+        self._cursor.catch_up()
 
     def _copy_touched(self) -> None:
-        news = set(self.touched[self._read :])
-        if len(news) * 4 > len(self.names):
+        changed = set(self._cursor.unread())
+        if len(changed) * 4 > len(self.names):
             self.copy_rows()
             return
         for row, (idle, releasing) in enumerate(
             zip(self.idle_rows, self.releasing_rows, strict=True)
         ):
-            for node in news:
+            for node in changed:
                 self._idle[row, node] = idle[node]
                 self._releasing[row, node] = releasing[node]
                 self._both[row, node] = idle[node] + releasing[node]
-        self._read = len(self.touched)
+        self._cursor.catch_up()
 
     def __len__(self) -> int:
         return len(self.names)

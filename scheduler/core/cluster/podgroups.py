@@ -20,7 +20,7 @@ from scheduler.core.errors import InputError
 
 
 @dataclass(slots=True)
-class TreePodSet:
+class PodSetLeaf:
     """A leaf of the tree of subgroups; `index` counts through all pod sets of the cluster."""
 
     name: str
@@ -29,12 +29,12 @@ class TreePodSet:
 
 
 @dataclass(slots=True)
-class TreeGroup:
+class SubgroupNode:
     """An inner node; `required` is how many members must be satisfied (None: all)."""
 
     name: str
     min_subgroups: int | None
-    members: list[TreeGroup | TreePodSet]
+    members: list[TreeMember]
     topology: TopologyConstraint | None
 
     @property
@@ -42,15 +42,19 @@ class TreeGroup:
         """Return how many direct members must be satisfied."""
         return len(self.members) if self.min_subgroups is None else self.min_subgroups
 
-    def pod_sets(self) -> list[TreePodSet]:
+    def pod_sets(self) -> list[PodSetLeaf]:
         """Return all leaves below, in the order of the tree."""
-        found: list[TreePodSet] = []
+        found: list[PodSetLeaf] = []
         for member in self.members:
-            if isinstance(member, TreePodSet):
+            if isinstance(member, PodSetLeaf):
                 found.append(member)
             else:
                 found.extend(member.pod_sets())
         return found
+
+
+#: What a subgroup consists of.
+TreeMember = SubgroupNode | PodSetLeaf
 
 
 @dataclass(slots=True)
@@ -58,7 +62,7 @@ class PodSets:
     """One entry per pod set; the counters change with every status."""
 
     name: list[str] = field(default_factory=list)
-    group: list[int] = field(default_factory=list)
+    pod_group: list[int] = field(default_factory=list)
     minimum: list[int] = field(default_factory=list)
     #: Task indices, in task order once a session has sorted them.
     tasks: list[list[int]] = field(default_factory=list)
@@ -109,8 +113,8 @@ class PodGroups:
     last_eviction: list[float | None] = field(default_factory=list)
     stale_since: list[float | None] = field(default_factory=list)
     #: Index of the only pod set of a pod group without subgroups and topology wishes, else -1.
-    plain_set: list[int] = field(default_factory=list)
-    trees: dict[int, TreeGroup] = field(default_factory=dict)
+    only_pod_set: list[int] = field(default_factory=list)
+    trees: dict[int, SubgroupNode] = field(default_factory=dict)
     pod_sets: PodSets = field(default_factory=PodSets)
 
     def __len__(self) -> int:
@@ -131,7 +135,7 @@ class PodGroups:
         first = self.first_task[group]
         return range(first, first + self.task_count[group])
 
-    def tree(self, group: int) -> TreeGroup:
+    def tree(self, group: int) -> SubgroupNode:
         """Return the tree of subgroups; the root carries the constraint of the whole pod group."""
         found = self.trees.get(group)
         if found is None:
@@ -168,36 +172,36 @@ class PodGroups:
     def _add_pod_sets(self, group: int, root: SubGroupInput) -> None:
         sets = self.pod_sets
         first = len(sets.name)
-        leaves = root.pod_sets if not root.groups else tuple(_leaves(root))
+        leaves = root.pod_sets if not root.subgroups else tuple(_leaves(root))
         for leaf in leaves:
             sets.name.append(leaf.name)
-            sets.group.append(group)
+            sets.pod_group.append(group)
             sets.minimum.append(leaf.min_available)
         self.first_pod_set.append(first)
         self.pod_set_count.append(len(leaves))
-        self.plain_set.append(first if _is_plain(root) else -1)
+        self.only_pod_set.append(first if _is_plain(root) else -1)
 
 
 def _leaves(root: SubGroupInput) -> Iterator[PodSetInput]:
     yield from root.pod_sets
-    for inner in root.groups:
+    for inner in root.subgroups:
         yield from _leaves(inner)
 
 
 def _is_plain(root: SubGroupInput) -> bool:
     return (
         len(root.pod_sets) == 1
-        and not root.groups
+        and not root.subgroups
         and root.topology is None
         and root.pod_sets[0].topology is None
         and root.min_subgroups in (None, 0, 1)
     )
 
 
-def _tree(given: SubGroupInput, index_of: dict[str, int]) -> TreeGroup:
-    members: list[TreeGroup | TreePodSet] = [_tree(inner, index_of) for inner in given.groups]
+def _tree(given: SubGroupInput, index_of: dict[str, int]) -> SubgroupNode:
+    members: list[TreeMember] = [_tree(inner, index_of) for inner in given.subgroups]
     for pod_set in given.pod_sets:
         if pod_set.name not in index_of:
             raise InputError(f"pod set {pod_set.name!r} is not one of {sorted(index_of)}")
-        members.append(TreePodSet(pod_set.name, index_of[pod_set.name], pod_set.topology))
-    return TreeGroup(given.name, given.min_subgroups, members, given.topology)
+        members.append(PodSetLeaf(pod_set.name, index_of[pod_set.name], pod_set.topology))
+    return SubgroupNode(given.name, given.min_subgroups, members, given.topology)

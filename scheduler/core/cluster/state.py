@@ -11,18 +11,18 @@ from collections.abc import Callable
 import numpy as np
 
 from scheduler.core.cluster.axis import GPU_ROW, ResourceAxis
-from scheduler.core.cluster.classes import Cells, ClassTable, TaskClass
+from scheduler.core.cluster.classes import ClassTable, RowAmounts, TaskClass
 from scheduler.core.cluster.gpus import (
     LEAVING_HOLD,
     NOMINATED_HOLD,
     NORMAL_HOLD,
     Hold,
-    join_group,
-    leave_group,
+    join_shared_gpu,
+    leave_shared_gpu,
 )
 from scheduler.core.cluster.inputs import ClusterInput
 from scheduler.core.cluster.journal import MISSING, Journal
-from scheduler.core.cluster.nodes import Nodes
+from scheduler.core.cluster.nodes import ALLOCATED_COLUMN, RELEASING_COLUMN, USED_COLUMN, Nodes
 from scheduler.core.cluster.podgroups import PodGroups, PodSets
 from scheduler.core.cluster.queues import Queues
 from scheduler.core.cluster.status import (
@@ -43,7 +43,7 @@ _HOLD_OF = {
 }
 
 #: A rule that changes what a task is charged on a node: (task, node, cells) -> cells.
-ChargeRule = Callable[[int, int, Cells], Cells]
+ChargeRule = Callable[[int, int, RowAmounts], RowAmounts]
 
 
 GroupMove = Callable[[Nodes, Journal, int, str, int, Hold], None]
@@ -62,28 +62,28 @@ class ClusterState:
         "axis",
         "charge_rules",
         "classes",
-        "given",
-        "groups",
+        "cluster_input",
         "journal",
         "nodes",
+        "pod_groups",
         "queues",
         "tasks",
     )
 
     def __init__(
         self,
-        given: ClusterInput,
+        cluster_input: ClusterInput,
         axis: ResourceAxis,
         nodes: Nodes,
         queues: Queues,
         classes: ClassTable,
     ) -> None:
-        self.given = given
+        self.cluster_input = cluster_input
         self.axis = axis
         self.nodes = nodes
         self.queues = queues
         self.classes = classes
-        self.groups = PodGroups()
+        self.pod_groups = PodGroups()
         self.tasks = Tasks()
         self.journal = Journal()
         #: Plugins with resources that tasks share (devices of one claim) adjust charges here.
@@ -95,15 +95,15 @@ class ClusterState:
     def set_status(self, task: int, status: TaskStatus) -> None:
         """Move a task to a status and keep the counters of its pod set and pod group."""
         tasks = self.tasks
-        cells = self.journal.cells
+        cells = self.journal.entries
         old = tasks.status[task]
         cells.append((tasks.status, task, old))
         tasks.status[task] = status
         pod_set = tasks.pod_set[task]
         if pod_set < 0:
             return
-        group = tasks.group[task]
-        self.groups.version[group] += 1
+        group = tasks.pod_group[task]
+        self.pod_groups.version[group] += 1
         in_pod_set, in_group = self._deltas_between(old, status)
         for counter, delta in in_pod_set:
             value = counter[pod_set]
@@ -119,16 +119,16 @@ class ClusterState:
         found = self._deltas.get((old, new))
         if found is None:
             found = self._deltas[old, new] = (
-                _changes(self.groups.pod_sets, _COUNTED_BY_SET, old, new),
-                _changes(self.groups, _COUNTED_BY_GROUP, old, new),
+                _changes(self.pod_groups.pod_sets, _COUNTED_BY_SET, old, new),
+                _changes(self.pod_groups, _COUNTED_BY_GROUP, old, new),
             )
         return found
 
     # -------------------------------------------------------------------------------- charges
 
-    def charge_cells(self, task: int, node: int) -> Cells:
+    def charge_cells(self, task: int, node: int) -> RowAmounts:
         """Return what a task takes of each resource of a node."""
-        cells = self.tasks.klass[task].charge
+        cells = self.tasks.task_class[task].charge
         zero = self.nodes.zero_rows[node]
         if zero:
             for row, _ in cells:
@@ -144,7 +144,7 @@ class ClusterState:
     def charge(self, task: int, node: int, hold: Hold) -> None:
         """Take from a node what a task needs, in the way it holds it."""
         nodes = self.nodes
-        log = self.journal.cells
+        log = self.journal.entries
         taken = nodes.releasing_rows if hold is NOMINATED_HOLD else nodes.idle_rows
         for row, amount in self.charge_cells(task, node):
             cells = taken[row]
@@ -157,11 +157,11 @@ class ClusterState:
                 used = nodes.whole_gpus_used
                 log.append((used, node, used[node]))
                 used[node] += amount
-        klass = self.tasks.klass[task]
-        if klass.is_shared:
-            memory = klass.memory_on(nodes.gpu_memory[node])
+        task_class = self.tasks.task_class[task]
+        if task_class.is_shared:
+            memory = task_class.memory_on(nodes.gpu_memory[node])
             for group_id in self.tasks.gpu_groups[task]:
-                join_group(nodes, self.journal, node, group_id, memory, hold)
+                join_shared_gpu(nodes, self.journal, node, group_id, memory, hold)
         on_node = nodes.tasks[node]
         if task not in on_node:
             log.append((on_node, task, MISSING))
@@ -180,11 +180,11 @@ class ClusterState:
                     self._add(nodes.releasing_rows[row], node, -amount)
             if row == GPU_ROW:
                 self._add(nodes.whole_gpus_used, node, -amount)
-        klass = self.tasks.klass[task]
-        if klass.is_shared:
-            memory = klass.memory_on(nodes.gpu_memory[node])
+        task_class = self.tasks.task_class[task]
+        if task_class.is_shared:
+            memory = task_class.memory_on(nodes.gpu_memory[node])
             for group_id in self.tasks.gpu_groups[task]:
-                leave_group(nodes, self.journal, node, group_id, memory, hold)
+                leave_shared_gpu(nodes, self.journal, node, group_id, memory, hold)
         self.journal.remove(nodes.tasks[node], task)
         nodes.touched.append(node)
 
@@ -201,24 +201,24 @@ class ClusterState:
     def withdraw(self, task: int, node: int) -> None:
         """Give back what was promised to a nominated task; it was never there."""
         self._turn(task, node, 1.0)
-        self._move_promise(task, node, leave_group)
+        self._move_promise(task, node, leave_shared_gpu)
         self.journal.remove(self.nodes.tasks[node], task)
 
     def promise_again(self, task: int, node: int) -> None:
         """Promise room to a task again after `withdraw`."""
         self._turn(task, node, -1.0)
-        self._move_promise(task, node, join_group)
+        self._move_promise(task, node, join_shared_gpu)
         self.journal.insert(self.nodes.tasks[node], task, None)
 
     def _move_promise(self, task: int, node: int, move: GroupMove) -> None:
-        klass = self.tasks.klass[task]
-        if klass.is_shared:
-            memory = klass.memory_on(self.nodes.gpu_memory[node])
+        task_class = self.tasks.task_class[task]
+        if task_class.is_shared:
+            memory = task_class.memory_on(self.nodes.gpu_memory[node])
             for group_id in self.tasks.gpu_groups[task]:
                 move(self.nodes, self.journal, node, group_id, memory, NOMINATED_HOLD)
 
     def _turn(self, task: int, node: int, sign: float) -> None:
-        releasing, log = self.nodes.releasing_rows, self.journal.cells
+        releasing, log = self.nodes.releasing_rows, self.journal.entries
         for row, amount in self.charge_cells(task, node):
             cells = releasing[row]
             old = cells[node]
@@ -227,17 +227,17 @@ class ClusterState:
         self.nodes.touched.append(node)
 
     def _rejoin(self, task: int, node: int, old: Hold, new: Hold) -> None:
-        klass: TaskClass = self.tasks.klass[task]
-        if not klass.is_shared:
+        task_class: TaskClass = self.tasks.task_class[task]
+        if not task_class.is_shared:
             return
-        memory = klass.memory_on(self.nodes.gpu_memory[node])
+        memory = task_class.memory_on(self.nodes.gpu_memory[node])
         for group_id in self.tasks.gpu_groups[task]:
-            leave_group(self.nodes, self.journal, node, group_id, memory, old)
-            join_group(self.nodes, self.journal, node, group_id, memory, new)
+            leave_shared_gpu(self.nodes, self.journal, node, group_id, memory, old)
+            join_shared_gpu(self.nodes, self.journal, node, group_id, memory, new)
 
     def _add(self, cells: list[float], key: int, amount: float) -> None:
         old = cells[key]
-        self.journal.cells.append((cells, key, old))
+        self.journal.entries.append((cells, key, old))
         cells[key] = old + amount
 
     # ----------------------------------------------------------------------------- invariants
@@ -255,7 +255,7 @@ class ClusterState:
         self._validate_whereabouts()
 
     def _validate_counters(self) -> None:
-        sets = self.groups.pod_sets
+        sets = self.pod_groups.pod_sets
         for index, members in enumerate(sets.tasks):
             statuses = [self.tasks.status[task] for task in members]
             for counter, expected in (
@@ -266,7 +266,7 @@ class ClusterState:
                 (sets.active_used, sum(ACTIVE_USED[s] for s in statuses)),
             ):
                 if counter[index] != expected:
-                    group = self.groups.name(sets.group[index])
+                    group = self.pod_groups.name(sets.pod_group[index])
                     raise InvariantError(
                         f"pod set {sets.name[index]!r} of {group}: a counter says "
                         f"{counter[index]}, its tasks say {expected} ({statuses})"
@@ -274,12 +274,13 @@ class ClusterState:
 
     def _validate_devices(self) -> None:
         nodes = self.nodes
-        for node, groups in enumerate(nodes.groups):
-            for group_id, group in groups.items():
-                held = group[1] - max(group[2], 0.0)
-                if held > nodes.gpu_memory[node] or min(group[0], group[1]) < 0:
+        for node, shared_gpus in enumerate(nodes.shared_gpus):
+            for gpu_group, gpu in shared_gpus.items():
+                held = gpu[ALLOCATED_COLUMN] - max(gpu[RELEASING_COLUMN], 0.0)
+                is_negative = min(gpu[USED_COLUMN], gpu[ALLOCATED_COLUMN]) < 0
+                if held > nodes.gpu_memory[node] or is_negative:
                     raise InvariantError(
-                        f"device group {group_id} on node {nodes.names[node]}: ledger {list(group)} "
+                        f"GPU group {gpu_group} on node {nodes.names[node]}: ledger {list(gpu)} "
                         f"does not fit a device of {nodes.gpu_memory[node]} MiB"
                     )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from scheduler.core.cluster.classes import TaskClass, Triple
+from scheduler.core.arrays import NO_AMOUNTS, Amounts
+from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.inputs import ClaimAllocation, NumaShare, TaskInput
 
 NOWHERE = -1
@@ -21,20 +22,20 @@ class Tasks:
     is_virtual : 1 while the status comes from a statement that is not kept yet
     node : index of the node, NOWHERE if none
     left_node : node a task was evicted from before it was nominated elsewhere, else NOWHERE
-    pod_set, group : index of its pod set and pod group; NOWHERE for pods outside pod groups
+    pod_set, pod_group : index of its pod set and pod group; NOWHERE for pods outside pod groups
     accepted : what its queue is charged for it now
     gpu_groups : ids of the shared devices it holds
     """
 
     inputs: list[TaskInput] = field(default_factory=list)
-    klass: list[TaskClass] = field(default_factory=list)
+    task_class: list[TaskClass] = field(default_factory=list)
     status: bytearray = field(default_factory=bytearray)
     is_virtual: bytearray = field(default_factory=bytearray)
     node: list[int] = field(default_factory=list)
     left_node: list[int] = field(default_factory=list)
     pod_set: list[int] = field(default_factory=list)
-    group: list[int] = field(default_factory=list)
-    accepted: list[Triple] = field(default_factory=list)
+    pod_group: list[int] = field(default_factory=list)
+    accepted: list[Amounts] = field(default_factory=list)
     gpu_groups: list[tuple[str, ...]] = field(default_factory=list)
     numa: dict[int, tuple[NumaShare, ...]] = field(default_factory=dict)
     claim_allocations: dict[int, tuple[ClaimAllocation, ...]] = field(default_factory=dict)
@@ -48,22 +49,19 @@ class Tasks:
     def fill(
         self,
         given: Sequence[TaskInput],
-        klass: Sequence[TaskClass],
+        task_class: Sequence[TaskClass],
         pod_set: Sequence[int],
-        group: Sequence[int],
+        pod_group: Sequence[int],
     ) -> None:
         """Take all tasks, those of one pod group beside each other; nobody is anywhere yet."""
         count = len(given)
         self.inputs.extend(given)
-        self.klass.extend(klass)
+        self.task_class.extend(task_class)
         self.pod_set.extend(pod_set)
-        self.group.extend(group)
+        self.pod_group.extend(pod_group)
         self.status.extend(one.status for one in given)
         self.is_virtual.extend(bytes(count))
         self.node.extend([NOWHERE] * count)
         self.left_node.extend([NOWHERE] * count)
         self.accepted.extend([NO_AMOUNTS] * count)
         self.gpu_groups.extend([one.gpu_groups for one in given])
-
-
-NO_AMOUNTS: Triple = (0.0, 0.0, 0.0)

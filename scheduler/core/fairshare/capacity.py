@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scheduler.core.fairshare.shares import CPU, GPU, RESOURCES, Amounts, QueueLedger
+from scheduler.core.arrays import CPU_INDEX, GPU_INDEX, Amounts
+from scheduler.core.fairshare.shares import RESOURCES, QueueLedger
 
 
 class CapacityReason(StrEnum):
@@ -116,7 +117,7 @@ def capacity_message(refusal: CapacityRefusal, queue_name: str) -> str:
             f"Limit is {bound} {unit}, currently {held} {unit} allocated and "
             f"workload requested {requested} {unit}"
         )
-    if refusal.resource == GPU:
+    if refusal.resource == GPU_INDEX:
         requested = _plain_number(refusal.requested)
     asked, unit = _QUOTA_WORDS[refusal.resource]
     return (
@@ -142,6 +143,10 @@ def _plain_number(amount: float) -> str:
     return str(int(amount)) if amount == int(amount) else repr(amount)
 
 
-_UNIT_SIZE = {CPU: 1000.0, 1: 1e9, GPU: 1.0}
-_LIMIT_WORDS = {CPU: ("CPU cores", "cores"), 1: ("memory", "GB"), GPU: ("GPUs", "GPUs")}
-_QUOTA_WORDS = {CPU: ("CPU cores", "cores"), 1: ("GB memory", "GB"), GPU: ("GPUs", "GPUs")}
+_UNIT_SIZE = {CPU_INDEX: 1000.0, 1: 1e9, GPU_INDEX: 1.0}
+_LIMIT_WORDS = {CPU_INDEX: ("CPU cores", "cores"), 1: ("memory", "GB"), GPU_INDEX: ("GPUs", "GPUs")}
+_QUOTA_WORDS = {
+    CPU_INDEX: ("CPU cores", "cores"),
+    1: ("GB memory", "GB"),
+    GPU_INDEX: ("GPUs", "GPUs"),
+}

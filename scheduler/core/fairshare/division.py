@@ -15,15 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from scheduler.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class DivisionInput:
     """What queues are entitled to and ask for; the input of the division.
 
     Parameters
@@ -43,7 +40,7 @@ class Demand:
     seniority: Ints
 
 
-def divide_tree(total: Floats, parent: Ints, demand: Demand, k_value: float) -> Floats:
+def divide_tree(total: Floats, parent: Ints, demand: DivisionInput, k_value: float) -> Floats:
     """Divide the cluster among top queues, then each queue's share among its children.
 
     Parameters
@@ -76,7 +73,7 @@ def divide_tree(total: Floats, parent: Ints, demand: Demand, k_value: float) -> 
     return share
 
 
-def divide_siblings(pools: Floats, group: Ints, demand: Demand, k_value: float) -> Floats:
+def divide_siblings(pools: Floats, group: Ints, demand: DivisionInput, k_value: float) -> Floats:
     """Divide pools among groups of sibling queues, all resources and groups at once.
 
     Parameters
@@ -101,7 +98,7 @@ def divide_siblings(pools: Floats, group: Ints, demand: Demand, k_value: float) 
 
 
 def settle(
-    pools: Floats, group: Ints, demand: Demand, k_value: float, start: Floats | None = None
+    pools: Floats, group: Ints, demand: DivisionInput, k_value: float, start: Floats | None = None
 ) -> tuple[Floats, Floats]:
     """Divide as `divide_siblings` does; return the shares and what is left of each pool.
 
@@ -220,8 +217,8 @@ def _levels(parent: Ints) -> list[Ints]:
     return levels
 
 
-def _take(demand: Demand, index: Ints) -> Demand:
-    return Demand(
+def _take(demand: DivisionInput, index: Ints) -> DivisionInput:
+    return DivisionInput(
         quota=demand.quota[:, index],
         limit=demand.limit[:, index],
         weight=demand.weight[:, index],

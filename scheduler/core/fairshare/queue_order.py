@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scheduler.core.arrays import NO_AMOUNTS, Amounts
 from scheduler.core.fairshare.shares import (
-    NOTHING,
-    Amounts,
     QueueLedger,
     dominant_share,
     exceeds_somewhere,
@@ -48,7 +47,7 @@ class QueueKey:
 
 
 def queue_key(
-    ledger: QueueLedger, queue: int, candidate: Amounts, victims: Amounts = NOTHING
+    ledger: QueueLedger, queue: int, candidate: Amounts, victims: Amounts = NO_AMOUNTS
 ) -> QueueKey:
     """Measure a queue for the order in which queues are served.
 

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from scheduler.core.arrays import Amounts
 from scheduler.core.fairshare.shares import (
     RESOURCES,
-    Amounts,
     Holdings,
     QueueLedger,
     exceeds_somewhere,

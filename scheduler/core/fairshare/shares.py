@@ -14,15 +14,9 @@ from math import inf
 
 import numpy as np
 
-from scheduler.core.fairshare.division import Floats
+from scheduler.core.arrays import CPU_INDEX, GPU_INDEX, MEMORY_INDEX, Amounts, Floats
 
-CPU, MEMORY, GPU = 0, 1, 2
-RESOURCES = (CPU, MEMORY, GPU)
-
-Amounts = Sequence[float]
-"""A triple of cpu (millicores), memory (bytes) and GPUs."""
-
-NOTHING: tuple[float, float, float] = (0.0, 0.0, 0.0)
+RESOURCES = (CPU_INDEX, MEMORY_INDEX, GPU_INDEX)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -125,8 +119,8 @@ def allocatable_share(quota: Amounts, limit: Amounts, fair_share: Amounts) -> Am
     a triple; inf where neither quota nor limit bounds the queue
     """
     return tuple(
-        ceiling if deserved == inf else min(max(deserved, fair), ceiling)
-        for deserved, ceiling, fair in zip(quota, limit, fair_share, strict=True)
+        upper if guaranteed == inf else min(max(guaranteed, fair), upper)
+        for guaranteed, upper, fair in zip(quota, limit, fair_share, strict=True)
     )
 
 
@@ -148,17 +142,17 @@ def dominant_share(allocated: Amounts, allocatable: Amounts, totals: Amounts) ->
     return largest
 
 
-def plus(left: Amounts, right: Amounts) -> tuple[float, float, float]:
+def plus(left: Amounts, right: Amounts) -> Amounts:
     """Add two triples."""
     return (left[0] + right[0], left[1] + right[1], left[2] + right[2])
 
 
-def minus(left: Amounts, right: Amounts) -> tuple[float, float, float]:
+def minus(left: Amounts, right: Amounts) -> Amounts:
     """Subtract the right triple from the left one."""
     return (left[0] - right[0], left[1] - right[1], left[2] - right[2])
 
 
-def total_of(chunks: Iterable[Amounts]) -> tuple[float, float, float]:
+def total_of(chunks: Iterable[Amounts]) -> Amounts:
     """Add up any number of triples."""
     cpu = memory = gpu = 0.0
     for chunk in chunks:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.core.fairshare.division import Floats
+from scheduler.core.arrays import Floats
 
 
 def decayed_usage(

@@ -15,18 +15,16 @@ from math import inf, isnan
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Bools, Floats
 from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, PODS_ROW
-from scheduler.core.cluster.classes import Cells, TaskClass
-from scheduler.core.cluster.gpus import fitting_groups
+from scheduler.core.cluster.changes import Cursor
+from scheduler.core.cluster.classes import RowAmounts, TaskClass
+from scheduler.core.cluster.gpus import fitting_shared_gpus
 from scheduler.core.placement.room import FREE, FREEING, NONE, room_on
 from scheduler.core.placement.rules import ClassRules
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 #: Weight of the score for filling (or emptying) nodes.
 BINPACK_TOP = 9.0
@@ -34,13 +32,13 @@ BINPACK_TOP = 9.0
 SMALL = 12
 
 
-def _needs(klass: TaskClass) -> tuple[Floats, Cells]:
+def _needs(task_class: TaskClass) -> tuple[Floats, RowAmounts]:
     """Return what must be free of the fixed rows, as a column, and of the other rows."""
     column = np.full((PODS_ROW + 1, 1), -inf)
-    for row, amount in klass.fits:
+    for row, amount in task_class.fits:
         if row <= PODS_ROW:
             column[row, 0] = amount
-    return column, tuple(cell for cell in klass.fits if cell[0] > PODS_ROW)
+    return column, tuple(cell for cell in task_class.fits if cell[0] > PODS_ROW)
 
 
 def _cells(array: Floats) -> Any:
@@ -60,15 +58,14 @@ class Candidates:
         "_capacity",
         "_capacity_view",
         "_counted",
+        "_cursor",
         "_high",
         "_keeps_best",
-        "_klass",
         "_last",
         "_low",
         "_more",
         "_need",
         "_nodes",
-        "_read",
         "_rooms",
         "_row",
         "_rules",
@@ -77,23 +74,25 @@ class Candidates:
         "_static",
         "_static_scores",
         "_task",
+        "_task_class",
         "_value",
         "_value_view",
     )
 
     def __init__(
-        self, session: Session, klass: TaskClass, rules: ClassRules, nodes: NodeSet, task: int
+        self, session: Session, task_class: TaskClass, rules: ClassRules, nodes: NodeSet, task: int
     ) -> None:
         self._session = session
         self._nodes = session.state.nodes
-        self._klass = klass
+        self._cursor = Cursor(session.state.nodes.touched)
+        self._task_class = task_class
         self._rules = rules
         self._set = nodes
         self._task = task
         strategy = session.hooks.placement
-        self._row = CPU_ROW if klass.is_cpu_only else GPU_ROW
+        self._row = CPU_ROW if task_class.is_cpu_only else GPU_ROW
         self._binpack = strategy is not None and (
-            strategy.cpu_binpack if klass.is_cpu_only else strategy.gpu_binpack
+            strategy.cpu_binpack if task_class.is_cpu_only else strategy.gpu_binpack
         )
         self._capacity = self._capacities()
         self._capacity_view = _cells(self._capacity)
@@ -104,13 +103,13 @@ class Candidates:
         if nodes.extra_scores is not None:
             self._static_scores = self._static_scores + self._slice(nodes.extra_scores)
             self._static = self._static & ~np.isnan(self._static_scores)
-        self._need, self._more = _needs(klass)
+        self._need, self._more = _needs(task_class)
         self._low = self._high = 0.0
         #: The node found last, -1 if none; and whether filling it can only make it better.
         self._last = -1
         self._keeps_best = (
             self._binpack
-            and not klass.is_shared
+            and not task_class.is_shared
             and not rules.is_volatile
             and not rules.node_filters
             and not rules.node_scores
@@ -121,7 +120,7 @@ class Candidates:
 
     def best(self) -> int:
         """Return the best node that may take a task of the class now, -1 if there is none."""
-        if self._read != len(self._nodes.touched):
+        if self._cursor.is_behind():
             if self._is_still_best():
                 return self._last
             self._refresh()
@@ -141,8 +140,8 @@ class Candidates:
         """
         if not self._keeps_best or self._last < 0:
             return False
-        last, touched = self._last, self._nodes.touched
-        if touched[-1] != last or any(node != last for node in touched[self._read :]):
+        last, cursor = self._last, self._cursor
+        if cursor.log[-1] != last or any(node != last for node in cursor.unread()):
             return False
         row = self._row
         amount = self._nodes.idle_rows[row][last] + self._nodes.releasing_rows[row][last]
@@ -150,7 +149,7 @@ class Candidates:
         return (
             amount < self._amount_view[place]
             and self._rooms[place] == FREE
-            and room_on(self._nodes, self._klass, self._klass.fits, last) == FREE
+            and room_on(self._nodes, self._task_class, self._task_class.fits, last) == FREE
         )
 
     def in_order(self) -> Iterator[int]:
@@ -175,11 +174,13 @@ class Candidates:
         if self._rooms[place] != FREE:
             return False
         waits = self._rules.waits
-        return not waits or not any(one.must_wait(self._task, node, self._klass) for one in waits)
+        return not waits or not any(
+            one.must_wait(self._task, node, self._task_class) for one in waits
+        )
 
-    def cells(self, node: int) -> Cells:
+    def cells(self, node: int) -> RowAmounts:
         """Return what must be free on a node, after the rules of plugins."""
-        cells = self._klass.fits
+        cells = self._task_class.fits
         for rule in self._rules.fit_rules:
             cells = rule.adjust(self._task, node, cells)
         return cells
@@ -198,7 +199,7 @@ class Candidates:
         return values if self._set.is_all else values[self._set.indices]
 
     def _build(self) -> None:
-        self._read = len(self._nodes.touched)
+        self._cursor.catch_up()
         both = self._nodes.idle_and_releasing[self._row]
         self._amounts: Floats = both.copy() if self._set.is_all else both[self._set.indices]
         self._amount_view = _cells(self._amounts)
@@ -222,7 +223,7 @@ class Candidates:
         Nodes with shared devices are asked one by one where the task shares: who fits on which
         device is no question for arrays.
         """
-        nodes, hooks, klass = self._nodes, self._session.hooks, self._klass
+        nodes, hooks, task_class = self._nodes, self._session.hooks, self._task_class
         idle, both = nodes.idle, nodes.idle_and_releasing
         if not self._set.is_all:
             idle, both = idle[:, self._set.indices], both[:, self._set.indices]
@@ -232,58 +233,58 @@ class Candidates:
         for row, amount in self._more:
             free &= idle[row] >= amount
             fits &= both[row] >= amount
-        if klass.is_shared:
-            free &= np.floor(idle[GPU_ROW]) >= klass.devices
-            fits &= np.floor(both[GPU_ROW]) >= klass.devices
-            fits &= self._slice(nodes.gpu_memory_array) >= klass.share_memory_mib
+        if task_class.is_shared:
+            free &= np.floor(idle[GPU_ROW]) >= task_class.devices
+            fits &= np.floor(both[GPU_ROW]) >= task_class.devices
+            fits &= self._slice(nodes.gpu_memory_array) >= task_class.share_memory_mib
         base = self._static_scores + hooks.availability_weight * free
         self._rooms = bytearray((free.view(np.uint8) + np.uint8(FREEING)).tobytes())
         for one in self._rules.node_filters + self._rules.cluster_filters:
             if fits.any():
-                fits &= self._slice(one.mask(self._task, klass))
+                fits &= self._slice(one.mask(self._task, task_class))
         scores = self._rules.node_scores + self._rules.cluster_scores
         for score in scores:
-            base = base + score.scores(self._task, klass, self._set)
+            base = base + score.scores(self._task, task_class, self._set)
         if scores:
             fits &= ~np.isnan(base)
         self._base[:] = np.where(fits, base, -inf)
-        if klass.is_shared:
+        if task_class.is_shared:
             position_of = self._set.position_of
             for node in nodes.sharing:
                 place = node if position_of is None else position_of.get(node, -1)
-                if place >= 0 and nodes.groups[node]:
+                if place >= 0 and nodes.shared_gpus[node]:
                     self._base_view[place] = self._base_of(place, node)
 
     def _base_of(self, place: int, node: int) -> float:
         """Return the score of one node without the fill score, -inf if it cannot take a task."""
         if not self._static[place]:
             return -inf
-        klass, rules, task = self._klass, self._rules, self._task
-        cells = self.cells(node) if self._rules.fit_rules else klass.fits
-        room = room_on(self._nodes, klass, cells, node)
+        task_class, rules, task = self._task_class, self._rules, self._task
+        cells = self.cells(node) if self._rules.fit_rules else task_class.fits
+        room = room_on(self._nodes, task_class, cells, node)
         self._rooms[place] = room
         if room == NONE:
             return -inf
         for one in rules.node_filters:
-            if not one.passes(task, klass, node):
+            if not one.passes(task, task_class, node):
                 return -inf
         for one in rules.cluster_filters:
-            if not one.passes(task, klass, node):
+            if not one.passes(task, task_class, node):
                 return -inf
         hooks = self._session.hooks
         base = float(self._static_scores[place])
         if room == FREE:
             base += hooks.availability_weight
-        if klass.is_shared and hooks.sharing_weight:
-            memory = klass.memory_on(self._nodes.gpu_memory[node])
-            if fitting_groups(self._nodes, node, memory):
+        if task_class.is_shared and hooks.sharing_weight:
+            memory = task_class.memory_on(self._nodes.gpu_memory[node])
+            if fitting_shared_gpus(self._nodes, node, memory):
                 base += hooks.sharing_weight
         for score in rules.node_scores:
-            base += score.score(task, klass, node)
+            base += score.score(task, task_class, node)
         if rules.cluster_scores:
             alone = NodeSet.of([node])
             for score in rules.cluster_scores:
-                base += float(score.scores(task, klass, alone)[0])
+                base += float(score.scores(task, task_class, alone)[0])
         return -inf if isnan(base) else base
 
     # ------------------------------------------------------------------------------ fill score
@@ -331,17 +332,12 @@ class Candidates:
     # -------------------------------------------------------------------------------- refresh
 
     def _refresh(self) -> None:
-        touched = self._nodes.touched
-        if self._read == len(touched) - 1 and not self._rules.is_volatile:
-            self._read += 1
-            self._refresh_nodes((touched[-1],))
-            return
-        news = touched[self._read :]
-        if self._rules.is_volatile or len(news) > len(self._set) + SMALL:
+        changed = self._cursor.unread()
+        if self._rules.is_volatile or len(changed) > len(self._set) + SMALL:
             self._build()
             return
-        self._read = len(touched)
-        self._refresh_nodes(dict.fromkeys(news))
+        self._cursor.catch_up()
+        self._refresh_nodes(changed if len(changed) == 1 else dict.fromkeys(changed))
 
     def _refresh_nodes(self, news: Iterable[int]) -> None:
         position_of = self._set.position_of

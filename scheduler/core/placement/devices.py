@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from scheduler.core.cluster.axis import GPU_ROW, PODS_ROW
 from scheduler.core.cluster.classes import TaskClass
-from scheduler.core.cluster.gpus import fitting_groups, has_idle_room
-from scheduler.core.cluster.nodes import USED
+from scheduler.core.cluster.gpus import fitting_shared_gpus, has_idle_room
+from scheduler.core.cluster.nodes import USED_COLUMN
 from scheduler.core.session.session import Session
 
 
@@ -20,7 +20,7 @@ class DeviceChoice:
 
 
 def choose_devices(
-    session: Session, klass: TaskClass, node: int, *, fits_free: bool, nominate_only: bool
+    session: Session, task_class: TaskClass, node: int, *, fits_free: bool, nominate_only: bool
 ) -> DeviceChoice | None:
     """Choose distinct devices of a node for a task that shares them.
 
@@ -40,26 +40,28 @@ def choose_devices(
     becomes shared by this task, since only that one gets a reservation pod.
     """
     nodes = session.state.nodes
-    memory = klass.memory_on(nodes.gpu_memory[node])
-    joinable = sorted(fitting_groups(nodes, node, memory))
+    memory = task_class.memory_on(nodes.gpu_memory[node])
+    joinable = sorted(fitting_shared_gpus(nodes, node, memory))
     whole = int(nodes.idle_rows[GPU_ROW][node]) + int(nodes.releasing_rows[GPU_ROW][node])
-    ranked: list[str | None] = [*joinable, *([None] * min(max(whole, 0), klass.devices))]
+    ranked: list[str | None] = [*joinable, *([None] * min(max(whole, 0), task_class.devices))]
     score = session.hooks.gpu_score
     if score is not None:
         size = float(nodes.gpu_memory[node])
         ranked.sort(
-            key=lambda one: -score(None if one is None else (nodes.groups[node][one][USED], size))
+            key=lambda one: (
+                -score(None if one is None else (nodes.shared_gpus[node][one][USED_COLUMN], size))
+            )
         )
-    chosen = ranked[: klass.devices]
+    chosen = ranked[: task_class.devices]
     opened = chosen.count(None)
     slots = nodes.idle_rows[PODS_ROW][node] + nodes.releasing_rows[PODS_ROW][node]
-    if len(chosen) < klass.devices or (opened and slots < 1 + opened):
+    if len(chosen) < task_class.devices or (opened and slots < 1 + opened):
         return None
     must_wait = nominate_only or not fits_free
     groups = []
     for one in chosen:
         if one is None:
-            groups.append(session.new_group_id())
+            groups.append(session.new_gpu_group_id())
         else:
             groups.append(one)
             must_wait = must_wait or not has_idle_room(nodes, node, one, memory)

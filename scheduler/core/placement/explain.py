@@ -11,8 +11,8 @@ from collections import Counter
 import numpy as np
 
 from scheduler.core.cluster.axis import GPU_ROW
-from scheduler.core.cluster.classes import Cells, TaskClass
-from scheduler.core.cluster.gpus import fitting_groups
+from scheduler.core.cluster.classes import RowAmounts, TaskClass
+from scheduler.core.cluster.gpus import fitting_shared_gpus
 from scheduler.core.cluster.inputs import GPU
 from scheduler.core.placement.room import NONE, room_on
 from scheduler.core.placement.rules import ClassRules
@@ -21,69 +21,74 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 
-_CACHE = "placement.explain"
 Key = tuple[int, object, int, int]
+
+
+class _RejectionCache(dict[Key, Counter[NodeReason]]):
+    """Rejections already counted in a session, by what they depend on."""
 
 
 def count_rejections(
     session: Session,
-    klass: TaskClass,
+    task_class: TaskClass,
     rules: ClassRules,
     nodes: NodeSet,
     task: int,
     view: GangView,
 ) -> Counter[NodeReason]:
     """Return how many nodes of a set give each reason for not taking a task."""
-    cache = session.scratch.setdefault(_CACHE, {})
-    assert isinstance(cache, dict)
-    queue = view.queue if klass.is_shared else -1
-    key: Key = (klass.index, nodes.key, len(session.state.nodes.touched), queue)
+    cache = session.attached(_RejectionCache)
+    if cache is None:
+        cache = session.attach(_RejectionCache())
+    queue = view.queue if task_class.is_shared else -1
+    key: Key = (task_class.index, nodes.key, len(session.state.nodes.touched), queue)
     found = cache.get(key)
     if found is None or rules.is_volatile:
         if len(cache) > 64:
             cache.clear()
-        found = cache[key] = _count(session, klass, rules, nodes, task, view)
-    assert isinstance(found, Counter)
+        found = cache[key] = _count(session, task_class, rules, nodes, task, view)
     return found
 
 
 def _count(
     session: Session,
-    klass: TaskClass,
+    task_class: TaskClass,
     rules: ClassRules,
     nodes: NodeSet,
     task: int,
     view: GangView,
 ) -> Counter[NodeReason]:
     counts: Counter[NodeReason] = Counter()
-    if klass.is_shared or rules.fit_rules:
+    if task_class.is_shared or rules.fit_rules:
         with_room = [
             node
             for node in nodes.indices.tolist()
-            if not _count_lacking(session, klass, rules, task, node, counts)
+            if not _count_lacking(session, task_class, rules, task, node, counts)
         ]
     else:
-        with_room = _count_lacking_everywhere(session, klass, nodes, counts)
+        with_room = _count_lacking_everywhere(session, task_class, nodes, counts)
     for node in with_room:
-        for reason in _other_reasons(session, klass, rules, task, node, view):
+        for reason in _other_reasons(session, task_class, rules, task, node, view):
             counts[reason] += 1
     return counts
 
 
 def _count_lacking_everywhere(
-    session: Session, klass: TaskClass, nodes: NodeSet, counts: Counter[NodeReason]
+    session: Session, task_class: TaskClass, nodes: NodeSet, counts: Counter[NodeReason]
 ) -> list[int]:
     state = session.state
     idle = state.nodes.idle[:, nodes.indices]
     both = idle + state.nodes.releasing[:, nodes.indices]
-    rows = [row for row, _ in klass.fits]
-    need = np.array([amount for _, amount in klass.fits])[:, None]
+    rows = [row for row, _ in task_class.fits]
+    need = np.array([amount for _, amount in task_class.fits])[:, None]
     lacks = (both[rows] < need).any(axis=0)
     short = idle[rows] < need
-    overhead = klass.request.overhead_text
+    overhead = task_class.request.overhead_text
     parts = [(lacks, "")]
     if overhead:
-        bare = np.array([amount for _, amount in _without_overhead(session, klass.fits, klass)])
+        bare = np.array(
+            [amount for _, amount in _without_overhead(session, task_class.fits, task_class)]
+        )
         is_bare_fit = (idle[rows] >= bare[:, None]).all(axis=0)
         parts = [(lacks & ~is_bare_fit, ""), (lacks & is_bare_fit, overhead)]
     for place, row in enumerate(rows):
@@ -96,23 +101,23 @@ def _count_lacking_everywhere(
 
 def _count_lacking(
     session: Session,
-    klass: TaskClass,
+    task_class: TaskClass,
     rules: ClassRules,
     task: int,
     node: int,
     counts: Counter[NodeReason],
 ) -> bool:
     nodes = session.state.nodes
-    cells = klass.fits
+    cells = task_class.fits
     for rule in rules.fit_rules:
         cells = rule.adjust(task, node, cells)
-    if room_on(nodes, klass, cells, node) != NONE:
+    if room_on(nodes, task_class, cells, node) != NONE:
         return False
-    devices = _lacking_devices(session, klass, node) if klass.is_shared else None
-    overhead = "" if devices else klass.request.overhead_text
+    devices = _lacking_devices(session, task_class, node) if task_class.is_shared else None
+    overhead = "" if devices else task_class.request.overhead_text
     if overhead and any(
         nodes.idle_rows[row][node] < amount
-        for row, amount in _without_overhead(session, cells, klass)
+        for row, amount in _without_overhead(session, cells, task_class)
     ):
         overhead = ""
     for row, amount in cells:
@@ -123,22 +128,24 @@ def _count_lacking(
     return True
 
 
-def _lacking_devices(session: Session, klass: TaskClass, node: int) -> NodeReason | None:
+def _lacking_devices(session: Session, task_class: TaskClass, node: int) -> NodeReason | None:
     """Return what a node lacks of the devices a shared task wants, if anything."""
     nodes = session.state.nodes
-    memory = klass.memory_on(nodes.gpu_memory[node])
+    memory = task_class.memory_on(nodes.gpu_memory[node])
     if memory > nodes.gpu_memory[node]:
         return NodeReason(NodeReasonKind.INSUFFICIENT_GPU_MEMORY)
     free = nodes.idle_rows[GPU_ROW][node] // 1
-    if free + len(fitting_groups(nodes, node, memory)) < klass.devices:
+    if free + len(fitting_shared_gpus(nodes, node, memory)) < task_class.devices:
         return _insufficient(GPU)
     return None
 
 
-def _without_overhead(session: Session, cells: Cells, klass: TaskClass) -> Cells:
+def _without_overhead(session: Session, cells: RowAmounts, task_class: TaskClass) -> RowAmounts:
     """Return what the containers of a pod need free, without the part its runtime takes beside them."""
     row_of = session.state.axis.row_of
-    overhead = {row_of[name]: amount for name, amount in klass.request.overhead if name in row_of}
+    overhead = {
+        row_of[name]: amount for name, amount in task_class.request.overhead if name in row_of
+    }
     return tuple((row, amount - overhead.get(row, 0.0)) for row, amount in cells)
 
 
@@ -148,25 +155,25 @@ def _insufficient(resource: str, overhead: str = "") -> NodeReason:
 
 def _other_reasons(
     session: Session,
-    klass: TaskClass,
+    task_class: TaskClass,
     rules: ClassRules,
     task: int,
     node: int,
     view: GangView,
 ) -> tuple[NodeReason, ...]:
     """Return the reasons of the first filter that refuses a node which has room."""
-    if klass.is_shared:
+    if task_class.is_shared:
         refusal = session.policy.refuse(
             view.queue,
-            klass.gate_on(session.state.nodes.gpu_memory[node]),
-            preemptible=session.state.groups.preemptible[view.group],
+            task_class.gate_on(session.state.nodes.gpu_memory[node]),
+            preemptible=session.state.pod_groups.preemptible[view.pod_group],
         )
         if refusal is not None:
             kind = NodeReasonKind.OVER_CAPACITY
             return (NodeReason(kind, refusal.reason.value, "", refusal),)
     for one in rules.filters:
-        if not one.passes(task, klass, node):
-            return one.reasons(task, klass, node)
-    if klass.is_shared:
+        if not one.passes(task, task_class, node):
+            return one.reasons(task, task_class, node)
+    if task_class.is_shared:
         return (NodeReason(NodeReasonKind.POD_SLOTS),)
     return ()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from scheduler.core.cluster.classes import TaskClass
-from scheduler.core.cluster.podgroups import TreeGroup, TreePodSet
+from scheduler.core.cluster.podgroups import PodSetLeaf, SubgroupNode, TreeMember
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.fairshare.capacity import CapacityReason, CapacityRefusal
 from scheduler.core.placement.candidates import Candidates
@@ -29,8 +29,6 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
-
-Member = TreeGroup | TreePodSet
 
 #: Nodes in all kept orders together. Many sizes of tasks or many node sets make many orders, most of
 #: them asked once; a million nodes take some 60 MB.
@@ -92,11 +90,11 @@ class Placer:
         refusal = self._refuse_chunk(view, tasks)
         if refusal is not None:
             if not nominate_only:
-                self._session.fit.add_group(
-                    view.group, GroupFit(_REASON_OF[refusal.reason], refusal)
+                self._session.fit.add_pod_group(
+                    view.pod_group, GroupFit(_REASON_OF[refusal.reason], refusal)
                 )
             return False
-        if view.plain_set >= 0:
+        if view.only_pod_set >= 0:
             return self._place_plain(statement, view, tasks, nodes, nominate_only)
         pod_set_of = self._session.state.tasks.pod_set
         tasks_of: dict[int, list[int]] = {}
@@ -117,12 +115,14 @@ class Placer:
         the node, if the task has free room on it and may be bound directly; None if `place` must tell
         (no node takes it, it would have to wait, a gate or check refuses)
         """
-        klass = self._session.state.tasks.klass[task]
-        candidates = self._everywhere.get(klass.index)
+        task_class = self._session.state.tasks.task_class[task]
+        candidates = self._everywhere.get(task_class.index)
         if candidates is None:
-            if klass.index in self._everywhere:
+            if task_class.index in self._everywhere:
                 return None
-            candidates = self._everywhere[klass.index] = self._unchecked_candidates(klass, task)
+            candidates = self._everywhere[task_class.index] = self._unchecked_candidates(
+                task_class, task
+            )
             if candidates is None:
                 return None
         if self._refuse_chunk(view, (task,)) is not None:
@@ -132,21 +132,21 @@ class Placer:
             return node
         return None
 
-    def _unchecked_candidates(self, klass: TaskClass, task: int) -> Candidates | None:
-        rules = self.rules(klass, task)
+    def _unchecked_candidates(self, task_class: TaskClass, task: int) -> Candidates | None:
+        rules = self.rules(task_class, task)
         if rules.checks or rules.is_volatile or not can_bind_directly(self._session, task):
             return None
-        return self._candidates_of(klass, rules, self._session.all_nodes, task)
+        return self._candidates_of(task_class, rules, self._session.all_nodes, task)
 
     def failed_check(self, task: int, *, victim_invariant: bool) -> bool:
         """Run the checks that need no node; record what failed.
 
         victim_invariant : only those that no eviction can cure
         """
-        klass = self._session.state.tasks.klass[task]
+        task_class = self._session.state.tasks.task_class[task]
         failed = False
-        for check in self.rules(klass, task).checks:
-            failure = check.check(task, klass)
+        for check in self.rules(task_class, task).checks:
+            failure = check.check(task, task_class)
             if failure is None or (victim_invariant and not failure.is_victim_invariant):
                 continue
             failed = True
@@ -156,11 +156,13 @@ class Placer:
                 self._session.fit.add_check(task, failure)
         return failed
 
-    def rules(self, klass: TaskClass, task: int) -> ClassRules:
+    def rules(self, task_class: TaskClass, task: int) -> ClassRules:
         """Return what plugins say about a class; `task` is any of its members."""
-        found = self._rules.get(klass.index)
+        found = self._rules.get(task_class.index)
         if found is None:
-            found = self._rules[klass.index] = ClassRules(self._session, klass, task, self._static)
+            found = self._rules[task_class.index] = ClassRules(
+                self._session, task_class, task, self._static
+            )
         return found
 
     def _place_plain(
@@ -176,7 +178,7 @@ class Placer:
         start = statement.checkpoint()
         for number, task in enumerate(tasks):
             if not self._place_task(attempt, task, nodes):
-                self._note_shortfall(attempt, view.plain_set, task, number)
+                self._note_shortfall(attempt, view.only_pod_set, task, number)
                 statement.rollback(start)
                 return False
         return True
@@ -185,7 +187,7 @@ class Placer:
 
     def _refuse_chunk(self, view: GangView, tasks: Sequence[int]) -> CapacityRefusal | None:
         session = self._session
-        preemptible = session.state.groups.preemptible[view.group]
+        preemptible = session.state.pod_groups.preemptible[view.pod_group]
         if view.queue == NOWHERE or not session.policy.can_refuse(
             view.queue, preemptible=preemptible
         ):
@@ -194,8 +196,8 @@ class Placer:
             view.queue, session.gate_amount(tasks), preemptible=preemptible
         )
 
-    def _place_member(self, attempt: _Attempt, member: Member, nodes: NodeSet) -> bool:
-        leaves = [member] if isinstance(member, TreePodSet) else member.pod_sets()
+    def _place_member(self, attempt: _Attempt, member: TreeMember, nodes: NodeSet) -> bool:
+        leaves = [member] if isinstance(member, PodSetLeaf) else member.pod_sets()
         tasks = list(chain.from_iterable(attempt.tasks_of.get(leaf.index, ()) for leaf in leaves))
         if not tasks:
             return True
@@ -208,9 +210,9 @@ class Placer:
         return False
 
     def _place_inside(
-        self, attempt: _Attempt, member: Member, tasks: Sequence[int], nodes: NodeSet
+        self, attempt: _Attempt, member: TreeMember, tasks: Sequence[int], nodes: NodeSet
     ) -> bool:
-        if isinstance(member, TreeGroup):
+        if isinstance(member, SubgroupNode):
             return all(
                 self._place_member(attempt, inner, nodes)
                 for inner in attempt.view.ordered_members(member)
@@ -223,7 +225,7 @@ class Placer:
         return True
 
     def _split(
-        self, attempt: _Attempt, member: Member, tasks: Sequence[int], nodes: NodeSet
+        self, attempt: _Attempt, member: TreeMember, tasks: Sequence[int], nodes: NodeSet
     ) -> list[NodeSet]:
         sets = [nodes]
         record = not attempt.nominate_only
@@ -240,33 +242,33 @@ class Placer:
 
     def _place_task(self, attempt: _Attempt, task: int, nodes: NodeSet) -> bool:
         session = self._session
-        klass = session.state.tasks.klass[task]
-        rules = self.rules(klass, task)
+        task_class = session.state.tasks.task_class[task]
+        rules = self.rules(task_class, task)
         if rules.checks and self.failed_check(task, victim_invariant=False):
             return False
-        candidates = self._candidates_of(klass, rules, nodes, task)
-        if not klass.is_shared:
+        candidates = self._candidates_of(task_class, rules, nodes, task)
+        if not task_class.is_shared:
             node = candidates.best()
             if node >= 0:
                 self._put_whole(attempt, task, node, candidates.is_free(node))
                 return True
         else:
             for node in candidates.in_order():
-                if not self._refuse_on(attempt.view, klass, node) and self._put_shared(
-                    attempt, task, klass, node, candidates.is_free(node)
+                if not self._refuse_on(attempt.view, task_class, node) and self._put_shared(
+                    attempt, task, task_class, node, candidates.is_free(node)
                 ):
                     return True
         if not attempt.nominate_only:
-            counts = count_rejections(session, klass, rules, nodes, task, attempt.view)
+            counts = count_rejections(session, task_class, rules, nodes, task, attempt.view)
             session.fit.add_counts(task, counts)
         return False
 
     def _candidates_of(
-        self, klass: TaskClass, rules: ClassRules, nodes: NodeSet, task: int
+        self, task_class: TaskClass, rules: ClassRules, nodes: NodeSet, task: int
     ) -> Candidates:
         if rules.is_volatile:
-            return Candidates(self._session, klass, rules, nodes, task)
-        key = (klass.index, nodes.key)
+            return Candidates(self._session, task_class, rules, nodes, task)
+        key = (task_class.index, nodes.key)
         found = self._candidates.get(key)
         if found is None:
             self._kept += len(nodes)
@@ -274,18 +276,20 @@ class Placer:
                 self._candidates.clear()
                 self._everywhere.clear()
                 self._kept = len(nodes)
-            found = self._candidates[key] = Candidates(self._session, klass, rules, nodes, task)
+            found = self._candidates[key] = Candidates(
+                self._session, task_class, rules, nodes, task
+            )
         return found
 
-    def _refuse_on(self, view: GangView, klass: TaskClass, node: int) -> bool:
+    def _refuse_on(self, view: GangView, task_class: TaskClass, node: int) -> bool:
         """Apply the capacity gates with what the task would weigh on this node.
 
         Only shared devices weigh differently from node to node; for everything else the gate before
         placement has the same answer.
         """
         session = self._session
-        preemptible = session.state.groups.preemptible[view.group]
-        amount = klass.gate_on(session.state.nodes.gpu_memory[node])
+        preemptible = session.state.pod_groups.preemptible[view.pod_group]
+        amount = task_class.gate_on(session.state.nodes.gpu_memory[node])
         return session.policy.refuse(view.queue, amount, preemptible=preemptible) is not None
 
     def _put_whole(self, attempt: _Attempt, task: int, node: int, is_free: bool) -> None:
@@ -299,11 +303,11 @@ class Placer:
             statement.allocate(task, node)
 
     def _put_shared(
-        self, attempt: _Attempt, task: int, klass: TaskClass, node: int, is_free: bool
+        self, attempt: _Attempt, task: int, task_class: TaskClass, node: int, is_free: bool
     ) -> bool:
         session, statement = self._session, attempt.statement
         choice = choose_devices(
-            session, klass, node, fits_free=is_free, nominate_only=attempt.nominate_only
+            session, task_class, node, fits_free=is_free, nominate_only=attempt.nominate_only
         )
         if choice is None:
             return False
@@ -321,18 +325,18 @@ class Placer:
         if attempt.nominate_only:
             return
         view = attempt.view
-        groups = self._session.state.groups
-        is_gang = any(view.minimum(index) > 1 for index in groups.pod_sets_of(view.group))
+        groups = self._session.state.pod_groups
+        is_gang = any(view.minimum(index) > 1 for index in groups.pod_sets_of(view.pod_group))
         minimum = view.minimum(pod_set)
         if not is_gang or view.active(pod_set) >= minimum:
             evidence = GangShortfall(task)
-        elif groups.pod_set_count[view.group] == 1:
+        elif groups.pod_set_count[view.pod_group] == 1:
             evidence = GangShortfall(task, placed_here, minimum)
         else:
             name = groups.pod_sets.name[pod_set]
             evidence = GangShortfall(task, attempt.placed, minimum, name)
-        self._session.fit.add_group(
-            view.group, GroupFit(GroupReason.POD_SCHEDULING_ERRORS, evidence)
+        self._session.fit.add_pod_group(
+            view.pod_group, GroupFit(GroupReason.POD_SCHEDULING_ERRORS, evidence)
         )
 
 

@@ -6,14 +6,14 @@ The scalar twin of the array test in `candidates.py`; asked for touched nodes an
 from __future__ import annotations
 
 from scheduler.core.cluster.axis import GPU_ROW
-from scheduler.core.cluster.classes import Cells, TaskClass
-from scheduler.core.cluster.gpus import fitting_groups
+from scheduler.core.cluster.classes import RowAmounts, TaskClass
+from scheduler.core.cluster.gpus import fitting_shared_gpus
 from scheduler.core.cluster.nodes import Nodes
 
 NONE, FREEING, FREE = 0, 1, 2
 
 
-def room_on(nodes: Nodes, klass: TaskClass, cells: Cells, node: int) -> int:
+def room_on(nodes: Nodes, task_class: TaskClass, cells: RowAmounts, node: int) -> int:
     """Return how much room a node has for a task that needs `cells` (and devices, if it shares)."""
     idle, releasing = nodes.idle_rows, nodes.releasing_rows
     answer = FREE
@@ -25,19 +25,19 @@ def room_on(nodes: Nodes, klass: TaskClass, cells: Cells, node: int) -> int:
             answer = FREEING
         elif free + releasing[row][node] < amount:
             return NONE
-    return min(answer, _device_room(nodes, klass, node)) if klass.is_shared else answer
+    return min(answer, _device_room(nodes, task_class, node)) if task_class.is_shared else answer
 
 
-def _device_room(nodes: Nodes, klass: TaskClass, node: int) -> int:
+def _device_room(nodes: Nodes, task_class: TaskClass, node: int) -> int:
     """Return the room on devices: joinable groups and whole devices together."""
-    memory = klass.memory_on(nodes.gpu_memory[node])
+    memory = task_class.memory_on(nodes.gpu_memory[node])
     if memory > nodes.gpu_memory[node]:
         return NONE
-    groups = len(fitting_groups(nodes, node, memory))
+    groups = len(fitting_shared_gpus(nodes, node, memory))
     free = nodes.idle_rows[GPU_ROW][node]
-    if _whole(free + nodes.releasing_rows[GPU_ROW][node]) + groups < klass.devices:
+    if _whole(free + nodes.releasing_rows[GPU_ROW][node]) + groups < task_class.devices:
         return NONE
-    return FREE if _whole(free) + groups >= klass.devices else FREEING
+    return FREE if _whole(free) + groups >= task_class.devices else FREEING
 
 
 def _whole(amount: float) -> int:

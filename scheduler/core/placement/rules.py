@@ -7,14 +7,11 @@ that depend on nothing but the class and the node's description.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Bools, Floats
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.session.hooks import FitRule, NodeFilter, NodeScore, PlaceWait, PreCheck, Scope
 from scheduler.core.session.session import Session
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 #: What answers of scope CLASS may depend on, besides the node; see `Scope`.
 StaticKey = tuple[tuple[object, ...], str, str]
@@ -50,33 +47,33 @@ class ClassRules:
     )
 
     def __init__(
-        self, session: Session, klass: TaskClass, task: int, known: dict[StaticKey, Static]
+        self, session: Session, task_class: TaskClass, task: int, known: dict[StaticKey, Static]
     ) -> None:
         hooks = session.hooks
-        self.filters: list[NodeFilter] = [f for f in hooks.filters if f.concerns(klass)]
-        scores: list[NodeScore] = [s for s in hooks.scores if s.concerns(klass)]
-        self.checks: list[PreCheck] = [c for c in hooks.checks if c.concerns(klass)]
+        self.filters: list[NodeFilter] = [f for f in hooks.filters if f.concerns(task_class)]
+        scores: list[NodeScore] = [s for s in hooks.scores if s.concerns(task_class)]
+        self.checks: list[PreCheck] = [c for c in hooks.checks if c.concerns(task_class)]
         self.node_filters = [f for f in self.filters if f.scope is Scope.NODE]
         self.cluster_filters = [f for f in self.filters if f.scope is Scope.CLUSTER]
         self.node_scores = [s for s in scores if s.scope is Scope.NODE]
         self.cluster_scores = [s for s in scores if s.scope is Scope.CLUSTER]
-        self.fit_rules: list[FitRule] = [r for r in hooks.fit_rules if r.concerns(klass)]
+        self.fit_rules: list[FitRule] = [r for r in hooks.fit_rules if r.concerns(task_class)]
         self.is_volatile = bool(self.cluster_filters or self.cluster_scores or self.fit_rules)
-        self.waits: list[PlaceWait] = [w for w in hooks.waits if w.concerns(klass)]
-        key = (klass.kind, klass.namespace, klass.nominated_node)
+        self.waits: list[PlaceWait] = [w for w in hooks.waits if w.concerns(task_class)]
+        key = (task_class.kind, task_class.namespace, task_class.nominated_node)
         if key not in known:
-            known[key] = self._static(session, klass, task, scores)
+            known[key] = self._static(session, task_class, task, scores)
         self.static_mask, self.static_scores = known[key]
 
     def _static(
-        self, session: Session, klass: TaskClass, task: int, scores: list[NodeScore]
+        self, session: Session, task_class: TaskClass, task: int, scores: list[NodeScore]
     ) -> Static:
         mask: Bools = np.ones(len(session.state.nodes), dtype=np.bool_)
         for one in self.filters:
             if one.scope is Scope.CLASS:
-                mask &= one.mask(task, klass)
+                mask &= one.mask(task, task_class)
         total: Floats = np.zeros(len(session.state.nodes))
         for score in scores:
             if score.scope is Scope.CLASS:
-                total += score.scores(task, klass, session.all_nodes)
+                total += score.scores(task, task_class, session.all_nodes)
         return mask, total

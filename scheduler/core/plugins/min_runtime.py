@@ -16,6 +16,7 @@ from scheduler.core.errors import ConfigError
 from scheduler.core.plugins.spec import ArgumentTexts
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
+from scheduler.core.times import elapsed_s
 
 #: Minimum runtimes of queues in seconds, None where a queue says nothing.
 Values = Sequence[float | None]
@@ -131,26 +132,26 @@ class MinRuntimePlugin:
         return reclaim_min_runtime(paths, self._reclaim, reclaimer, victim, default_s)
 
     def _is_protected(self, group: int, min_runtime_s: float) -> bool:
-        started = self._session.state.groups.last_start[group]
-        return started is not None and started + min_runtime_s > 0
+        started = self._session.state.pod_groups.last_start[group]
+        return started is not None and elapsed_s(started) < min_runtime_s
 
     def _may_preempt(self, victim: GangView, asking: GangView) -> bool:
         del asking
-        return not self._is_protected(victim.group, self._preempt_s(victim.queue)) or (
+        return not self._is_protected(victim.pod_group, self._preempt_s(victim.queue)) or (
             victim.is_elastic()
         )
 
     def _may_reclaim(self, victim: GangView, asking: GangView) -> bool:
         min_runtime_s = self._reclaim_s(asking.queue, victim.queue)
-        return not self._is_protected(victim.group, min_runtime_s) or victim.is_elastic()
+        return not self._is_protected(victim.pod_group, min_runtime_s) or victim.is_elastic()
 
     def _keeps_gangs_in_preempt(self, asking: GangView, victims: Sequence[int]) -> bool:
         del asking
-        groups = self._session.state.groups
+        groups = self._session.state.pod_groups
         return self._keeps_gangs(victims, lambda group: self._preempt_s(groups.queue[group]))
 
     def _keeps_gangs_in_reclaim(self, asking: GangView, victims: Sequence[int]) -> bool:
-        groups = self._session.state.groups
+        groups = self._session.state.pod_groups
         return self._keeps_gangs(
             victims, lambda group: self._reclaim_s(asking.queue, groups.queue[group])
         )
@@ -161,7 +162,7 @@ class MinRuntimePlugin:
         KAI counts tasks that are already leaving as kept, so that two pod groups of one cycle could
         each take a task and break a protected gang together.
         """
-        tasks, sets = self._session.state.tasks, self._session.state.groups.pod_sets
+        tasks, sets = self._session.state.tasks, self._session.state.pod_groups.pod_sets
         kept: dict[int, int] = {}
         for task in victims:
             pod_set = tasks.pod_set[task]
@@ -170,7 +171,7 @@ class MinRuntimePlugin:
                 kept[pod_set] = count - 1
         return not any(
             count < sets.minimum[pod_set]
-            and self._is_protected(sets.group[pod_set], min_runtime_of(sets.group[pod_set]))
+            and self._is_protected(sets.pod_group[pod_set], min_runtime_of(sets.pod_group[pod_set]))
             for pod_set, count in kept.items()
         )
 

@@ -15,12 +15,12 @@ class PriorityPlugin:
 
     def open(self, session: Session) -> None:
         """Register the key."""
-        priority = session.state.groups.priority
+        priority = session.state.pod_groups.priority
 
         def key(view: GangView) -> int:
-            return -priority[view.group]
+            return -priority[view.pod_group]
 
-        session.hooks.group_order.append(key)
+        session.hooks.pod_group_order.append(key)
 
 
 class ElasticPlugin:
@@ -28,7 +28,7 @@ class ElasticPlugin:
 
     def open(self, session: Session) -> None:
         """Register the key."""
-        session.hooks.group_order.append(GangView.elastic_state)
+        session.hooks.pod_group_order.append(GangView.elastic_state)
 
 
 class SubgroupOrderPlugin:

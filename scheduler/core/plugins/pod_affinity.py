@@ -7,15 +7,13 @@ other wish but a nominated node.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Floats
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.session.hooks import Scope
 from scheduler.core.session.neighbours import Neighbours, Wish, neighbours_of
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
-
-Floats = NDArray[np.float64]
 
 SCORE = 1_000_000.0
 #: What a required affinity term of a placed pod adds for the pods it means, as in Kubernetes.
@@ -36,26 +34,26 @@ class PodAffinityPlugin:
             return
         attracting = (Wish.AFFINITY, Wish.PREFERRED, Wish.PREFERRED_ANTI)
         self._meant = frozenset(
-            klass.index
-            for task, klass in enumerate(session.state.tasks.klass)
+            task_class.index
+            for task, task_class in enumerate(session.state.tasks.task_class)
             if any(self._neighbours.owners_meaning(task, wish) for wish in attracting)
         )
         session.hooks.scores.append(self)
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Score tasks with preferences, and those that placed pods want near or far."""
-        constraints = klass.constraints
+        constraints = task_class.constraints
         return bool(
             constraints.preferred_pod_affinity or constraints.preferred_pod_anti_affinity
-        ) or (klass.index in self._meant)
+        ) or (task_class.index in self._meant)
 
-    def scores(self, task: int, klass: TaskClass, nodes: NodeSet) -> Floats:
+    def scores(self, task: int, task_class: TaskClass, nodes: NodeSet) -> Floats:
         """Return the score of each node of a set."""
         near = self._neighbours
         total: Floats = np.zeros(len(nodes))
         weighted = [
-            *((t.weight, c) for t, c in near.matching_each(klass, Wish.PREFERRED)),
-            *((-t.weight, c) for t, c in near.matching_each(klass, Wish.PREFERRED_ANTI)),
+            *((t.weight, c) for t, c in near.matching_each(task_class, Wish.PREFERRED)),
+            *((-t.weight, c) for t, c in near.matching_each(task_class, Wish.PREFERRED_ANTI)),
             *((t.weight, c) for t, c in near.owners_meaning(task, Wish.PREFERRED)),
             *((-t.weight, c) for t, c in near.owners_meaning(task, Wish.PREFERRED_ANTI)),
             *((HARD_AFFINITY_WEIGHT, c) for _, c in near.owners_meaning(task, Wish.AFFINITY)),
@@ -65,6 +63,6 @@ class PodAffinityPlugin:
         scores: Floats = SCORE * total
         return scores
 
-    def score(self, task: int, klass: TaskClass, node: int) -> float:
+    def score(self, task: int, task_class: TaskClass, node: int) -> float:
         """Return the score of one node."""
-        return float(self.scores(task, klass, NodeSet.of([node]))[0])
+        return float(self.scores(task, task_class, NodeSet.of([node]))[0])

@@ -9,21 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Amounts, Floats
 from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
-from scheduler.core.cluster.classes import Triple
 from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import ACTIVE_USED, QUEUE_ALLOCATED, TaskStatus
 from scheduler.core.cluster.tasks import NOWHERE
-from scheduler.core.fairshare.division import Demand, divide_tree
-from scheduler.core.fairshare.shares import Amounts, QueueLedger, rows_of
+from scheduler.core.fairshare.division import DivisionInput, divide_tree
+from scheduler.core.fairshare.shares import QueueLedger, rows_of
 from scheduler.core.plugins.spec import ArgumentTexts
 from scheduler.core.session.policy import FairSharePolicy
 from scheduler.core.session.session import Session
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +90,13 @@ class _Holdings:
 
 def _count_tasks(
     state: ClusterState,
-) -> tuple[dict[tuple[int, Triple, bool], int], dict[tuple[int, Triple], int]]:
+) -> tuple[dict[tuple[int, Amounts, bool], int], dict[tuple[int, Amounts], int]]:
     """Count alike tasks per queue: a cluster has many tasks and few kinds."""
-    held: dict[tuple[int, Triple, bool], int] = {}
-    asked: dict[tuple[int, Triple], int] = {}
-    tasks, groups = state.tasks, state.groups
+    held: dict[tuple[int, Amounts, bool], int] = {}
+    asked: dict[tuple[int, Amounts], int] = {}
+    tasks, groups = state.tasks, state.pod_groups
     for task, status in enumerate(tasks.status):
-        group = tasks.group[task]
+        group = tasks.pod_group[task]
         if group == NOWHERE or groups.queue[group] == NOWHERE:
             continue
         queue = groups.queue[group]
@@ -107,7 +104,7 @@ def _count_tasks(
             key = (queue, tasks.accepted[task], groups.preemptible[group])
             held[key] = held.get(key, 0) + 1
         elif status == TaskStatus.PENDING:
-            wish = (queue, tasks.klass[task].requested)
+            wish = (queue, tasks.task_class[task].requested)
             asked[wish] = asked.get(wish, 0) + 1
     return held, asked
 
@@ -129,8 +126,8 @@ def open_ledger(
 ) -> QueueLedger:
     """Divide the cluster among the queues of a state and return their ledger."""
     queues = state.queues
-    demand = Demand(
-        quota=_column(queues.inputs, "deserved"),
+    demand = DivisionInput(
+        quota=_column(queues.inputs, "quota"),
         limit=_column(queues.inputs, "limit"),
         weight=_column(queues.inputs, "over_quota_weight"),
         usage=_column(queues.inputs, "usage"),
@@ -172,7 +169,7 @@ def _amounts(given: QueueInput, resource: str) -> QueueAmounts:
     return found
 
 
-def cluster_total(state: ClusterState, *, restrict: bool) -> Triple:
+def cluster_total(state: ClusterState, *, restrict: bool) -> Amounts:
     """Return what the queues share: healthy nodes, less what other schedulers placed on them.
 
     restrict : GPUs of nodes that are not GPU workers do not count
@@ -192,6 +189,6 @@ def cluster_total(state: ClusterState, *, restrict: bool) -> Triple:
     for task in sorted(state.tasks.foreign):
         node = state.tasks.node[task]
         if node in counted and ACTIVE_USED[state.tasks.status[task]]:
-            for resource, amount in enumerate(state.tasks.klass[task].requested):
+            for resource, amount in enumerate(state.tasks.task_class[task].requested):
                 total[resource] -= amount
     return (total[0], total[1], total[2])

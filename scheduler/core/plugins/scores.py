@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Floats
 from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.session.hooks import Scope
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
-
-Floats = NDArray[np.float64]
 
 RESOURCE_TYPE_SCORE = 10.0
 AVAILABILITY_SCORE = 1_000.0
@@ -39,19 +37,19 @@ class ResourceTypePlugin:
         )
         session.hooks.scores.append(self)
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Score only tasks without GPU."""
-        return klass.is_cpu_only
+        return task_class.is_cpu_only
 
-    def scores(self, task: int, klass: TaskClass, nodes: NodeSet) -> Floats:
+    def scores(self, task: int, task_class: TaskClass, nodes: NodeSet) -> Floats:
         """Return the score of each node of a set."""
-        del task, klass
+        del task, task_class
         plain: Floats = np.where(self._is_plain[nodes.indices], RESOURCE_TYPE_SCORE, 0.0)
         return plain
 
-    def score(self, task: int, klass: TaskClass, node: int) -> float:
+    def score(self, task: int, task_class: TaskClass, node: int) -> float:
         """Return the score of one node."""
-        del task, klass
+        del task, task_class
         return RESOURCE_TYPE_SCORE if self._is_plain[node] else 0.0
 
 
@@ -66,21 +64,21 @@ class NominatedNodePlugin:
         self._index_of = session.state.nodes.index_of
         session.hooks.scores.append(self)
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Score only tasks with a nominated node."""
-        return klass.nominated_node in self._index_of
+        return task_class.nominated_node in self._index_of
 
-    def scores(self, task: int, klass: TaskClass, nodes: NodeSet) -> Floats:
+    def scores(self, task: int, task_class: TaskClass, nodes: NodeSet) -> Floats:
         """Return the score of each node of a set."""
         del task
-        target = self._index_of[klass.nominated_node]
+        target = self._index_of[task_class.nominated_node]
         found: Floats = np.where(nodes.indices == target, NOMINATED_SCORE, 0.0)
         return found
 
-    def score(self, task: int, klass: TaskClass, node: int) -> float:
+    def score(self, task: int, task_class: TaskClass, node: int) -> float:
         """Return the score of one node."""
         del task
-        return NOMINATED_SCORE if node == self._index_of[klass.nominated_node] else 0.0
+        return NOMINATED_SCORE if node == self._index_of[task_class.nominated_node] else 0.0
 
 
 class NodeAvailabilityPlugin:

@@ -22,7 +22,7 @@ def can_bind_directly(session: Session, task: int) -> bool:
     """Tell whether nothing but the core's own ledgers follows this kind of task."""
     state = session.state
     return (
-        not state.tasks.klass[task].is_shared
+        not state.tasks.task_class[task].is_shared
         and session.hooks.numa is None
         and not session.listeners_of(task)
     )
@@ -36,13 +36,13 @@ def bind_directly(session: Session, action: ActionName, task: int, node: int) ->
     the decision, which is also added to those of the session
     """
     state = session.state
-    tasks, groups, nodes = state.tasks, state.groups, state.nodes
-    klass = tasks.klass[task]
-    group, pod_set = tasks.group[task], tasks.pod_set[task]
+    tasks, groups, nodes = state.tasks, state.pod_groups, state.nodes
+    task_class = tasks.task_class[task]
+    group, pod_set = tasks.pod_group[task], tasks.pod_set[task]
 
     tasks.status[task] = BINDING
     tasks.node[task] = node
-    accepted = tasks.accepted[task] = klass.accepted_on(nodes.gpu_memory[node])
+    accepted = tasks.accepted[task] = task_class.accepted_on(nodes.gpu_memory[node])
     sets = groups.pod_sets
     sets.pending[pod_set] -= 1
     sets.active_allocated[pod_set] += 1
@@ -70,8 +70,8 @@ def bind_directly(session: Session, action: ActionName, task: int, node: int) ->
         nodes.names[node],
         action,
         tasks.gpu_groups[task],
-        _MIG if klass.is_mig else _REGULAR,
-        int(klass.gpu_amount),
+        _MIG if task_class.is_mig else _REGULAR,
+        int(task_class.gpu_amount),
     )
     session.decisions.append(decision)
     return decision

@@ -146,11 +146,11 @@ class GroupFit:
 class FitLog:
     """Refusals of one cycle, by task and by pod group."""
 
-    __slots__ = ("groups", "tasks")
+    __slots__ = ("pod_groups", "tasks")
 
     def __init__(self) -> None:
         self.tasks: dict[int, TaskFit] = {}
-        self.groups: dict[int, list[GroupFit]] = {}
+        self.pod_groups: dict[int, list[GroupFit]] = {}
 
     def add_counts(self, task: int, counts: Mapping[NodeReason, int]) -> None:
         """Record that nodes turned a task away."""
@@ -168,9 +168,9 @@ class FitLog:
         if not checks:
             checks.append(replace(failure, stands_alone=True))
 
-    def add_group(self, group: int, fit: GroupFit) -> None:
+    def add_pod_group(self, group: int, fit: GroupFit) -> None:
         """Record a refusal of a pod group; the same one twice counts once."""
-        fits = self.groups.setdefault(group, [])
+        fits = self.pod_groups.setdefault(group, [])
         if fit not in fits:
             fits.append(fit)
 

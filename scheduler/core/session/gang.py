@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from scheduler.core.cluster.podgroups import TreeGroup, TreePodSet
+from scheduler.core.cluster.podgroups import PodSetLeaf, SubgroupNode, TreeMember
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED, PENDING, RELEASING
-
-Member = TreeGroup | TreePodSet
 
 _NOTHING: Mapping[int, int] = {}
 _NOTHING_REQUIRED: Mapping[str, int] = {}
@@ -25,7 +23,7 @@ class GangView:
 
     Attributes
     ----------
-    group : index of the pod group
+    pod_group : index of the pod group
     hidden : tasks that are treated as if they did not exist
     minimums : lowered minimum per pod set (index -> minimum); absent: as specified
     required : lowered number of members per subgroup (name -> number); absent: as specified
@@ -35,11 +33,11 @@ class GangView:
         "_chunk",
         "_chunk_stamp",
         "_hidden_active",
-        "group",
         "hidden",
         "is_ordered",
         "minimums",
-        "plain_set",
+        "only_pod_set",
+        "pod_group",
         "required",
         "state",
     )
@@ -47,7 +45,7 @@ class GangView:
     def __init__(
         self,
         state: ClusterState,
-        group: int,
+        pod_group: int,
         *,
         hidden: frozenset[int] = _NO_TASKS,
         minimums: Mapping[int, int] = _NOTHING,
@@ -55,13 +53,13 @@ class GangView:
         is_ordered: bool = True,
     ) -> None:
         self.state = state
-        self.group = group
+        self.pod_group = pod_group
         self.hidden = hidden
         self.minimums = minimums
         self.required = required or _NOTHING_REQUIRED
         self.is_ordered = is_ordered
         #: The only pod set of a pod group without subgroups and topology wishes, else -1.
-        self.plain_set = state.groups.plain_set[group]
+        self.only_pod_set = state.pod_groups.only_pod_set[pod_group]
         self._hidden_active = self._count_hidden() if hidden else _NOTHING
         self._chunk: list[int] = []
         self._chunk_stamp: tuple[int, bool] | None = None
@@ -79,7 +77,7 @@ class GangView:
         """Return a view of the same pod group that hides more tasks."""
         return GangView(
             self.state,
-            self.group,
+            self.pod_group,
             hidden=self.hidden.union(gone),
             minimums=self.minimums,
             required=self.required,
@@ -89,14 +87,14 @@ class GangView:
     # -------------------------------------------------------------------------------- counting
 
     @property
-    def root(self) -> TreeGroup:
+    def root(self) -> SubgroupNode:
         """Return the root of the tree of subgroups."""
-        return self.state.groups.tree(self.group)
+        return self.state.pod_groups.tree(self.pod_group)
 
     @property
     def queue(self) -> int:
         """Return the index of the leaf queue."""
-        return self.state.groups.queue[self.group]
+        return self.state.pod_groups.queue[self.pod_group]
 
     def minimum(self, pod_set: int) -> int:
         """Return how many tasks of a pod set must run."""
@@ -104,11 +102,11 @@ class GangView:
             lowered = self.minimums.get(pod_set)
             if lowered is not None:
                 return lowered
-        return self.state.groups.pod_sets.minimum[pod_set]
+        return self.state.pod_groups.pod_sets.minimum[pod_set]
 
     def active(self, pod_set: int) -> int:
         """Return how many tasks of a pod set hold a place in the gang."""
-        count = self.state.groups.pod_sets.active_allocated[pod_set]
+        count = self.state.pod_groups.pod_sets.active_allocated[pod_set]
         return count - self._hidden_active.get(pod_set, 0) if self._hidden_active else count
 
     def active_tasks(self, pod_set: int) -> list[int]:
@@ -116,7 +114,7 @@ class GangView:
         status = self.state.tasks.status
         return [
             task
-            for task in self.state.groups.pod_sets.tasks[pod_set]
+            for task in self.state.pod_groups.pod_sets.tasks[pod_set]
             if ACTIVE_ALLOCATED[status[task]] and task not in self.hidden
         ]
 
@@ -124,77 +122,83 @@ class GangView:
         """Return all tasks that hold a place in the gang, pod set by pod set."""
         return [
             task
-            for pod_set in self.state.groups.pod_sets_of(self.group)
+            for pod_set in self.state.pod_groups.pod_sets_of(self.pod_group)
             for task in self.active_tasks(pod_set)
         ]
 
-    def allocatable_tasks(self, pod_set: int, *, real: bool, most: int | None = None) -> list[int]:
+    def allocatable_tasks(
+        self, pod_set: int, *, include_evicted: bool, most: int | None = None
+    ) -> list[int]:
         """Return tasks of a pod set that want a place, in task order.
 
-        real: pending ones; otherwise (in a simulation) also those just evicted by the statement.
+        include_evicted: besides pending tasks also those that the open statement has evicted.
         """
         tasks = self.state.tasks
         status, virtual, hidden = tasks.status, tasks.is_virtual, self.hidden
         found: list[int] = []
-        for task in self.state.groups.pod_sets.tasks[pod_set]:
+        for task in self.state.pod_groups.pod_sets.tasks[pod_set]:
             now = status[task]
             if (
-                now == PENDING or (not real and now == RELEASING and virtual[task])
+                now == PENDING or (include_evicted and now == RELEASING and virtual[task])
             ) and task not in hidden:
                 found.append(task)
                 if most is not None and len(found) == most:
                     break
         return found
 
-    def required_members(self, group: TreeGroup) -> int:
+    def required_members(self, group: SubgroupNode) -> int:
         """Return how many direct members of a subgroup must be satisfied."""
         lowered = self.required.get(group.name) if self.required else None
         return group.required if lowered is None else lowered
 
-    def threshold(self, member: Member) -> int:
+    def threshold(self, member: TreeMember) -> int:
         """Return the minimum of a pod set, or the required members of a subgroup."""
-        if isinstance(member, TreePodSet):
+        if isinstance(member, PodSetLeaf):
             return self.minimum(member.index)
         return self.required_members(member)
 
-    def count(self, member: Member) -> int:
+    def count(self, member: TreeMember) -> int:
         """Return the active tasks of a pod set, or the satisfied members of a subgroup."""
-        if isinstance(member, TreePodSet):
+        if isinstance(member, PodSetLeaf):
             return self.active(member.index)
         return sum(1 for inner in member.members if self.is_satisfied(inner))
 
-    def is_satisfied(self, member: Member) -> bool:
+    def is_satisfied(self, member: TreeMember) -> bool:
         """Tell whether a member runs at least its minimum."""
         return self.count(member) >= self.threshold(member)
 
     def is_ready_to_run(self) -> bool:
         """Tell whether enough tasks exist for the whole pod group to run its minimum."""
-        if self.plain_set >= 0:
-            return self._is_set_ready(self.plain_set, real=True)
+        if self.only_pod_set >= 0:
+            return self._is_set_ready(self.only_pod_set, include_evicted=False)
         return self.is_ready(self.root)
 
-    def _is_set_ready(self, pod_set: int, *, real: bool) -> bool:
+    def _is_set_ready(self, pod_set: int, *, include_evicted: bool) -> bool:
         need = self.minimum(pod_set) - self.active(pod_set)
         if need <= 0:
             return True
-        if real and not self.hidden:
-            return self.state.groups.pod_sets.pending[pod_set] >= need
-        return len(self.allocatable_tasks(pod_set, real=real, most=need)) >= need
+        if not include_evicted and not self.hidden:
+            return self.state.pod_groups.pod_sets.pending[pod_set] >= need
+        return (
+            len(self.allocatable_tasks(pod_set, include_evicted=include_evicted, most=need)) >= need
+        )
 
-    def is_ready(self, member: Member, *, real: bool = True) -> bool:
+    def is_ready(self, member: TreeMember, *, include_evicted: bool = False) -> bool:
         """Tell whether enough tasks exist for a member to run its minimum."""
-        if isinstance(member, TreePodSet):
-            return self._is_set_ready(member.index, real=real)
-        ready = sum(1 for inner in member.members if self.is_ready(inner, real=real))
+        if isinstance(member, PodSetLeaf):
+            return self._is_set_ready(member.index, include_evicted=include_evicted)
+        ready = sum(
+            1 for inner in member.members if self.is_ready(inner, include_evicted=include_evicted)
+        )
         return ready >= self.required_members(member)
 
-    def ordered_members(self, group: TreeGroup) -> list[Member]:
+    def ordered_members(self, group: SubgroupNode) -> list[TreeMember]:
         """Return the members in the order they are served."""
         if len(group.members) == 1:
             return group.members
         return sorted(group.members, key=self._member_key)
 
-    def _member_key(self, member: Member) -> tuple[int, int, float, str]:
+    def _member_key(self, member: TreeMember) -> tuple[int, int, float, str]:
         if not self.is_ordered:
             return (0, 0, 0.0, member.name)
         count, threshold = self.count(member), self.threshold(member)
@@ -206,53 +210,55 @@ class GangView:
 
     # ---------------------------------------------------------------------------- what is next
 
-    def next_chunk(self, *, real: bool) -> list[int]:
+    def next_chunk(self, *, include_evicted: bool) -> list[int]:
         """Return the tasks to place together next: the missing gang, or one elastic step.
 
         Parameters
         ----------
-        real : False in simulations, where tasks evicted by the statement want their place back
+        include_evicted : True in trials, where tasks evicted by the statement want their place back
 
         Returns
         -------
         tasks in the order they are placed; the list is shared, do not change it
         """
-        stamp = (self.state.groups.version[self.group], real)
+        stamp = (self.state.pod_groups.version[self.pod_group], include_evicted)
         if self._chunk_stamp != stamp:
-            if self.plain_set >= 0:
-                self._chunk = self._chunk_of_set(self.plain_set, real)
+            if self.only_pod_set >= 0:
+                self._chunk = self._chunk_of_set(self.only_pod_set, include_evicted)
             else:
-                self._chunk = self._chunk_of(self.root, real)
+                self._chunk = self._chunk_of(self.root, include_evicted)
             self._chunk_stamp = stamp
         return self._chunk
 
-    def _chunk_of_set(self, pod_set: int, real: bool) -> list[int]:
+    def _chunk_of_set(self, pod_set: int, include_evicted: bool) -> list[int]:
         missing = self.minimum(pod_set) - self.active(pod_set)
-        return self.allocatable_tasks(pod_set, real=real, most=max(missing, 1))
+        return self.allocatable_tasks(
+            pod_set, include_evicted=include_evicted, most=max(missing, 1)
+        )
 
-    def _chunk_of(self, member: Member, real: bool) -> list[int]:
-        if isinstance(member, TreePodSet):
-            return self._chunk_of_set(member.index, real)
+    def _chunk_of(self, member: TreeMember, include_evicted: bool) -> list[int]:
+        if isinstance(member, PodSetLeaf):
+            return self._chunk_of_set(member.index, include_evicted)
         if len(member.members) == 1 and self.required_members(member) <= 1:
-            return self._chunk_of(member.members[0], real)
+            return self._chunk_of(member.members[0], include_evicted)
         if self.is_satisfied(member):
-            return self._elastic_step(member, real)
+            return self._elastic_step(member, include_evicted)
         return [
             task
-            for inner in self._missing_members(member, real)
-            for task in self._chunk_of(inner, real)
+            for inner in self._missing_members(member, include_evicted)
+            for task in self._chunk_of(inner, include_evicted)
         ]
 
-    def _elastic_step(self, group: TreeGroup, real: bool) -> list[int]:
+    def _elastic_step(self, group: SubgroupNode, include_evicted: bool) -> list[int]:
         """Grow by the first member that has something to place, and can be whole if it is not."""
         for member in self.ordered_members(group):
-            if self.is_satisfied(member) or self.is_ready(member, real=real):
-                chunk = self._chunk_of(member, real)
+            if self.is_satisfied(member) or self.is_ready(member, include_evicted=include_evicted):
+                chunk = self._chunk_of(member, include_evicted)
                 if chunk:
                     return chunk
         return []
 
-    def _missing_members(self, group: TreeGroup, real: bool) -> list[Member]:
+    def _missing_members(self, group: SubgroupNode, include_evicted: bool) -> list[TreeMember]:
         """Choose the members that complete a subgroup: as many as are missing, able ones first.
 
         KAI takes the first members in order, also when fewer are missing and also one that has too
@@ -260,7 +266,7 @@ class GangView:
         """
         missing = self.required_members(group) - self.count(group)
         unsatisfied = [m for m in self.ordered_members(group) if not self.is_satisfied(m)]
-        able = [m for m in unsatisfied if self.is_ready(m, real=real)]
+        able = [m for m in unsatisfied if self.is_ready(m, include_evicted=include_evicted)]
         if len(able) >= missing:
             return able[:missing]
         return unsatisfied[: max(missing, 0)]
@@ -271,13 +277,13 @@ class GangView:
         """Return the active tasks to evict next: one surplus task, a surplus subgroup, or all."""
         return self._surplus(self.root) or self.all_active_tasks()
 
-    def _surplus(self, group: TreeGroup) -> list[int]:
+    def _surplus(self, group: SubgroupNode) -> list[int]:
         satisfied = sum(1 for member in group.members if self.is_satisfied(member))
         if not satisfied:
             return []
         backwards = list(reversed(self.ordered_members(group)))
         for member in backwards:
-            if isinstance(member, TreePodSet):
+            if isinstance(member, PodSetLeaf):
                 if self.active(member.index) > self.minimum(member.index):
                     return self.active_tasks(member.index)[-1:]
             elif self.is_satisfied(member):
@@ -291,8 +297,8 @@ class GangView:
                     return batch
         return []
 
-    def _active_below(self, member: Member) -> list[int]:
-        leaves = [member] if isinstance(member, TreePodSet) else member.pod_sets()
+    def _active_below(self, member: TreeMember) -> list[int]:
+        leaves = [member] if isinstance(member, PodSetLeaf) else member.pod_sets()
         return [task for leaf in leaves for task in self.active_tasks(leaf.index)]
 
     # --------------------------------------------------------------------------- gang questions
@@ -303,10 +309,10 @@ class GangView:
 
     def should_nominate(self) -> bool:
         """Tell whether a gang is only complete with tasks that must wait for room."""
-        sets = self.state.groups.pod_sets
-        if self.plain_set >= 0 and not sets.nominated[self.plain_set]:
+        sets = self.state.pod_groups.pod_sets
+        if self.only_pod_set >= 0 and not sets.nominated[self.only_pod_set]:
             return False
-        for pod_set in self.state.groups.pod_sets_of(self.group):
+        for pod_set in self.state.pod_groups.pod_sets_of(self.pod_group):
             waiting = sets.nominated[pod_set]
             if waiting and sets.active_allocated[pod_set] - waiting < self.minimum(pod_set):
                 return True
@@ -314,10 +320,10 @@ class GangView:
 
     def is_elastic(self) -> bool:
         """Tell whether some pod set has more tasks than its minimum."""
-        sets = self.state.groups.pod_sets
+        sets = self.state.pod_groups.pod_sets
         return any(
             sets.minimum[pod_set] < len(sets.tasks[pod_set])
-            for pod_set in self.state.groups.pod_sets_of(self.group)
+            for pod_set in self.state.pod_groups.pod_sets_of(self.pod_group)
         )
 
     def elastic_state(self) -> int:
@@ -326,7 +332,7 @@ class GangView:
         Only required members count, unlike in KAI, where an optional empty subgroup keeps a pod
         group "below" for ever.
         """
-        only = self.plain_set
+        only = self.only_pod_set
         if only >= 0:
             active, minimum = self.active(only), self.minimum(only)
             return 0 if active < minimum else 1 if active == minimum else 2
@@ -334,12 +340,12 @@ class GangView:
             return 0
         return 2 if self._has_surplus(self.root) else 1
 
-    def _has_surplus(self, group: TreeGroup) -> bool:
+    def _has_surplus(self, group: SubgroupNode) -> bool:
         if self.count(group) > self.required_members(group):
             return True
         return any(
             self._has_surplus(member)
-            if isinstance(member, TreeGroup)
+            if isinstance(member, SubgroupNode)
             else self.active(member.index) > self.minimum(member.index)
             for member in group.members
         )

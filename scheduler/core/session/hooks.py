@@ -17,18 +17,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from scheduler.core.cluster.classes import Cells, TaskClass
+from scheduler.core.arrays import Bools, Floats
+from scheduler.core.cluster.classes import RowAmounts, TaskClass
 from scheduler.core.cluster.inputs import NumaShare
-from scheduler.core.cluster.podgroups import TreeGroup, TreePodSet
+from scheduler.core.cluster.podgroups import TreeMember
 from scheduler.core.session.fit import CheckFailure, NodeReason
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 #: Name of the filter for node affinity and selectors; the solver finds it among the filters by it.
 NODE_AFFINITY = "NodeAffinity"
@@ -48,19 +43,19 @@ class NodeFilter(Protocol):
     name: str
     scope: Scope
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Tell whether tasks of this class are asked about at all."""
         ...
 
-    def mask(self, task: int, klass: TaskClass) -> Bools:
+    def mask(self, task: int, task_class: TaskClass) -> Bools:
         """Return shape (nodes,): which nodes pass."""
         ...
 
-    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+    def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
         """Tell whether one node passes."""
         ...
 
-    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+    def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
         """Say why a node does not pass."""
         ...
 
@@ -71,15 +66,15 @@ class NodeScore(Protocol):
     name: str
     scope: Scope
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Tell whether tasks of this class are scored at all."""
         ...
 
-    def scores(self, task: int, klass: TaskClass, nodes: NodeSet) -> Floats:
+    def scores(self, task: int, task_class: TaskClass, nodes: NodeSet) -> Floats:
         """Return shape (nodes of the set,)."""
         ...
 
-    def score(self, task: int, klass: TaskClass, node: int) -> float:
+    def score(self, task: int, task_class: TaskClass, node: int) -> float:
         """Return the score of one node (never asked in scope CLUSTER)."""
         ...
 
@@ -89,11 +84,11 @@ class PreCheck(Protocol):
 
     name: str
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Tell whether tasks of this class are checked."""
         ...
 
-    def check(self, task: int, klass: TaskClass) -> CheckFailure | None:
+    def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
         """Return what is wrong, or None."""
         ...
 
@@ -101,14 +96,14 @@ class PreCheck(Protocol):
 class NodeSplitter(Protocol):
     """Splits a node set into the sets to try in turn; splitters multiply in plugin order."""
 
-    def concerns(self, member: TreeGroup | TreePodSet) -> bool:
+    def concerns(self, member: TreeMember) -> bool:
         """Tell whether this member of a pod group has a wish about node sets."""
         ...
 
     def split(
         self,
         view: GangView,
-        member: TreeGroup | TreePodSet,
+        member: TreeMember,
         tasks: Sequence[int],
         nodes: NodeSet,
         *,
@@ -124,7 +119,7 @@ class NodeSplitter(Protocol):
 class TaskListener(Protocol):
     """Keeps a ledger of its own in step; must write through the journal."""
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Tell whether tasks of this class matter."""
         ...
 
@@ -140,11 +135,11 @@ class TaskListener(Protocol):
 class PlaceWait(Protocol):
     """A rule that lets a task have a place, but not before somebody else has left it."""
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Tell whether tasks of this class may have to wait."""
         ...
 
-    def must_wait(self, task: int, node: int, klass: TaskClass) -> bool:
+    def must_wait(self, task: int, node: int, task_class: TaskClass) -> bool:
         """Tell whether the task can only be nominated to the node."""
         ...
 
@@ -172,11 +167,11 @@ GpuScore = Callable[[tuple[float, float] | None], float]
 class FitRule(Protocol):
     """A rule that changes what must be free on a node for a task."""
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Tell whether tasks of this class are affected."""
         ...
 
-    def adjust(self, task: int, node: int, cells: Cells) -> Cells:
+    def adjust(self, task: int, node: int, cells: RowAmounts) -> RowAmounts:
         """Return the cells that must be free on the node."""
         ...
 
@@ -186,7 +181,7 @@ class Hooks:
     """Everything plugins registered, in plugin order."""
 
     #: Keys; the first that differs decides, then age.
-    group_order: list[Callable[[GangView], Any]] = field(default_factory=list)
+    pod_group_order: list[Callable[[GangView], Any]] = field(default_factory=list)
     #: Keys of a task; the first that differs decides, then age, then uid.
     task_order: list[Callable[[int], Any]] = field(default_factory=list)
     orders_subgroups: bool = False

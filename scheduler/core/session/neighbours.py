@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Bools, Floats, Ints
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.constraints import PodTerm, TaskConstraints
 from scheduler.core.cluster.inputs import NodeInput
@@ -24,11 +24,6 @@ from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.session.session import Session
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-_SCRATCH = "neighbours"
 
 
 class Wish(Enum):
@@ -134,16 +129,16 @@ class Neighbours:
 
     # --------------------------------------------------------------------------------- questions
 
-    def matching_all(self, klass: TaskClass, wish: Wish) -> list[Counter]:
+    def matching_all(self, task_class: TaskClass, wish: Wish) -> list[Counter]:
         """Return, for each term of a class, the counter of tasks that match all terms together."""
-        owned = self._owned(klass, wish)
+        owned = self._owned(task_class, wish)
         return [self._matching[owned, one.term.topology_key] for one in owned]
 
-    def matching_each(self, klass: TaskClass, wish: Wish) -> list[tuple[PodTerm, Counter]]:
+    def matching_each(self, task_class: TaskClass, wish: Wish) -> list[tuple[PodTerm, Counter]]:
         """Return each term of a class with the counter of tasks that match it."""
         return [
             (one.term, self._matching[(one,), one.term.topology_key])
-            for one in self._owned(klass, wish)
+            for one in self._owned(task_class, wish)
         ]
 
     def owners_meaning(self, task: int, wish: Wish) -> tuple[tuple[PodTerm, Counter], ...]:
@@ -158,15 +153,15 @@ class Neighbours:
             )
         return found
 
-    def means_itself(self, task: int, klass: TaskClass) -> bool:
+    def means_itself(self, task: int, task_class: TaskClass) -> bool:
         """Tell whether a task matches all of its own affinity terms."""
-        return all(self._means(owned, task) for owned in self._owned(klass, Wish.AFFINITY))
+        return all(self._means(owned, task) for owned in self._owned(task_class, Wish.AFFINITY))
 
     # --------------------------------------------------------------------------------- listening
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Follow every task: labels, not classes, decide who is counted."""
-        del klass
+        del task_class
         return True
 
     def placed(self, task: int, node: int) -> None:
@@ -187,9 +182,9 @@ class Neighbours:
     # ---------------------------------------------------------------------------------- building
 
     def _register(self) -> bool:
-        for klass in self._state.classes.classes:
+        for task_class in self._state.classes.classes:
             for wish in Wish:
-                owned = self._owned(klass, wish)
+                owned = self._owned(task_class, wish)
                 for one in owned:
                     self._matching.setdefault(
                         ((one,), one.term.topology_key), self._counter(one.term.topology_key)
@@ -201,8 +196,10 @@ class Neighbours:
                         )
         return bool(self._matching)
 
-    def _owned(self, klass: TaskClass, wish: Wish) -> tuple[OwnedTerm, ...]:
-        return tuple(OwnedTerm(term, klass.namespace) for term in terms_of(klass.constraints, wish))
+    def _owned(self, task_class: TaskClass, wish: Wish) -> tuple[OwnedTerm, ...]:
+        return tuple(
+            OwnedTerm(term, task_class.namespace) for term in terms_of(task_class.constraints, wish)
+        )
 
     def _counter(self, topology_key: str) -> Counter:
         found = self._keys.get(topology_key)
@@ -225,8 +222,8 @@ class Neighbours:
         key = self._identity(task)
         found = self._counters_of_task.get(key)
         if found is None:
-            klass = self._state.tasks.klass[task]
-            mine = {(wish, one) for wish in Wish for one in self._owned(klass, wish)}
+            task_class = self._state.tasks.task_class[task]
+            mine = {(wish, one) for wish in Wish for one in self._owned(task_class, wish)}
             found = self._counters_of_task[key] = (
                 *(
                     counter
@@ -240,11 +237,11 @@ class Neighbours:
     def _identity(self, task: int) -> tuple[int, int]:
         """Tasks of one class with the same label mapping are alike; producers share mappings."""
         tasks = self._state.tasks
-        return tasks.klass[task].index, id(tasks.inputs[task].labels)
+        return tasks.task_class[task].index, id(tasks.inputs[task].labels)
 
     def _means(self, owned: OwnedTerm, task: int) -> bool:
         given = self._state.tasks.inputs[task]
-        return owned.matches(given.namespace, given.labels, self._state.given.namespaces)
+        return owned.matches(given.namespace, given.labels, self._state.cluster_input.namespaces)
 
 
 def _domains(topology_key: str, nodes: list[NodeInput]) -> tuple[list[int], int]:
@@ -264,9 +261,9 @@ def _domains(topology_key: str, nodes: list[NodeInput]) -> tuple[list[int], int]
 
 def neighbours_of(session: Session) -> Neighbours:
     """Return the counters of a session, made and hooked up when the first plugin asks."""
-    found = session.scratch.get(_SCRATCH)
-    if not isinstance(found, Neighbours):
-        found = session.scratch[_SCRATCH] = Neighbours(session.state)
-        if found.has_terms:
-            session.hooks.listeners.append(found)
-    return found
+    neighbours = session.attached(Neighbours)
+    if neighbours is None:
+        neighbours = session.attach(Neighbours(session.state))
+        if neighbours.has_terms:
+            session.hooks.listeners.append(neighbours)
+    return neighbours

@@ -12,7 +12,8 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from scheduler.core.fairshare.shares import Amounts
+from scheduler.core.arrays import Amounts
+from scheduler.core.cluster.changes import Cursor
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.policy import Comparable
 from scheduler.core.session.session import Session
@@ -94,7 +95,7 @@ class GroupOrder:
         self._paths = session.policy.ledger.paths
         self._top = _Node(TOP, None)
         self._nodes: dict[int, _Node] = {}
-        self._read = len(session.policy.touched)
+        self._cursor = Cursor(session.policy.touched)
         self._serial = 0
         self._count = 0
         #: Nodes to measure again before the next turn.
@@ -107,7 +108,7 @@ class GroupOrder:
         """Take out the pod group whose turn it is, or None if there is none left."""
         if not self._count:
             return None
-        if self._read != len(self._policy.touched):
+        if self._cursor.is_behind():
             self._follow_touched()
         if self._stale:
             for node in self._stale if len(self._stale) == 1 else dict.fromkeys(self._stale):
@@ -140,10 +141,10 @@ class GroupOrder:
 
     def _entry(self, view: GangView) -> Entry:
         self._serial += 1
-        return (self._session.group_key(view), self._serial, view)
+        return (self._session.pod_group_key(view), self._serial, view)
 
     def _wanted_by(self, view: GangView) -> Amounts:
-        return self._session.requested_by(view.next_chunk(real=True))
+        return self._session.requested_by(view.next_chunk(include_evicted=False))
 
     # ------------------------------------------------------------------------------ structure
 
@@ -176,9 +177,8 @@ class GroupOrder:
 
     def _follow_touched(self) -> None:
         """Measure again where queues gained or lost something outside of our own turns."""
-        touched = self._policy.touched
         last = -1
-        for leaf in touched[self._read :]:
+        for leaf in self._cursor.read():
             if leaf == last:
                 continue
             last = leaf
@@ -188,7 +188,6 @@ class GroupOrder:
                     if not self._stale or self._stale[-1] is not node:
                         self._stale.append(node)
                     break
-        self._read = len(touched)
 
     def _refresh(self, node: _Node) -> None:
         """Measure a node and its ancestors again, and choose the best child at each."""

@@ -21,13 +21,13 @@ _REGULAR = ReceivedType.REGULAR
 def bind_decision(state: ClusterState, task: int, node: int, action: ActionName) -> Bind:
     """Tell how a task that was allocated is to be bound."""
     tasks = state.tasks
-    klass = tasks.klass[task]
-    group = state.groups.inputs[tasks.group[task]]
-    received, count, portion = _REGULAR, int(klass.gpu_amount), 1.0
-    if klass.is_shared:
-        received, count = ReceivedType.FRACTION, klass.devices
-        portion = klass.portion_on(state.nodes.gpu_memory[node])
-    elif klass.is_mig:
+    task_class = tasks.task_class[task]
+    group = state.pod_groups.inputs[tasks.pod_group[task]]
+    received, count, portion = _REGULAR, int(task_class.gpu_amount), 1.0
+    if task_class.is_shared:
+        received, count = ReceivedType.FRACTION, task_class.devices
+        portion = task_class.portion_on(state.nodes.gpu_memory[node])
+    elif task_class.is_mig:
         received = ReceivedType.MIG
     return Bind(
         _ref(state, task),
@@ -47,7 +47,7 @@ def bind_decision(state: ClusterState, task: int, node: int, action: ActionName)
 def evict_decision(state: ClusterState, task: int, node: int, reason: EvictReason) -> Evict:
     """Tell that a task must leave a node, and where it will go if a place was found."""
     tasks, names = state.tasks, state.nodes.names
-    group = state.groups.inputs[tasks.group[task]]
+    group = state.pod_groups.inputs[tasks.pod_group[task]]
     moved = tasks.status[task] == NOMINATED
     return Evict(
         _ref(state, task),
@@ -64,7 +64,7 @@ def nominate_decision(
 ) -> Nominate:
     """Tell that a task waits for room on a node."""
     tasks = state.tasks
-    group = state.groups.inputs[tasks.group[task]]
+    group = state.pod_groups.inputs[tasks.pod_group[task]]
     return Nominate(
         _ref(state, task),
         group.name,

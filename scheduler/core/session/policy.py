@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from scheduler.core.arrays import NO_AMOUNTS, Amounts
+from scheduler.core.cluster.changes import ChangeLog
 from scheduler.core.cluster.journal import WHOLE, Journal
 from scheduler.core.cluster.queues import Queues
 from scheduler.core.fairshare.capacity import (
@@ -16,7 +18,7 @@ from scheduler.core.fairshare.capacity import (
     refuse_over_quota,
 )
 from scheduler.core.fairshare.queue_order import is_weaker
-from scheduler.core.fairshare.shares import NOTHING, Amounts, QueueLedger
+from scheduler.core.fairshare.shares import QueueLedger
 
 
 class Comparable(Protocol):
@@ -43,11 +45,11 @@ class QueuePolicy:
     def __init__(self, ledger: QueueLedger, saturation_multiplier: float = 1.0) -> None:
         self.ledger = ledger
         self.saturation_multiplier = saturation_multiplier
-        self.touched: list[int] = []
+        self.touched = ChangeLog()
 
     def charge(self, journal: Journal, queue: int, amounts: Amounts, *, preemptible: bool) -> None:
         """Add amounts to a leaf queue and its ancestors (negative amounts give back), undoably."""
-        ledger, cells = self.ledger, journal.cells
+        ledger, cells = self.ledger, journal.entries
         cpu, memory, gpu = amounts
         for index in ledger.paths[queue]:
             row = ledger.allocated[index]
@@ -86,7 +88,7 @@ class QueuePolicy:
         del queue, preemptible
         return False
 
-    def key(self, queue: int, candidate: Amounts, victims: Amounts = NOTHING) -> Comparable:
+    def key(self, queue: int, candidate: Amounts, victims: Amounts = NO_AMOUNTS) -> Comparable:
         """Return a queue's place among its siblings; the smaller is served first."""
         del candidate, victims
         return self.ledger.seniority[queue]
@@ -141,7 +143,7 @@ class FairSharePolicy(QueuePolicy):
         """Tell whether any queue on the path has a limit (or a quota that binds this work)."""
         return self._has_limit[queue] or (not preemptible and self._has_quota[queue])
 
-    def key(self, queue: int, candidate: Amounts, victims: Amounts = NOTHING) -> Comparable:
+    def key(self, queue: int, candidate: Amounts, victims: Amounts = NO_AMOUNTS) -> Comparable:
         """Return the key of the order of queues.
 
         The same questions as `fairshare.queue_order.queue_key`, written out flat: it is asked at
@@ -154,7 +156,7 @@ class FairSharePolicy(QueuePolicy):
         is_over = share[0] < held0 and share[1] < held1 and share[2] < held2
         is_beyond = with0 > quota[0] or with1 > quota[1] or with2 > quota[2]
         lacks_share = (limit[0] == 0 < with0) or (limit[1] == 0 < with1) or (limit[2] == 0 < with2)
-        if victims is not NOTHING:
+        if victims is not NO_AMOUNTS:
             with0, with1, with2 = with0 - victims[0], with1 - victims[1], with2 - victims[2]
         # The dominant share with the candidate and without it, see `dominant_share`.
         after = before = 0.0
@@ -217,7 +219,7 @@ def empty_ledger(queues: Queues) -> QueueLedger:
         quotas=[unlimited] * count,
         limits=[unlimited] * count,
         fair_shares=[unlimited] * count,
-        requests=[NOTHING] * count,
+        requests=[NO_AMOUNTS] * count,
         allocated=[[0.0, 0.0, 0.0] for _ in range(count)],
         allocated_non_preemptible=[[0.0, 0.0, 0.0] for _ in range(count)],
         totals=unlimited,

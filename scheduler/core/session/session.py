@@ -7,13 +7,14 @@ placement one floor up.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 from uuid import UUID, uuid5
 
-from scheduler.core.cluster.classes import TaskClass, Triple
+from scheduler.core.arrays import NO_AMOUNTS, Amounts
+from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.decisions import ActionReport, Decision
-from scheduler.core.fairshare.shares import NOTHING
 from scheduler.core.options import CycleOptions
 from scheduler.core.session.fit import FitLog, GroupFit, GroupReason
 from scheduler.core.session.gang import GangView
@@ -24,6 +25,8 @@ from scheduler.core.session.policy import QueuePolicy, empty_ledger
 #: A monotonic clock in seconds, handed in so that budgets can be tested; the core never reads one.
 Clock = Callable[[], float]
 
+
+Companion = TypeVar("Companion")
 
 #: For tests and replays, where names of shared devices need not be new.
 NO_SEED = UUID(int=0)
@@ -47,11 +50,11 @@ class Session:
     turned_away : pod groups that found no room when their turn came, in the order of turns
     plugin_seconds : plugin -> how long it took to open, by the clock
     all_nodes : the set of all nodes
-    scratch : caches of other floors (placement, topology), by the name of their owner
     """
 
     __slots__ = (
-        "_group_ids",
+        "_attachments",
+        "_gpu_group_ids",
         "_listeners",
         "_views",
         "all_nodes",
@@ -59,12 +62,11 @@ class Session:
         "config",
         "decisions",
         "fit",
-        "group_seed",
+        "gpu_group_seed",
         "hooks",
         "plugin_seconds",
         "policy",
         "reports",
-        "scratch",
         "state",
         "turned_away",
     )
@@ -74,12 +76,12 @@ class Session:
         state: ClusterState,
         config: CycleOptions,
         clock: Clock = no_clock,
-        group_seed: UUID = NO_SEED,
+        gpu_group_seed: UUID = NO_SEED,
     ) -> None:
         self.state = state
         self.config = config
         self.clock = clock
-        self.group_seed = group_seed
+        self.gpu_group_seed = gpu_group_seed
         self.hooks = Hooks()
         self.policy = QueuePolicy(empty_ledger(state.queues))
         self.fit = FitLog()
@@ -88,19 +90,33 @@ class Session:
         self.turned_away: list[int] = []
         self.plugin_seconds: dict[str, float] = {}
         self.all_nodes = NodeSet.all(len(state.nodes))
-        self.scratch: dict[str, object] = {}
+        self._attachments: dict[type[object], object] = {}
         self._views: dict[int, GangView] = {}
         self._listeners: dict[int, list[TaskListener]] = {}
-        self._group_ids = 0
+        self._gpu_group_ids = 0
 
     def start(self) -> None:
         """Settle what depends on all plugins: the order of tasks, refusals known from the outset."""
         self._sort_tasks()
-        groups = self.state.groups
+        groups = self.state.pod_groups
         for group, queue in enumerate(groups.queue):
             if queue == NOWHERE:
                 name = groups.inputs[group].queue
-                self.fit.add_group(group, GroupFit(GroupReason.QUEUE_DOES_NOT_EXIST, name))
+                self.fit.add_pod_group(group, GroupFit(GroupReason.QUEUE_DOES_NOT_EXIST, name))
+
+    def attach(self, companion: Companion) -> Companion:
+        """Keep an object of another package for as long as the session lives; one of each class.
+
+        Placement, solver and plugins derive tables from the state that outlive one action. They own
+        them; the session only makes them findable by their class (`attached`).
+        """
+        self._attachments[type(companion)] = companion
+        return companion
+
+    def attached(self, kind: type[Companion]) -> Companion | None:
+        """Return the attached object of a class, None if there is none yet."""
+        companion = self._attachments.get(kind)
+        return companion if isinstance(companion, kind) else None
 
     def view(self, group: int) -> GangView:
         """Return the plain view of a pod group, always the same object."""
@@ -110,22 +126,22 @@ class Session:
             self._views[group] = found
         return found
 
-    def group_key(self, view: GangView) -> tuple[object, ...]:
+    def pod_group_key(self, view: GangView) -> tuple[object, ...]:
         """Return a pod group's place in its leaf queue; the smaller is served first."""
-        keys = self.hooks.group_order
+        keys = self.hooks.pod_group_order
         if len(keys) == 2:
-            return (keys[0](view), keys[1](view), view.group)
-        return (*[key(view) for key in keys], view.group)
+            return (keys[0](view), keys[1](view), view.pod_group)
+        return (*[key(view) for key in keys], view.pod_group)
 
-    def requested_by(self, tasks: Sequence[int]) -> Triple:
+    def requested_by(self, tasks: Sequence[int]) -> Amounts:
         """Return what tasks ask of their queue, for the order of queues and for reclaim."""
         return self._sum(tasks, "requested")
 
-    def gate_amount(self, tasks: Sequence[int]) -> Triple:
+    def gate_amount(self, tasks: Sequence[int]) -> Amounts:
         """Return what tasks are measured as at the capacity gates before placement."""
         return self._sum(tasks, "gate")
 
-    def held_by(self, tasks: Sequence[int]) -> Triple:
+    def held_by(self, tasks: Sequence[int]) -> Amounts:
         """Return what the queue is charged for tasks where they are."""
         accepted = self.state.tasks.accepted
         cpu = memory = gpu = 0.0
@@ -138,36 +154,36 @@ class Session:
 
     def listeners_of(self, task: int) -> list[TaskListener]:
         """Return the ledgers that follow tasks of this class."""
-        klass = self.state.tasks.klass[task]
-        found = self._listeners.get(klass.index)
+        task_class = self.state.tasks.task_class[task]
+        found = self._listeners.get(task_class.index)
         if found is None:
-            found = [one for one in self.hooks.listeners if one.concerns(klass)]
-            self._listeners[klass.index] = found
+            found = [one for one in self.hooks.listeners if one.concerns(task_class)]
+            self._listeners[task_class.index] = found
         return found
 
-    def new_group_id(self) -> str:
+    def new_gpu_group_id(self) -> str:
         """Name a device that becomes shared now.
 
         Names must differ from those of other cycles, whose binds may still be on their way, so
         whoever runs the cycle gives it a seed of its own; equal seeds give equal names.
         """
-        self._group_ids += 1
-        return str(uuid5(self.group_seed, str(self._group_ids)))
+        self._gpu_group_ids += 1
+        return str(uuid5(self.gpu_group_seed, str(self._gpu_group_ids)))
 
-    def _sum(self, tasks: Sequence[int], measure: str) -> Triple:
-        klass = self.state.tasks.klass
+    def _sum(self, tasks: Sequence[int], measure: str) -> Amounts:
+        task_class = self.state.tasks.task_class
         if len(tasks) == 1:
-            only: Triple = getattr(klass[tasks[0]], measure)
+            only: Amounts = getattr(task_class[tasks[0]], measure)
             return only
         if not tasks:
-            return (NOTHING[0], NOTHING[1], NOTHING[2])
+            return (NO_AMOUNTS[0], NO_AMOUNTS[1], NO_AMOUNTS[2])
         counts: dict[TaskClass, int] = {}
         for task in tasks:
-            one = klass[task]
+            one = task_class[task]
             counts[one] = counts.get(one, 0) + 1
         cpu = memory = gpu = 0.0
         for one, count in counts.items():
-            amounts: Triple = getattr(one, measure)
+            amounts: Amounts = getattr(one, measure)
             cpu += amounts[0] * count
             memory += amounts[1] * count
             gpu += amounts[2] * count
@@ -181,6 +197,6 @@ class Session:
             given = inputs[task]
             return (*[one(task) for one in keys], given.created, given.uid or given.name)
 
-        for members in self.state.groups.pod_sets.tasks:
+        for members in self.state.pod_groups.pod_sets.tasks:
             if len(members) > 1:
                 members.sort(key=key)

@@ -25,6 +25,7 @@ from scheduler.core.errors import InvariantError
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.outcome import bind_decision, evict_decision, nominate_decision
 from scheduler.core.session.session import Session
+from scheduler.core.times import NOW
 
 
 class OperationKind(Enum):
@@ -86,9 +87,9 @@ class Statement:
         self._operations: list[Operation] = []
         self.action = action
         self.is_open = True
-        if self._journal.cells:
+        if self._journal.entries:
             raise InvariantError(
-                f"a statement of {action} begins while {len(self._journal.cells)} cells of another "
+                f"a statement of {action} begins while {len(self._journal.entries)} cells of another "
                 f"one are not settled"
             )
 
@@ -172,7 +173,7 @@ class Statement:
             if operation.kind is not _ALLOCATE or operation.is_undone:
                 continue
             task = operation.task
-            if tasks.group[task] != view.group:
+            if tasks.pod_group[task] != view.pod_group:
                 continue
             state.set_status(task, NOMINATED)
             state.release(task, operation.node, NORMAL_HOLD)
@@ -190,12 +191,12 @@ class Statement:
 
     def checkpoint(self) -> Checkpoint:
         """Return the current position."""
-        return (len(self._operations), len(self._journal.cells))
+        return (len(self._operations), len(self._journal.entries))
 
     def rollback(self, checkpoint: Checkpoint) -> None:
         """Undo everything after a checkpoint."""
         operations, cells = checkpoint
-        tasks, groups = self._state.tasks, self._state.groups
+        tasks, groups = self._state.tasks, self._state.pod_groups
         touched_nodes = self._state.nodes.touched
         touched_queues = self._session.policy.touched
         while len(self._operations) > operations:
@@ -204,7 +205,7 @@ class Statement:
                 operation.undoes.is_undone = False
             if operation.node != NOWHERE:
                 touched_nodes.append(operation.node)
-            group = tasks.group[operation.task]
+            group = tasks.pod_group[operation.task]
             groups.version[group] += 1
             queue = groups.queue[group]
             if queue != NOWHERE:
@@ -234,7 +235,7 @@ class Statement:
             if operation.kind is _EVICT:
                 evicted.add(task)
                 if self._is_there(operation):
-                    state.groups.last_eviction[tasks.group[task]] = 0.0
+                    state.pod_groups.last_eviction[tasks.pod_group[task]] = NOW
                     decisions.append(
                         evict_decision(
                             self._state, task, operation.node, self._reason_of(operation)
@@ -278,7 +279,7 @@ class Statement:
         hold: Hold,
     ) -> None:
         state = self._state
-        tasks, cells = state.tasks, state.journal.cells
+        tasks, cells = state.tasks, state.journal.entries
         left = tasks.node[task]
         if left != NOWHERE and task in state.nodes.tasks[left]:
             cells.append((tasks.left_node, task, tasks.left_node[task]))
@@ -288,27 +289,27 @@ class Statement:
         tasks.is_virtual[task] = 1
         cells.append((tasks.node, task, left))
         tasks.node[task] = node
-        klass = tasks.klass[task]
-        if klass.is_shared:
+        task_class = tasks.task_class[task]
+        if task_class.is_shared:
             cells.append((tasks.gpu_groups, task, tasks.gpu_groups[task]))
             tasks.gpu_groups[task] = gpu_groups
         cells.append((tasks.accepted, task, tasks.accepted[task]))
-        tasks.accepted[task] = klass.accepted_on(state.nodes.gpu_memory[node])
+        tasks.accepted[task] = task_class.accepted_on(state.nodes.gpu_memory[node])
         state.charge(task, node, hold)
         self._charge_queue(task, 1.0)
         for listener in self._session.listeners_of(task):
             listener.placed(task, node)
 
     def _charge_queue(self, task: int, sign: float) -> None:
-        group = self._state.tasks.group[task]
-        queue = self._state.groups.queue[group]
+        group = self._state.tasks.pod_group[task]
+        queue = self._state.pod_groups.queue[group]
         if queue == NOWHERE:
             return
         accepted = self._state.tasks.accepted[task]
         if sign < 0:
             accepted = (-accepted[0], -accepted[1], -accepted[2])
         self._session.policy.charge(
-            self._journal, queue, accepted, preemptible=self._state.groups.preemptible[group]
+            self._journal, queue, accepted, preemptible=self._state.pod_groups.preemptible[group]
         )
 
     def _is_there(self, operation: Operation) -> bool:

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from scheduler.core.arrays import Bools, Floats, Ints
 from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.constraints import PodTerm
-from scheduler.core.cluster.podgroups import TreeGroup
-from scheduler.core.fairshare.division import Bools, Floats, Ints
+from scheduler.core.cluster.podgroups import SubgroupNode
 from scheduler.core.placement.rules import ClassRules
 from scheduler.core.session.session import Session
-from scheduler.core.solver.demand import Demand
+from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.filters import DomainGpusFilter
 from scheduler.core.solver.victims import Batch
 
@@ -50,21 +50,21 @@ class Places:
     )
 
     def __init__(
-        self, session: Session, rules: ClassRules, demand: Demand, settled: Iterable[int] = ()
+        self, session: Session, rules: ClassRules, demand: ProbeDemand, settled: Iterable[int] = ()
     ) -> None:
         tasks = session.state.tasks
-        klass = tasks.klass[demand.tasks[0]]
+        task_class = tasks.task_class[demand.tasks[0]]
         self._tasks = tasks
         self._nodes = session.state.nodes
         self.is_known = not (
-            klass.is_shared
-            or klass.is_dra
-            or klass.is_legacy_mig
+            task_class.is_shared
+            or task_class.is_dra
+            or task_class.is_legacy_mig
             or rules.fit_rules
-            or any(tasks.klass[task] is not klass for task in demand.tasks)
+            or any(tasks.task_class[task] is not task_class for task in demand.tasks)
         )
         self.is_allowed: Bools = rules.static_mask
-        self._rows = tuple((row, need) for row, need in klass.fits if need > 0)
+        self._rows = tuple((row, need) for row, need in task_class.fits if need > 0)
         self._amounts_of: dict[int, tuple[float, ...]] = {}
         self._settled = self._freed(settled) if self.is_known else {}
         self._base: Ints | None = None
@@ -115,13 +115,13 @@ class Places:
         return max(places, 0)
 
     def _freed(self, victims: Iterable[int]) -> dict[int, list[float]]:
-        node_of, klass = self._tasks.node, self._tasks.klass
+        node_of, task_class = self._tasks.node, self._tasks.task_class
         found: dict[int, list[float]] = {}
         for task in victims:
             node = node_of[task]
             if node < 0:
                 continue
-            amounts = self._amounts(klass[task])
+            amounts = self._amounts(task_class[task])
             sums = found.get(node)
             if sums is None:
                 found[node] = list(amounts)
@@ -130,19 +130,19 @@ class Places:
                     sums[index] += amount
         return found
 
-    def _amounts(self, klass: TaskClass) -> tuple[float, ...]:
+    def _amounts(self, task_class: TaskClass) -> tuple[float, ...]:
         """Return what a victim frees at most, in the order of the rows; a share: whole devices."""
-        found = self._amounts_of.get(klass.index)
+        found = self._amounts_of.get(task_class.index)
         if found is None:
-            held = dict(klass.charge)
-            if klass.is_shared:
-                held[GPU_ROW] = float(klass.devices)
+            held = dict(task_class.charge)
+            if task_class.is_shared:
+                held[GPU_ROW] = float(task_class.devices)
             found = tuple(held.get(row, 0.0) for row, _ in self._rows)
-            self._amounts_of[klass.index] = found
+            self._amounts_of[task_class.index] = found
         return found
 
 
-def may_fit(places: Places, demand: Demand, victims: Iterable[int]) -> bool:
+def may_fit(places: Places, demand: ProbeDemand, victims: Iterable[int]) -> bool:
     """Tell whether evicting these (besides settled victims) could make room for all tasks."""
     wanted = len(demand.tasks)
     return not places.is_known or places.add_up(victims, wanted) >= wanted
@@ -151,7 +151,7 @@ def may_fit(places: Places, demand: Demand, victims: Iterable[int]) -> bool:
 def is_hopeless(
     session: Session,
     places: Places,
-    demand: Demand,
+    demand: ProbeDemand,
     room: Floats,
     batches: Sequence[Batch],
     takeable: float,
@@ -172,7 +172,7 @@ def is_hopeless(
             return True
         if _needs_more_domains(session, demand, np.flatnonzero(most > 0).tolist()):
             return True
-    if not demand.unit or any(session.state.nodes.groups):
+    if not demand.unit or any(session.state.nodes.shared_gpus):
         return False
     if demand.total_gpus - float(np.maximum(room, 0).sum()) >= takeable - 1e-9:
         return True
@@ -188,7 +188,7 @@ def is_hopeless(
 def is_shut_in(
     session: Session,
     rules_of: Callable[[int], ClassRules],
-    demand: Demand,
+    demand: ProbeDemand,
     room: Floats,
     batches: Sequence[Batch],
 ) -> bool:
@@ -198,14 +198,14 @@ def is_shut_in(
     together have less room than the demand asks for, someone must lose a place.
     """
     state = session.state
-    klass = state.tasks.klass[demand.tasks[0]]
+    task_class = state.tasks.task_class[demand.tasks[0]]
     inside: Bools = np.zeros(len(state.nodes), dtype=np.bool_)
     for task in demand.tasks:
         inside |= rules_of(task).static_mask
     waiting: dict[int, tuple[Bools, Bools]] = {}
     for batch in batches:
         for task, node in zip(batch.tasks, batch.nodes, strict=True):
-            index = state.tasks.klass[task].index
+            index = state.tasks.task_class[task].index
             if index not in waiting:
                 on: Bools = np.zeros(len(state.nodes), dtype=np.bool_)
                 waiting[index] = (on, rules_of(task).static_mask)
@@ -218,22 +218,22 @@ def is_shut_in(
             inside |= waiting.pop(index)[1]
         grows = bool(reached)
     for row in (CPU_ROW, MEMORY_ROW, GPU_ROW):
-        wanted = sum(state.tasks.klass[task].vector[row] for task in demand.tasks)
+        wanted = sum(state.tasks.task_class[task].vector[row] for task in demand.tasks)
         if row == GPU_ROW:
-            shared = np.array([len(groups) for groups in state.nodes.groups])
+            shared = np.array([len(groups) for groups in state.nodes.shared_gpus])
             free = np.maximum(room, 0) + SHARE_NOISE * shared
         else:
             free = np.maximum(state.nodes.idle[row] + state.nodes.releasing[row], 0)
         if wanted > float(free[inside].sum()) * (1 + SLACK):
-            return not (row == GPU_ROW and klass.is_dra)
+            return not (row == GPU_ROW and task_class.is_dra)
     return False
 
 
-def _needs_more_domains(session: Session, demand: Demand, usable: Sequence[int]) -> bool:
+def _needs_more_domains(session: Session, demand: ProbeDemand, usable: Sequence[int]) -> bool:
     """Tasks that keep away from each other: is there a domain with room for each of them."""
-    klass = session.state.tasks.klass[demand.tasks[0]]
+    task_class = session.state.tasks.task_class[demand.tasks[0]]
     labels = session.state.tasks.inputs[demand.tasks[0]].labels
-    for term in klass.constraints.pod_anti_affinity:
+    for term in task_class.constraints.pod_anti_affinity:
         if not _matches_itself(term, labels):
             continue
         values = [session.state.nodes.inputs[node].labels.get(term.topology_key) for node in usable]
@@ -254,13 +254,13 @@ def _matches_itself(term: PodTerm, labels: object) -> bool:
     )
 
 
-def has_topology_wish(group: TreeGroup) -> bool:
+def has_topology_wish(group: SubgroupNode) -> bool:
     """Tell whether any member of a tree is confined to domains."""
     if group.topology is not None and group.topology.topology:
         return True
     return any(
         has_topology_wish(member)
-        if isinstance(member, TreeGroup)
+        if isinstance(member, SubgroupNode)
         else member.topology is not None and bool(member.topology.topology)
         for member in group.members
     )

@@ -54,10 +54,10 @@ class ActionBudget:
         """
         now = self.clock()
         left = self.deadline_s - now
-        limit = self.budgets.max_job_s or inf
+        limit = self.budgets.max_pod_group_s or inf
         allowed = min(left, limit)
-        if self.budgets.min_job_s > 0:
-            allowed = max(allowed, self.budgets.min_job_s)
+        if self.budgets.min_pod_group_s > 0:
+            allowed = max(allowed, self.budgets.min_pod_group_s)
         if allowed <= 0:
             return None
         is_reduced = limit != inf and left < limit

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor
 
-from scheduler.core.cluster.podgroups import TreeGroup
+from scheduler.core.arrays import Amounts
+from scheduler.core.cluster.podgroups import SubgroupNode
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED
-from scheduler.core.fairshare.shares import Amounts
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
 
 
-class Demand:
+class ProbeDemand:
     """The tasks a probe wants to place.
 
     Attributes
@@ -28,11 +28,11 @@ class Demand:
     __slots__ = ("gpus", "key", "required", "tasks", "total_gpus", "unit", "view", "wants_gpu")
 
     def __init__(self, session: Session, view: GangView, tasks: Sequence[int]) -> None:
-        klass = session.state.tasks.klass
+        task_class = session.state.tasks.task_class
         self.tasks = tuple(tasks)
         self.key = len(self.tasks)
         self.view = partial_view(session, view, self.tasks)
-        classes = [klass[task] for task in self.tasks]
+        classes = [task_class[task] for task in self.tasks]
         self.gpus = sorted((one.gpu_amount + one.mig_units for one in classes), reverse=True)
         self.total_gpus = sum(self.gpus)
         self.wants_gpu = all(not one.is_cpu_only for one in classes)
@@ -56,9 +56,9 @@ def partial_view(session: Session, view: GangView, tasks: Sequence[int]) -> Gang
     wanted = set(tasks)
     hidden = set()
     present: dict[int, int] = {}
-    for pod_set in state.groups.pod_sets_of(view.group):
+    for pod_set in state.pod_groups.pod_sets_of(view.pod_group):
         count = 0
-        for task in state.groups.pod_sets.tasks[pod_set]:
+        for task in state.pod_groups.pod_sets.tasks[pod_set]:
             if task in wanted or ACTIVE_ALLOCATED[state.tasks.status[task]]:
                 count += 1
             else:
@@ -73,7 +73,7 @@ def partial_view(session: Session, view: GangView, tasks: Sequence[int]) -> Gang
     _lower_required(view.root, present, required)
     return GangView(
         state,
-        view.group,
+        view.pod_group,
         hidden=frozenset(hidden),
         minimums=minimums,
         required=required,
@@ -81,11 +81,11 @@ def partial_view(session: Session, view: GangView, tasks: Sequence[int]) -> Gang
     )
 
 
-def _lower_required(group: TreeGroup, present: dict[int, int], out: dict[str, int]) -> bool:
+def _lower_required(group: SubgroupNode, present: dict[int, int], out: dict[str, int]) -> bool:
     """Fill `out` with the lowered numbers of required members; tell whether anything is below."""
     members = 0
     for member in group.members:
-        if isinstance(member, TreeGroup):
+        if isinstance(member, SubgroupNode):
             members += _lower_required(member, present, out)
         else:
             members += present[member.index] > 0

@@ -11,11 +11,11 @@ from typing import Protocol
 
 import numpy as np
 
-from scheduler.core.cluster.podgroups import TreeGroup
-from scheduler.core.fairshare.division import Floats
+from scheduler.core.arrays import Floats
+from scheduler.core.cluster.podgroups import SubgroupNode
 from scheduler.core.session.hooks import NODE_AFFINITY
 from scheduler.core.session.session import Session
-from scheduler.core.solver.demand import Demand, whole_units
+from scheduler.core.solver.demand import ProbeDemand, whole_units
 from scheduler.core.solver.victims import Batch
 
 
@@ -34,7 +34,7 @@ class GrowingFilter(Protocol):
 class VictimFilters:
     """All filters of one probe, and how many sets they turned away."""
 
-    def __init__(self, session: Session, demand: Demand, room: Floats) -> None:
+    def __init__(self, session: Session, demand: ProbeDemand, room: Floats) -> None:
         self.rejected = 0
         self._has_passed = False
         self._filters: list[GrowingFilter] = []
@@ -64,7 +64,7 @@ class VictimFilters:
         return self._has_passed
 
 
-def _idle_gpus_filter(demand: Demand, room: Floats) -> GrowingFilter:
+def _idle_gpus_filter(demand: ProbeDemand, room: Floats) -> GrowingFilter:
     if demand.unit:
         return UniformGpusFilter(demand, room)
     return NodeGpusFilter(demand, room)
@@ -73,7 +73,7 @@ def _idle_gpus_filter(demand: Demand, room: Floats) -> GrowingFilter:
 class UniformGpusFilter:
     """Equal whole-device tasks: enough nodes with enough GPUs, counted as victims come."""
 
-    def __init__(self, demand: Demand, room: Floats) -> None:
+    def __init__(self, demand: ProbeDemand, room: Floats) -> None:
         self._unit, self._wanted = demand.unit, len(demand.tasks)
         self._room = room
         self._more: dict[int, float] = {}
@@ -95,7 +95,7 @@ class UniformGpusFilter:
 class NodeGpusFilter:
     """Tasks of different sizes: the largest first onto the nodes with most GPUs."""
 
-    def __init__(self, demand: Demand, room: Floats) -> None:
+    def __init__(self, demand: ProbeDemand, room: Floats) -> None:
         self._gpus = demand.gpus
         self._room = room.copy()
 
@@ -126,7 +126,7 @@ class DomainGpusFilter:
         }
 
     @classmethod
-    def make(cls, session: Session, demand: Demand, room: Floats) -> DomainGpusFilter | None:
+    def make(cls, session: Session, demand: ProbeDemand, room: Floats) -> DomainGpusFilter | None:
         """Return the filter, or None if no subgroup with members has a required level."""
         wants: dict[tuple[str, str], list[float]] = {}
         _collect_wants(session, demand, demand.view.root, wants)
@@ -159,26 +159,26 @@ _Domains = dict[tuple[str, str], tuple["np.ndarray[tuple[int], np.dtype[np.int64
 
 def _collect_wants(
     session: Session,
-    demand: Demand,
-    group: TreeGroup,
+    demand: ProbeDemand,
+    group: SubgroupNode,
     wants: dict[tuple[str, str], list[float]],
 ) -> None:
     if group.topology is not None and group.topology.required_level:
         key = (group.topology.topology, group.topology.required_level)
         wants.setdefault(key, []).append(_gpus_below(session, demand, group))
     for member in group.members:
-        if isinstance(member, TreeGroup):
+        if isinstance(member, SubgroupNode):
             _collect_wants(session, demand, member, wants)
 
 
-def _gpus_below(session: Session, demand: Demand, group: TreeGroup) -> float:
+def _gpus_below(session: Session, demand: ProbeDemand, group: SubgroupNode) -> float:
     """Sum what all tasks below ask for, those that run already included."""
     tasks, view = session.state.tasks, demand.view
     total = 0.0
     for leaf in group.pod_sets():
-        for task in session.state.groups.pod_sets.tasks[leaf.index]:
+        for task in session.state.pod_groups.pod_sets.tasks[leaf.index]:
             if task not in view.hidden:
-                total += tasks.klass[task].gpu_amount
+                total += tasks.task_class[task].gpu_amount
     return total
 
 
@@ -190,19 +190,19 @@ class NodeAffinityFilter:
         self._open = [mask for mask in masks if not any(mask[node] for node in in_play)]
 
     @classmethod
-    def make(cls, session: Session, demand: Demand, room: Floats) -> NodeAffinityFilter | None:
+    def make(cls, session: Session, demand: ProbeDemand, room: Floats) -> NodeAffinityFilter | None:
         """Return the filter, or None if no task names its nodes."""
         tasks = session.state.tasks
         classes = {
-            tasks.klass[task].index: task
+            tasks.task_class[task].index: task
             for task in demand.tasks
-            if tasks.klass[task].constraints.node_selector
-            or tasks.klass[task].constraints.node_affinity is not None
+            if tasks.task_class[task].constraints.node_selector
+            or tasks.task_class[task].constraints.node_affinity is not None
         }
         one = next((f for f in session.hooks.filters if f.name == NODE_AFFINITY), None)
         if not classes or one is None:
             return None
-        masks = [one.mask(task, tasks.klass[task]) for task in classes.values()]
+        masks = [one.mask(task, tasks.task_class[task]) for task in classes.values()]
         if demand.wants_gpu:
             in_play = set(np.flatnonzero(room > 0).tolist())
         else:

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from scheduler.core.fairshare.division import Floats
+from scheduler.core.arrays import Floats
 from scheduler.core.session.session import Session
-from scheduler.core.solver.demand import Demand
+from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.filters import VictimFilters
 from scheduler.core.solver.victims import Batch, VictimSequence
 
@@ -39,7 +39,7 @@ class Probe:
     def __init__(
         self,
         session: Session,
-        demand: Demand,
+        demand: ProbeDemand,
         settled: Sequence[int],
         room: Floats,
         sequence: VictimSequence,
@@ -185,7 +185,7 @@ class _Collected:
 
 def _nodes_of_group(session: Session, group: int) -> list[int]:
     """Return the nodes any task of a pod group is on, in order of name."""
-    groups, tasks = session.state.groups, session.state.tasks
+    groups, tasks = session.state.pod_groups, session.state.tasks
     first = groups.first_task[group]
     count = groups.task_count[group]
     if count == 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.session.session import Session
@@ -20,15 +20,12 @@ Entry = tuple[Any, int]
 class LeafTable:
     """The table; a subclass says who belongs, and forgets what it derived from a changed leaf."""
 
-    #: Under which name the session keeps the table.
-    owner: ClassVar[str]
-
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._seen = session.state.groups.version[:]
+        self._seen = session.state.pod_groups.version[:]
         self._leaves: dict[int, list[Entry]] = {}
         self._entry_of: dict[int, Entry] = {}
-        for group in range(len(session.state.groups)):
+        for group in range(len(session.state.pod_groups)):
             if self._belongs(group) and self._is_in_leaf(group):
                 self._leaves.setdefault(self._queue(group), []).append(self._enter(group))
         for entries in self._leaves.values():
@@ -45,10 +42,10 @@ class LeafTable:
     @classmethod
     def of(cls, session: Session) -> Self:
         """Return the session's table, with every pod group in its place that changed since."""
-        found = session.scratch.get(cls.owner)
-        if not isinstance(found, cls):
-            found = session.scratch[cls.owner] = cls(session)
-        seen, now = found._seen, session.state.groups.version
+        found = session.attached(cls)
+        if found is None:
+            found = session.attach(cls(session))
+        seen, now = found._seen, session.state.pod_groups.version
         if seen != now:
             found._seen = now[:]
             found.refresh(
@@ -82,12 +79,12 @@ class LeafTable:
                 self._forget(queue)
 
     def _enter(self, group: int) -> Entry:
-        entry = (self._session.group_key(self._session.view(group)), group)
+        entry = (self._session.pod_group_key(self._session.view(group)), group)
         self._entry_of[group] = entry
         return entry
 
     def _queue(self, group: int) -> int:
-        return self._session.state.groups.queue[group]
+        return self._session.state.pod_groups.queue[group]
 
     def _is_in_leaf(self, group: int) -> bool:
         queue = self._queue(group)

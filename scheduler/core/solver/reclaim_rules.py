@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
+from scheduler.core.arrays import CPU_INDEX, GPU_INDEX, MEMORY_INDEX, Amounts
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED
 from scheduler.core.fairshare.reclaimable import (
     Reclaimer,
@@ -17,7 +18,7 @@ from scheduler.core.fairshare.reclaimable import (
     keeps_victim,
     leveled_pair,
 )
-from scheduler.core.fairshare.shares import CPU, GPU, MEMORY, Amounts, Holdings, plus
+from scheduler.core.fairshare.shares import Holdings, plus
 from scheduler.core.session.session import Session
 from scheduler.core.solver.victims import Batch
 
@@ -64,7 +65,7 @@ def is_just(
     """
     chunks: dict[int, list[Amounts]] = {}
     for group, tasks in victims.items():
-        queue = session.state.groups.queue[group]
+        queue = session.state.pod_groups.queue[group]
         chunks.setdefault(queue, []).extend(_chunks_of(session, tasks))
     return (
         find_violation(
@@ -99,7 +100,7 @@ def _chunks_of(session: Session, tasks: Sequence[int]) -> list[Amounts]:
             continue
         pod_set = state.tasks.pod_set[task]
         taken[pod_set] = taken.get(pod_set, 0) + 1
-        if taken[pod_set] <= state.groups.pod_sets.minimum[pod_set]:
+        if taken[pod_set] <= state.pod_groups.pod_sets.minimum[pod_set]:
             core = plus(core, accepted[task])
             core_size += 1
         else:
@@ -120,7 +121,7 @@ def takeable_gpus(session: Session, reclaimer: Reclaimer, batches: Sequence[Batc
     ledger = session.policy.ledger
     largest: dict[int, float] = {}
     for batch in batches:
-        leaf = session.state.groups.queue[batch.group]
+        leaf = session.state.pod_groups.queue[batch.group]
         side, other = leveled_pair(ledger, reclaimer.queue, leaf)
         del side
         largest[other] = max(largest.get(other, 0.0), _group_gpus(session, batch.group))
@@ -145,9 +146,9 @@ def _surplus_gpus(session: Session, reclaimer: Reclaimer, other: int) -> float:
     held = ledger.allocated[other]
     bound = list(ledger.allocatable[other])
     quota = ledger.quotas[other]
-    for resource in (CPU, MEMORY, GPU):
+    for resource in (CPU_INDEX, MEMORY_INDEX, GPU_INDEX):
         bound[resource] = min(bound[resource], quota[resource])
-    if held[CPU] > bound[CPU] or held[MEMORY] > bound[MEMORY]:
+    if held[CPU_INDEX] > bound[CPU_INDEX] or held[MEMORY_INDEX] > bound[MEMORY_INDEX]:
         return inf
     del reclaimer
-    return held[GPU] - bound[GPU]
+    return held[GPU_INDEX] - bound[GPU_INDEX]

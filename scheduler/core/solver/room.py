@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from scheduler.core.arrays import Floats
 from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.changes import Cursor
 from scheduler.core.cluster.gpus import leftovers
-from scheduler.core.fairshare.division import Floats
 from scheduler.core.session.session import Session
-
-_OWNER = "solver.room"
 
 
 class GpuRoom:
@@ -24,36 +23,34 @@ class GpuRoom:
     gpus : shape (nodes,); in devices, parts of shared devices as fractions, MIG slices by size
     """
 
-    __slots__ = ("_mig_rows", "_nodes", "_read", "gpus")
+    __slots__ = ("_cursor", "_mig_rows", "_nodes", "gpus")
 
     def __init__(self, session: Session) -> None:
         self._nodes = session.state.nodes
         self._mig_rows = session.state.axis.mig_rows
         self.gpus: Floats = np.zeros(len(self._nodes))
-        self._read = len(self._nodes.touched)
+        self._cursor = Cursor(self._nodes.touched)
         for node in range(len(self._nodes)):
             self.gpus[node] = self._measure(node)
 
     @classmethod
     def of(cls, session: Session) -> GpuRoom:
         """Return the session's figures, brought up to date."""
-        found = session.scratch.get(_OWNER)
-        if not isinstance(found, GpuRoom):
-            found = session.scratch[_OWNER] = cls(session)
-        found.refresh()
-        return found
+        room = session.attached(cls)
+        if room is None:
+            room = session.attach(cls(session))
+        room.refresh()
+        return room
 
     def refresh(self) -> None:
         """Measure the nodes again that were touched since."""
-        touched = self._nodes.touched
-        if self._read < len(touched):
-            for node in set(touched[self._read :]):
+        if self._cursor.is_behind():
+            for node in set(self._cursor.read()):
                 self.gpus[node] = self._measure(node)
-            self._read = len(touched)
 
     def _measure(self, node: int) -> float:
         nodes = self._nodes
-        if nodes.groups[node]:
+        if nodes.shared_gpus[node]:
             idle, releasing = leftovers(nodes, node)
             gpus = idle + releasing
         else:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from scheduler.core.arrays import Floats
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.decisions import DUPLICATE, EvictReason
-from scheduler.core.fairshare.division import Floats
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
@@ -26,7 +26,7 @@ from scheduler.core.solver.bounds import (
     may_fit,
 )
 from scheduler.core.solver.budget import GroupBudget, SearchResult
-from scheduler.core.solver.demand import Demand
+from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.generators import GENERATORS, Potential, Probe
 from scheduler.core.solver.room import GpuRoom
 from scheduler.core.solver.trial import Success, Trial, TrialRunner
@@ -52,7 +52,7 @@ class SearchTask:
 
     view: GangView
     make_sequence: Callable[[frozenset[int]], VictimSequence]
-    accepts: Callable[[Demand, Mapping[int, Sequence[int]]], bool]
+    accepts: Callable[[ProbeDemand, Mapping[int, Sequence[int]]], bool]
     reason_of: Callable[[int, int], EvictReason]
     takeable: Callable[[Sequence[Batch]], float]
     may_lose: bool = True
@@ -81,8 +81,8 @@ class Search:
         self._runner = runner
         self._task = task
         self._budget = budget
-        self._chunk = tuple(task.view.next_chunk(real=False))
-        self._demands: dict[int, Demand] = {}
+        self._chunk = tuple(task.view.next_chunk(include_evicted=True))
+        self._demands: dict[int, ProbeDemand] = {}
         self._sequence: VictimSequence | None = None
         self._failed: set[tuple[int, frozenset[int], frozenset[int]]] = set()
         self._failures = 0
@@ -206,14 +206,14 @@ class Search:
 
     # ------------------------------------------------------------------------------- the parts
 
-    def _demand(self, size: int) -> Demand:
+    def _demand(self, size: int) -> ProbeDemand:
         found = self._demands.get(size)
         if found is None:
-            found = Demand(self._session, self._task.view, self._chunk[:size])
+            found = ProbeDemand(self._session, self._task.view, self._chunk[:size])
             self._demands[size] = found
         return found
 
-    def _places(self, demand: Demand, settled: tuple[int, ...]) -> Places:
+    def _places(self, demand: ProbeDemand, settled: tuple[int, ...]) -> Places:
         task = demand.tasks[0]
         return Places(self._session, self._runner.rules_of(task), demand, settled)
 
@@ -229,9 +229,9 @@ class Search:
         return self._sequence
 
     def _has_partial(self, settled: tuple[int, ...]) -> bool:
-        groups = self._session.state.groups
+        groups = self._session.state.pod_groups
         of_group: dict[int, int] = {}
-        group_of = self._session.state.tasks.group
+        group_of = self._session.state.tasks.pod_group
         for task in settled:
             of_group[group_of[task]] = of_group.get(group_of[task], 0) + 1
         return any(count < groups.active_allocated[group] for group, count in of_group.items())

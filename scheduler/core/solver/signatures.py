@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler.core.cluster.constraints import TaskConstraints, Toleration
-from scheduler.core.cluster.podgroups import TreeGroup
+from scheduler.core.cluster.podgroups import SubgroupNode
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
@@ -44,15 +44,15 @@ class FailedSearches:
 
     def _vectors(self, view: GangView) -> Vectors:
         """Return the amounts of the pending tasks, smallest first."""
-        klass = self._session.state.tasks.klass
+        task_class = self._session.state.tasks.task_class
         tasks = [
             task
-            for pod_set in self._session.state.groups.pod_sets_of(view.group)
-            for task in view.allocatable_tasks(pod_set, real=True)
+            for pod_set in self._session.state.pod_groups.pod_sets_of(view.pod_group)
+            for task in view.allocatable_tasks(pod_set, include_evicted=False)
         ]
         vectors = []
         for task in tasks:
-            one = klass[task]
+            one = task_class[task]
             vectors.append((*one.vector.tolist(), float(one.share_memory_mib * one.devices)))
         return sorted(vectors)
 
@@ -64,11 +64,11 @@ class FailedSearches:
         return tuple(sorted(parts))
 
     def _collect(
-        self, view: GangView, group: TreeGroup, above: tuple[str, ...], parts: list[str]
+        self, view: GangView, group: SubgroupNode, above: tuple[str, ...], parts: list[str]
     ) -> None:
         levels = (*above, _topology_text(group.topology))
         for member in group.members:
-            if isinstance(member, TreeGroup):
+            if isinstance(member, SubgroupNode):
                 self._collect(view, member, levels, parts)
                 continue
             waiting = self._waiting(member.index)
@@ -81,12 +81,12 @@ class FailedSearches:
         status = self._session.state.tasks.status
         return [
             task
-            for task in self._session.state.groups.pod_sets.tasks[pod_set]
+            for task in self._session.state.pod_groups.pod_sets.tasks[pod_set]
             if not ACTIVE_ALLOCATED[status[task]]
         ]
 
     def _of_task(self, task: int) -> str:
-        constraints = self._session.state.tasks.klass[task].constraints
+        constraints = self._session.state.tasks.task_class[task].constraints
         found = self._of_constraints.get(id(constraints))
         if found is None:
             found = repr(self._relevant(constraints))

@@ -26,11 +26,11 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
-from scheduler.core.solver.demand import Demand
+from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.turns import PendingBoard, TurnOrder
 
 #: (demand, victims by pod group) -> whether the action accepts the outcome of a trial.
-Verdict = Callable[[Demand, Mapping[int, Sequence[int]]], bool]
+Verdict = Callable[[ProbeDemand, Mapping[int, Sequence[int]]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Trial:
     `may_lose` False: the action accepts no loss, so the first victim without a place ends the trial.
     """
 
-    demand: Demand
+    demand: ProbeDemand
     victims: tuple[int, ...]
     nodes: NodeSet
     reason_of: Callable[[int, int], EvictReason]
@@ -76,7 +76,7 @@ class TrialRunner:
 
     def rules_of(self, task: int) -> ClassRules:
         """Return what plugins say about the class of a task."""
-        return self._placer.rules(self._session.state.tasks.klass[task], task)
+        return self._placer.rules(self._session.state.tasks.task_class[task], task)
 
     def run(self, trial: Trial, accepts: Verdict) -> Success | None:
         """Try one set of victims.
@@ -117,7 +117,7 @@ class TrialRunner:
         return SOLVED, Success(statement, changed, len(changed) == len(trial.victims))
 
     def _evict(self, statement: Statement, trial: Trial) -> dict[int, list[int]]:
-        groups = self._session.state.tasks.group
+        groups = self._session.state.tasks.pod_group
         by_group: dict[int, list[int]] = {}
         count = len(trial.victims)
         reasons = [trial.reason_of(task, count) for task in trial.victims]
@@ -146,7 +146,7 @@ class TrialRunner:
             placed = self._placer.place(
                 statement,
                 view,
-                view.next_chunk(real=False),
+                view.next_chunk(include_evicted=True),
                 trial.nodes,
                 nominate_only=True,
             )
@@ -154,7 +154,7 @@ class TrialRunner:
                 if not placed:
                     return False
                 found_room = True
-            elif placed and self._has_evicted(victims[view.group]):
+            elif placed and self._has_evicted(victims[view.pod_group]):
                 order.push(view)
             elif not placed and not trial.may_lose:
                 return False

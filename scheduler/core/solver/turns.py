@@ -13,8 +13,9 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from scheduler.core.arrays import Amounts
+from scheduler.core.cluster.changes import Cursor
 from scheduler.core.cluster.tasks import NOWHERE
-from scheduler.core.fairshare.shares import Amounts
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.policy import Comparable
 from scheduler.core.session.session import Session
@@ -24,14 +25,12 @@ from scheduler.core.solver.leaves import Entry, LeafTable
 class PendingBoard(LeafTable):
     """Pod groups with pending tasks."""
 
-    owner = "solver.turns"
-
     def __init__(self, session: Session) -> None:
         self._runs: dict[int, _Runs] = {}
         super().__init__(session)
 
     def _belongs(self, group: int) -> bool:
-        return self._session.state.groups.pending[group] > 0
+        return self._session.state.pod_groups.pending[group] > 0
 
     def _forget(self, queue: int) -> None:
         self._runs.pop(queue, None)
@@ -43,7 +42,7 @@ class PendingBoard(LeafTable):
             session = self._session
             found = self._runs[queue] = _Runs(
                 [
-                    session.requested_by(session.view(group).next_chunk(real=False))
+                    session.requested_by(session.view(group).next_chunk(include_evicted=True))
                     for _, group in self.entries(queue)
                 ]
             )
@@ -74,20 +73,20 @@ class TurnOrder:
         self._policy = session.policy
         self._paths = session.policy.ledger.paths
         self._left = len(views)
-        self._lines: dict[int, _Line] = {}
+        self._lines: dict[int, _LeafTurns] = {}
         self._keys: dict[int, Comparable] = {}
-        self._read = len(session.policy.touched)
+        self._cursor = Cursor(session.policy.touched)
         own: dict[int, list[tuple[Any, int, GangView]]] = {}
         for view in views:
-            entry = (session.group_key(view), view.group, view)
+            entry = (session.pod_group_key(view), view.pod_group, view)
             own.setdefault(view.queue, []).append(entry)
-        self._concerned = concerned = frozenset(view.group for view in views)
+        self._concerned = concerned = frozenset(view.pod_group for view in views)
         for queue, entries in own.items():
             entries.sort(key=_entry_key)
-            self._lines[queue] = _Line(entries, board.entries(queue), concerned)
+            self._lines[queue] = _LeafTurns(entries, board.entries(queue), concerned)
         self._contested = self._contested_queues(own)
         for queue in self._bystanders(board):
-            self._lines[queue] = _Line([], board.entries(queue), concerned)
+            self._lines[queue] = _LeafTurns([], board.entries(queue), concerned)
         self._children = self._tree()
 
     def pop(self) -> GangView | None:
@@ -114,11 +113,11 @@ class TurnOrder:
         """Give a pod group that had its turn, and is not whole again, another one."""
         line = self._lines.get(view.queue)
         if line is None:
-            line = self._lines[view.queue] = _Line(
+            line = self._lines[view.queue] = _LeafTurns(
                 [], self._board.entries(view.queue), self._concerned
             )
             self._hang(self._children, view.queue)
-        line.put_own((self._session.group_key(view), view.group, view))
+        line.put_own((self._session.pod_group_key(view), view.pod_group, view))
         self._left += 1
         self._forget(view.queue)
 
@@ -202,21 +201,21 @@ class TurnOrder:
         line = self._lines[leaf]
         if line.is_bystander_next:
             return self._board.runs(leaf).requests[line.next_bystander]
-        return self._session.requested_by(line.own[line.next_own][2].next_chunk(real=False))
+        return self._session.requested_by(
+            line.own[line.next_own][2].next_chunk(include_evicted=True)
+        )
 
     def _forget(self, queue: int) -> None:
         for index in self._paths[queue]:
             self._keys.pop(index, None)
 
     def _note_touched(self) -> None:
-        touched = self._policy.touched
-        if self._read < len(touched):
-            for queue in touched[self._read :]:
+        if self._cursor.is_behind():
+            for queue in self._cursor.read():
                 self._forget(queue)
-            self._read = len(touched)
 
 
-class _Line:
+class _LeafTurns:
     """One leaf queue: own pod groups and bystanders, each sorted, merged as they are read."""
 
     __slots__ = ("bystanders", "concerned", "next_bystander", "next_own", "own")

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from scheduler.core.arrays import NO_AMOUNTS, Amounts
 from scheduler.core.cluster.status import NOMINATED
 from scheduler.core.cluster.tasks import NOWHERE
-from scheduler.core.fairshare.shares import NOTHING, Amounts, plus
+from scheduler.core.fairshare.shares import plus
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.policy import Comparable
 from scheduler.core.session.session import Session
@@ -45,14 +46,12 @@ class Batch:
 class VictimPool(LeafTable):
     """Preemptible pod groups that hold room."""
 
-    owner = "solver.victims"
-
     def __init__(self, session: Session) -> None:
         self._lowest: dict[int, float] = {}
         super().__init__(session)
 
     def _belongs(self, group: int) -> bool:
-        groups = self._session.state.groups
+        groups = self._session.state.pod_groups
         return groups.active_allocated[group] > 0 and groups.preemptible[group]
 
     def _forget(self, queue: int) -> None:
@@ -62,7 +61,7 @@ class VictimPool(LeafTable):
         """Return the lowest priority among the candidates of a leaf queue."""
         found = self._lowest.get(queue)
         if found is None:
-            priority = self._session.state.groups.priority
+            priority = self._session.state.pod_groups.priority
             found = min((priority[group] for _, group in self.entries(queue)), default=inf)
             self._lowest[queue] = found
         return found
@@ -94,7 +93,7 @@ class VictimSequence:
         self._keeps = keeps
         self._most_groups = most_groups
         self._passed_over = passed_over
-        self._lines = {queue: _Line(pool.entries(queue)) for queue in leaves}
+        self._lines = {queue: _LeafVictims(pool.entries(queue)) for queue in leaves}
         self._popped: dict[int, Amounts] = {}
         self._keys: dict[int, Comparable] = {}
         self._children = _children_of(leaves, session.policy.ledger.paths)
@@ -149,7 +148,7 @@ class VictimSequence:
         return line.head
 
     def _may_take(self, view: GangView) -> bool:
-        if view.group not in self._groups and len(self._groups) >= self._most_groups:
+        if view.pod_group not in self._groups and len(self._groups) >= self._most_groups:
             return False
         return self._keeps(view)
 
@@ -159,9 +158,9 @@ class VictimSequence:
         line.head = None
         held = self._held(view)
         for index in self._policy.ledger.paths[queue]:
-            self._popped[index] = plus(self._popped.get(index, NOTHING), held)
+            self._popped[index] = plus(self._popped.get(index, NO_AMOUNTS), held)
             self._keys.pop(index, None)
-        self._groups.add(view.group)
+        self._groups.add(view.pod_group)
         tasks = view.eviction_batch()
         if self._passed_over and not self._passed_over.isdisjoint(tasks):
             rest = view.without(self._passed_over)
@@ -171,10 +170,12 @@ class VictimSequence:
         rest_count = len(view.all_active_tasks()) - len(tasks)
         if rest_count:
             self._push(line, view.without(tasks))
-        return self._batch(view.group, tasks, is_rest=not rest_count)
+        return self._batch(view.pod_group, tasks, is_rest=not rest_count)
 
-    def _push(self, line: _Line, view: GangView) -> None:
-        insort(line.pushed, (self._session.group_key(view), view.group, view), key=_entry_key)
+    def _push(self, line: _LeafVictims, view: GangView) -> None:
+        insort(
+            line.pushed, (self._session.pod_group_key(view), view.pod_group, view), key=_entry_key
+        )
 
     def _batch(self, group: int, tasks: Sequence[int], *, is_rest: bool) -> Batch:
         state = self._session.state
@@ -217,8 +218,8 @@ class VictimSequence:
             view = self._head(leaf)
             if view is None:
                 return None
-            gone = plus(self._popped.get(queue, NOTHING), self._held(view))
-            found = self._keys[queue] = self._policy.key(queue, NOTHING, gone)
+            gone = plus(self._popped.get(queue, NO_AMOUNTS), self._held(view))
+            found = self._keys[queue] = self._policy.key(queue, NO_AMOUNTS, gone)
         return found
 
     def _held(self, view: GangView) -> Amounts:
@@ -242,7 +243,7 @@ class VictimSequence:
                 del self._children[above]
 
 
-class _Line:
+class _LeafVictims:
     """One leaf queue of a sequence: given entries not yet reached, remainders, the next to lose."""
 
     __slots__ = ("given", "head", "left", "pushed")

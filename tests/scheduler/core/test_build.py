@@ -72,7 +72,7 @@ def test_nodes_are_in_order_of_name_and_queues_in_order_of_age() -> None:
 def test_equal_tasks_share_one_class_even_if_their_parts_are_other_objects() -> None:
     built = cluster().pending("a", request=request(1)).pending("b", request=request(1))
     state = build_state(built.pending("c", gpus=2).build())
-    assert [klass.index for klass in state.tasks.klass] == [0, 0, 1]
+    assert [task_class.index for task_class in state.tasks.task_class] == [0, 0, 1]
 
 
 def test_what_runs_is_charged_and_what_leaves_is_room_to_wait_for() -> None:
@@ -83,7 +83,7 @@ def test_what_runs_is_charged_and_what_leaves_is_room_to_wait_for() -> None:
     assert state.nodes.idle[GPU_ROW].tolist() == [4.0]
     assert state.nodes.releasing[GPU_ROW].tolist() == [2.0]
     assert state.nodes.idle[PODS_ROW].tolist() == [108.0]
-    assert state.groups.active_allocated == [1]
+    assert state.pod_groups.active_allocated == [1]
     state.validate()
 
 
@@ -94,7 +94,7 @@ def test_a_nomination_in_the_snapshot_is_charged_as_a_promise() -> None:
     built._groups[0] = replace(group, tasks=(nominated,))
     state = build_state(built.build())
     assert state.nodes.releasing[GPU_ROW].tolist() == [-2.0]
-    assert state.groups.pod_sets.nominated == [1]
+    assert state.pod_groups.pod_sets.nominated == [1]
 
 
 def test_a_resource_the_node_does_not_have_is_not_charged_there() -> None:
@@ -107,7 +107,7 @@ def test_a_resource_the_node_does_not_have_is_not_charged_there() -> None:
 def test_a_task_on_an_unknown_node_counts_in_its_gang_but_holds_nothing() -> None:
     session = cluster().node("n").running("r", ["elsewhere"]).session()
     assert session.state.tasks.node == [-1]
-    assert session.state.groups.active_allocated == [1]
+    assert session.state.pod_groups.active_allocated == [1]
     assert session.policy.ledger.allocated[0] == [0.0, 0.0, 0.0]
 
 
@@ -137,7 +137,7 @@ def test_gated_and_finished_tasks_are_counted_apart() -> None:
     )
     built._groups[0] = replace(built._groups[0], tasks=tasks)
     state = build_state(built.build())
-    sets = state.groups.pod_sets
+    sets = state.pod_groups.pod_sets
     assert (sets.pending, sets.gated, sets.active_used) == ([1], [1], [0])
     state.validate()
 
@@ -164,12 +164,12 @@ def test_the_measures_of_gpu_memory_differ_by_purpose() -> None:
     built = cluster().node("small", gpu_memory_mib=1000).node("large", gpu_memory_mib=4000)
     wanted = request(0, gpu_memory_mib=500, gpu_devices=2)
     state = build_state(built.pending("p", request=wanted).build())
-    klass = state.tasks.klass[0]
-    assert klass.requested[2] == 1.0
-    assert klass.gate[2] == 0.25
-    assert klass.accepted_on(3000)[2] == 0.34
-    assert klass.gate_on(3000)[2] == 0.34
-    assert klass.vector[GPU_ROW] == 0.0
+    task_class = state.tasks.task_class[0]
+    assert task_class.requested[2] == 1.0
+    assert task_class.gate[2] == 0.25
+    assert task_class.accepted_on(3000)[2] == 0.34
+    assert task_class.gate_on(3000)[2] == 0.34
+    assert task_class.vector[GPU_ROW] == 0.0
 
 
 def test_parts_of_several_devices_are_rounded_to_hundredths() -> None:
@@ -177,19 +177,19 @@ def test_parts_of_several_devices_are_rounded_to_hundredths() -> None:
     state = build_state(
         cluster().node("n", gpu_memory_mib=1000).pending("p", request=wanted).build()
     )
-    klass = state.tasks.klass[0]
-    assert klass.vector[GPU_ROW] == 0.99
-    assert klass.memory_on(1000) == 333
-    assert klass.gate_on(1000)[2] == pytest.approx(1.02)
+    task_class = state.tasks.task_class[0]
+    assert task_class.vector[GPU_ROW] == 0.99
+    assert task_class.memory_on(1000) == 333
+    assert task_class.gate_on(1000)[2] == pytest.approx(1.02)
 
 
 def test_broken_states_are_told_apart() -> None:
     session = cluster().node("n").running("r", ["n"]).session()
     state = session.state
-    state.groups.pod_sets.pending[0] = 5
+    state.pod_groups.pod_sets.pending[0] = 5
     with pytest.raises(InvariantError, match="a counter says 5, its tasks say 0"):
         state.validate()
-    state.groups.pod_sets.pending[0] = 0
+    state.pod_groups.pod_sets.pending[0] = 0
     del state.nodes.tasks[0][0]
     with pytest.raises(InvariantError, match="r-0 holds node n but is not on it"):
         state.validate()
@@ -202,5 +202,5 @@ def test_broken_states_are_told_apart() -> None:
 
 def test_a_device_above_its_memory_is_a_broken_state() -> None:
     built = cluster().node("n").running("s", ["n", "n"], gpus=0.7, gpu_groups=[("g",), ("g",)])
-    with pytest.raises(InvariantError, match="device group g on node n"):
+    with pytest.raises(InvariantError, match="GPU group g on node n"):
         built.session().state.validate()

@@ -34,21 +34,21 @@ SPREAD = SchedulerConfig(
 
 def plain_scores(session: Session, task: int, chosen: list[int]) -> dict[int, float]:
     """Score the nodes of a set one by one, straight from the rules."""
-    nodes, klass = session.state.nodes, session.state.tasks.klass[task]
-    row = 0 if klass.is_cpu_only else 2
+    nodes, task_class = session.state.nodes, session.state.tasks.task_class[task]
+    row = 0 if task_class.is_cpu_only else 2
     strategy = session.hooks.placement
     assert strategy is not None
-    binpack = strategy.cpu_binpack if klass.is_cpu_only else strategy.gpu_binpack
+    binpack = strategy.cpu_binpack if task_class.is_cpu_only else strategy.gpu_binpack
     amounts = {n: float(nodes.idle[row, n] + nodes.releasing[row, n]) for n in chosen}
     counted = [amounts[n] for n in chosen if nodes.allocatable[row, n] != 0]
     low, high = min(counted, default=0.0), max(counted, default=0.0)
     scores = {}
     for node in chosen:
-        room = room_on(nodes, klass, klass.fits, node)
+        room = room_on(nodes, task_class, task_class.fits, node)
         if room == NONE or nodes.inputs[node].unschedulable:
             continue
         score = 1000.0 if room == FREE else 0.0
-        if klass.is_cpu_only and nodes.allocatable[2, node] == 0:
+        if task_class.is_cpu_only and nodes.allocatable[2, node] == 0:
             score += 10.0
         if nodes.allocatable[row, node] != 0:
             if not binpack:
@@ -94,8 +94,8 @@ def test_candidates_equal_a_plain_loop(
     kept = [
         Candidates(
             session,
-            session.state.tasks.klass[task],
-            placer.rules(session.state.tasks.klass[task], task),
+            session.state.tasks.task_class[task],
+            placer.rules(session.state.tasks.task_class[task], task),
             nodes,
             task,
         )
@@ -132,11 +132,11 @@ def _step(session: Session, placer: Placer, statement: Statement, evict: bool, n
         if able:
             statement.evict(able[number % len(able)], REASON)
         return
-    view = session.view(number % len(session.state.groups))
+    view = session.view(number % len(session.state.pod_groups))
     placer.place(
         statement,
         view,
-        view.next_chunk(real=True),
+        view.next_chunk(include_evicted=False),
         session.all_nodes,
         nominate_only=number % 5 == 0,
     )
@@ -144,9 +144,9 @@ def _step(session: Session, placer: Placer, statement: Statement, evict: bool, n
 
 def test_an_empty_set_has_no_best_node() -> None:
     session = cluster().node("n").pending("p").session()
-    klass = session.state.tasks.klass[0]
-    rules = Placer(session).rules(klass, 0)
-    none = Candidates(session, klass, rules, NodeSet.of([]), 0)
+    task_class = session.state.tasks.task_class[0]
+    rules = Placer(session).rules(task_class, 0)
+    none = Candidates(session, task_class, rules, NodeSet.of([]), 0)
     assert none.best() == -1
     assert list(none.in_order()) == []
 
@@ -155,16 +155,18 @@ def test_extra_scores_order_nodes_and_drop_those_without() -> None:
     import numpy as np
 
     session = cluster().nodes(3).pending("p").session()
-    klass = session.state.tasks.klass[0]
-    rules = Placer(session).rules(klass, 0)
+    task_class = session.state.tasks.task_class[0]
+    rules = Placer(session).rules(task_class, 0)
     nodes = NodeSet(session.all_nodes.indices, None, np.array([1.0, np.nan, 5.0]))
-    assert list(Candidates(session, klass, rules, nodes, 0).in_order()) == [2, 0]
+    assert list(Candidates(session, task_class, rules, nodes, 0).in_order()) == [2, 0]
 
 
 def test_scores_are_finite_for_nodes_without_the_resource() -> None:
     session = cluster().node("a", gpus=0).node("b").pending("p", request=request(0)).session()
-    klass = session.state.tasks.klass[0]
-    kept = Candidates(session, klass, Placer(session).rules(klass, 0), session.all_nodes, 0)
+    task_class = session.state.tasks.task_class[0]
+    kept = Candidates(
+        session, task_class, Placer(session).rules(task_class, 0), session.all_nodes, 0
+    )
     assert kept.best() == 0
     assert inf not in kept._value.tolist()
 
@@ -177,8 +179,8 @@ def test_a_run_of_equal_tasks_goes_where_asking_anew_each_time_would_send_it() -
         built.pending(f"p{number}", request=request(1))
     session = built.session()
     placer = Placer(session)
-    klass = session.state.tasks.klass[0]
-    kept = Candidates(session, klass, placer.rules(klass, 0), session.all_nodes, 0)
+    task_class = session.state.tasks.task_class[0]
+    kept = Candidates(session, task_class, placer.rules(task_class, 0), session.all_nodes, 0)
     for task in range(23):
         expected = (in_plain_order(plain_scores(session, task, list(range(5)))) or [-1])[0]
         assert kept.best() == expected
@@ -196,7 +198,10 @@ def test_sizes_of_one_kind_share_what_does_not_depend_on_size() -> None:
         built.pending(f"p{number}", request=request(1, cpu=1 + number))
     session = built.pending("other", request=request(0)).session()
     placer = Placer(session)
-    rules = [placer.rules(klass, task) for task, klass in enumerate(session.state.tasks.klass)]
+    rules = [
+        placer.rules(task_class, task)
+        for task, task_class in enumerate(session.state.tasks.task_class)
+    ]
     assert rules[0].static_mask is rules[1].static_mask is rules[2].static_mask
     assert rules[3].static_mask is not rules[0].static_mask
 
@@ -253,13 +258,13 @@ def test_arrays_and_single_questions_agree(
             statement.evict(task, REASON)
     placer = Placer(session)
     for task in range(len(tasks) - len(asks), len(tasks)):
-        klass = tasks.klass[task]
-        rules = placer.rules(klass, task)
+        task_class = tasks.task_class[task]
+        rules = placer.rules(task_class, task)
         found = []
         for small in (0, 99):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("scheduler.core.placement.candidates.SMALL", small)
-                kept = Candidates(session, klass, rules, session.all_nodes, task)
+                kept = Candidates(session, task_class, rules, session.all_nodes, task)
             order = list(kept.in_order())
             found.append((order, [kept.is_free(node) for node in order], kept._base.tolist()))
         assert found[0] == found[1]

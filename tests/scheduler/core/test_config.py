@@ -34,7 +34,10 @@ from scheduler.core.plugins.table import PLUGINS
             "default_reclaim_s: expected 0 or more",
         ),
         (lambda: MinRuntimeArguments(reclaim_resolve_method="x"), "expected lca or queue"),
-        (lambda: SearchBudgets(min_job_s=300), "expected less than the maximum 240s, got 300s"),
+        (
+            lambda: SearchBudgets(min_pod_group_s=300),
+            "expected less than the maximum 240s, got 300s",
+        ),
         (lambda: SearchBudgets(generator_s={"Best": 1}), "unknown generator 'Best'"),
         (
             lambda: SchedulerConfig(plugins=(PluginConfig("ray"), PluginConfig("ray"))),

@@ -32,7 +32,7 @@ def _memory_held(session: Session) -> dict[tuple[int, str], float]:
     for task, node in enumerate(tasks.node):
         if node < 0 or tasks.status[task] in (TaskStatus.RELEASING, TaskStatus.NOMINATED):
             continue
-        memory = tasks.klass[task].memory_on(nodes.gpu_memory[node])
+        memory = tasks.task_class[task].memory_on(nodes.gpu_memory[node])
         for group in tasks.gpu_groups[task]:
             held[node, group] = held.get((node, group), 0.0) + memory
     return held

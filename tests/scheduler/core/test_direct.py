@@ -16,7 +16,7 @@ from tests.builders import cluster, fingerprint, request
 def _session(tasks: list[tuple[float, bool]]) -> Session:
     built = cluster().nodes(2, resources={"example.com/nic": 4000.0})
     built.node("cpu", gpus=0).queue("top", 9).queue("leaf", 7, parent="top")
-    built.queue("bounded", 7, parent="top", cpu=QueueAmounts(deserved=1e6, limit=1e6))
+    built.queue("bounded", 7, parent="top", cpu=QueueAmounts(quota=1e6, limit=1e6))
     for number, (gpus, preemptible) in enumerate(tasks):
         built.pending(
             f"p{number}",

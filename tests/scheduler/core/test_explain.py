@@ -35,22 +35,22 @@ def test_counts_equal_a_plain_loop(
         taints = (Taint("t"),) if tainted else ()
         built.node(f"n{number}", gpus=node_gpus, cpu=node_cpu, taints=taints)
     session = built.pending("p", request=request(gpus, cpu=cpu)).session()
-    klass = session.state.tasks.klass[0]
-    rules = Placer(session).rules(klass, 0)
-    found = count_rejections(session, klass, rules, session.all_nodes, 0, session.view(0))
+    task_class = session.state.tasks.task_class[0]
+    rules = Placer(session).rules(task_class, 0)
+    found = count_rejections(session, task_class, rules, session.all_nodes, 0, session.view(0))
     expected: Counter[NodeReason] = Counter()
     names = session.state.axis.names
     for node in range(len(sizes)):
         idle = session.state.nodes.idle[:, node]
-        if room_on(session.state.nodes, klass, klass.fits, node) == NONE:
-            for row, amount in klass.fits:
+        if room_on(session.state.nodes, task_class, task_class.fits, node) == NONE:
+            for row, amount in task_class.fits:
                 if idle[row] < amount:
                     expected[NodeReason(NodeReasonKind.INSUFFICIENT, names[row])] += 1
-            if klass.is_shared and idle[2] < klass.devices:
+            if task_class.is_shared and idle[2] < task_class.devices:
                 expected[NodeReason(NodeReasonKind.INSUFFICIENT, "gpu")] += 1
         elif session.state.nodes.inputs[node].taints:
             expected[NodeReason(NodeReasonKind.TAINT)] += 1
-        elif klass.is_shared:
+        elif task_class.is_shared:
             expected[NodeReason(NodeReasonKind.POD_SLOTS)] += 1
     assert found == expected
 
@@ -69,9 +69,9 @@ def test_tasks_turned_away_by_the_same_state_share_one_count() -> None:
 
 def test_attempts_of_one_task_add_up() -> None:
     session = cluster().nodes(2, gpus=1).pending("p", gpus=2).session()
-    klass = session.state.tasks.klass[0]
-    rules = Placer(session).rules(klass, 0)
+    task_class = session.state.tasks.task_class[0]
+    rules = Placer(session).rules(task_class, 0)
     for nodes in ([0], [0, 1]):
-        counts = count_rejections(session, klass, rules, NodeSet.of(nodes), 0, session.view(0))
+        counts = count_rejections(session, task_class, rules, NodeSet.of(nodes), 0, session.view(0))
         session.fit.add_counts(0, counts)
     assert session.fit.tasks[0].reasons() == {NodeReason(NodeReasonKind.INSUFFICIENT, "gpu"): 3}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scheduler.core.cluster.inputs import PodGroupInput, PodSetInput, SubGroupInput, TaskInput
-from scheduler.core.cluster.podgroups import TreePodSet
+from scheduler.core.cluster.podgroups import PodSetLeaf
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.session.gang import GangView
 from tests.builders import cluster, request
@@ -61,49 +61,51 @@ def test_the_chunk_of_one_pod_set(
     statuses: list[TaskStatus], least: int, expected: list[str]
 ) -> None:
     view = view_of(tree(("a", least)), {"a": statuses})
-    assert names(view, view.next_chunk(real=True)) == expected
+    assert names(view, view.next_chunk(include_evicted=False)) == expected
 
 
 def test_the_chunk_of_a_gang_takes_as_many_members_as_are_missing() -> None:
     members = [(f"p{i}", 2) for i in range(4)]
     view = view_of(tree(*members, required=3), {f"p{i}": [P, P] for i in range(4)})
-    assert names(view, view.next_chunk(real=True)) == [f"p{i}{j}" for i in range(3) for j in (0, 1)]
+    assert names(view, view.next_chunk(include_evicted=False)) == [
+        f"p{i}{j}" for i in range(3) for j in (0, 1)
+    ]
 
 
 def test_satisfied_members_count_towards_the_gang() -> None:
     """KAI collects the first three in order, also those beyond the missing one (defect C)."""
     members = [(f"p{i}", 1) for i in range(4)]
     view = view_of(tree(*members, required=3), {"p0": [P], "p1": [R], "p2": [R], "p3": [P]})
-    assert names(view, view.next_chunk(real=True)) == ["p00"]
+    assert names(view, view.next_chunk(include_evicted=False)) == ["p00"]
 
 
 def test_growth_takes_the_least_over_its_minimum_first() -> None:
     view = view_of(tree(("a", 1), ("b", 2)), {"a": [R, R, P], "b": [R, R, P]})
-    assert names(view, view.next_chunk(real=True)) == ["b2"]
+    assert names(view, view.next_chunk(include_evicted=False)) == ["b2"]
 
 
 def test_growth_leaves_out_a_subgroup_that_can_never_be_whole() -> None:
     view = view_of(tree(("a", 3), ("b", 1), required=1), {"a": [P, P], "b": [R]})
-    assert view.next_chunk(real=True) == []
+    assert view.next_chunk(include_evicted=False) == []
 
 
 def test_nested_groups_recurse() -> None:
     root = SubGroupInput(
-        groups=(
+        subgroups=(
             SubGroupInput(name="left", pod_sets=(PodSetInput(name="a", min_available=1),)),
             SubGroupInput(name="right", pod_sets=(PodSetInput(name="b", min_available=2),)),
         )
     )
     view = view_of(root, {"a": [R, P], "b": [P, P, P]})
-    assert names(view, view.next_chunk(real=True)) == ["b0", "b1"]
+    assert names(view, view.next_chunk(include_evicted=False)) == ["b0", "b1"]
     assert not view.is_gang_satisfied()
 
 
 def test_evicted_tasks_want_their_place_back_only_in_simulations() -> None:
     view = view_of(tree(("a", 1)), {"a": [X, P]})
     view.state.tasks.is_virtual[0] = 1
-    assert names(view, view.next_chunk(real=False)) == ["a0"]
-    assert names(view, view.next_chunk(real=True)) == ["a1"]
+    assert names(view, view.next_chunk(include_evicted=True)) == ["a0"]
+    assert names(view, view.next_chunk(include_evicted=False)) == ["a1"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_eviction_batches(
 
 def test_a_nested_group_gives_its_surplus() -> None:
     root = SubGroupInput(
-        groups=(
+        subgroups=(
             SubGroupInput(
                 name="in",
                 min_subgroups=1,
@@ -150,7 +152,7 @@ def test_what_a_view_hides_does_not_exist_for_it() -> None:
     rest = view.without([1, 3])
     assert (view.active(0), rest.active(0)) == (2, 1)
     assert names(rest, rest.all_active_tasks()) == ["a0"]
-    assert names(rest, rest.next_chunk(real=True)) == ["a2"]
+    assert names(rest, rest.next_chunk(include_evicted=False)) == ["a2"]
     assert names(rest, rest.eviction_batch()) == ["a0"]
 
 
@@ -159,7 +161,7 @@ def test_lowered_minimums_make_a_partial_gang() -> None:
     partial = GangView(
         view.state, 0, hidden=frozenset([2, 3, 4]), minimums={0: 2, 1: 0}, required={"": 1}
     )
-    assert names(partial, partial.next_chunk(real=False)) == ["a0", "a1"]
+    assert names(partial, partial.next_chunk(include_evicted=True)) == ["a0", "a1"]
     assert partial.is_ready(partial.root)
 
 
@@ -205,7 +207,7 @@ def test_members_by_name_where_subgroups_are_not_ordered() -> None:
     plain = GangView(view.state, 0, is_ordered=False)
     assert [m.name for m in plain.ordered_members(plain.root)] == ["a", "b"]
     assert [m.name for m in view.ordered_members(view.root)] == ["b", "a"]
-    assert all(isinstance(m, TreePodSet) for m in view.root.members)
+    assert all(isinstance(m, PodSetLeaf) for m in view.root.members)
 
 
 def test_task_order_puts_leaders_and_labelled_tasks_first() -> None:
@@ -225,7 +227,14 @@ def test_task_order_puts_leaders_and_labelled_tasks_first() -> None:
     group = PodGroupInput(name="g", uid="g", queue="default", root=root, tasks=tasks)
     session = cluster().node("n").group(group).session()
     view = session.view(0)
-    assert names(view, view.next_chunk(real=True)) == ["t5", "t4", "t3", "t2", "t1", "t0"]
+    assert names(view, view.next_chunk(include_evicted=False)) == [
+        "t5",
+        "t4",
+        "t3",
+        "t2",
+        "t1",
+        "t0",
+    ]
 
 
 def test_equal_tasks_are_ordered_by_age_and_then_by_uid() -> None:
@@ -237,4 +246,4 @@ def test_equal_tasks_are_ordered_by_age_and_then_by_uid() -> None:
         name="g", uid="g", queue="default", root=tree(("default", 3)), tasks=tasks
     )
     view = cluster().node("n").group(replace(group)).session().view(0)
-    assert names(view, view.next_chunk(real=True)) == ["j-10", "j-2", "j-1"]
+    assert names(view, view.next_chunk(include_evicted=False)) == ["j-10", "j-2", "j-1"]

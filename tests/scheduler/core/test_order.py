@@ -18,7 +18,7 @@ def _plain_next(session: Session, left: list[GangView]) -> GangView:
     """Find whose turn it is by asking every queue at every level again."""
     ledger = session.policy.ledger
     best_of: dict[int, GangView] = {}
-    for view in sorted(left, key=session.group_key):
+    for view in sorted(left, key=session.pod_group_key):
         best_of.setdefault(view.queue, view)
     level = [q for q in range(len(ledger.names)) if ledger.parents[q] < 0]
     while True:
@@ -26,7 +26,7 @@ def _plain_next(session: Session, left: list[GangView]) -> GangView:
         for queue in level:
             view = _best_below(session, queue, best_of)
             if view is not None:
-                wanted = session.requested_by(view.next_chunk(real=True))
+                wanted = session.requested_by(view.next_chunk(include_evicted=False))
                 candidates.append((queue_key(ledger, queue, wanted), queue))
         queue = min(candidates, key=lambda one: one[0])[1]
         if queue in best_of:
@@ -43,7 +43,7 @@ def _best_below(session: Session, queue: int, best_of: dict[int, GangView]) -> G
         if ledger.parents[child] == queue:
             view = _best_below(session, child, best_of)
             if view is not None:
-                wanted = session.requested_by(view.next_chunk(real=True))
+                wanted = session.requested_by(view.next_chunk(include_evicted=False))
                 candidates.append((queue_key(ledger, child, wanted), view))
     return min(candidates, key=lambda one: one[0])[1] if candidates else None
 
@@ -78,7 +78,7 @@ def test_turns_equal_those_of_asking_everyone_again(
         turn += 1
         if turn % placed == 0:
             _place_one(session, found)
-            if found.next_chunk(real=True):
+            if found.next_chunk(include_evicted=False):
                 order.push(found)
                 left.append(found)
     assert order.pop() is None
@@ -104,7 +104,7 @@ def test_many_siblings_take_turns_as_few_do(jobs: list[tuple[int, int]]) -> None
         assert found is expected
         left.remove(found)
         _place_one(session, found)
-        if found.next_chunk(real=True) and len(left) % 3:
+        if found.next_chunk(include_evicted=False) and len(left) % 3:
             order.push(found)
             left.append(found)
     assert not order
@@ -112,7 +112,7 @@ def test_many_siblings_take_turns_as_few_do(jobs: list[tuple[int, int]]) -> None
 
 def _place_one(session: Session, view: GangView) -> None:
     statement = Statement(session, ActionName.ALLOCATE)
-    statement.allocate(view.next_chunk(real=True)[0], 0)
+    statement.allocate(view.next_chunk(include_evicted=False)[0], 0)
     statement.keep()
 
 
@@ -123,7 +123,7 @@ def test_depth_keeps_the_best_whatever_comes_last() -> None:
         built.pending(f"p{number}", priority=priority)
     session = built.session()
     order = GroupOrder(session, [session.view(g) for g in range(6)], depth=3)
-    names = [session.state.groups.inputs[view.group].name for view in order.drain()]
+    names = [session.state.pod_groups.inputs[view.pod_group].name for view in order.drain()]
     assert names == ["p5", "p2", "p4"]
 
 
@@ -135,7 +135,7 @@ def test_a_queue_that_empties_and_fills_again_keeps_its_place() -> None:
     first = order.pop()
     assert first is not None
     order.push(first)
-    assert [view.group for view in order.drain()] == [first.group, 1 - first.group]
+    assert [view.pod_group for view in order.drain()] == [first.pod_group, 1 - first.pod_group]
 
 
 def test_a_change_in_a_queue_outside_the_order_is_followed() -> None:
@@ -147,4 +147,4 @@ def test_a_change_in_a_queue_outside_the_order_is_followed() -> None:
     statement = Statement(session, ActionName.ALLOCATE)
     statement.allocate(1, 0)
     statement.keep()
-    assert [view.group for view in order.drain()] == [2, 0]
+    assert [view.pod_group for view in order.drain()] == [2, 0]

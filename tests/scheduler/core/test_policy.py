@@ -67,7 +67,7 @@ def test_charging_can_be_undone_to_the_bit() -> None:
     leaf = session.state.queues.index_of["leaf"]
     policy.charge(journal, leaf, (0.1, 0.2, 0.3), preemptible=False)
     before = policy.ledger.allocated[leaf][:]
-    mark = len(journal.cells)
+    mark = len(journal.entries)
     policy.charge(journal, leaf, (0.7, 0.7, 0.7), preemptible=True)
     journal.rewind(mark)
     assert policy.ledger.allocated[leaf] == before

@@ -130,11 +130,11 @@ def test_the_port_of_a_task_evicted_now_is_free_for_nomination() -> None:
     from scheduler.core.plugins.predicates.node_filters import HostPorts
 
     ports = HostPorts(session.state)
-    klass = session.state.tasks.klass[0]
-    assert not ports.passes(99, klass, 0)
+    task_class = session.state.tasks.task_class[0]
+    assert not ports.passes(99, task_class, 0)
     statement = Statement(session, ActionName.RECLAIM)
     statement.evict(0, EvictReason(ActionName.RECLAIM))
-    assert ports.mask(99, klass).tolist() == [True]
+    assert ports.mask(99, task_class).tolist() == [True]
     statement.discard()
 
 

@@ -71,7 +71,7 @@ def test_rollback_restores_every_cell(
 
 
 def _do(session, placer, statement, marks, step, number):  # type: ignore[no-untyped-def]
-    tasks, groups = session.state.tasks, session.state.groups
+    tasks, groups = session.state.tasks, session.state.pod_groups
     if step == "evict":
         able = [
             t
@@ -83,7 +83,7 @@ def _do(session, placer, statement, marks, step, number):  # type: ignore[no-unt
     elif step in ("place", "simulate"):
         view = session.view(number % len(groups))
         simulated = step == "simulate"
-        chunk = view.next_chunk(real=not simulated)
+        chunk = view.next_chunk(include_evicted=simulated)
         before = fingerprint(session)
         placed = placer.place(statement, view, chunk, session.all_nodes, nominate_only=simulated)
         if not placed:
@@ -110,10 +110,10 @@ def _check_devices(session: Session) -> None:
             is_there = tasks.left_node[task] == node or (
                 tasks.node[task] == node and tasks.status[task] != TaskStatus.NOMINATED
             )
-            if is_there and not tasks.klass[task].is_shared:
-                held += tasks.klass[task].gpu_amount
-        held += sum(1 for group in nodes.groups[node].values() if group[1] > 0)
-        assert nodes.idle_rows[2][node] == 4 - held, (node, nodes.groups[node])
+            if is_there and not tasks.task_class[task].is_shared:
+                held += tasks.task_class[task].gpu_amount
+        held += sum(1 for group in nodes.shared_gpus[node].values() if group[1] > 0)
+        assert nodes.idle_rows[2][node] == 4 - held, (node, nodes.shared_gpus[node])
 
 
 def test_an_evicted_task_that_gets_its_place_back_is_not_evicted() -> None:
@@ -152,7 +152,7 @@ def test_rolling_an_unevict_back_brings_the_eviction_back() -> None:
     assert statement.victims() == [0]
     [decision] = statement.keep()
     assert decision.task.name == "r-0"
-    assert session.state.groups.last_eviction == [0.0]
+    assert session.state.pod_groups.last_eviction == [0.0]
 
 
 def test_evicting_a_nominated_task_gives_back_the_promise_and_deletes_nothing() -> None:
@@ -194,12 +194,12 @@ def test_a_shared_nomination_is_given_back_to_its_device() -> None:
     first = Statement(session, ActionName.RECLAIM)
     first.nominate(1, 0, ("g",))
     first.keep()
-    held = list(session.state.nodes.groups[0]["g"])
+    held = list(session.state.nodes.shared_gpus[0]["g"])
     second = Statement(session, ActionName.RECLAIM)
     second.evict(1, REASON)
-    assert session.state.nodes.groups[0]["g"][0] == 50.0
+    assert session.state.nodes.shared_gpus[0]["g"][0] == 50.0
     second.unevict(1)
-    assert list(session.state.nodes.groups[0]["g"]) == held
+    assert list(session.state.nodes.shared_gpus[0]["g"]) == held
     second.discard()
 
 

@@ -81,13 +81,13 @@ def test_one_pod_of_one_group_in_one_queue() -> None:
     )
     (only_queue,) = made.queues
     assert (only_queue.parent, only_queue.display_name, only_queue.priority) == ("top", "q", 100)
-    assert (only_queue.gpu.deserved, only_queue.gpu.limit, only_queue.gpu.over_quota_weight) == (
+    assert (only_queue.gpu.quota, only_queue.gpu.limit, only_queue.gpu.over_quota_weight) == (
         2,
         inf,
         3,
     )
-    assert (only_queue.cpu.deserved, only_queue.cpu.limit) == (inf, 4000)
-    assert (only_queue.memory.deserved, only_queue.memory.limit) == (100e6, 0)
+    assert (only_queue.cpu.quota, only_queue.cpu.limit) == (inf, 4000)
+    assert (only_queue.memory.quota, only_queue.memory.limit) == (100e6, 0)
     assert (only_queue.reclaim_min_runtime_s, only_queue.preempt_min_runtime_s) == (300, None)
     (only_group,) = made.pod_groups
     assert (only_group.namespace, only_group.name, only_group.priority, only_group.preemptible) == (
@@ -284,7 +284,7 @@ def test_subgroup_tree_with_aliases_and_an_outcast() -> None:
     assert only.root == SubGroupInput(
         min_subgroups=1,
         topology=Constraint(topology="t", required_level="example.com/zone"),
-        groups=(
+        subgroups=(
             SubGroupInput(
                 name="workers",
                 min_subgroups=1,

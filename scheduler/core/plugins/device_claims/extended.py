@@ -35,26 +35,26 @@ class ExtendedResources:
     def __bool__(self) -> bool:
         return bool(self._class_of)
 
-    def are_wanted_by(self, klass: TaskClass) -> bool:
+    def are_wanted_by(self, task_class: TaskClass) -> bool:
         """Tell whether tasks of a class ask for any of them."""
-        return bool(self._wanted(klass))
+        return bool(self._wanted(task_class))
 
-    def missing_on(self, klass: TaskClass, node: NodeInput) -> frozenset[str]:
+    def missing_on(self, task_class: TaskClass, node: NodeInput) -> frozenset[str]:
         """Return the resources a task wants that the node's device plugins do not offer."""
         return frozenset(
             name
-            for name in self._wanted(klass)
+            for name in self._wanted(task_class)
             if node.allocatable.get(name, 0) - (node.dra_gpus if name == GPU else 0) <= 0
         )
 
-    def claim(self, klass: TaskClass, missing: frozenset[str]) -> DeviceClaim:
+    def claim(self, task_class: TaskClass, missing: frozenset[str]) -> DeviceClaim:
         """Make the claim for the missing resources of a task.
 
         Devices of containers that start later serve the init phase too; what it needs beyond them
         is asked once for all init containers.
         """
         requests: list[DeviceRequest] = []
-        containers = klass.constraints.containers or (_whole(klass, missing),)
+        containers = task_class.constraints.containers or (_whole(task_class, missing),)
         later: dict[str, float] = {}
         for index, container in enumerate(containers):
             if container.kind == "init":
@@ -66,7 +66,7 @@ class ExtendedResources:
         requests += self._init_requests(containers, missing, later)
         return DeviceClaim(
             name=EXTENDED_CLAIM,
-            namespace=klass.namespace,
+            namespace=task_class.namespace,
             requests=tuple(requests),
             is_extended_resource=True,
         )
@@ -101,9 +101,9 @@ class ExtendedResources:
             count=count,
         )
 
-    def _wanted(self, klass: TaskClass) -> list[str]:
-        names = [name for name, amount in klass.request.other if amount > 0]
-        if klass.request.gpus > 0:
+    def _wanted(self, task_class: TaskClass) -> list[str]:
+        names = [name for name, amount in task_class.request.other if amount > 0]
+        if task_class.request.gpus > 0:
             names.append(GPU)
         return [name for name in names if name in self._class_of]
 
@@ -112,9 +112,9 @@ def _items(resource: str, amount: float) -> float:
     return amount if resource == GPU else amount / UNITS_PER_ITEM
 
 
-def _whole(klass: TaskClass, missing: frozenset[str]) -> ContainerRequest:
+def _whole(task_class: TaskClass, missing: frozenset[str]) -> ContainerRequest:
     """Stand in for containers that are not known: one that asks for everything."""
-    asked = [(name, amount) for name, amount in klass.request.other if name in missing]
+    asked = [(name, amount) for name, amount in task_class.request.other if name in missing]
     if GPU in missing:
-        asked.append((GPU, klass.request.gpus))
+        asked.append((GPU, task_class.request.gpus))
     return ContainerRequest(requests=tuple(asked))

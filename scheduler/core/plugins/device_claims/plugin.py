@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Bools
 from scheduler.core.cluster.axis import GPU_ROW
-from scheduler.core.cluster.classes import Cells, TaskClass
+from scheduler.core.cluster.classes import RowAmounts, TaskClass
 from scheduler.core.cluster.inputs import EXTENDED_CLAIM, ClaimAllocation, DeviceClaim
 from scheduler.core.cluster.matching import matches_any_term
 from scheduler.core.cluster.state import ClusterState
@@ -25,11 +25,7 @@ from scheduler.core.session.fit import CheckFailure, NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
 from scheduler.core.session.session import Session
 
-Bools = NDArray[np.bool_]
-
 MOST_CONSUMERS = 256
-#: Where others find the ledger of a session.
-SCRATCH = "device_claims"
 
 
 class DeviceClaimsPlugin:
@@ -41,18 +37,20 @@ class DeviceClaimsPlugin:
     def open(self, session: Session) -> None:
         """Copy the claims, take over what bind requests promise, and register."""
         self._state: ClusterState = session.state
-        given = session.state.given.devices
+        given = session.state.cluster_input.devices
         self._available = given.available
         self._queue_label = session.config.queue_label_key
         self._extended = ExtendedResources(given)
-        has_claims = any(klass.constraints.device_claims for klass in session.state.classes.classes)
+        has_claims = any(
+            task_class.constraints.device_claims for task_class in session.state.classes.classes
+        )
         self._wants_extended = {
-            klass.index
-            for klass in session.state.classes.classes
-            if self._extended.are_wanted_by(klass)
+            task_class.index
+            for task_class in session.state.classes.classes
+            if self._extended.are_wanted_by(task_class)
         }
         self.ledger = ClaimLedger(given.claims, session.state.journal)
-        session.scratch[SCRATCH] = self.ledger
+        session.attach(self.ledger)
         if not has_claims and not self._wants_extended:
             return
         self._allocator = Allocator(given, session.state.nodes.inputs)
@@ -67,17 +65,19 @@ class DeviceClaimsPlugin:
             session.hooks.fit_rules.append(shared)
             session.state.charge_rules.append(shared.adjust)
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Ask tasks with claims or with resources that a device class provides."""
-        return bool(klass.constraints.device_claims) or klass.index in self._wants_extended
+        return (
+            bool(task_class.constraints.device_claims) or task_class.index in self._wants_extended
+        )
 
     # -------------------------------------------------------------------------------------- check
 
-    def check(self, task: int, klass: TaskClass) -> CheckFailure | None:
+    def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
         """Return the first thing about a task's claims that no node can cure."""
         given = self._state.tasks.inputs[task]
         pod = f"{given.namespace}/{given.name}"
-        names = [one.claim for one in klass.constraints.device_claims]
+        names = [one.claim for one in task_class.constraints.device_claims]
         if not names:
             return None
         if not self._available:
@@ -86,8 +86,8 @@ class DeviceClaimsPlugin:
                 f"{', '.join(names)} while dynamic resource allocation is not available in the "
                 f"cluster"
             )
-        for reference in klass.constraints.device_claims:
-            key = (klass.namespace, reference.claim)
+        for reference in task_class.constraints.device_claims:
+            key = (task_class.namespace, reference.claim)
             claim = self.ledger.claims.get(key)
             if claim is None:
                 return self._failure(f"resource claim {key[0]}/{key[1]} does not exist")
@@ -119,8 +119,8 @@ class DeviceClaimsPlugin:
         """A claim several pods may name must say whose queue pays for it."""
         if not any(is_gpu(request.device_class) for request in claim.requests):
             return ""
-        group = self._state.tasks.group[task]
-        queue = self._state.groups.inputs[group].queue if group != NOWHERE else ""
+        group = self._state.tasks.pod_group[task]
+        queue = self._state.pod_groups.inputs[group].queue if group != NOWHERE else ""
         label = claim.labels.get(self._queue_label)
         prefix = f"pod {pod} cannot be scheduled: DRA claim {claim.name} is a shared GPU claim"
         if label is None:
@@ -137,19 +137,19 @@ class DeviceClaimsPlugin:
 
     # ------------------------------------------------------------------------------------- filter
 
-    def mask(self, task: int, klass: TaskClass) -> Bools:
+    def mask(self, task: int, task_class: TaskClass) -> Bools:
         """Return which nodes can serve all claims of a task."""
         nodes = range(len(self._state.nodes))
-        return np.array([self.passes(task, klass, node) for node in nodes], dtype=np.bool_)
+        return np.array([self.passes(task, task_class, node) for node in nodes], dtype=np.bool_)
 
-    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+    def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
         """Tell whether one node can."""
-        return not self.reasons(task, klass, node)
+        return not self.reasons(task, task_class, node)
 
-    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+    def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
         """Say which claim a node cannot serve."""
         given = self._state.nodes.inputs[node]
-        for key in self._keys(klass):
+        for key in self._keys(task_class):
             allocation = self.ledger.allocation(key)
             if (
                 allocation is not None
@@ -158,12 +158,12 @@ class DeviceClaimsPlugin:
             ):
                 text = f"claim {key[0]}/{key[1]} node selector does not match node {given.name}"
                 return (NodeReason(NodeReasonKind.DEVICES, text, given.name),)
-        if self._try(task, klass, node) is None:
+        if self._try(task, task_class, node) is None:
             text = f"cannot allocate all DRA claims on node {given.name}"
             return (NodeReason(NodeReasonKind.DEVICES, text, given.name),)
         return ()
 
-    def _try(self, task: int, klass: TaskClass, node: int) -> list[ClaimAllocation] | None:
+    def _try(self, task: int, task_class: TaskClass, node: int) -> list[ClaimAllocation] | None:
         """Return allocations for what a task lacks on a node; None if it cannot be served.
 
         What a task was given before is given again, if it is free and on this node.
@@ -176,7 +176,7 @@ class DeviceClaimsPlugin:
             remembered.setdefault(EXTENDED_CLAIM, left_over)
         taken = {device for device, holder in self.ledger.taken.items() if holder != own}
         made: list[ClaimAllocation] = []
-        for claim in self._unallocated(klass, node):
+        for claim in self._unallocated(task_class, node):
             allocation = remembered.get(claim.name)
             if allocation is None or not self._is_usable(allocation, claim, node, taken):
                 allocation = self._allocator.allocate(claim, node, taken)
@@ -195,67 +195,67 @@ class DeviceClaimsPlugin:
         on_node = terms is None or matches_any_term(self._state.nodes.inputs[node], terms)
         return on_node and taken.isdisjoint(devices_of(allocation))
 
-    def _unallocated(self, klass: TaskClass, node: int) -> list[DeviceClaim]:
+    def _unallocated(self, task_class: TaskClass, node: int) -> list[DeviceClaim]:
         claims = [
             self.ledger.claims[key]
-            for key in self._keys(klass)
+            for key in self._keys(task_class)
             if self.ledger.allocation(key) is None
         ]
-        missing = self._missing(klass, node)
+        missing = self._missing(task_class, node)
         if missing:
-            claims.append(self._extended.claim(klass, missing))
+            claims.append(self._extended.claim(task_class, missing))
         return claims
 
-    def _missing(self, klass: TaskClass, node: int) -> frozenset[str]:
-        if klass.index not in self._wants_extended:
+    def _missing(self, task_class: TaskClass, node: int) -> frozenset[str]:
+        if task_class.index not in self._wants_extended:
             return frozenset()
-        return self._extended.missing_on(klass, self._state.nodes.inputs[node])
+        return self._extended.missing_on(task_class, self._state.nodes.inputs[node])
 
     def missing_rows(self, task: int, node: int) -> frozenset[int]:
         """Return the rows a task need not find free on a node, since a device class provides them."""
-        klass = self._state.tasks.klass[task]
+        task_class = self._state.tasks.task_class[task]
         rows = self._state.axis.row_of
-        return frozenset(rows[name] for name in self._missing(klass, node) if name in rows)
+        return frozenset(rows[name] for name in self._missing(task_class, node) if name in rows)
 
     # ------------------------------------------------------------------------------------- ledger
 
     def placed(self, task: int, node: int) -> None:
         """Reserve a task's claims and give devices to those that have none."""
-        klass = self._state.tasks.klass[task]
+        task_class = self._state.tasks.task_class[task]
         uid = self._state.tasks.inputs[task].uid
-        made = self._try(task, klass, node) or ()
+        made = self._try(task, task_class, node) or ()
         self.ledger.free(extended_key(uid))
         for allocation in made:
-            key = (klass.namespace, allocation.claim)
+            key = (task_class.namespace, allocation.claim)
             if allocation.claim == EXTENDED_CLAIM:
                 key = extended_key(uid)
             self.ledger.allocate(key, allocation)
-        for key in self._keys(klass):
+        for key in self._keys(task_class):
             self.ledger.reserve(key, uid)
-        self._remember(task, klass, uid)
+        self._remember(task, task_class, uid)
 
     def left(self, task: int, node: int) -> None:
         """Drop a task's reservations; devices nobody reserves any more are free."""
         del node
-        klass = self._state.tasks.klass[task]
+        task_class = self._state.tasks.task_class[task]
         uid = self._state.tasks.inputs[task].uid
-        for key in self._keys(klass):
+        for key in self._keys(task_class):
             self.ledger.unreserve(key, uid)
         self.ledger.free(extended_key(uid))
 
-    def _remember(self, task: int, klass: TaskClass, uid: str) -> None:
-        keys = [*self._keys(klass), extended_key(uid)]
+    def _remember(self, task: int, task_class: TaskClass, uid: str) -> None:
+        keys = [*self._keys(task_class), extended_key(uid)]
         held = [self.ledger.allocation(key) for key in keys]
         allocations = tuple(one for one in held if one is not None)
         remembered = self._state.tasks.claim_allocations
         if allocations and remembered.get(task) != allocations:
             self._state.journal.insert(remembered, task, allocations)
 
-    def _keys(self, klass: TaskClass) -> list[ClaimKey]:
+    def _keys(self, task_class: TaskClass) -> list[ClaimKey]:
         return [
-            (klass.namespace, one.claim)
-            for one in klass.constraints.device_claims
-            if (klass.namespace, one.claim) in self.ledger.claims
+            (task_class.namespace, one.claim)
+            for one in task_class.constraints.device_claims
+            if (task_class.namespace, one.claim) in self.ledger.claims
         ]
 
     def _assume_promised(self) -> None:
@@ -280,11 +280,11 @@ class _DeviceBacked:
     def __init__(self, plugin: DeviceClaimsPlugin) -> None:
         self._plugin = plugin
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Ask tasks that want such a resource besides GPUs, which nodes count in their GPU row."""
-        return bool(klass.request.other) and self._plugin.concerns(klass)
+        return bool(task_class.request.other) and self._plugin.concerns(task_class)
 
-    def adjust(self, task: int, node: int, cells: Cells) -> Cells:
+    def adjust(self, task: int, node: int, cells: RowAmounts) -> RowAmounts:
         """Leave out the rows that devices serve."""
         rows = self._plugin.missing_rows(task, node) - {GPU_ROW}
         return tuple(cell for cell in cells if cell[0] not in rows) if rows else cells

@@ -7,7 +7,7 @@ gets its devices within the cycle counts in full for every pod until the next sn
 from __future__ import annotations
 
 from scheduler.core.cluster.axis import GPU_ROW
-from scheduler.core.cluster.classes import Cells, TaskClass
+from scheduler.core.cluster.classes import RowAmounts, TaskClass
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
 from scheduler.core.plugins.device_claims.allocator import DeviceId
@@ -21,11 +21,11 @@ class SharedDevices:
         self._state = state
         sharers: dict[DeviceId, list[int]] = {}
         devices: dict[int, list[DeviceId]] = {}
-        for task, klass in enumerate(state.tasks.klass):
-            if not klass.is_dra:
+        for task, task_class in enumerate(state.tasks.task_class):
+            if not task_class.is_dra:
                 continue
-            for reference in klass.constraints.device_claims:
-                allocation = ledger.allocation((klass.namespace, reference.claim))
+            for reference in task_class.constraints.device_claims:
+                allocation = ledger.allocation((task_class.namespace, reference.claim))
                 for device in devices_of(allocation) if allocation else ():
                     sharers.setdefault(device, []).append(task)
                     devices.setdefault(task, []).append(device)
@@ -40,11 +40,11 @@ class SharedDevices:
         """Tell whether any device is shared at all."""
         return bool(self._sharers)
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Ask tasks that want GPUs through claims."""
-        return klass.is_dra
+        return task_class.is_dra
 
-    def adjust(self, task: int, node: int, cells: Cells) -> Cells:
+    def adjust(self, task: int, node: int, cells: RowAmounts) -> RowAmounts:
         """Take off the devices that another pod on the node pays for already."""
         held = self._devices.get(task)
         if not held:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-Amounts = Mapping[str, float]
+ZoneAmounts = Mapping[str, float]
 
 SINGLE = "single-numa-node"
 RESTRICTED = "restricted"
@@ -19,7 +19,10 @@ AWARE = (*STRICT, BEST_EFFORT)
 
 
 def choose_zones(
-    policy: str, allocatable: Sequence[Amounts], available: Sequence[Amounts], request: Amounts
+    policy: str,
+    allocatable: Sequence[ZoneAmounts],
+    available: Sequence[ZoneAmounts],
+    request: ZoneAmounts,
 ) -> tuple[int, ...] | None:
     """Return the zones that serve a request of positive amounts; None if the policy refuses.
 
@@ -40,7 +43,7 @@ def choose_zones(
     return _greedy(available, request)
 
 
-def _width(allocatable: Sequence[Amounts], name: str, amount: float) -> int | None:
+def _width(allocatable: Sequence[ZoneAmounts], name: str, amount: float) -> int | None:
     """Return how many of the largest zones a resource needs at the least."""
     total = 0.0
     sizes = sorted((zone.get(name, 0.0) for zone in allocatable), reverse=True)
@@ -52,7 +55,7 @@ def _width(allocatable: Sequence[Amounts], name: str, amount: float) -> int | No
 
 
 def _lowest_covering(
-    available: Sequence[Amounts], request: Amounts, width: int
+    available: Sequence[ZoneAmounts], request: ZoneAmounts, width: int
 ) -> tuple[int, ...] | None:
     for zones in combinations(range(len(available)), width):
         if all(
@@ -63,7 +66,7 @@ def _lowest_covering(
     return None
 
 
-def _greedy(available: Sequence[Amounts], request: Amounts) -> tuple[int, ...]:
+def _greedy(available: Sequence[ZoneAmounts], request: ZoneAmounts) -> tuple[int, ...]:
     rest = dict(request)
     chosen: list[int] = []
     while any(amount > 0 for amount in rest.values()):
@@ -85,7 +88,7 @@ def _greedy(available: Sequence[Amounts], request: Amounts) -> tuple[int, ...]:
 
 
 def draw(
-    available: Sequence[Amounts], zones: Sequence[int], request: Amounts
+    available: Sequence[ZoneAmounts], zones: Sequence[int], request: ZoneAmounts
 ) -> dict[int, dict[str, float]]:
     """Take each resource from the chosen zones one after the other; return zone -> taken amounts."""
     taken: dict[int, dict[str, float]] = {}

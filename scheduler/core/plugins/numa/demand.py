@@ -18,7 +18,7 @@ WHOLE_CPU_MILLI = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class NumaDemand:
     """Requests that hold at once (each takes from what the one before left) and those before them.
 
     Attributes
@@ -37,30 +37,32 @@ def is_device(resource: str) -> bool:
 
 
 def read_demand(
-    klass: TaskClass, axis: ResourceAxis, aware: Collection[str], *, per_container: bool
-) -> Demand:
+    task_class: TaskClass, axis: ResourceAxis, aware: Collection[str], *, per_container: bool
+) -> NumaDemand:
     """Return what is aligned of a task on a node that reports `aware` resources.
 
     A task whose containers are not known is measured by its pod request.
     """
-    containers = klass.constraints.containers
-    guaranteed = klass.constraints.qos_class == GUARANTEED
+    containers = task_class.constraints.containers
+    guaranteed = task_class.constraints.qos_class == GUARANTEED
     if per_container and containers:
         units = [
             (one.kind == "init", _aligned(dict(one.requests), aware, guaranteed=guaranteed))
             for one in containers
         ]
-        return Demand(
+        return NumaDemand(
             together=tuple(request for is_init, request in units if not is_init and request),
             alone=tuple(request for is_init, request in units if is_init and request),
         )
     whole = {
-        axis.names[row]: float(amount) for row, amount in enumerate(klass.vector.tolist()) if amount
+        axis.names[row]: float(amount)
+        for row, amount in enumerate(task_class.vector.tolist())
+        if amount
     }
     request = _aligned(whole, aware, guaranteed=guaranteed)
     if CPU in request and containers:
-        request[CPU] = _pinned_cpu(klass)
-    return Demand(together=({name: amount for name, amount in request.items() if amount > 0},))
+        request[CPU] = _pinned_cpu(task_class)
+    return NumaDemand(together=({name: amount for name, amount in request.items() if amount > 0},))
 
 
 def _aligned(
@@ -76,10 +78,10 @@ def _aligned(
     return found
 
 
-def _pinned_cpu(klass: TaskClass) -> float:
+def _pinned_cpu(task_class: TaskClass) -> float:
     """Return the larger of what runs on and the peak of the init phase, whole CPUs only."""
     running = peak = sidecars = 0.0
-    for one in klass.constraints.containers:
+    for one in task_class.constraints.containers:
         cpu = dict(one.requests).get(CPU, 0.0)
         pinned = cpu if cpu % WHOLE_CPU_MILLI == 0 else 0.0
         if one.kind == "init":

@@ -5,26 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Bools, Floats
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.inputs import NumaShare, NumaTopology
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED
 from scheduler.core.plugins.numa.align import AWARE, STRICT, choose_zones, draw
-from scheduler.core.plugins.numa.demand import GUARANTEED, Demand, is_device, read_demand
+from scheduler.core.plugins.numa.demand import GUARANTEED, NumaDemand, is_device, read_demand
 from scheduler.core.plugins.spec import ArgumentTexts
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-
 SCORE = 100.0
-#: Where others find the ledger of a session (name -> free amounts per zone).
-SCRATCH = "numa"
 
 Taken = dict[int, dict[str, float]]
 
@@ -71,57 +66,56 @@ class NumaPlugin:
         self._devices = frozenset(
             name for aware in self._aware for name in aware if is_device(name)
         )
-        self._demands: dict[tuple[int, frozenset[str], bool], Demand] = {}
+        self._demands: dict[tuple[int, frozenset[str], bool], NumaDemand] = {}
         self.free: list[list[dict[str, float]]] = [
             self._opening(n) for n in range(len(self._aware))
         ]
-        session.scratch[SCRATCH] = self
         session.hooks.filters.append(self)
         session.hooks.scores.append(self)
         session.hooks.listeners.append(self)
         session.hooks.numa = self
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Ask Guaranteed tasks, and those that want a device some node aligns."""
-        return klass.constraints.qos_class == GUARANTEED or bool(
-            self._devices & self._requested(klass)
+        return task_class.constraints.qos_class == GUARANTEED or bool(
+            self._devices & self._requested(task_class)
         )
 
     # ------------------------------------------------------------------------------------- filter
 
-    def mask(self, task: int, klass: TaskClass) -> Bools:
+    def mask(self, task: int, task_class: TaskClass) -> Bools:
         """Return which nodes can align a task."""
         nodes = range(len(self._topologies))
-        return np.array([self.passes(task, klass, node) for node in nodes], dtype=np.bool_)
+        return np.array([self.passes(task, task_class, node) for node in nodes], dtype=np.bool_)
 
-    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+    def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
         """Tell whether one node can align a task."""
         del task
         topology = self._topologies[node]
-        if topology is None or topology.policy not in STRICT or not self._handles(klass, node):
+        if topology is None or topology.policy not in STRICT or not self._handles(task_class, node):
             return True
-        return self._take(klass, node) is not None
+        return self._take(task_class, node) is not None
 
-    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+    def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
         """Say that the node cannot align it."""
-        del task, klass, node
+        del task, task_class, node
         return (NodeReason(NodeReasonKind.NUMA),)
 
     # -------------------------------------------------------------------------------------- score
 
-    def scores(self, task: int, klass: TaskClass, nodes: NodeSet) -> Floats:
+    def scores(self, task: int, task_class: TaskClass, nodes: NodeSet) -> Floats:
         """Return the score of each node of a set."""
-        return np.array([self.score(task, klass, node) for node in nodes.indices.tolist()])
+        return np.array([self.score(task, task_class, node) for node in nodes.indices.tolist()])
 
-    def score(self, task: int, klass: TaskClass, node: int) -> float:
+    def score(self, task: int, task_class: TaskClass, node: int) -> float:
         """Return 100 over the number of zones a task would span."""
         del task
         topology = self._topologies[node]
         if topology is None:
             return SCORE / self._most_zones
-        if topology.policy not in AWARE or not self._handles(klass, node):
+        if topology.policy not in AWARE or not self._handles(task_class, node):
             return SCORE / max(len(topology.zones), 1)
-        taken = self._take(klass, node)
+        taken = self._take(task_class, node)
         return 0.0 if taken is None else SCORE / max(len(taken), 1)
 
     # ------------------------------------------------------------------------------------- ledger
@@ -129,10 +123,10 @@ class NumaPlugin:
     def plan(self, task: int, node: int) -> tuple[NumaShare, ...]:
         """Return what a task would take from which zone of a node."""
         topology = self._topologies[node]
-        klass = self._state.tasks.klass[task]
-        if topology is None or topology.policy not in AWARE or not self._handles(klass, node):
+        task_class = self._state.tasks.task_class[task]
+        if topology is None or topology.policy not in AWARE or not self._handles(task_class, node):
             return ()
-        taken = self._take(klass, node) or {}
+        taken = self._take(task_class, node) or {}
         return tuple(
             NumaShare(zone=topology.zones[zone].zone, amounts=tuple(sorted(taken[zone].items())))
             for zone in sorted(taken)
@@ -199,26 +193,28 @@ class NumaPlugin:
             if name in known and name not in self._arguments.ignore
         )
 
-    def _requested(self, klass: TaskClass) -> frozenset[str]:
+    def _requested(self, task_class: TaskClass) -> frozenset[str]:
         names = self._state.axis.names
-        return frozenset(names[row] for row, amount in enumerate(klass.vector.tolist()) if amount)
+        return frozenset(
+            names[row] for row, amount in enumerate(task_class.vector.tolist()) if amount
+        )
 
-    def _handles(self, klass: TaskClass, node: int) -> bool:
-        if klass.constraints.qos_class == GUARANTEED:
+    def _handles(self, task_class: TaskClass, node: int) -> bool:
+        if task_class.constraints.qos_class == GUARANTEED:
             return True
-        return any(is_device(name) for name in self._aware[node] & self._requested(klass))
+        return any(is_device(name) for name in self._aware[node] & self._requested(task_class))
 
-    def _take(self, klass: TaskClass, node: int) -> Taken | None:
+    def _take(self, task_class: TaskClass, node: int) -> Taken | None:
         """Return what a task takes from which zone, None if the policy refuses."""
         topology = self._topologies[node]
         if topology is None:
             return None
         per_container = topology.scope == "container"
-        key = (klass.index, self._aware[node], per_container)
+        key = (task_class.index, self._aware[node], per_container)
         demand = self._demands.get(key)
         if demand is None:
             demand = self._demands[key] = read_demand(
-                klass, self._state.axis, self._aware[node], per_container=per_container
+                task_class, self._state.axis, self._aware[node], per_container=per_container
             )
         allocatable = [zone.allocatable for zone in topology.zones]
         free = self.free[node]

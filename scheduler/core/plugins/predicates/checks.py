@@ -25,18 +25,20 @@ class ConfigMapCheck:
     name = "ConfigMap"
 
     def __init__(self, state: ClusterState) -> None:
-        self._known = state.given.config_maps
+        self._known = state.cluster_input.config_maps
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Check tasks that need config maps, if it is known which exist."""
-        return self._known is not None and bool(klass.constraints.config_maps)
+        return self._known is not None and bool(task_class.constraints.config_maps)
 
-    def check(self, task: int, klass: TaskClass) -> CheckFailure | None:
+    def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
         """Return the missing ones."""
         del task
         known = self._known or frozenset()
         missing = [
-            name for name in klass.constraints.config_maps if (klass.namespace, name) not in known
+            name
+            for name in task_class.constraints.config_maps
+            if (task_class.namespace, name) not in known
         ]
         if not missing:
             return None
@@ -49,14 +51,14 @@ class NodeNameCheck:
 
     name = NODE_AFFINITY
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Check tasks whose every alternative names nodes, and none that both of its parts allow."""
-        terms = klass.constraints.node_affinity
+        terms = task_class.constraints.node_affinity
         return bool(terms) and all(_named_nodes(term) == frozenset() for term in terms or ())
 
-    def check(self, task: int, klass: TaskClass) -> CheckFailure | None:
+    def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
         """Say that the terms contradict each other."""
-        del task, klass
+        del task, task_class
         return CheckFailure(self.name, "pod affinity terms conflict")
 
 
@@ -82,27 +84,27 @@ class LargestNodeCheck:
         )
         #: What device classes hand out is not in what nodes say they have; GPUs are counted in.
         row_of = state.axis.row_of
-        self._exempt = {row_of[n] for n in device_backed(state.given.devices) if n in row_of} - {
-            GPU_ROW
-        }
+        self._exempt = {
+            row_of[n] for n in device_backed(state.cluster_input.devices) if n in row_of
+        } - {GPU_ROW}
         self._known: dict[int, tuple[int, float] | None] = {}
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Check every class that has a part which is too large."""
-        if klass.index not in self._known:
-            self._known[klass.index] = self._too_large(klass)
-        return self._known[klass.index] is not None
+        if task_class.index not in self._known:
+            self._known[task_class.index] = self._too_large(task_class)
+        return self._known[task_class.index] is not None
 
-    def check(self, task: int, klass: TaskClass) -> CheckFailure | None:
+    def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
         """Say which part is too large, and what the largest node has."""
-        found = self._too_large(klass)
+        found = self._too_large(task_class)
         if found is None:
             return None
         row, most = found
         given = self._state.tasks.inputs[task]
-        pool = self._state.given.node_pool
+        pool = self._state.cluster_input.node_pool
         word = _WORDS.get(row, self._state.axis.names[row])
-        intro = f"The pod {given.namespace}/{given.name} requires {self._details(klass)}. "
+        intro = f"The pod {given.namespace}/{given.name} requires {self._details(task_class)}. "
         if most == 0:
             text = f"{intro}No node in the {pool} node-pool has {word} resources"
         else:
@@ -112,25 +114,25 @@ class LargestNodeCheck:
             )
         return CheckFailure(self.name, text, is_victim_invariant=True)
 
-    def _too_large(self, klass: TaskClass) -> tuple[int, float] | None:
+    def _too_large(self, task_class: TaskClass) -> tuple[int, float] | None:
         for row in (GPU_ROW, CPU_ROW, MEMORY_ROW, *range(PODS_ROW + 1, len(self._largest))):
-            if klass.vector[row] > self._largest[row] and row not in self._exempt:
+            if task_class.vector[row] > self._largest[row] and row not in self._exempt:
                 return row, self._largest[row]
         return None
 
-    def _details(self, klass: TaskClass) -> str:
+    def _details(self, task_class: TaskClass) -> str:
         names = self._state.axis.names
         parts = [
-            f"GPU: {self._amount(GPU_ROW, klass.vector[GPU_ROW])}",
-            f"CPU: {self._amount(CPU_ROW, klass.vector[CPU_ROW])} (cores)",
-            f"memory: {self._amount(MEMORY_ROW, klass.vector[MEMORY_ROW])} (GB)",
+            f"GPU: {self._amount(GPU_ROW, task_class.vector[GPU_ROW])}",
+            f"CPU: {self._amount(CPU_ROW, task_class.vector[CPU_ROW])} (cores)",
+            f"memory: {self._amount(MEMORY_ROW, task_class.vector[MEMORY_ROW])} (GB)",
         ]
-        mig = {name for name, _ in klass.request.mig}
-        others = [row for row in range(PODS_ROW + 1, len(names)) if klass.vector[row]]
+        mig = {name for name, _ in task_class.request.mig}
+        others = [row for row in range(PODS_ROW + 1, len(names)) if task_class.vector[row]]
         for row in sorted(others, key=lambda row: names[row] in mig):
             prefix = "mig " if names[row] in mig else ""
             unit = " (GB)" if names[row] in STORAGE else ""
-            amount = self._amount(row, klass.vector[row])
+            amount = self._amount(row, task_class.vector[row])
             parts.append(f"{prefix}{names[row]}: {amount}{unit}")
         return ", ".join(parts)
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Bools
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.matching import ports_clash
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
-
-Bools = NDArray[np.bool_]
 
 
 def staying_tasks(state: ClusterState, node: int) -> Iterator[int]:
@@ -41,16 +39,16 @@ class HostPorts:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Ask only tasks with host ports."""
-        return bool(klass.constraints.host_ports)
+        return bool(task_class.constraints.host_ports)
 
-    def mask(self, task: int, klass: TaskClass) -> Bools:
+    def mask(self, task: int, task_class: TaskClass) -> Bools:
         """Return which nodes have the ports free."""
         nodes = range(len(self._state.nodes))
-        return np.array([self.passes(task, klass, node) for node in nodes], dtype=np.bool_)
+        return np.array([self.passes(task, task_class, node) for node in nodes], dtype=np.bool_)
 
-    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+    def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
         """Tell whether one node has the ports free.
 
         `task` may be any member of the class, so it says nothing about who is asking; who asks is
@@ -60,13 +58,13 @@ class HostPorts:
         return not any(
             ports_clash(wanted, taken)
             for other in staying_tasks(self._state, node)
-            for taken in self._state.tasks.klass[other].constraints.host_ports
-            for wanted in klass.constraints.host_ports
+            for taken in self._state.tasks.task_class[other].constraints.host_ports
+            for wanted in task_class.constraints.host_ports
         )
 
-    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+    def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
         """Say that ports are taken."""
-        del task, klass, node
+        del task, task_class, node
         return (NodeReason(NodeReasonKind.PORTS),)
 
 
@@ -80,23 +78,23 @@ class LegacyMigNeighbours:
         self._state = state
         self._has_legacy = any(one.is_legacy_mig for one in state.classes.classes)
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Ask only MIG tasks, and only if there are legacy ones at all."""
-        return klass.is_mig and self._has_legacy
+        return task_class.is_mig and self._has_legacy
 
-    def mask(self, task: int, klass: TaskClass) -> Bools:
+    def mask(self, task: int, task_class: TaskClass) -> Bools:
         """Return which nodes hold no legacy MIG task."""
         nodes = range(len(self._state.nodes))
-        return np.array([self.passes(task, klass, node) for node in nodes], dtype=np.bool_)
+        return np.array([self.passes(task, task_class, node) for node in nodes], dtype=np.bool_)
 
-    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+    def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
         """Tell whether one node holds no legacy MIG task."""
-        del task, klass
+        del task, task_class
         return not self._legacy_on(node)
 
-    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+    def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
         """Name the legacy tasks."""
-        del task, klass
+        del task, task_class
         names = ", ".join(self._legacy_on(node))
         return (NodeReason(NodeReasonKind.MIG_BESIDE_LEGACY_MIG, names),)
 
@@ -105,5 +103,5 @@ class LegacyMigNeighbours:
         return sorted(
             f"{tasks.inputs[task].namespace}/{tasks.inputs[task].name}"
             for task in self._state.nodes.tasks[node]
-            if tasks.klass[task].is_legacy_mig
+            if tasks.task_class[task].is_legacy_mig
         )

@@ -44,7 +44,10 @@ class PredicatesPlugin:
             StaticFilter("ResourceType", nodes, resource_type_verdict),
             LegacyMigNeighbours(state),
             StaticFilter(
-                "GpuMemory", nodes, gpu_memory_verdict, lambda klass: klass.share_memory_mib > 0
+                "GpuMemory",
+                nodes,
+                gpu_memory_verdict,
+                lambda task_class: task_class.share_memory_mib > 0,
             ),
             StaticFilter("NodeCondition", nodes, condition_verdict),
             HostPorts(state),

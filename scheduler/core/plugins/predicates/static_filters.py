@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Bools
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.inputs import NodeInput
 from scheduler.core.cluster.matching import matches_node, tolerates_node
 from scheduler.core.cluster.nodes import Nodes
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
-
-Bools = NDArray[np.bool_]
 
 #: What is wrong with a node for a class of tasks; None if nothing.
 Verdict = Callable[[TaskClass, NodeInput], NodeReason | None]
@@ -42,62 +40,66 @@ class StaticFilter:
         self._concerns = concerns
         self._masks: dict[tuple[object, ...], Bools] = {}
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Tell whether tasks of this class are asked about at all."""
-        return self._concerns(klass)
+        return self._concerns(task_class)
 
-    def mask(self, task: int, klass: TaskClass) -> Bools:
+    def mask(self, task: int, task_class: TaskClass) -> Bools:
         """Return shape (nodes,): which nodes pass."""
         del task
-        found = self._masks.get(klass.kind)
+        found = self._masks.get(task_class.kind)
         if found is None:
-            found = self._masks[klass.kind] = np.fromiter(
-                (self._verdict(klass, node) is None for node in self._nodes.inputs),
+            found = self._masks[task_class.kind] = np.fromiter(
+                (self._verdict(task_class, node) is None for node in self._nodes.inputs),
                 dtype=np.bool_,
                 count=len(self._nodes),
             )
         return found
 
-    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+    def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
         """Tell whether one node passes."""
         del task
-        return self._verdict(klass, self._nodes.inputs[node]) is None
+        return self._verdict(task_class, self._nodes.inputs[node]) is None
 
-    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+    def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
         """Say why a node does not pass."""
         del task
-        reason = self._verdict(klass, self._nodes.inputs[node])
+        reason = self._verdict(task_class, self._nodes.inputs[node])
         return () if reason is None else (reason,)
 
 
-def resource_type_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
+def resource_type_verdict(task_class: TaskClass, node: NodeInput) -> NodeReason | None:
     """Keep kinds of GPU request off nodes that cannot serve them."""
-    if klass.is_legacy_mig:
+    if task_class.is_legacy_mig:
         return NodeReason(NodeReasonKind.LEGACY_MIG, node=node.name)
-    if klass.is_cpu_only:
+    if task_class.is_cpu_only:
         return None
-    if klass.is_shared and node.dra_gpus > 0:
+    if task_class.is_shared and node.dra_gpus > 0:
         return NodeReason(NodeReasonKind.FRACTION_ON_DRA_NODE)
-    if klass.is_mig and not node.mig_enabled:
+    if task_class.is_mig and not node.mig_enabled:
         return NodeReason(NodeReasonKind.MIG_ON_PLAIN_NODE)
-    if node.mig_enabled and node.mig_strategy == "single" and (klass.is_mig or klass.is_shared):
+    if (
+        node.mig_enabled
+        and node.mig_strategy == "single"
+        and (task_class.is_mig or task_class.is_shared)
+    ):
         return NodeReason(NodeReasonKind.NOT_WHOLE_ON_SINGLE)
-    if node.mig_enabled and node.mig_strategy == "mixed" and not klass.is_mig:
+    if node.mig_enabled and node.mig_strategy == "mixed" and not task_class.is_mig:
         return NodeReason(NodeReasonKind.NOT_MIG_ON_MIXED)
     return None
 
 
-def gpu_memory_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
+def gpu_memory_verdict(task_class: TaskClass, node: NodeInput) -> NodeReason | None:
     """Refuse requests for GPU memory where the size of devices is not known."""
-    del klass
+    del task_class
     if node.gpu_memory_known:
         return None
     return NodeReason(NodeReasonKind.GPU_MEMORY_UNKNOWN, node=node.name)
 
 
-def condition_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
+def condition_verdict(task_class: TaskClass, node: NodeInput) -> NodeReason | None:
     """Refuse nodes that are cordoned, not ready, or under pressure."""
-    del klass
+    del task_class
     if node.unschedulable:
         return NodeReason(NodeReasonKind.UNSCHEDULABLE)
     if not node.ready:
@@ -107,23 +109,23 @@ def condition_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
     return None
 
 
-def taint_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
+def taint_verdict(task_class: TaskClass, node: NodeInput) -> NodeReason | None:
     """Refuse nodes with a taint the task does not tolerate."""
-    if tolerates_node(node, klass.constraints):
+    if tolerates_node(node, task_class.constraints):
         return None
     return NodeReason(NodeReasonKind.TAINT)
 
 
-def affinity_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
+def affinity_verdict(task_class: TaskClass, node: NodeInput) -> NodeReason | None:
     """Refuse nodes outside the node selector or the required node affinity."""
-    if matches_node(node, klass.constraints):
+    if matches_node(node, task_class.constraints):
         return None
     return NodeReason(NodeReasonKind.NODE_AFFINITY)
 
 
-def worker_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
+def worker_verdict(task_class: TaskClass, node: NodeInput) -> NodeReason | None:
     """Keep tasks with GPUs on GPU workers and the others on CPU workers."""
-    if klass.is_cpu_only:
+    if task_class.is_cpu_only:
         if node.is_cpu_worker:
             return None
         return NodeReason(NodeReasonKind.NOT_CPU_WORKER, node=node.name)
@@ -132,6 +134,9 @@ def worker_verdict(klass: TaskClass, node: NodeInput) -> NodeReason | None:
     return NodeReason(NodeReasonKind.NOT_GPU_WORKER, node=node.name)
 
 
-def wants_node_by_label(klass: TaskClass) -> bool:
+def wants_node_by_label(task_class: TaskClass) -> bool:
     """Tell whether a class has a node selector or required node affinity."""
-    return bool(klass.constraints.node_selector) or klass.constraints.node_affinity is not None
+    return (
+        bool(task_class.constraints.node_selector)
+        or task_class.constraints.node_affinity is not None
+    )

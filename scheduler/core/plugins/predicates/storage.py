@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Bools
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.inputs import NodeInput, StorageCapacity, VolumeClaim
 from scheduler.core.cluster.matching import matches_node_term
@@ -22,7 +22,6 @@ from scheduler.core.plugins.predicates.volumes import VolumeClaims
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
 
-Bools = NDArray[np.bool_]
 BOUND = "Bound"
 
 
@@ -34,7 +33,7 @@ class StorageRoom:
 
     def __init__(self, state: ClusterState, claims: VolumeClaims) -> None:
         self._state = state
-        given = state.given.volumes
+        given = state.cluster_input.volumes
         self._tracked = frozenset(given.tracked_classes)
         self._claims = claims
         self._capacities = given.capacities
@@ -49,37 +48,37 @@ class StorageRoom:
                     for capacity, amount in self._freed(task, node):
                         self._freeing[capacity] += amount
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Follow tasks with a claim of a tracked class."""
-        return bool(self._mine(klass))
+        return bool(self._mine(task_class))
 
     # ------------------------------------------------------------------------------------ filter
 
-    def mask(self, task: int, klass: TaskClass) -> Bools:
+    def mask(self, task: int, task_class: TaskClass) -> Bools:
         """Return which nodes have room, or will have."""
         nodes = range(len(self._reach))
-        return np.array([self.passes(task, klass, node) for node in nodes], dtype=np.bool_)
+        return np.array([self.passes(task, task_class, node) for node in nodes], dtype=np.bool_)
 
-    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+    def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
         """Tell whether one node has room, or will have."""
-        return not self._refusal(task, klass, node, wait=True)
+        return not self._refusal(task, task_class, node, wait=True)
 
-    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+    def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
         """Say which class lacks room."""
-        text = self._refusal(task, klass, node, wait=True)
+        text = self._refusal(task, task_class, node, wait=True)
         return (NodeReason(NodeReasonKind.VOLUME, text),) if text else ()
 
-    def must_wait(self, task: int, node: int, klass: TaskClass) -> bool:
+    def must_wait(self, task: int, node: int, task_class: TaskClass) -> bool:
         """Tell whether the room is still held by those who leave."""
-        return bool(self._refusal(task, klass, node, wait=False))
+        return bool(self._refusal(task, task_class, node, wait=False))
 
-    def _refusal(self, task: int, klass: TaskClass, node: int, *, wait: bool) -> str:
-        orphans = [f"{c.namespace}/{c.name}" for c in self._mine(klass) if c.is_owner_deleted]
+    def _refusal(self, task: int, task_class: TaskClass, node: int, *, wait: bool) -> str:
+        orphans = [f"{c.namespace}/{c.name}" for c in self._mine(task_class) if c.is_owner_deleted]
         if orphans:
             return f"task has deleted storage claims: {', '.join(orphans)}"
         is_evicted = self._state.tasks.status[task] == TaskStatus.RELEASING
         needs: dict[str, float] = {}
-        for claim in self._mine(klass):
+        for claim in self._mine(task_class):
             if claim.phase != BOUND or (is_evicted and claim.owner_uid):
                 needs[claim.storage_class] = needs.get(claim.storage_class, 0.0) + claim.size_bytes
         for storage_class, need in sorted(needs.items()):
@@ -112,20 +111,20 @@ class StorageRoom:
 
     def _unmade(self, task: int, node: int) -> Iterable[tuple[int, float]]:
         """Volumes the driver does not count yet."""
-        for claim in self._mine(self._state.tasks.klass[task]):
+        for claim in self._mine(self._state.tasks.task_class[task]):
             capacity = self._reach[node].get(claim.storage_class)
             if capacity is not None and claim.phase != BOUND:
                 yield capacity, claim.size_bytes
 
     def _freed(self, task: int, node: int) -> Iterable[tuple[int, float]]:
         """Volumes that go with their pod, because it owns the claim."""
-        for claim in self._mine(self._state.tasks.klass[task]):
+        for claim in self._mine(self._state.tasks.task_class[task]):
             capacity = self._reach[node].get(claim.storage_class)
             if capacity is not None and claim.owner_uid:
                 yield capacity, claim.size_bytes
 
-    def _mine(self, klass: TaskClass) -> list[VolumeClaim]:
-        return [one for one in self._claims.of(klass) if one.storage_class in self._tracked]
+    def _mine(self, task_class: TaskClass) -> list[VolumeClaim]:
+        return [one for one in self._claims.of(task_class) if one.storage_class in self._tracked]
 
 
 def _reachable(node: NodeInput, capacities: tuple[StorageCapacity, ...]) -> dict[str, int]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Bools
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.inputs import NodeInput, VolumeClaim
 from scheduler.core.cluster.matching import matches_any_term
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.session.fit import CheckFailure, NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
-
-Bools = NDArray[np.bool_]
 
 ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
 NOT_TO_BE_HAD = "node(s) didn't find available persistent volumes to bind"
@@ -24,17 +22,22 @@ class VolumeClaims:
     """Finds the claims a class of tasks mounts."""
 
     def __init__(self, state: ClusterState) -> None:
-        self._by_name = {(one.namespace, one.name): one for one in state.given.volumes.claims}
+        self._by_name = {
+            (one.namespace, one.name): one for one in state.cluster_input.volumes.claims
+        }
 
-    def of(self, klass: TaskClass) -> list[VolumeClaim]:
+    def of(self, task_class: TaskClass) -> list[VolumeClaim]:
         """Return the claims of a class that exist."""
-        found = (self._by_name.get((klass.namespace, n)) for n in klass.constraints.volume_claims)
+        found = (
+            self._by_name.get((task_class.namespace, n))
+            for n in task_class.constraints.volume_claims
+        )
         return [claim for claim in found if claim is not None]
 
-    def first_problem(self, klass: TaskClass) -> str:
+    def first_problem(self, task_class: TaskClass) -> str:
         """Return what is wrong with the first claim that is missing or unusable, else nothing."""
-        for name in klass.constraints.volume_claims:
-            claim = self._by_name.get((klass.namespace, name))
+        for name in task_class.constraints.volume_claims:
+            claim = self._by_name.get((task_class.namespace, name))
             text = f'persistentvolumeclaim "{name}" not found' if claim is None else claim.problem
             if text:
                 return text
@@ -49,14 +52,14 @@ class VolumeCheck:
     def __init__(self, claims: VolumeClaims) -> None:
         self._claims = claims
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Check tasks that mount claims."""
-        return bool(klass.constraints.volume_claims)
+        return bool(task_class.constraints.volume_claims)
 
-    def check(self, task: int, klass: TaskClass) -> CheckFailure | None:
+    def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
         """Return the first claim that is missing or has a problem no node can cure."""
         del task
-        text = self._claims.first_problem(klass)
+        text = self._claims.first_problem(task_class)
         return CheckFailure(self.name, text, is_victim_invariant=True) if text else None
 
 
@@ -72,34 +75,34 @@ class VolumeFilter:
         #: Whether nothing else keeps books on the room of storage.
         self._asks_room = asks_room
 
-    def concerns(self, klass: TaskClass) -> bool:
+    def concerns(self, task_class: TaskClass) -> bool:
         """Ask tasks with a claim that is tied to some nodes, or to none."""
         return any(
             one.volume_terms is not None
             or one.allowed_terms is not None
             or one.roomy_terms is not None
             or one.is_volume_missing
-            for one in self._claims.of(klass)
+            for one in self._claims.of(task_class)
         )
 
-    def mask(self, task: int, klass: TaskClass) -> Bools:
+    def mask(self, task: int, task_class: TaskClass) -> Bools:
         """Return which nodes reach all volumes."""
         nodes = range(len(self._nodes))
-        return np.array([self.passes(task, klass, node) for node in nodes], dtype=np.bool_)
+        return np.array([self.passes(task, task_class, node) for node in nodes], dtype=np.bool_)
 
-    def passes(self, task: int, klass: TaskClass, node: int) -> bool:
+    def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
         """Tell whether one node reaches all volumes."""
         del task
-        return not self._refusal(klass, self._nodes[node])
+        return not self._refusal(task_class, self._nodes[node])
 
-    def reasons(self, task: int, klass: TaskClass, node: int) -> tuple[NodeReason, ...]:
+    def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
         """Say what is out of reach."""
         del task
-        text = self._refusal(klass, self._nodes[node])
+        text = self._refusal(task_class, self._nodes[node])
         return (NodeReason(NodeReasonKind.VOLUME, text),) if text else ()
 
-    def _refusal(self, klass: TaskClass, node: NodeInput) -> str:
-        for claim in self._claims.of(klass):
+    def _refusal(self, task_class: TaskClass, node: NodeInput) -> str:
+        for claim in self._claims.of(task_class):
             if claim.is_volume_missing:
                 return NO_VOLUME
             if claim.volume_terms is not None and not matches_any_term(node, claim.volume_terms):

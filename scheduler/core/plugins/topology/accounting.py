@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Floats
 from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW, PODS_ROW
-from scheduler.core.cluster.nodes import ALLOCATED, RELEASING, USED, Nodes
+from scheduler.core.cluster.nodes import ALLOCATED_COLUMN, RELEASING_COLUMN, USED_COLUMN, Nodes
 from scheduler.core.cluster.state import ClusterState
 
-Floats = NDArray[np.float64]
 Sums = Callable[[Floats], Floats]
 
 #: Ratio of a resource that is asked for and of which nothing is free.
@@ -46,7 +45,7 @@ class Need:
         self.largest: dict[int, float] = {}
         askers: dict[int, int] = {}
         for task in tasks:
-            for row, amount in enumerate(state.tasks.klass[task].vector.tolist()):
+            for row, amount in enumerate(state.tasks.task_class[task].vector.tolist()):
                 if amount > 0:
                     self.total[row] = self.total.get(row, 0.0) + amount
                     self.largest[row] = max(self.largest.get(row, 0.0), amount)
@@ -83,11 +82,11 @@ def capacity_of_nodes(nodes: Nodes, need: Need) -> Floats:
 def _parts_of_shared_devices(nodes: Nodes) -> Floats:
     """Return shape (nodes,): what is left on devices that are shared and not all leaving."""
     parts = np.zeros(len(nodes))
-    for node, groups in enumerate(nodes.groups):
+    for node, shared_gpus in enumerate(nodes.shared_gpus):
         memory = nodes.gpu_memory[node]
-        for group in groups.values():
-            if group[USED] > 0 and group[ALLOCATED] != group[RELEASING]:
-                parts[node] += (memory - group[ALLOCATED] + group[RELEASING]) / memory
+        for gpu in shared_gpus.values():
+            if gpu[USED_COLUMN] > 0 and gpu[ALLOCATED_COLUMN] != gpu[RELEASING_COLUMN]:
+                parts[node] += (memory - gpu[ALLOCATED_COLUMN] + gpu[RELEASING_COLUMN]) / memory
     return parts
 
 

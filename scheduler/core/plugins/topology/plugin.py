@@ -10,23 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scheduler.core.arrays import Bools, Floats, Ints
 from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.device_backed import device_backed
 from scheduler.core.cluster.inputs import TopologyConstraint
-from scheduler.core.cluster.podgroups import TreePodSet
+from scheduler.core.cluster.podgroups import PodSetLeaf, TreeMember
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.plugins.topology.accounting import Need, capacity_of_nodes, tightness
-from scheduler.core.plugins.topology.refusals import Member, Refusals, Shortage, by_interest
+from scheduler.core.plugins.topology.refusals import Refusals, Shortage, by_interest
 from scheduler.core.plugins.topology.tree import ROOT, Domain, DomainTree, searched_levels
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SCORE = 100_000.0
 
@@ -40,19 +36,19 @@ class TopologyPlugin:
         """Note the topologies; their trees are built when a pod group first names them."""
         self._session = session
         self._state: ClusterState = session.state
-        self._topologies = {one.name: one for one in session.state.given.topologies}
+        self._topologies = {one.name: one for one in session.state.cluster_input.topologies}
         self._trees: dict[str, DomainTree] = {}
         self._device_backed = _device_backed_rows(session.state)
         session.hooks.splitters.append(self)
 
-    def concerns(self, member: Member) -> bool:
+    def concerns(self, member: TreeMember) -> bool:
         """Tell whether this member has a topology wish."""
         return member.topology is not None and member.topology.topology != ""
 
     def split(
         self,
         view: GangView,
-        member: Member,
+        member: TreeMember,
         tasks: Sequence[int],
         nodes: NodeSet,
         *,
@@ -107,12 +103,12 @@ class TopologyPlugin:
         return tree
 
     def _pinned(
-        self, tree: DomainTree, view: GangView, member: Member, wish: TopologyConstraint
+        self, tree: DomainTree, view: GangView, member: TreeMember, wish: TopologyConstraint
     ) -> set[int] | None:
         """Return the required-level domains where the member runs already; None if it is free."""
         if not wish.required_level:
             return None
-        leaves = [member] if isinstance(member, TreePodSet) else member.pod_sets()
+        leaves = [member] if isinstance(member, PodSetLeaf) else member.pod_sets()
         domain_of = tree.domain_of[tree.levels.index(wish.required_level)]
         homes = {
             int(domain_of[self._state.tasks.node[task]])
@@ -248,6 +244,6 @@ def _device_backed_rows(state: ClusterState) -> frozenset[int]:
     rows = state.axis.row_of
     return frozenset(
         rows[name]
-        for name in device_backed(state.given.devices)
+        for name in device_backed(state.cluster_input.devices)
         if name in rows and rows[name] != GPU_ROW
     )

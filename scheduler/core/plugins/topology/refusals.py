@@ -12,13 +12,12 @@ from scheduler.core.cluster.axis import (
     plain_amount,
 )
 from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP, TopologyConstraint
-from scheduler.core.cluster.podgroups import TreeGroup, TreePodSet
+from scheduler.core.cluster.podgroups import TreeMember
 from scheduler.core.fairshare.capacity import human_amount
 from scheduler.core.session.fit import GroupFit, GroupReason, TopologyRefusal
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
 
-Member = TreeGroup | TreePodSet
 #: Row, resource, what is asked of it and what is free.
 Shortage = tuple[int, str, float, float]
 
@@ -34,11 +33,11 @@ class Refusals:
     """Words the refusals of one wish, in KAI's sentences, and notes them."""
 
     def __init__(
-        self, session: Session, view: GangView, member: Member, wish: TopologyConstraint
+        self, session: Session, view: GangView, member: TreeMember, wish: TopologyConstraint
     ) -> None:
         self._fit = session.fit
-        self._group = view.group
-        given = session.state.groups.inputs[view.group]
+        self._group = view.pod_group
+        given = session.state.pod_groups.inputs[view.pod_group]
         self._owner = f"{given.namespace}/{given.name}"
         named = member.name not in ("", DEFAULT_SUBGROUP)
         self._subgroup = member.name if named else ""
@@ -80,7 +79,7 @@ class Refusals:
         self._note(GroupReason.NOT_ENOUGH_RESOURCES, refusal)
 
     def _note(self, reason: GroupReason, refusal: TopologyRefusal) -> None:
-        self._fit.add_group(self._group, GroupFit(reason, refusal))
+        self._fit.add_pod_group(self._group, GroupFit(reason, refusal))
 
 
 def _amount(row: int, resource: str, amount: float) -> str:

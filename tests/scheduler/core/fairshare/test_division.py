@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.core.fairshare.division import Demand, divide_siblings, divide_tree, settle
+from scheduler.core.fairshare.division import DivisionInput, divide_siblings, divide_tree, settle
 from tests.scheduler.core.fairshare.plain_division import PlainQueue, divide_plainly
 from tests.shared import shared_path
 
 
-def demand(queues: list[PlainQueue]) -> Demand:
+def demand(queues: list[PlainQueue]) -> DivisionInput:
     row = lambda name: np.array([[getattr(q, name) for q in queues]], dtype=float)  # noqa: E731
-    return Demand(
+    return DivisionInput(
         quota=row("quota"),
         limit=row("limit"),
         weight=row("weight"),
@@ -184,12 +184,12 @@ def test_each_level_divides_what_its_parent_got(total, tree, k_value) -> None:
         assert sum(got[children]) <= max(pool, promised) + 1e-6
 
 
-def bench_demand(workload: dict) -> tuple[Demand, np.ndarray]:
+def bench_demand(workload: dict) -> tuple[DivisionInput, np.ndarray]:
     queues = workload["queues"]
     kinds = ("cpu", "memory", "gpu")
     read = lambda key: np.array([[x[k][key] for x in queues] for k in kinds], dtype=float)  # noqa: E731
     free = lambda values: np.where(values == -1, inf, values)  # noqa: E731
-    return Demand(
+    return DivisionInput(
         quota=free(read("quota")),
         limit=free(read("limit")),
         weight=read("over_quota_weight"),

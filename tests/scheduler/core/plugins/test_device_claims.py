@@ -129,7 +129,7 @@ def test_a_claim_from_a_template_needs_no_queue_label() -> None:
 
 def _held(node: str) -> ClaimAllocation:
     session = _cluster(_claim("c")).session()
-    allocator = Allocator(session.state.given.devices, session.state.nodes.inputs)
+    allocator = Allocator(session.state.cluster_input.devices, session.state.nodes.inputs)
     found = allocator.allocate(_claim("c"), session.state.nodes.index_of[node], ())
     assert found is not None
     return found
@@ -293,10 +293,10 @@ def test_what_init_containers_need_beyond_the_running_ones_is_asked_once() -> No
         )
         .session()
     )
-    extended = ExtendedResources(session.state.given.devices)
-    klass = session.state.tasks.klass[0]
-    missing = extended.missing_on(klass, session.state.nodes.inputs[0])
-    claim = extended.claim(klass, missing)
+    extended = ExtendedResources(session.state.cluster_input.devices)
+    task_class = session.state.tasks.task_class[0]
+    missing = extended.missing_on(task_class, session.state.nodes.inputs[0])
+    claim = extended.claim(task_class, missing)
     assert [(one.name, one.count) for one in claim.requests] == [
         ("container-2-request-0", 1.0),
         ("container-0-request-0", 2.0),
@@ -389,8 +389,8 @@ def test_an_evicted_pod_gives_its_devices_back_by_whatever_they_are_known() -> N
         task={"claim_allocations": (promised,)},
     )
     session = built.session(config=CONFIG)
-    ledger = session.scratch["device_claims"]
-    assert isinstance(ledger, ClaimLedger)
+    ledger = session.attached(ClaimLedger)
+    assert ledger is not None
     assert list(ledger.taken) == [("nic", "a", "0")]
     session.hooks.listeners[-1].left(0, 0)
     assert ledger.taken == {}
@@ -413,8 +413,8 @@ def test_a_sidecar_keeps_its_devices_from_the_init_containers_after_it() -> None
         )
         .session()
     )
-    extended = ExtendedResources(session.state.given.devices)
-    claim = extended.claim(session.state.tasks.klass[0], frozenset({nic}))
+    extended = ExtendedResources(session.state.cluster_input.devices)
+    claim = extended.claim(session.state.tasks.task_class[0], frozenset({nic}))
     assert [(one.name, one.count) for one in claim.requests] == [
         ("container-1-request-0", 1.0),
         ("container-3-request-0", 1.0),

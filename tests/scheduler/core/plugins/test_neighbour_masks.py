@@ -114,12 +114,12 @@ def test_all_nodes_at_once_and_one_by_one_agree_with_a_plain_count(
     session = made.session()
     task = len(running)
     assert session.state.tasks.status[task] == TaskStatus.PENDING
-    klass = session.state.tasks.klass[task]
+    task_class = session.state.tasks.task_class[task]
     rule = PodNeighbours(session.state, neighbours_of(session))
     expected = plainly([racks, rows][: len(keys)], running, app, wants, shuns)
-    assert [rule.passes(task, klass, node) for node in range(NODES)] == expected
-    assert rule.mask(task, klass).tolist() == expected
-    assert rule.concerns(klass) or all(expected)
+    assert [rule.passes(task, task_class, node) for node in range(NODES)] == expected
+    assert rule.mask(task, task_class).tolist() == expected
+    assert rule.concerns(task_class) or all(expected)
     placed = placements(made.cycle(ActionName.ALLOCATE)).get("p-0")
     allowed = {f"n{node:02}" for node, is_fine in enumerate(expected) if is_fine}
     assert placed in allowed if allowed else placed is None

@@ -111,7 +111,7 @@ def test_eviction_and_rollback_keep_the_counters_in_step() -> None:
         .session()
     )
     near = neighbours_of(session)
-    [(_, counter)] = near.matching_each(session.state.tasks.klass[1], Wish.ANTI_AFFINITY)
+    [(_, counter)] = near.matching_each(session.state.tasks.task_class[1], Wish.ANTI_AFFINITY)
     assert counter.near(0) == 1
     near.left(0, 0)
     assert counter.near(0) == 0

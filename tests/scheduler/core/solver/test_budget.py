@@ -25,7 +25,7 @@ def start(clock: HandClock, **budgets) -> ActionBudget:
 
 def test_a_pod_group_gets_its_limit_or_what_is_left_of_the_action() -> None:
     clock = HandClock()
-    budget = start(clock, default_action_s=10.0, max_job_s=4.0)
+    budget = start(clock, default_action_s=10.0, max_pod_group_s=4.0)
     first = budget.for_group()
     assert (first.deadline_s, first.is_reduced) == (104.0, False)
     clock.now = 108.0
@@ -37,7 +37,7 @@ def test_a_pod_group_gets_its_limit_or_what_is_left_of_the_action() -> None:
 
 def test_the_minimum_is_granted_even_after_the_end_of_the_action() -> None:
     clock = HandClock()
-    budget = start(clock, default_action_s=10.0, max_job_s=4.0, min_job_s=1.0)
+    budget = start(clock, default_action_s=10.0, max_pod_group_s=4.0, min_pod_group_s=1.0)
     clock.now = 111.0
     assert budget.for_group().deadline_s == 112.0
 
@@ -45,7 +45,7 @@ def test_the_minimum_is_granted_even_after_the_end_of_the_action() -> None:
 @pytest.mark.parametrize("unlimited", [0.0, inf])
 def test_no_limit_never_ends(unlimited) -> None:
     clock = HandClock()
-    budget = start(clock, default_action_s=unlimited, max_job_s=unlimited)
+    budget = start(clock, default_action_s=unlimited, max_pod_group_s=unlimited)
     clock.now = 1e9
     group = budget.for_group()
     assert not group.is_exhausted
@@ -57,7 +57,7 @@ def test_a_generator_ends_with_its_own_limit_or_with_the_pod_group() -> None:
     group = start(
         clock,
         default_action_s=10.0,
-        max_job_s=4.0,
+        max_pod_group_s=4.0,
         generator_s={"MultiNodeGang": 2.0},
         default_generator_s=9.0,
     ).for_group()
@@ -74,7 +74,9 @@ def test_a_generator_ends_with_its_own_limit_or_with_the_pod_group() -> None:
 
 def test_an_action_has_its_own_limit_if_one_is_set() -> None:
     clock = HandClock()
-    budget = start(clock, default_action_s=10.0, action_s={ActionName.RECLAIM: 3.0}, max_job_s=inf)
+    budget = start(
+        clock, default_action_s=10.0, action_s={ActionName.RECLAIM: 3.0}, max_pod_group_s=inf
+    )
     assert budget.for_group().deadline_s == 103.0
 
 

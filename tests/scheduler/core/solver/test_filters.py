@@ -24,27 +24,27 @@ from scheduler.core.cluster.inputs import (
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.session import Session
 from scheduler.core.solver.bounds import Places, has_topology_wish, is_hopeless, may_fit
-from scheduler.core.solver.demand import Demand, whole_units
+from scheduler.core.solver.demand import ProbeDemand, whole_units
 from scheduler.core.solver.filters import VictimFilters
 from scheduler.core.solver.room import GpuRoom
 from scheduler.core.solver.victims import VictimPool, VictimSequence
 from tests.builders import ClusterBuilder, cluster, request
 
 
-def demand(session: Session, name: str = "want", size: int | None = None) -> Demand:
-    group = next(i for i, one in enumerate(session.state.groups.inputs) if one.name == name)
+def demand(session: Session, name: str = "want", size: int | None = None) -> ProbeDemand:
+    group = next(i for i, one in enumerate(session.state.pod_groups.inputs) if one.name == name)
     view = session.view(group)
-    chunk = view.next_chunk(real=False)
-    return Demand(session, view, chunk[:size])
+    chunk = view.next_chunk(include_evicted=True)
+    return ProbeDemand(session, view, chunk[:size])
 
 
-def filters(session: Session, wanted: Demand) -> VictimFilters:
+def filters(session: Session, wanted: ProbeDemand) -> VictimFilters:
     return VictimFilters(session, wanted, GpuRoom.of(session).gpus)
 
 
-def places(session: Session, wanted: Demand, settled=()) -> Places:
+def places(session: Session, wanted: ProbeDemand, settled=()) -> Places:
     task = wanted.tasks[0]
-    rules = Placer(session).rules(session.state.tasks.klass[task], task)
+    rules = Placer(session).rules(session.state.tasks.task_class[task], task)
     return Places(session, rules, wanted, settled)
 
 
@@ -256,7 +256,7 @@ def test_room_follows_what_is_touched() -> None:
 def test_a_part_of_a_chunk_is_a_gang_of_its_own() -> None:
     session = full().pending("want", 4).session()
     wanted = demand(session, size=3)
-    assert tuple(wanted.view.next_chunk(real=False)) == wanted.tasks
+    assert tuple(wanted.view.next_chunk(include_evicted=True)) == wanted.tasks
     assert len(wanted.tasks) == 3
     assert (wanted.unit, wanted.total_gpus, wanted.required[2]) == (1.0, 3.0, 3.0)
 
@@ -264,7 +264,7 @@ def test_a_part_of_a_chunk_is_a_gang_of_its_own() -> None:
 def test_a_part_of_nested_subgroups_lowers_what_they_require() -> None:
     leaf = lambda name: PodSetInput(name=name, min_available=1)  # noqa: E731
     root = SubGroupInput(
-        groups=(
+        subgroups=(
             SubGroupInput(name="left", pod_sets=(leaf("l0"), leaf("l1"))),
             SubGroupInput(name="right", pod_sets=(leaf("r0"),)),
         )
@@ -278,7 +278,7 @@ def test_a_part_of_nested_subgroups_lowers_what_they_require() -> None:
     session = built.session()
     for size in (1, 2, 3):
         wanted = demand(session, size=size)
-        assert tuple(wanted.view.next_chunk(real=False)) == wanted.tasks
+        assert tuple(wanted.view.next_chunk(include_evicted=True)) == wanted.tasks
         assert len(wanted.tasks) == size
 
 
@@ -291,9 +291,12 @@ def test_units_forgive_noise() -> None:
 def test_where_a_tree_has_topology_wishes() -> None:
     wish = TopologyConstraint(topology="t", required_level="rack")
     plain = SubGroupInput(pod_sets=(PodSetInput(),))
-    inner = SubGroupInput(groups=(SubGroupInput(name="g", pod_sets=(PodSetInput(topology=wish),)),))
+    inner = SubGroupInput(
+        subgroups=(SubGroupInput(name="g", pod_sets=(PodSetInput(topology=wish),)),)
+    )
     for root, expected in ((plain, False), (inner, True)):
         session = full().pending("want", 1, root=root).session()
         assert (
-            has_topology_wish(session.view(session.state.groups.pending.index(1)).root) is expected
+            has_topology_wish(session.view(session.state.pod_groups.pending.index(1)).root)
+            is expected
         )

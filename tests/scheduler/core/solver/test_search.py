@@ -116,7 +116,7 @@ def test_without_generators_there_is_no_search() -> None:
 
 
 def test_time_that_is_over_ends_the_action() -> None:
-    config = SchedulerConfig(budgets=SearchBudgets(default_action_s=6.0, max_job_s=inf))
+    config = SchedulerConfig(budgets=SearchBudgets(default_action_s=6.0, max_pod_group_s=inf))
     built = filled()
     for number in range(4):
         built.pending(f"b{number}", queue="b")
@@ -149,7 +149,7 @@ def test_a_generator_without_time_hands_over_to_the_next() -> None:
     config = SchedulerConfig(
         budgets=SearchBudgets(
             default_action_s=inf,
-            max_job_s=inf,
+            max_pod_group_s=inf,
             generator_s={"NodeLocalGreedy": 1e-9, "MultiNodeGang": inf},
         )
     )
@@ -181,8 +181,10 @@ def test_the_preemption_delay_is_recorded() -> None:
         filled().pending("want", queue="b", preemption_delay_s=600.0, created=-100.0).cycle(RECLAIM)
     )
     assert result.decisions == []
-    group = next(i for i, g in enumerate(result.session.state.groups.inputs) if g.name == "want")
-    assert result.session.fit.groups[group] == [
+    group = next(
+        i for i, g in enumerate(result.session.state.pod_groups.inputs) if g.name == "want"
+    )
+    assert result.session.fit.pod_groups[group] == [
         GroupFit(GroupReason.PREEMPTION_DELAY, DelayRefusal(600.0, 500.0))
     ]
 

@@ -28,7 +28,7 @@ def session(*groups: tuple[str, dict], config: SchedulerConfig | None = None) ->
 
 def after_failure(here: Session, failed: str, asked: str, scope: str = "q") -> bool:
     store = FailedSearches(here)
-    index = {given.name: number for number, given in enumerate(here.state.groups.inputs)}
+    index = {given.name: number for number, given in enumerate(here.state.pod_groups.inputs)}
     store.note_failure("q", here.view(index[failed]))
     return store.is_worth_a_search(scope, here.view(index[asked]))
 
@@ -104,7 +104,7 @@ def test_topology_wishes_of_every_level_are_part_of_it() -> None:
         )
         task = TaskInput(name=name, uid=name, subgroup="s", request=request(1))
         return PodGroupInput(
-            name=name, uid=name, queue="a", root=SubGroupInput(groups=(inner,)), tasks=(task,)
+            name=name, uid=name, queue="a", root=SubGroupInput(subgroups=(inner,)), tasks=(task,)
         )
 
     built = cluster().node("n0").queue("a")

@@ -14,26 +14,26 @@ from tests.builders import ClusterBuilder, cluster
 
 
 def index_of(session: Session, name: str) -> int:
-    return next(i for i, given in enumerate(session.state.groups.inputs) if given.name == name)
+    return next(i for i, given in enumerate(session.state.pod_groups.inputs) if given.name == name)
 
 
 def turns(session: Session, *names: str) -> list[str]:
     views = [session.view(index_of(session, name)) for name in names]
     order = TurnOrder(session, PendingBoard(session), views)
-    inputs = session.state.groups.inputs
+    inputs = session.state.pod_groups.inputs
     found = []
     while (view := order.pop()) is not None:
-        found.append(inputs[view.group].name)
+        found.append(inputs[view.pod_group].name)
     return found
 
 
 def plainly(session: Session, *names: str) -> list[str]:
     """The same by letting every pending pod group have its turn."""
-    groups = session.state.groups
+    groups = session.state.pod_groups
     wanted = {index_of(session, name) for name in names}
     everyone = {g for g, pending in enumerate(groups.pending) if pending} | wanted
     order = GroupOrder(session, [session.view(group) for group in sorted(everyone)])
-    return [groups.inputs[v.group].name for v in order.drain() if v.group in wanted]
+    return [groups.inputs[v.pod_group].name for v in order.drain() if v.pod_group in wanted]
 
 
 def busy() -> ClusterBuilder:
@@ -57,7 +57,7 @@ def busy() -> ClusterBuilder:
 def test_bystanders_take_part_in_the_order_of_queues() -> None:
     session = busy().session()
     rng = random.Random(5)
-    names = [given.name for given in session.state.groups.inputs]
+    names = [given.name for given in session.state.pod_groups.inputs]
     for _ in range(200):
         chosen = rng.sample(names, rng.randint(1, 6))
         assert turns(session, *chosen) == plainly(session, *chosen)
@@ -71,7 +71,9 @@ def test_a_pod_group_that_had_its_turn_may_get_another() -> None:
     order.push(first)
     second = order.pop()
     third = order.pop()
-    assert {first.group, second.group, third.group} == {view.group for view in views}
+    assert {first.pod_group, second.pod_group, third.pod_group} == {
+        view.pod_group for view in views
+    }
     assert [first, second, third].count(first) == 2
     assert order.pop() is None
     order.push(first)
@@ -84,15 +86,15 @@ def test_the_board_follows_changes() -> None:
     queue = session.state.queues.index_of["x2"]
     group = index_of(session, "x2-0")
     assert board.runs(queue).ends == [6] * 6
-    session.state.groups.pending[group] = 0
+    session.state.pod_groups.pending[group] = 0
     board.refresh([group])
     assert len(board.entries(queue)) == 5
     assert len(board.runs(queue).requests) == 5
-    session.state.groups.pending[group] = 1
+    session.state.pod_groups.pending[group] = 1
     board.refresh([group])
     assert len(board.entries(queue)) == 6
     for one in [index_of(session, f"x2-{n}") for n in range(6)]:
-        session.state.groups.pending[one] = 0
+        session.state.pod_groups.pending[one] = 0
         board.refresh([one])
     assert queue not in board.leaves
     assert board.entries(queue) == ()
@@ -113,6 +115,6 @@ def test_a_session_keeps_its_board_and_catches_up() -> None:
     queue = session.state.queues.index_of["x2"]
     assert len(board.entries(queue)) == 6
     group = index_of(session, "x2-3")
-    session.state.set_status(session.state.groups.first_task[group], TaskStatus.RUNNING)
+    session.state.set_status(session.state.pod_groups.first_task[group], TaskStatus.RUNNING)
     assert PendingBoard.of(session) is board
     assert group not in [each for _, each in board.entries(queue)]

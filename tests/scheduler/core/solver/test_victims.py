@@ -99,10 +99,10 @@ def test_only_so_many_pod_groups_are_taken_the_first_in_order() -> None:
 
 def test_pod_groups_a_rule_keeps_back_are_passed_over() -> None:
     session = one_queue().running("a", ["n0"]).running("b", ["n0"]).session()
-    first = session.state.groups.inputs[0].name
-    kept_back = next(i for i, g in enumerate(session.state.groups.inputs) if g.name == "b")
+    first = session.state.pod_groups.inputs[0].name
+    kept_back = next(i for i, g in enumerate(session.state.pod_groups.inputs) if g.name == "b")
     assert first == "a"
-    assert names(sequence(session, keeps=lambda view: view.group != kept_back)) == ["a-0"]
+    assert names(sequence(session, keeps=lambda view: view.pod_group != kept_back)) == ["a-0"]
 
 
 def test_settled_elastic_tasks_are_passed_over_and_the_rest_competes() -> None:
@@ -118,7 +118,7 @@ def test_a_pool_follows_changes() -> None:
     pool = VictimPool(session)
     queue = session.state.queues.index_of["a"]
     assert pool.lowest_priority(queue) == 50
-    groups = session.state.groups
+    groups = session.state.pod_groups
     a = next(i for i, given in enumerate(groups.inputs) if given.name == "a")
     groups.active_allocated[a] = 0
     pool.refresh([a])
