@@ -12,6 +12,7 @@ import contextlib
 import logging
 import secrets
 import time
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,7 +20,8 @@ import orjson
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.utils import timezone
-from prometheus_client import Counter, Gauge
+from prometheus_client import Counter as Metric
+from prometheus_client import Gauge
 
 from frontend.frames import as_of, read_missed, read_snapshot
 from frontend.hub import hub
@@ -43,12 +45,18 @@ MAX_SUBSCRIPTIONS = 32
 HEARTBEAT_S = 20
 RIGHTS_S = 30.0
 BAD_PROTOCOL, NO_LOGIN, TOO_MANY = 4400, 4401, 4429
+#: Open sockets of one person, and of all: each costs memory and a share of every frame.
+MAX_SOCKETS_PER_USER, MAX_SOCKETS = 20, 1000
 PROBLEMS = "https://kaiweb.dev/problems/"
 
 SOCKETS = Gauge("kaiweb_live_sockets", "Open live connections")
-FRAMES = Counter("kaiweb_live_frames", "Frames sent to clients", labelnames=["type"])
+FRAMES = Metric("kaiweb_live_frames", "Frames sent to clients", labelnames=["type"])
 
 Frame = dict[str, Any]
+
+
+#: Open sockets by the id of their user; only event loops touch it, and a process has one.
+_sockets_of: Counter[int] = Counter()
 
 
 class ProtocolError(Exception):
@@ -66,13 +74,17 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._is_hidden = False
         self._news = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._place: int | None = None
         if PROTOCOL not in self.scope["subprotocols"]:
             await self._refuse(BAD_PROTOCOL)
             return
         self._guest = await database_sync_to_async(admit)(self.scope)
         rights = await database_sync_to_async(self._guest.rights)() if self._guest else None
-        if rights is None:
+        if self._guest is None or rights is None:
             await self._refuse(NO_LOGIN)
+            return
+        if not self._take_place(self._guest.user.pk):
+            await self._refuse(TOO_MANY)
             return
         self._fingerprint = rights.fingerprint
         await self.accept(PROTOCOL)
@@ -84,6 +96,19 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             asyncio.create_task(self._watch_rights(), name="live-rights"),
         ]
 
+    def _take_place(self, user_id: int) -> bool:
+        """Count this socket; return False where the user, or all together, have too many."""
+        if _sockets_of[user_id] >= MAX_SOCKETS_PER_USER or _sockets_of.total() >= MAX_SOCKETS:
+            return False
+        _sockets_of[user_id] += 1
+        self._place = user_id
+        return True
+
+    def _leave_place(self) -> None:
+        if self._place is not None:
+            _sockets_of[self._place] -= 1
+            self._place = None
+
     async def _refuse(self, code: int) -> None:
         # A close before the handshake is an HTTP 403 without a code the browser could read.
         await self.accept(PROTOCOL if PROTOCOL in self.scope["subprotocols"] else None)
@@ -91,6 +116,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def disconnect(self, _code: int) -> None:
         """Stop everything that belongs to this connection."""
+        self._leave_place()
         await hub().leave(self)
         if self._tasks:
             SOCKETS.dec()

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import User
+from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
@@ -47,6 +48,8 @@ class Guest:
 
 def admit(scope: Mapping[str, Any]) -> Guest | None:
     """Return who opens the socket; None if nobody we know, or from a page that is not ours."""
+    if not is_own_host(scope):
+        return None
     query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
     for secret in query.get("ticket", [])[:1]:
         ticket = tokens.redeem_ticket(secret, timezone.now())
@@ -76,13 +79,39 @@ def _is_logged_in(session_key: str, user: User) -> bool:
     return is_same
 
 
+def is_own_host(scope: Mapping[str, Any]) -> bool:
+    """Tell whether the socket was opened under a name that is ours, as Django asks of pages."""
+    host = _headers(scope).get("host", "")
+    domain, _port = split_domain_port(host)
+    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
+
+
 def is_own_origin(scope: Mapping[str, Any]) -> bool:
     """Tell whether the page that opens the socket is ours (cookies alone do not prove that)."""
-    headers = dict(scope.get("headers", []))
-    origin = headers.get(b"origin", b"").decode("latin-1")
+    headers = _headers(scope)
+    origin = headers.get("origin", "")
     if not origin:
         return False
     if origin in settings.CSRF_TRUSTED_ORIGINS:
         return True
-    host: str = headers.get(b"host", b"").decode("latin-1")
-    return bool(urlsplit(origin).netloc == host)
+    parts = urlsplit(origin)
+    scheme = "https" if _is_secure(scope, headers) else "http"
+    return (parts.scheme, parts.netloc) == (scheme, headers.get("host", ""))
+
+
+def _headers(scope: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers", [])
+    }
+
+
+def _is_secure(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
+    """Tell whether the client speaks TLS, by the same header as Django where a proxy ends it."""
+    if scope.get("scheme") in ("wss", "https"):
+        return True
+    proxy_header = settings.SECURE_PROXY_SSL_HEADER
+    if proxy_header is None:
+        return False
+    name, value = proxy_header
+    sent: str = headers.get(name.removeprefix("HTTP_").replace("_", "-").lower(), "")
+    return sent.split(",")[0].strip() == value

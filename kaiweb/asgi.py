@@ -14,10 +14,11 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.sessions import SessionMiddlewareStack  # noqa: E402
 
 from frontend.routing import websocket_urlpatterns  # noqa: E402
+from kaiweb.request_guard import RequestGuard  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": http,
+        "http": RequestGuard(http),
         # The consumer itself checks origin, session and ticket: it has close codes for each.
         "websocket": SessionMiddlewareStack(URLRouter(websocket_urlpatterns)),
     }

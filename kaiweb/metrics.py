@@ -6,10 +6,13 @@ side knows: requests, live sockets, and how old the mirror's picture is.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -54,6 +57,28 @@ class MirrorCollector(Collector):
 REGISTRY.register(MirrorCollector())
 
 
-def metrics(_request: HttpRequest) -> HttpResponse:
-    """Answer a scrape."""
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Answer a scrape; the numbers cost queries and tell about the cluster, so not to everybody."""
+    if not _may_scrape(request):
+        response = HttpResponse(
+            "Metrics are for this machine, or for a bearer token set as KAIWEB_METRICS_TOKEN.\n",
+            content_type="text/plain; charset=utf-8",
+            status=401,
+        )
+        response["WWW-Authenticate"] = "Bearer"
+        return response
     return HttpResponse(generate_latest(REGISTRY), content_type=CONTENT_TYPE_LATEST)
+
+
+def _may_scrape(request: HttpRequest) -> bool:
+    """Return whether the token is right or, where none is set, the client is on this machine."""
+    token: str = settings.KAIWEB_METRICS_TOKEN
+    if token:
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and constant_time_compare(secret.strip(), token)
+    if "X-Forwarded-For" in request.headers or "Forwarded" in request.headers:
+        return False  # a proxy on this machine speaks for somebody elsewhere
+    try:
+        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
+    except ValueError:
+        return False

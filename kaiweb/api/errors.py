@@ -37,11 +37,14 @@ TYPES: Mapping[str, tuple[int, str]] = {
     "field-owned": (409, "Another manager owns a field"),
     "gone": (410, "It is no longer there"),
     "precondition-failed": (412, "The object has changed since you read it"),
+    "request-timeout": (408, "The request took too long to arrive"),
+    "payload-too-large": (413, "The body is too large"),
     "unsupported-media-type": (415, "This body cannot be read"),
     "hierarchy": (422, "The queue tree would break a rule"),
     "precondition-required": (428, "Say which version you edit"),
     "rate-limited": (429, "Slow down"),
     "internal": (500, "Something went wrong on our side"),
+    "overloaded": (503, "The server has too much to do"),
     "cluster-unreachable": (503, "The cluster does not answer"),
 }
 

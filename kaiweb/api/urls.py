@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from django.urls import path, re_path
-from drf_spectacular.views import SpectacularJSONAPIView
 
+from kaiweb.api import document
 from kaiweb.api.views import access, nodes, queues, scheduling, session, workloads
 
 WORKLOAD = "workloads/<str:namespace>/<str:name>"
 
 urlpatterns = [
-    path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
+    path("openapi.json", document.openapi, name="openapi"),
     path("me", session.Me.as_view(), name="me"),
     path("version", session.Version.as_view(), name="version"),
     path("queues", queues.Queues.as_view(), name="queues"),

@@ -13,6 +13,12 @@ from kaiweb.settings.logging import logging_config
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 KAIWEB_HOME = env.home(checkout=CHECKOUT)
 KAIWEB_PORT = env.number("KAIWEB_PORT", 8000)
+# Whoever scrapes /metrics of the web process must send it; without one only this machine may scrape.
+KAIWEB_METRICS_TOKEN = env.text("KAIWEB_METRICS_TOKEN")
+# Reverse proxies whose X-Forwarded-For tells who the client is; addresses, networks, or "*".
+KAIWEB_TRUSTED_PROXIES = env.words("KAIWEB_TRUSTED_PROXIES")
+KAIWEB_MAX_CONNECTIONS = env.number("KAIWEB_MAX_CONNECTIONS", 2000)
+KAIWEB_MAX_CONNECTIONS_PER_ADDRESS = env.number("KAIWEB_MAX_CONNECTIONS_PER_ADDRESS", 500)
 KAIWEB_SHARDS = env.shards()
 # Where the scheduling worker serves KAI's metrics on loopback; 0: nowhere.
 KAIWEB_SCHEDULER_METRICS_PORT = env.number("KAIWEB_SCHEDULER_METRICS_PORT", 0)
@@ -46,10 +52,13 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "kaiweb.request_id.RequestIdMiddleware",
+    # Before whatever asks for the host: Django's own refusal logs a traceback each time.
+    "kaiweb.hosts.AllowedHostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "kaiweb.http_metrics.HttpMetricsMiddleware",
-    "kaiweb.request_id.RequestIdMiddleware",
+    "kaiweb.api.headers.ApiHeadersMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

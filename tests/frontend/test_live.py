@@ -51,8 +51,8 @@ def consume(*messages: Message) -> None:
 
 
 @sync_to_async
-def logged_in_cookie() -> str:
-    user, _created = User.objects.get_or_create(username="ada")
+def logged_in_cookie(name: str) -> str:
+    user, _created = User.objects.get_or_create(username=name)
     browser = Client()
     browser.force_login(user)
     return f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
@@ -87,12 +87,17 @@ async def connect() -> AsyncIterator[Connect]:
         *,
         cookie: str | None = None,
         origin: str = "http://testserver",
+        host: str = "testserver",
+        user: str = "ada",
+        proto: str = "",
         ticket: str = "",
         protocol: str = consumers.PROTOCOL,
     ) -> Browser:
-        headers = [(b"host", b"testserver"), (b"origin", origin.encode())]
+        headers = [(b"host", host.encode()), (b"origin", origin.encode())]
+        if proto:
+            headers.append((b"x-forwarded-proto", proto.encode()))
         if cookie is None and not ticket:
-            cookie = await logged_in_cookie()
+            cookie = await logged_in_cookie(user)
         if cookie:
             headers.append((b"cookie", cookie.encode()))
         path = "/api/v1/live" + (f"?ticket={ticket}" if ticket else "")
@@ -265,6 +270,37 @@ async def test_strangers_and_other_pages_stay_out(connect: Connect) -> None:
     assert await close_code(await connect(cookie="sessionid=invented")) == 4401
     assert await close_code(await connect(origin="http://evil.example")) == 4401
     assert await close_code(await connect(protocol="gpuq.live.v9")) == 4400
+
+
+async def test_the_origin_must_have_our_scheme_and_the_host_must_be_ours(
+    connect: Connect, settings: Any
+) -> None:
+    assert await close_code(await connect(origin="https://testserver")) == 4401
+    foreign = await connect(host="evil.example", origin="http://evil.example")
+    assert await close_code(foreign) == 4401
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    assert await close_code(await connect(proto="https")) == 4401
+    behind_proxy = await connect(origin="https://testserver", proto="https")
+    assert (await behind_proxy.subscribe("queues"))["t"] == "snap"
+
+
+async def test_a_ticket_does_not_open_the_socket_under_a_foreign_name(connect: Connect) -> None:
+    user = await User.objects.acreate(username="bot")
+    ticket = await sync_to_async(tokens.issue_ticket)(user=user, token=None, now=timezone.now())
+    assert await close_code(await connect(ticket=ticket, host="evil.example")) == 4401
+
+
+async def test_sockets_are_counted_by_user_and_in_all(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumers, "MAX_SOCKETS_PER_USER", 2)
+    monkeypatch.setattr(consumers, "MAX_SOCKETS", 3)
+    first, _second = await connect(), await connect()
+    assert await close_code(await connect()) == 4429
+    assert (await (await connect(user="emmy")).subscribe("queues"))["t"] == "snap"
+    assert await close_code(await connect(user="vera")) == 4429
+    await first.socket.disconnect()
+    assert (await (await connect()).subscribe("queues"))["t"] == "snap"
 
 
 async def test_a_ticket_opens_one_connection_once(connect: Connect) -> None:

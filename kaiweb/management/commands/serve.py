@@ -9,8 +9,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from queues.admission.embedded import admission_server
+from queues.http_guard import ConnectionLimits, affordable, guarded, raise_file_limit
 
 DRAIN_S = 3
+KEEP_ALIVE_S = 5
 
 
 class Command(BaseCommand):
@@ -38,6 +40,12 @@ class Command(BaseCommand):
 
     def _serve(self, host: str, port: int) -> None:
         """Serve; sockets get a few seconds to end."""
+        proxies = settings.KAIWEB_TRUSTED_PROXIES
+        limits = ConnectionLimits(
+            total=affordable(settings.KAIWEB_MAX_CONNECTIONS, raise_file_limit()),
+            per_address=settings.KAIWEB_MAX_CONNECTIONS_PER_ADDRESS,
+            proxies=frozenset(proxies),
+        )
         uvicorn.run(
             "kaiweb.asgi:application",
             host=host,
@@ -45,6 +53,11 @@ class Command(BaseCommand):
             log_config=None,
             access_log=False,
             lifespan="off",
+            http=guarded(limits),
             ws_max_size=1 << 20,
+            timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=DRAIN_S,
+            # Anybody can send X-Forwarded-For; limits by address must not believe it.
+            proxy_headers=bool(proxies),
+            forwarded_allow_ips=proxies,
         )

@@ -1,0 +1,50 @@
+"""`/api/v1/openapi.json`: generated once for each process, then served from memory.
+
+To generate it takes 60 ms, and drf-spectacular loads its extensions without a lock: two first calls at
+the same time fail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import condition, require_safe
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiJsonRenderer
+
+CACHE_CONTROL = "public, max-age=300"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The rendered document and the tag of its content."""
+
+    body: bytes
+    etag: str
+
+
+_lock = threading.Lock()
+_document: Document | None = None
+
+
+def document() -> Document:
+    """Return the document, generated at first use."""
+    global _document
+    with _lock:
+        if _document is None:
+            schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+            body = OpenApiJsonRenderer().render(schema)
+            _document = Document(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+        return _document
+
+
+@require_safe
+@condition(etag_func=lambda _request: document().etag)
+def openapi(_request: HttpRequest) -> HttpResponse:
+    """Answer with the document; it is the same for everybody."""
+    response = HttpResponse(document().body, content_type=OpenApiJsonRenderer.media_type)
+    response["Cache-Control"] = CACHE_CONTROL
+    return response

@@ -1,0 +1,188 @@
+"""ASGI middleware in front of Django: what a request may cost before anybody knows who sends it.
+
+Django spools any body to a file before it looks at the request, and runs any number of requests at once.
+Here a body has a largest size, counted also where no length is announced, and a time to arrive in; it is
+read before the request takes one of the places, so that slow bodies hold no place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from kaiweb.api.errors import MEDIA_TYPE, Problem
+from queues.http_guard import RareLog
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+#: Answered whatever else goes on: the supervisor and probes judge the process by it.
+ALWAYS_ANSWERED = frozenset({"/healthz"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestLimits:
+    """What requests may cost.
+
+    Parameters
+    ----------
+    body_bytes : the largest body
+    bodies_bytes : the largest sum of all bodies that are being received
+    body_s : how long a body may take to arrive
+    requests : how many are worked on at once, each in a thread of its own
+    requests_per_address : the same for one address
+    """
+
+    body_bytes: int = 2 * 1024 * 1024
+    bodies_bytes: int = 64 * 1024 * 1024
+    body_s: float = 15.0
+    requests: int = 128
+    requests_per_address: int = 96
+
+
+class DisconnectedError(Exception):
+    """The client has gone before its body was complete."""
+
+
+class RequestGuard:
+    """Wraps an ASGI application; what is not HTTP passes."""
+
+    def __init__(self, app: App, limits: RequestLimits | None = None) -> None:
+        self._app = app
+        self._limits = limits or RequestLimits()
+        self._running: Counter[str] = Counter()
+        self._received = 0
+        self._refused = RareLog("requests refused")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            body = await self._body(scope, receive)
+            with self._place(scope):
+                await self._app(scope, _replayed(body, receive), send)
+        except DisconnectedError:
+            return
+        except Problem as problem:
+            self._refused.note(f"{problem.slug} from {_address(scope)}")
+            await _refuse(scope, send, problem)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """Return the body.
+
+        Raises
+        ------
+        Problem : it is too large or too slow, or too much is being received already
+        DisconnectedError : the client went away
+        """
+        announced = dict(scope["headers"]).get(b"content-length", b"")
+        if announced.isdigit() and (
+            len(announced) > 18 or int(announced) > self._limits.body_bytes
+        ):
+            raise self._too_large()
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._limits.body_s):
+                while await self._add_part(body, receive):
+                    pass
+        except TimeoutError as error:
+            raise Problem(
+                "request-timeout",
+                f"the body was not complete after {self._limits.body_s:g} s",
+                headers={"Connection": "close"},
+            ) from error
+        finally:
+            self._received -= len(body)
+        return bytes(body)
+
+    async def _add_part(self, body: bytearray, receive: Receive) -> bool:
+        """Add the next part of the body; return whether there is more."""
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise DisconnectedError
+        part = message.get("body", b"")
+        if len(body) + len(part) > self._limits.body_bytes:
+            raise self._too_large()
+        if self._received + len(part) > self._limits.bodies_bytes:
+            raise Problem(
+                "overloaded", "too many large requests at once", headers={"Retry-After": "1"}
+            )
+        self._received += len(part)
+        body += part
+        return bool(message.get("more_body"))
+
+    def _too_large(self) -> Problem:
+        return Problem(
+            "payload-too-large", f"expected a body of at most {self._limits.body_bytes} bytes"
+        )
+
+    @contextmanager
+    def _place(self, scope: Scope) -> Iterator[None]:
+        """Take a place among the running requests.
+
+        Raises
+        ------
+        Problem : there is none
+        """
+        if scope["path"] in ALWAYS_ANSWERED:
+            yield
+            return
+        address = _address(scope)
+        if self._running[address] >= self._limits.requests_per_address:
+            raise Problem(
+                "rate-limited",
+                f"more than {self._limits.requests_per_address} requests at once from {address}",
+                headers={"Retry-After": "1"},
+            )
+        if self._running.total() >= self._limits.requests:
+            raise Problem("overloaded", "too many requests at once", headers={"Retry-After": "1"})
+        self._running[address] += 1
+        try:
+            yield
+        finally:
+            self._running[address] -= 1
+            if not self._running[address]:
+                del self._running[address]
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives the body in one part, then what the client does."""
+    parts = [body]
+
+    async def again() -> Mapping[str, Any]:
+        if parts:
+            return {"type": "http.request", "body": parts.pop(), "more_body": False}
+        return await receive()
+
+    return again
+
+
+async def _refuse(scope: Scope, send: Send, problem: Problem) -> None:
+    """Answer with a problem document below /api, elsewhere with a line of text."""
+    if scope["path"].startswith("/api/"):
+        kind, body = MEDIA_TYPE, orjson.dumps(problem.body(scope["path"]))
+    else:
+        kind, body = "text/plain; charset=utf-8", problem.detail.encode()
+    headers: Mapping[str, str] = {
+        "Content-Type": kind,
+        "Content-Length": str(len(body)),
+        "Cache-Control": "no-store",
+        **problem.headers,
+    }
+    raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": problem.status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})

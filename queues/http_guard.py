@@ -1,0 +1,283 @@
+"""An HTTP protocol for uvicorn that strangers cannot exhaust.
+
+uvicorn waits for ever for a request that does not come, or that comes slowly, and takes any number of
+connections; when the process has no file descriptor left, nobody is served. Here the number of connections
+is bounded, for each address and in all, below the number of descriptors; a connection that is silent, or
+whose head is not complete after a few seconds, is closed. Where the bound is reached, the oldest connection
+without a request gives way to the new one, so that silent sockets never keep a real client out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import resource
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+log = logging.getLogger(__name__)
+
+#: Descriptors left for databases, the broker, the cluster and files.
+RESERVED_FILES = 400
+FEWEST_CONNECTIONS = 32
+LOG_EVERY_S = 10.0
+TOO_LONG = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-type: text/plain\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """What connections may cost.
+
+    Parameters
+    ----------
+    head_s : from the opening, or the first byte of a further request, to the end of its head
+    linger_s : how long the body of a request is read (and dropped) after its answer; closing at once
+        would reset the connection before the client has read the answer
+    stall_s : how long a client may leave an answer unread
+    proxies : addresses and networks that speak for many clients; "*" for all
+    """
+
+    total: int = 2000
+    per_address: int = 500
+    head_s: float = 5.0
+    head_bytes: int = 64 * 1024
+    linger_s: float = 2.0
+    stall_s: float = 30.0
+    proxies: frozenset[str] = frozenset()
+
+    def is_proxy(self, address: str) -> bool:
+        """Return whether the address speaks for many clients."""
+        if "*" in self.proxies or address in self.proxies:
+            return True
+        networks = [ipaddress.ip_network(each) for each in self.proxies if "/" in each]
+        return bool(networks) and any(ipaddress.ip_address(address) in each for each in networks)
+
+
+def raise_file_limit() -> int:
+    """Raise the number of files this process may open as far as it may; return it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard if hard != resource.RLIM_INFINITY else 1 << 20
+
+
+def affordable(connections: int, files: int) -> int:
+    """Return how many connections fit into the number of files."""
+    return max(FEWEST_CONNECTIONS, min(connections, files - RESERVED_FILES))
+
+
+@dataclass(slots=True)
+class RareLog:
+    """Logs at most one line per period, with the number of events since the last one."""
+
+    text: str
+    period_s: float = LOG_EVERY_S
+    _events: int = 0
+    _due_at: float = 0.0
+
+    def note(self, detail: object = "") -> None:
+        """Count an event; log it if the last line is old enough."""
+        self._events += 1
+        now = time.monotonic()
+        if now < self._due_at:
+            return
+        self._due_at = now + self.period_s
+        events, self._events = self._events, 0
+        log.warning("%s: %d, last %s", self.text, events, detail)
+
+
+@dataclass(slots=True)
+class Connections:
+    """The open connections by address, oldest first."""
+
+    limits: ConnectionLimits
+    _open: dict[str, dict[asyncio.Transport, GuardedProtocol]] = field(default_factory=dict)
+    _refused: RareLog = field(default_factory=lambda: RareLog("connections refused"))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._open.values()))
+
+    def admit(self, newcomer: GuardedProtocol) -> bool:
+        """Take a connection in, if need be in place of a silent one; return whether there was room."""
+        address = newcomer.address
+        has_room = self._has_room_for(address) and self._has_room()
+        if has_room:
+            self._open.setdefault(address, {})[newcomer.transport] = newcomer
+        else:
+            self._refused.note(f"from {address}")
+        return has_room
+
+    def forget(self, protocol: GuardedProtocol) -> None:
+        """Take a closed connection out."""
+        of_address = self._open.get(protocol.address, {})
+        of_address.pop(protocol.transport, None)
+        if not of_address:
+            self._open.pop(protocol.address, None)
+
+    def _has_room_for(self, address: str) -> bool:
+        if self.limits.is_proxy(address):
+            return True
+        return len(self._open.get(address, {})) < self.limits.per_address or self._evict(address)
+
+    def _has_room(self) -> bool:
+        if len(self) < self.limits.total:
+            return True
+        self._sweep()
+        if len(self) < self.limits.total:
+            return True
+        return any(self._evict(address) for address in self._addresses_by_use())
+
+    def _addresses_by_use(self) -> list[str]:
+        return sorted(self._open, key=lambda address: -len(self._open[address]))
+
+    def _evict(self, address: str) -> bool:
+        """Close the oldest connection of the address that waits for a request, if there is one."""
+        self._sweep(address)
+        of_address = self._open.get(address, {})
+        if len(of_address) < self.limits.per_address and len(self) < self.limits.total:
+            return True
+        silent = next((each for each in of_address.values() if each.is_silent), None)
+        if silent is None:
+            return False
+        self.forget(silent)
+        silent.transport.abort()
+        return True
+
+    def _sweep(self, address: str | None = None) -> None:
+        """Take out what has become a live socket and was closed as one, which nobody reports."""
+        for name in [address] if address is not None else list(self._open):
+            for protocol in list(self._closed(name)):
+                self.forget(protocol)
+
+    def _closed(self, address: str) -> Iterator[GuardedProtocol]:
+        return (
+            protocol
+            for transport, protocol in self._open.get(address, {}).items()
+            if transport.is_closing()
+        )
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """One connection. `guarded` makes the class that belongs to a server."""
+
+    guard: Connections
+    transport: asyncio.Transport
+    address = ""
+    _deadline: asyncio.TimerHandle | None = None
+    _stall: asyncio.TimerHandle | None = None
+    _is_upgraded = False
+    _is_in_head = False
+    _is_in_body = False
+    _head_bytes = 0
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the client could be sent away without losing a request that has come in."""
+        if self._is_upgraded or self.transport.get_write_buffer_size():
+            return False
+        return self.cycle is None or bool(self.cycle.response_complete)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take the connection, or close it at once."""
+        super().connection_made(transport)
+        self.address = self.client[0] if self.client else ""
+        if self.guard.admit(self):
+            self._arm(self.guard.limits.head_s)
+        else:
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._disarm()
+        self._end_stall()
+        self.guard.forget(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; watch how long and how large a head becomes."""
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self._is_upgraded or self.transport.is_closing():
+            return
+        if self._is_in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > self.guard.limits.head_bytes:
+                self.transport.write(TOO_LONG)
+                self.transport.close()
+        elif self.is_silent and self.timeout_keep_alive_task is None:
+            # Line feeds between two requests end uvicorn's own timer and begin no head.
+            self._arm(self.guard.limits.head_s)
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection on; from here the live socket's own limits hold."""
+        self._is_upgraded = True
+        self._disarm()
+        super().handle_websocket_upgrade()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read, but not for ever."""
+        super().pause_writing()
+        self._end_stall()
+        self._stall = self.loop.call_later(self.guard.limits.stall_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        self._end_stall()
+        super().resume_writing()
+
+    def _end_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    def on_message_begin(self) -> None:
+        """Begin a head."""
+        super().on_message_begin()
+        self._is_in_head, self._head_bytes = True, 0
+        self._arm(self.guard.limits.head_s)
+
+    def on_headers_complete(self) -> None:
+        """End a head."""
+        self._is_in_head, self._is_in_body = False, True
+        self._disarm()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """End a body."""
+        self._is_in_body = False
+        self._disarm()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Give the rest of a refused body a moment."""
+        super().on_response_complete()
+        if self._is_in_body:
+            self._arm(self.guard.limits.linger_s)
+
+    def _arm(self, seconds: float) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(seconds, self._expire)
+
+    def _disarm(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _expire(self) -> None:
+        self._deadline = None
+        self.transport.abort()
+
+
+def guarded(limits: ConnectionLimits) -> type[GuardedProtocol]:
+    """Return the protocol class for one server."""
+    attributes: dict[str, Any] = {"guard": Connections(limits)}
+    return type("GuardedHttp", (GuardedProtocol,), attributes)
