@@ -29,8 +29,6 @@ FULL_RUN_FACTOR = 40.0
 FIRST_FULL_RUN_COST_S = 0.5
 #: Shorter searches are not worth interrupting, and need no rest.
 LEAST_S = 0.1
-#: Added to the clock of an interrupted search: every budget has run out.
-_FAR = 1e9
 
 
 @dataclass(slots=True)
@@ -75,18 +73,21 @@ class Pacer:
             return True
         if self._searching_since is None:
             self._searching_since = self.clock()
-        return not self._is_interrupted()
+        return not self.should_stop()
 
-    def now(self) -> float:
-        """Return the time for the core's budgets: far in the future once interrupted."""
-        return self.clock() + (_FAR if self._is_interrupted() else 0.0)
+    def should_stop(self) -> bool:
+        """Return whether the search under way is to end; the core asks between trials."""
+        if self._was_interrupted:
+            return True
+        since = self._searching_since
+        if since is None or self._is_protected or not self._news.is_set():
+            return False
+        self._was_interrupted = self.clock() - since >= LEAST_S
+        return self._was_interrupted
 
     def end(self, reports: Iterable[ActionReport]) -> None:
         """End a cycle; decide how long the searching actions rest."""
         searched = [report for report in reports if report.action in SEARCHING]
-        for report in searched:
-            if report.seconds > _FAR / 2:
-                report.seconds -= _FAR
         if self._searching_since is None:
             return
         now = self.clock()
@@ -97,15 +98,6 @@ class Pacer:
         self._rest_until = now + REST_FACTOR * spent if needs_rest else now
         if not self._was_interrupted:
             self._last_full_at, self._last_full_cost_s = now, spent
-
-    def _is_interrupted(self) -> bool:
-        if self._was_interrupted:
-            return True
-        since = self._searching_since
-        if since is None or self._is_protected or not self._news.is_set():
-            return False
-        self._was_interrupted = self.clock() - since >= LEAST_S
-        return self._was_interrupted
 
 
 def note_delays(session: Session) -> None:

@@ -38,12 +38,12 @@ def replay(archive: Archive) -> Replay:
     builder = SnapshotBuilder(archive.settings.params, origin=archive.now)
     snapshot = builder.build(archive.view, archive.now)
     snapshot_ms = (time.perf_counter() - started) * 1000
-    result = run_cycle(
+    session = run_cycle(
         snapshot.cluster, archive.settings.core, clock=time.monotonic, gpu_group_seed=_SEED
     )
     return Replay(
         snapshot=snapshot,
-        session=result.session,
+        session=session,
         snapshot_ms=snapshot_ms,
         total_ms=(time.perf_counter() - started) * 1000,
     )

@@ -29,10 +29,9 @@ from kube.watch import Reflector
 from queues.reasons import Standing
 from scheduler.commit import CommitReport, Committer
 from scheduler.core.arrays import Amounts
-from scheduler.core.cycle import open_session, run_action
+from scheduler.core.cycle import run_cycle
 from scheduler.core.decisions import ActionName, GroupMarks
 from scheduler.core.errors import ConfigError
-from scheduler.core.placement.place import Placer
 from scheduler.core.session.session import Session
 from scheduler.explain.job_order import job_order
 from scheduler.explain.standings import standings
@@ -199,11 +198,8 @@ class ShardWorker:
         committer = self._committer(snapshot, fence)
         committer.clean_up()
         watch.lap()
-        actions = self._pacer.begin(self.settings.core.actions)
-        session = self._open(snapshot)
-        pending_before = sum(session.state.pod_groups.pending)
         try:
-            self._decide(session, actions, committer)
+            session, pending_before = self._decide(snapshot, committer)
         finally:
             # Whatever became of the rest, what was decided is written while the shard is still ours.
             decide_ms = watch.lap()
@@ -244,19 +240,6 @@ class ShardWorker:
             wall=self.wall,
         )
 
-    def _open(self, snapshot: Snapshot) -> Session:
-        watch = _StopWatch()
-        session = open_session(
-            snapshot.cluster,
-            self.settings.core,
-            clock=self._pacer.now,
-            gpu_group_seed=uuid.uuid4(),
-        )
-        METRICS.open_session.set(watch.lap())
-        if self.settings.core.has_plugin(JOB_ORDER_PLUGIN):
-            self.order = job_order(session)
-        return session
-
     def _tell(self, session: Session, snapshot: Snapshot) -> tuple[list[GroupVerdict], int]:
         """Start writing what the cycle says of each pod group; return it, and how many pods wait."""
         now, groups = snapshot.now, snapshot.groups
@@ -270,26 +253,44 @@ class ShardWorker:
         self._remember(marks, now)
         return said, unschedulable
 
-    def _decide(
-        self, session: Session, actions: tuple[ActionName, ...], committer: Committer
-    ) -> None:
-        """Run the actions, handing on what each decides.
+    def _decide(self, snapshot: Snapshot, committer: Committer) -> tuple[Session, int]:
+        """Run the core's cycle, applying what each action decides; return how many pods waited before.
 
         Binds are written out before a search begins: both would share one interpreter, and a pod that
         has its place should not wait for one that may never get any.
         """
-        placer = Placer(session)
-        sent = 0
-        for name in actions:
+        config, watch = self.settings.core, _StopWatch()
+        allowed = self._pacer.begin(config.actions)
+        pending_before = 0
+
+        def after_open(session: Session) -> None:
+            nonlocal pending_before
+            METRICS.open_session.set(watch.lap())
+            pending_before = sum(session.state.pod_groups.pending)
+            if config.has_plugin(JOB_ORDER_PLUGIN):
+                self.order = job_order(session)
+
+        def before_action(name: ActionName) -> bool:
+            if name not in allowed:
+                return False
             if name in SEARCHING:
                 committer.wait()
-            if self._pacer.may_start(name):
-                run_action(session, placer, name)
-                committer.apply_all(session.decisions[sent:])
-                sent = len(session.decisions)
+            return self._pacer.may_start(name)
+
+        session = run_cycle(
+            snapshot.cluster,
+            config,
+            clock=self._pacer.clock,
+            should_stop=self._pacer.should_stop,
+            gpu_group_seed=uuid.uuid4(),
+            after_open=after_open,
+            before_action=before_action,
+            after_action=committer.apply_all,
+        )
         self._pacer.end(session.reports)
-        if actions != self.settings.core.actions:
+        if allowed != config.actions:
             note_delays(session)
+        return session, pending_before
 
     def wait_for_statuses(self) -> None:
         """Wait until everything said by finished cycles is written (tests, one-shot commands)."""

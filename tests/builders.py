@@ -26,7 +26,7 @@ from scheduler.core.cluster.inputs import (
 )
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import SchedulerConfig
-from scheduler.core.cycle import CycleResult, open_session, run_cycle
+from scheduler.core.cycle import open_session, run_cycle
 from scheduler.core.decisions import ActionName
 from scheduler.core.session.session import Session
 
@@ -141,13 +141,13 @@ class ClusterBuilder:
         """Open a session on the snapshot."""
         return open_session(self.build(), config or SchedulerConfig())
 
-    def cycle(self, *actions: ActionName, config: SchedulerConfig | None = None) -> CycleResult:
+    def cycle(self, *actions: ActionName, config: SchedulerConfig | None = None) -> Session:
         """Run a whole cycle, or some actions only."""
         config = config or SchedulerConfig()
         if actions:
             config = replace(config, actions=actions)
         result = run_cycle(self.build(), config)
-        result.session.state.validate()
+        result.state.validate()
         return result
 
     def _add(
@@ -185,9 +185,8 @@ def cluster() -> ClusterBuilder:
     return ClusterBuilder()
 
 
-def placements(result: CycleResult | Session) -> dict[str, str]:
+def placements(session: Session) -> dict[str, str]:
     """Return task name -> node name of everything that holds a node at the end."""
-    session = result.session if isinstance(result, CycleResult) else result
     tasks, names = session.state.tasks, session.state.nodes.names
     return {
         given.name: names[tasks.node[index]]
@@ -196,9 +195,8 @@ def placements(result: CycleResult | Session) -> dict[str, str]:
     }
 
 
-def status_of(result: CycleResult | Session, task: str) -> TaskStatus:
+def status_of(session: Session, task: str) -> TaskStatus:
     """Return the status of a task at the end."""
-    session = result.session if isinstance(result, CycleResult) else result
     tasks = session.state.tasks
     index = next(i for i, given in enumerate(tasks.inputs) if given.name == task)
     return TaskStatus(tasks.status[index])

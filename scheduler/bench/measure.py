@@ -13,9 +13,8 @@ from typing import Any
 
 from scheduler.bench.load import load_cluster, load_config
 from scheduler.core.cluster.status import TaskStatus
-from scheduler.core.cycle import open_session, run_action
+from scheduler.core.cycle import run_cycle
 from scheduler.core.decisions import Bind, Evict, Nominate
-from scheduler.core.placement.place import Placer
 from scheduler.core.session.session import Session
 
 
@@ -64,15 +63,18 @@ def measure(document: dict[str, Any], runs: int) -> Measurement:
         gc.disable()
         try:
             started = time.perf_counter()
-            session = open_session(given, config, clock=time.perf_counter)
-            opened.append(time.perf_counter() - started)
-            placer = Placer(session)
-            reports = [run_action(session, placer, name) for name in config.actions]
+            session = run_cycle(
+                given,
+                config,
+                clock=time.perf_counter,
+                after_open=lambda _: opened.append(time.perf_counter()),
+            )
         finally:
             gc.enable()
-        for report in reports:
+        opened[-1] -= started
+        for report in session.reports:
             per_action.setdefault(str(report.action), []).append(report.seconds)
-        totals.append(sum(report.seconds for report in reports))
+        totals.append(sum(report.seconds for report in session.reports))
         found = count_outcome(session)
         if outcome is not None and found != outcome:
             raise RuntimeError(f"{document['name']}: two runs decided {outcome} and {found}")

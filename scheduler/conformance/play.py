@@ -16,7 +16,7 @@ from scheduler.conformance.settings import read_config
 from scheduler.conformance.world import STATE_OF_STATUS, TaskPlace, World
 from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.status import TaskStatus
-from scheduler.core.cycle import open_session, run_actions
+from scheduler.core.cycle import run_cycle
 from scheduler.core.decisions import Bind, Decision, Evict
 from scheduler.core.plugins.device_claims.ledger import ClaimLedger
 from scheduler.core.plugins.numa.plugin import NumaPlugin
@@ -61,7 +61,7 @@ def play(document: Document) -> ScenarioRun:
     """Run a scenario to its end and keep the state at every judging point."""
     if document.get("mode") == "rounds":
         return _play_rounds(document)
-    session = _run_session(document, World(document))
+    session = run_cycle(World(document).snapshot(), read_config(document))
     outcome = _outcome_of(session)
     return ScenarioRun(points=[("end", outcome)], events=[_events_of(session)], end=outcome)
 
@@ -78,7 +78,7 @@ def _play_rounds(document: Document) -> ScenarioRun:
     }
     run = ScenarioRun(end=Outcome(tasks={}, nodes={}))
     for number in range(1, until + after + 1):
-        session = _run_session(document, world)
+        session = run_cycle(world.snapshot(), read_config(document))
         run.events.append(_events_of(session))
         run.end = _outcome_of(session)
         if number > until:
@@ -87,13 +87,6 @@ def _play_rounds(document: Document) -> ScenarioRun:
         if number == until:
             run.points.append((f"after round {number}", _outcome_after(world, run.end)))
     return run
-
-
-def _run_session(document: Document, world: World) -> Session:
-    config = read_config(document)
-    session = open_session(world.snapshot(), config)
-    run_actions(session)
-    return session
 
 
 def _move_on(world: World, session: Session, staying: set[str]) -> None:

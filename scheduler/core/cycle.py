@@ -1,13 +1,13 @@
-"""One cycle: open a session on a snapshot, run the actions in order, return what was decided.
+"""One cycle: open a session on a snapshot and run the actions in order.
 
-This file is the table of contents of the core. `run_cycle` is all a scheduler needs; `open_session` and
-`run_action` let tools (conformance, benchmark, explain) look at the session in between.
+This file is the table of contents of the core. `run_cycle` is what the scheduler's worker, replay, simulation
+and the conformance suite call. `open_session` and `run_action` are its two steps, for tools and tests that
+look at a session in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from scheduler.core.actions.table import ACTIONS
@@ -17,28 +17,64 @@ from scheduler.core.config import SchedulerConfig
 from scheduler.core.decisions import ActionName, ActionReport, Decision
 from scheduler.core.placement.place import Placer
 from scheduler.core.plugins.table import spec_of
-from scheduler.core.session.session import NO_SEED, Clock, Session, no_clock
+from scheduler.core.session.session import NO_SEED, Clock, Session, no_clock, run_to_the_end
+
+#: Called with the name of the next action; False skips it.
+BeforeAction = Callable[[ActionName], bool]
+#: Called with the decisions an action has added.
+AfterAction = Callable[[Sequence[Decision]], None]
 
 
-@dataclass(frozen=True, slots=True)
-class CycleResult:
-    """A finished cycle: the session as it ended, with decisions, reports and reasons."""
-
-    session: Session
-    decisions: list[Decision]
-    reports: list[ActionReport]
-
-
-def open_session(
-    given: ClusterInput,
+def run_cycle(
+    cluster: ClusterInput,
     config: SchedulerConfig,
     *,
     clock: Clock = no_clock,
+    should_stop: Callable[[], bool] = run_to_the_end,
+    gpu_group_seed: UUID = NO_SEED,
+    after_open: Callable[[Session], None] = lambda _: None,
+    before_action: BeforeAction = lambda _: True,
+    after_action: AfterAction = lambda _: None,
+) -> Session:
+    """Run one whole cycle.
+
+    Parameters
+    ----------
+    cluster : the snapshot
+    config : actions, plugins, limits
+    clock : monotonic seconds, for budgets and reports; the default never advances
+    should_stop : asked between the trials of a search for victims; True ends the search
+    gpu_group_seed : makes names of newly shared devices unlike those of other cycles
+    after_open, before_action, after_action : called at these moments
+
+    Returns
+    -------
+    the session at its end, with all decisions in the order they were made, reports and reasons
+    """
+    session = open_session(
+        cluster, config, clock=clock, should_stop=should_stop, gpu_group_seed=gpu_group_seed
+    )
+    after_open(session)
+    placer = Placer(session)
+    for name in config.actions:
+        if before_action(name):
+            decided_before = len(session.decisions)
+            run_action(session, placer, name)
+            after_action(session.decisions[decided_before:])
+    return session
+
+
+def open_session(
+    cluster: ClusterInput,
+    config: SchedulerConfig,
+    *,
+    clock: Clock = no_clock,
+    should_stop: Callable[[], bool] = run_to_the_end,
     gpu_group_seed: UUID = NO_SEED,
 ) -> Session:
-    """Make the state from a snapshot and let the plugins open on it."""
-    state = build_state(given, full_hierarchy=config.full_hierarchy_fairness)
-    session = Session(state, config, clock, gpu_group_seed)
+    """Build the state from a snapshot and open the plugins on it."""
+    state = build_state(cluster, full_hierarchy=config.full_hierarchy_fairness)
+    session = Session(state, config, clock, should_stop, gpu_group_seed)
     for chosen in config.plugins:
         plugin = spec_of(chosen.name).plugin(chosen.arguments)
         if plugin is not None:
@@ -57,44 +93,3 @@ def run_action(session: Session, placer: Placer, name: ActionName) -> ActionRepo
     report.seconds = session.clock() - started
     session.reports.append(report)
     return report
-
-
-def run_actions(session: Session) -> None:
-    """Run the configured actions to the end; the session shows what came of it."""
-    for _ in stream_cycle(session):
-        pass
-
-
-def stream_cycle(session: Session) -> Iterator[Decision]:
-    """Run the configured actions, yielding decisions after each action."""
-    placer = Placer(session)
-    sent = 0
-    for name in session.config.actions:
-        run_action(session, placer, name)
-        yield from session.decisions[sent:]
-        sent = len(session.decisions)
-
-
-def run_cycle(
-    given: ClusterInput,
-    config: SchedulerConfig,
-    *,
-    clock: Clock = no_clock,
-    gpu_group_seed: UUID = NO_SEED,
-) -> CycleResult:
-    """Run one whole cycle.
-
-    Parameters
-    ----------
-    given : the snapshot
-    config : actions, plugins, limits
-    clock : monotonic seconds, for budgets and reports; the default never advances
-    gpu_group_seed : makes names of newly shared devices unlike those of other cycles
-
-    Returns
-    -------
-    the session at its end with all decisions, in the order they were made
-    """
-    session = open_session(given, config, clock=clock, gpu_group_seed=gpu_group_seed)
-    run_actions(session)
-    return CycleResult(session, session.decisions, session.reports)

@@ -22,7 +22,8 @@ from scheduler.core.cluster.inputs import (
 )
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import SchedulerConfig
-from scheduler.core.cycle import CycleResult, run_cycle
+from scheduler.core.cycle import run_cycle
+from scheduler.core.session.session import Session
 
 CYCLE_S = 1.0
 SEED = UUID("6f9d1c0e-6a0d-4a6b-9a3e-0c6d2b9f4c11")
@@ -72,13 +73,13 @@ class LivingCluster:
             self.places[task.uid].status is TaskStatus.RUNNING for task in self.groups[name].tasks
         )
 
-    def step(self) -> CycleResult:
+    def step(self) -> Session:
         """Run one cycle and let the cluster follow its decisions."""
         seed = uuid5(SEED, str(self.now_s))
-        result = run_cycle(self.snapshot(), self.config, gpu_group_seed=seed)
-        self._follow(result)
+        session = run_cycle(self.snapshot(), self.config, gpu_group_seed=seed)
+        self._follow(session)
         self.now_s += CYCLE_S
-        return result
+        return session
 
     def snapshot(self) -> ClusterInput:
         """Return what the scheduler sees now."""
@@ -88,10 +89,10 @@ class LivingCluster:
             pod_groups=tuple(self._seen(group) for group in self.groups.values()),
         )
 
-    def gpus_of_queues(self, result: CycleResult) -> dict[str, float]:
+    def gpus_of_queues(self, session: Session) -> dict[str, float]:
         """Return how many GPUs the pods that run hold after a cycle, by leaf queue."""
         held = {queue.name: 0.0 for queue in self.queues}
-        tasks, groups = result.session.state.tasks, result.session.state.pod_groups
+        tasks, groups = session.state.tasks, session.state.pod_groups
         for index, given in enumerate(tasks.inputs):
             place = self.places.get(given.uid)
             if place is not None and place.status is TaskStatus.RUNNING:
@@ -121,8 +122,8 @@ class LivingCluster:
         )
         return replace(queue, cpu=cpu, memory=memory, gpu=gpu)
 
-    def _follow(self, result: CycleResult) -> None:
-        state = result.session.state
+    def _follow(self, session: Session) -> None:
+        state = session.state
         for index, given in enumerate(state.tasks.inputs):
             status = TaskStatus(state.tasks.status[index])
             if status is TaskStatus.BINDING:

@@ -72,10 +72,10 @@ def simulate_over_time(given: TimeInput) -> list[Row]:
     rows: list[Row] = []
     for cycle in range(given.cycles):
         cluster.usage = history.fetch(cluster.now_s)
-        result = cluster.step()
-        held = cluster.gpus_of_queues(result)
+        session = cluster.step()
+        held = cluster.gpus_of_queues(session)
         _add_to_parents(held, given.queues)
-        ledger = result.session.policy.ledger
+        ledger = session.policy.ledger
         for index, name in enumerate(ledger.names):
             rows.append(Row(cycle, name, held[name], ledger.fair_shares[index][2]))
         history.record(

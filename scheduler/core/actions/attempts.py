@@ -88,7 +88,9 @@ class Attempts:
         self._report = report
         self._rules = rules
         self._failed = FailedSearches(session)
-        self._budget = ActionBudget.start(session.config.budgets, rules.name, session.clock)
+        self._budget = ActionBudget.start(
+            session.config.budgets, rules.name, session.clock, session.should_stop
+        )
         self._workshop: _Workshop | None = None
 
     def run(self) -> None:

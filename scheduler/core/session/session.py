@@ -37,6 +37,11 @@ def no_clock() -> float:
     return 0.0
 
 
+def run_to_the_end() -> bool:
+    """Never ask a search to stop."""
+    return False
+
+
 class Session:
     """Everything a cycle works with.
 
@@ -48,6 +53,7 @@ class Session:
     fit : why things did not fit
     decisions : all decisions of statements kept so far
     turned_away : pod groups that found no room when their turn came, in the order of turns
+    should_stop : asked between the trials of a search; True ends it
     plugin_seconds : plugin -> how long it took to open, by the clock
     all_nodes : the set of all nodes
     """
@@ -67,6 +73,7 @@ class Session:
         "plugin_seconds",
         "policy",
         "reports",
+        "should_stop",
         "state",
         "turned_away",
     )
@@ -76,11 +83,13 @@ class Session:
         state: ClusterState,
         config: CycleOptions,
         clock: Clock = no_clock,
+        should_stop: Callable[[], bool] = run_to_the_end,
         gpu_group_seed: UUID = NO_SEED,
     ) -> None:
         self.state = state
         self.config = config
         self.clock = clock
+        self.should_stop = should_stop
         self.gpu_group_seed = gpu_group_seed
         self.hooks = Hooks()
         self.policy = QueuePolicy(empty_ledger(state.queues))

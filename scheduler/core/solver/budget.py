@@ -1,7 +1,8 @@
 """How long the search for victims may take: per action, per pod group, per generator.
 
-Budgets are asked between trials only, so that no trial is cut in half. The clock is handed in; one
-that stands still makes every budget endless.
+Budgets are checked between trials only, so that no trial is cut in half. A search also ends, as if its
+time were over, when `should_stop` returns True: the scheduler interrupts searches for new work. The clock
+is a parameter; one that stands still makes every budget endless.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class SearchResult(StrEnum):
 
     @property
     def ends_action(self) -> bool:
-        """Tell whether there is no time left for further pod groups of the action."""
+        """Return whether there is no time left for further pod groups of the action."""
         return self in (SearchResult.DEADLINE_EXHAUSTED, SearchResult.NOT_ATTEMPTED)
 
 
@@ -36,15 +37,20 @@ class ActionBudget:
 
     budgets: SearchBudgets
     clock: Callable[[], float]
+    should_stop: Callable[[], bool]
     deadline_s: float
 
     @classmethod
     def start(
-        cls, budgets: SearchBudgets, action: ActionName, clock: Callable[[], float]
+        cls,
+        budgets: SearchBudgets,
+        action: ActionName,
+        clock: Callable[[], float],
+        should_stop: Callable[[], bool],
     ) -> ActionBudget:
         """Begin now; 0 in the configuration means no limit."""
         limit = budgets.of_action(action) or inf
-        return cls(budgets, clock, clock() + limit)
+        return cls(budgets, clock, should_stop, clock() + limit)
 
     def for_group(self) -> GroupBudget | None:
         """Return the time one pod group may take, or None if there is none left.
@@ -52,6 +58,8 @@ class ActionBudget:
         The smaller of what is left of the action and the limit of a pod group, but at least the
         configured minimum.
         """
+        if self.should_stop():
+            return None
         now = self.clock()
         left = self.deadline_s - now
         limit = self.budgets.max_pod_group_s or inf
@@ -61,7 +69,7 @@ class ActionBudget:
         if allowed <= 0:
             return None
         is_reduced = limit != inf and left < limit
-        return GroupBudget(self.budgets, self.clock, now + allowed, is_reduced)
+        return GroupBudget(self.budgets, self.clock, self.should_stop, now + allowed, is_reduced)
 
 
 @dataclass(slots=True)
@@ -70,6 +78,7 @@ class GroupBudget:
 
     budgets: SearchBudgets
     clock: Callable[[], float]
+    should_stop: Callable[[], bool]
     deadline_s: float
     is_reduced: bool
     generator_deadline_s: float = inf
@@ -81,10 +90,10 @@ class GroupBudget:
 
     @property
     def is_exhausted(self) -> bool:
-        """Tell whether the pod group has no time left."""
-        return self.clock() >= self.deadline_s
+        """Return whether the pod group has no time left or the search is to stop."""
+        return self.should_stop() or self.clock() >= self.deadline_s
 
     @property
     def is_generator_exhausted(self) -> bool:
-        """Tell whether the generator has no time left."""
+        """Return whether the generator has no time left."""
         return self.clock() >= self.generator_deadline_s

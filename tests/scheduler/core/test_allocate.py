@@ -65,10 +65,10 @@ def test_a_gang_is_bound_whole_or_not_at_all() -> None:
     result = built.cycle(ALLOCATE)
     assert placements(result) == {"small-0": "n0", "small-1": "n1"}
     assert status_of(result, "big-0") is PENDING
-    [fit] = result.session.fit.pod_groups[0]
+    [fit] = result.fit.pod_groups[0]
     assert fit.reason is GroupReason.POD_SCHEDULING_ERRORS
     assert fit.evidence == GangShortfall(task=2, placed=2, minimum=3)
-    reasons = result.session.fit.tasks[2].reasons()
+    reasons = result.fit.tasks[2].reasons()
     assert reasons == {NodeReason(NodeReasonKind.INSUFFICIENT, "gpu"): 2}
 
 
@@ -131,7 +131,7 @@ def test_the_limit_of_a_queue_stops_it_and_says_so() -> None:
     built = cluster().node("n").queue("q", 0, limit=1).pending("p", 2, gpus=1)
     result = built.cycle(ALLOCATE)
     assert result.decisions == []
-    [fit] = result.session.fit.pod_groups[0]
+    [fit] = result.fit.pod_groups[0]
     assert fit.reason is GroupReason.OVER_LIMIT
     assert (fit.evidence.bound, fit.evidence.requested) == (1, 2)  # type: ignore[union-attr]
 
@@ -140,7 +140,7 @@ def test_non_preemptible_work_stays_within_quota() -> None:
     built = cluster().node("n").queue("q", 1).pending("a", priority=100).pending("b", priority=100)
     result = built.cycle(ALLOCATE)
     assert list(placements(result)) == ["a-0"]
-    [fit] = result.session.fit.pod_groups[1]
+    [fit] = result.fit.pod_groups[1]
     assert fit.reason is GroupReason.NON_PREEMPTIBLE_OVER_QUOTA
 
 
@@ -148,7 +148,7 @@ def test_an_unset_cpu_limit_is_nothing_at_all() -> None:
     built = cluster().node("n").queue("q", 8, cpu=QueueAmounts(quota=inf)).pending("p")
     result = built.cycle(ALLOCATE)
     assert result.decisions == []
-    assert result.session.fit.pod_groups[0][0].reason is GroupReason.OVER_LIMIT
+    assert result.fit.pod_groups[0][0].reason is GroupReason.OVER_LIMIT
 
 
 def test_a_task_waits_for_room_being_freed() -> None:
@@ -168,7 +168,7 @@ def test_a_gang_completed_only_by_waiting_waits_as_a_whole() -> None:
     built._groups[0] = _with_status(built._groups[0], TaskStatus.RELEASING)
     result = built.cycle(ALLOCATE)
     assert [type(one) for one in result.decisions] == [Nominate, Nominate]
-    assert result.session.state.pod_groups.last_start == [None, None]
+    assert result.state.pod_groups.last_start == [None, None]
 
 
 def test_an_elastic_task_may_wait_while_the_gang_is_bound() -> None:
@@ -176,7 +176,7 @@ def test_an_elastic_task_may_wait_while_the_gang_is_bound() -> None:
     built._groups[0] = _with_status(built._groups[0], TaskStatus.RELEASING)
     result = built.cycle(ALLOCATE)
     assert [type(one) for one in result.decisions] == [Bind, Nominate]
-    assert result.session.state.pod_groups.last_start[1] == 0.0
+    assert result.state.pod_groups.last_start[1] == 0.0
 
 
 def test_a_stuck_task_frees_nothing() -> None:
@@ -207,7 +207,7 @@ def test_a_missing_queue_is_said_and_others_go_on() -> None:
     built = cluster().node("n").queue("q").pending("lost", queue="nowhere").pending("p")
     result = built.cycle(ALLOCATE)
     assert list(placements(result)) == ["p-0"]
-    [fit] = result.session.fit.pod_groups[0]
+    [fit] = result.fit.pod_groups[0]
     assert (fit.reason, fit.evidence) == (GroupReason.QUEUE_DOES_NOT_EXIST, "nowhere")
 
 
@@ -258,7 +258,7 @@ def test_the_start_is_noted_only_for_a_first_start(gpus: float) -> None:
     built = cluster().node("n").pending("fresh", gpus=gpus)
     built.running("runs", ["n"], minimum=1, last_start=-60.0)
     result = built.cycle(ALLOCATE)
-    assert result.session.state.pod_groups.last_start == [0.0, -60.0]
+    assert result.state.pod_groups.last_start == [0.0, -60.0]
 
 
 def test_cpu_tasks_prefer_nodes_without_gpus() -> None:

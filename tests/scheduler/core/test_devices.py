@@ -63,7 +63,7 @@ def test_no_device_above_its_capacity_under_any_order(asks: list[object], spread
     result = built.cycle(ALLOCATE, config=SPREAD if spread else None)
     held = _memory_held(result.session)
     assert all(amount <= 1000 for amount in held.values())
-    nodes = result.session.state.nodes
+    nodes = result.state.nodes
     for node in range(2):
         shared = len({group for at, group in held if at == node})
         assert nodes.idle[GPU_ROW, node] == 3 - shared - nodes.whole_gpus_used[node]
@@ -82,7 +82,7 @@ def test_two_halves_share_a_device_and_leave_the_others_whole() -> None:
         1,
         0.5,
     )
-    assert result.session.state.nodes.idle[GPU_ROW].tolist() == [1.0]
+    assert result.state.nodes.idle[GPU_ROW].tolist() == [1.0]
 
 
 def test_spread_opens_whole_devices_first() -> None:
@@ -98,7 +98,7 @@ def test_several_parts_are_on_distinct_devices_of_one_node() -> None:
     assert isinstance(bind, Bind)
     assert bind.node == "b"
     assert len(set(bind.gpu_groups)) == 2
-    assert result.session.policy.ledger.allocated[0][2] == 1.0
+    assert result.policy.ledger.allocated[0][2] == 1.0
 
 
 def test_gpu_memory_counts_rounded_up_on_its_node() -> None:
@@ -107,14 +107,14 @@ def test_gpu_memory_counts_rounded_up_on_its_node() -> None:
     [bind] = result.decisions
     assert isinstance(bind, Bind)
     assert bind.gpu_portion == 0.57
-    assert result.session.policy.ledger.allocated[0][2] == 0.57
+    assert result.policy.ledger.allocated[0][2] == 0.57
 
 
 def test_gpu_memory_larger_than_the_device_fits_nowhere() -> None:
     built = cluster().node("n", gpus=4, gpu_memory_mib=1000)
     result = built.pending("p", request=request(0, gpu_memory_mib=1200)).cycle(ALLOCATE)
     assert result.decisions == []
-    kinds = [one.kind.value for one in result.session.fit.tasks[0].reasons()]
+    kinds = [one.kind.value for one in result.fit.tasks[0].reasons()]
     assert kinds == ["insufficient-gpu-memory"]
 
 

@@ -44,7 +44,7 @@ def evicted(result) -> list[str]:
 def test_the_first_cycle_notes_the_time_and_waits() -> None:
     result = run(gang((RUNNING, "default"), (PENDING, "default")))
     assert evicted(result) == []
-    assert result.session.state.pod_groups.stale_since == [0.0]
+    assert result.state.pod_groups.stale_since == [0.0]
 
 
 def test_after_the_grace_everything_goes_with_its_reason_and_time() -> None:
@@ -52,7 +52,7 @@ def test_after_the_grace_everything_goes_with_its_reason_and_time() -> None:
     [one] = result.decisions
     assert (one.reason.action, one.reason.gang_size) == (STALE, 1)
     assert (one.reason.stale_subgroup, one.reason.stale_minimum) == ("", 2)
-    assert result.session.state.pod_groups.last_eviction == [0.0]
+    assert result.state.pod_groups.last_eviction == [0.0]
 
 
 def test_no_grace_evicts_at_once() -> None:
@@ -70,12 +70,12 @@ def test_a_grace_that_is_not_over_keeps_the_gang(own, shard) -> None:
 def test_a_gang_that_is_whole_again_is_forgotten() -> None:
     result = run(gang((RUNNING, "default"), (RUNNING, "default"), stale_since=-999.0))
     assert evicted(result) == []
-    assert result.session.state.pod_groups.stale_since == [None]
+    assert result.state.pod_groups.stale_since == [None]
 
 
 def test_a_gang_with_nothing_on_nodes_is_forgotten() -> None:
     result = run(gang((PENDING, "default"), (PENDING, "default"), stale_since=-999.0))
-    assert result.session.state.pod_groups.stale_since == [None]
+    assert result.state.pod_groups.stale_since == [None]
 
 
 def test_a_finishing_gang_is_left_alone() -> None:

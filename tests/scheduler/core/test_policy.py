@@ -83,7 +83,7 @@ def test_without_proportion_there_are_no_gates_and_age_decides() -> None:
     built.pending("a", queue="young").pending("b", queue="old")
     result = built.cycle(config=config)
     assert [one.task.name for one in result.decisions] == ["b-0", "a-0"]
-    policy = result.session.policy
+    policy = result.policy
     assert type(policy) is QueuePolicy
     assert policy.refuse(0, (9.0, 9.0, 9.0), preemptible=False) is None
     assert policy.refuse_non_preemptible(0, (9.0, 9.0, 9.0)) is None

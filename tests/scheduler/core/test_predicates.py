@@ -73,8 +73,8 @@ def test_mig_instances_need_a_mig_node_and_count_as_devices_in_quota() -> None:
     built.node("mig", gpus=0, mig_enabled=True, mig_strategy="mixed", resources={MIG: 4.0})
     result = built.pending("p", request=wanted).cycle(ALLOCATE)
     assert placements(result) == {"p-0": "mig"}
-    assert result.session.policy.ledger.allocated[0][2] == 2.0
-    assert result.session.policy.ledger.totals[2] == 16.0
+    assert result.policy.ledger.allocated[0][2] == 2.0
+    assert result.policy.ledger.totals[2] == 16.0
 
 
 def test_mig_stays_away_from_legacy_mig() -> None:
@@ -148,7 +148,7 @@ def test_restricted_nodes_keep_kinds_of_tasks_apart() -> None:
         NodeReason(Kind.INSUFFICIENT, "gpu"): 1,
         NodeReason(Kind.NOT_GPU_WORKER, node="b"): 1,
     }
-    assert result.session.policy.ledger.totals[2] == 8.0
+    assert result.policy.ledger.totals[2] == 8.0
     only = cluster().node("a", is_gpu_worker=True).pending("c", request=request(0))
     assert reasons(only.cycle(config=config).session, "c-0") == {
         NodeReason(Kind.NOT_CPU_WORKER, node="a"): 1
@@ -162,7 +162,7 @@ def test_missing_config_maps_turn_a_task_away_before_any_node() -> None:
     assert check_texts(result.session) == [
         ("ConfigMap", "Missing required configmaps: [gone lost]")
     ]
-    assert result.session.fit.tasks[0].counts == []
+    assert result.fit.tasks[0].counts == []
 
 
 def test_unknown_config_maps_refuse_nobody() -> None:
@@ -206,7 +206,7 @@ def test_a_request_larger_than_any_node_is_refused_with_the_largest(
 ) -> None:
     result = cluster().node("n", cpu=2).pending("p", request=wanted).cycle(ALLOCATE)
     assert check_texts(result.session) == [("MaxNodePoolResources", text)]
-    assert result.session.fit.tasks[0].checks[0].is_victim_invariant
+    assert result.fit.tasks[0].checks[0].is_victim_invariant
 
 
 def test_the_largest_amount_of_an_extended_resource_is_told() -> None:

@@ -35,8 +35,9 @@ from scheduler.core.cluster.inputs import (
 )
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import SchedulerConfig
-from scheduler.core.cycle import CycleResult, open_session, run_cycle
+from scheduler.core.cycle import open_session, run_cycle
 from scheduler.core.decisions import ActionName, Bind, Evict
+from scheduler.core.session.session import Session
 from tests.builders import ClusterBuilder, cluster, request
 
 SLICE = "nvidia.com/mig-1g.10gb"
@@ -183,11 +184,11 @@ def some_constraints(rng: random.Random) -> TaskConstraints:
     )
 
 
-def run(given: ClusterInput, small: int) -> CycleResult:
+def run(given: ClusterInput, small: int) -> Session:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("scheduler.core.placement.candidates.SMALL", small)
         result = run_cycle(given, CONFIG)
-    result.session.state.validate()
+    result.state.validate()
     return result
 
 
@@ -207,7 +208,7 @@ def test_a_cycle_keeps_its_promises_and_arrays_decide_as_single_questions_do(see
             assert groups[one.pod_group].preemptible, f"{one} is not preemptible"
 
 
-def gangs_are_whole(result: CycleResult, groups: dict[str, PodGroupInput]) -> None:
+def gangs_are_whole(result: Session, groups: dict[str, PodGroupInput]) -> None:
     """A group of which nothing runs gets its minimum bound, or nothing."""
     bound = Counter(one.pod_group for one in result.decisions if isinstance(one, Bind))
     for name, count in bound.items():
@@ -217,19 +218,19 @@ def gangs_are_whole(result: CycleResult, groups: dict[str, PodGroupInput]) -> No
             assert count >= root.pod_sets[0].min_available, f"{name} got {count}"
 
 
-def nothing_is_given_twice(result: CycleResult) -> None:
+def nothing_is_given_twice(result: Session) -> None:
     """Where something is bound nothing is overdrawn."""
-    nodes = result.session.state.nodes
+    nodes = result.state.nodes
     for name in {one.node for one in result.decisions if isinstance(one, Bind)}:
         idle = nodes.idle[:, nodes.index_of[name]]
         assert idle.min() >= -1e-6, f"{name}: {idle.tolist()}"
 
 
-def limits_hold(given: ClusterInput, result: CycleResult) -> None:
+def limits_hold(given: ClusterInput, result: Session) -> None:
     """No queue passes its limit, except by what it held before."""
     before = open_session(given, CONFIG).policy.ledger
-    after = result.session.policy.ledger
-    for queue, name in enumerate(result.session.state.queues.names):
+    after = result.policy.ledger
+    for queue, name in enumerate(result.state.queues.names):
         for held, limit, held_before in zip(
             after.allocated[queue], after.limits[queue], before.allocated[queue], strict=True
         ):

@@ -67,7 +67,7 @@ def _cluster(*claims: DeviceClaim, available: bool = True, gpus: int = 2) -> Clu
 def _texts(built: ClusterBuilder) -> list[str]:
     result = built.cycle(ALLOCATE)
     assert result.decisions == []
-    return [check.text for check in result.session.fit.tasks[0].checks]
+    return [check.text for check in result.fit.tasks[0].checks]
 
 
 def test_a_claim_gets_devices_of_the_chosen_node() -> None:
@@ -143,7 +143,7 @@ def test_a_shared_device_is_charged_once_and_holds_its_pods_together() -> None:
     built.pending("p", request=_asking(), constraints=_wanting("c"))
     result = built.cycle(ALLOCATE)
     assert placements(result)["p-0"] == "a"
-    assert result.session.state.nodes.idle[GPU_ROW].tolist() == [0.0, 1.0]
+    assert result.state.nodes.idle[GPU_ROW].tolist() == [0.0, 1.0]
 
 
 def test_a_claim_bound_elsewhere_names_itself_as_the_reason() -> None:
@@ -154,7 +154,7 @@ def test_a_claim_bound_elsewhere_names_itself_as_the_reason() -> None:
         .pending("p", request=_asking(), constraints=_wanting("c"))
     )
     result = built.cycle(ALLOCATE)
-    reasons = result.session.fit.tasks[2].reasons()
+    reasons = result.fit.tasks[2].reasons()
     assert any(
         reason.kind is NodeReasonKind.DEVICES
         and reason.subject == "claim /c node selector does not match node b"

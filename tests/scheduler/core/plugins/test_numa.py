@@ -68,7 +68,7 @@ def test_each_task_is_given_a_zone_of_its_own_until_none_is_left() -> None:
     zones = {d.task.name: d.numa[0].zone for d in result.decisions if isinstance(d, Bind)}
     assert zones == {"a-0": "node-0", "b-0": "node-1"}
     assert status_of(result, "c-0") is TaskStatus.PENDING
-    counts = result.session.fit.tasks[2].reasons()
+    counts = result.fit.tasks[2].reasons()
     assert counts[NodeReason(NodeReasonKind.INSUFFICIENT, "gpu")] == 1
 
 
@@ -76,7 +76,7 @@ def test_a_node_that_cannot_align_is_refused_with_its_reason() -> None:
     built = cluster().node("n", 8, cpu=32, numa=_node()).pending("p", gpus=5)
     result = built.cycle(ALLOCATE, config=_config())
     assert placements(result) == {}
-    assert result.session.fit.tasks[0].reasons() == {NodeReason(NodeReasonKind.NUMA): 1}
+    assert result.fit.tasks[0].reasons() == {NodeReason(NodeReasonKind.NUMA): 1}
 
 
 def test_recorded_placements_of_running_tasks_are_taken_from_their_zone() -> None:

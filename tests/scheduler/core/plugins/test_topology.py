@@ -84,7 +84,7 @@ def test_a_gang_that_fits_no_single_rack_says_how_many_each_could_take() -> None
         built.node(f"{rack}-n", 3, labels=_labels("a", rack))
     result = built.pending("gang", 4, root=_gang(4, required="rack")).cycle(ALLOCATE)
     assert status_of(result, "gang-0") is TaskStatus.PENDING
-    fits = result.session.fit.pod_groups[0]
+    fits = result.fit.pod_groups[0]
     texts = [(fit.reason, *fit.evidence.texts, fit.evidence.domain) for fit in fits]
     assert texts == [
         (
@@ -120,7 +120,7 @@ def test_a_wrong_wish_is_said_and_places_nothing(wish: dict[str, str], text: str
     built = _two_zones().pending("gang", 2, root=_gang(2, **wish))
     result = built.cycle(ALLOCATE)
     assert placements(result) == {}
-    assert result.session.fit.pod_groups[0][0].evidence == TopologyRefusal(texts=(text,))
+    assert result.fit.pod_groups[0][0].evidence == TopologyRefusal(texts=(text,))
 
 
 def test_a_topology_without_a_level_asks_for_nothing() -> None:
@@ -142,7 +142,7 @@ def test_mixed_tasks_are_summed_and_the_lacking_resource_is_named() -> None:
         name="gang", uid="gang", queue=given.queue, root=given.root, tasks=tasks
     )
     result = built.cycle(ALLOCATE)
-    refusals = {fit.evidence.domain: fit.evidence for fit in result.session.fit.pod_groups[0]}
+    refusals = {fit.evidence.domain: fit.evidence for fit in result.fit.pod_groups[0]}
     assert refusals["a"] == TopologyRefusal(
         texts=("node-group(s) didn't have enough resources: CPU cores",),
         details=("a didn't have enough resources: CPU cores, requested: 16, available: 10",),

@@ -30,7 +30,7 @@ def test_a_claim_that_is_missing_or_lost_stops_the_task_at_once() -> None:
     assert check.is_victim_invariant
     lost = VolumeClaim(name="data", problem="it is lost")
     result = _nodes(claims=(lost,)).pending("p", constraints=MOUNTS).cycle(ALLOCATE)
-    assert result.session.fit.tasks[0].checks[0].text == "it is lost"
+    assert result.fit.tasks[0].checks[0].text == "it is lost"
 
 
 def test_a_task_goes_where_its_volume_is() -> None:
@@ -43,7 +43,7 @@ def test_a_task_goes_where_its_volume_can_be_made_and_says_why_not_elsewhere() -
     unbound = VolumeClaim(name="data", waits_for_consumer=True, allowed_terms=ZONE_B)
     built = _nodes(claims=(unbound,)).running("full", ["b"], gpus=8)
     result = built.pending("p", constraints=MOUNTS).cycle(ALLOCATE)
-    assert result.session.fit.tasks[1].reasons() == {
+    assert result.fit.tasks[1].reasons() == {
         NodeReason(
             NodeReasonKind.VOLUME, "node(s) didn't find available persistent volumes to bind"
         ): 1,
@@ -75,7 +75,7 @@ def _mounting(name: str) -> TaskConstraints:
 
 def _reasons(built: ClusterBuilder, task: int) -> list[str]:
     result = built.cycle(ALLOCATE, config=CSI)
-    return [reason.subject for reason in result.session.fit.tasks[task].reasons()]
+    return [reason.subject for reason in result.fit.tasks[task].reasons()]
 
 
 def test_volumes_still_to_be_made_share_the_capacity() -> None:
@@ -83,7 +83,7 @@ def test_volumes_still_to_be_made_share_the_capacity() -> None:
     built.pending("p", constraints=_mounting("one")).pending("q", constraints=_mounting("two"))
     result = built.cycle(ALLOCATE, config=CSI)
     assert placements(result) == {"p-0": "n"}
-    assert [reason.subject for reason in result.session.fit.tasks[1].reasons()] == [
+    assert [reason.subject for reason in result.fit.tasks[1].reasons()] == [
         "node(s) did not have enough free storage for storageclass fast"
     ]
 

@@ -8,6 +8,7 @@ import pytest
 
 from scheduler.core.decisions import ActionName
 from scheduler.core.options import SearchBudgets
+from scheduler.core.session.session import run_to_the_end
 from scheduler.core.solver.budget import ActionBudget, SearchResult
 
 
@@ -20,7 +21,7 @@ class HandClock:
 
 
 def start(clock: HandClock, **budgets) -> ActionBudget:
-    return ActionBudget.start(SearchBudgets(**budgets), ActionName.RECLAIM, clock)
+    return ActionBudget.start(SearchBudgets(**budgets), ActionName.RECLAIM, clock, run_to_the_end)
 
 
 def test_a_pod_group_gets_its_limit_or_what_is_left_of_the_action() -> None:
@@ -70,6 +71,17 @@ def test_a_generator_ends_with_its_own_limit_or_with_the_pod_group() -> None:
     clock.now = 104.0
     assert group.is_generator_exhausted
     assert group.is_exhausted
+
+
+def test_a_stop_ends_the_pod_group_and_the_action_whatever_time_is_left() -> None:
+    stops = [False]
+    budgets = SearchBudgets(max_job_s=4.0, min_job_s=1.0)
+    budget = ActionBudget.start(budgets, ActionName.RECLAIM, HandClock(), lambda: stops[0])
+    group = budget.for_group()
+    assert not group.is_exhausted
+    stops[0] = True
+    assert group.is_exhausted
+    assert budget.for_group() is None
 
 
 def test_an_action_has_its_own_limit_if_one_is_set() -> None:

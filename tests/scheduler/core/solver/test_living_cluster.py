@@ -71,7 +71,7 @@ def run(
             here.finish(rng.choice(done))
             is_disturbed = True
         result = here.step()
-        result.session.state.validate()
+        result.state.validate()
         story.extend(result.decisions)
         watch(here, [one for one in result.decisions if isinstance(one, Evict)], is_disturbed)
     return story

@@ -182,9 +182,9 @@ def test_the_preemption_delay_is_recorded() -> None:
     )
     assert result.decisions == []
     group = next(
-        i for i, g in enumerate(result.session.state.pod_groups.inputs) if g.name == "want"
+        i for i, g in enumerate(result.state.pod_groups.inputs) if g.name == "want"
     )
-    assert result.session.fit.pod_groups[group] == [
+    assert result.fit.pod_groups[group] == [
         GroupFit(GroupReason.PREEMPTION_DELAY, DelayRefusal(600.0, 500.0))
     ]
 
@@ -275,7 +275,7 @@ def test_shared_devices_are_reclaimed_by_group() -> None:
     result = built.pending("whole", queue="b").cycle(RECLAIM)
     assert victims(result) == ["h3-0", "h2-0"]
     assert nominated(result) == {"whole-0": "n0"}
-    result.session.state.validate()
+    result.state.validate()
 
 
 def test_a_gang_that_would_not_run_is_not_kept() -> None:

@@ -102,7 +102,7 @@ def _renamed(decisions: list[Decision]) -> list[Decision]:
 @given(clusters())
 def test_any_cycle_keeps_the_rules(built) -> None:
     result = built.cycle(config=SchedulerConfig(max_consolidation_victims=inf))
-    state = result.session.state
+    state = result.state
     free = state.nodes.idle + state.nodes.releasing
     assert (free >= -1e-9).all(), "a node promised more than it has"
     firm = {one.task.name for one in result.decisions if isinstance(one, Evict)}
