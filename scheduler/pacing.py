@@ -14,12 +14,10 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from scheduler.core.actions.attempts import remaining_delay_s
+from scheduler.core.actions.attempts import note_delay
 from scheduler.core.actions.base import pending_views
 from scheduler.core.decisions import ActionName, ActionReport
-from scheduler.core.session.fit import DelayRefusal, GroupFit, GroupReason
 from scheduler.core.session.session import Session
-from scheduler.core.times import NOW
 
 SEARCHING = (ActionName.CONSOLIDATION, ActionName.RECLAIM, ActionName.PREEMPT)
 #: A fruitless search takes at most a fifth of the time.
@@ -101,15 +99,9 @@ class Pacer:
 
 
 def note_delays(session: Session) -> None:
-    """Record for waiting pod groups within their preemption delay what a search would have recorded.
+    """Record which waiting pod groups are within their preemption delay, as a search would have.
 
-    Otherwise what they are told would change with every rest.
+    Otherwise the reason shown for a pod group would change whenever the searching actions rest.
     """
     for view in pending_views(session):
-        left_s = remaining_delay_s(session, view.pod_group)
-        if left_s > 0:
-            delay_s = session.state.pod_groups.inputs[view.pod_group].preemption_delay_s
-            refusal = DelayRefusal(delay_s, NOW + left_s)
-            session.fit.add_pod_group(
-                view.pod_group, GroupFit(GroupReason.PREEMPTION_DELAY, refusal)
-            )
+        note_delay(session, view.pod_group)

@@ -1,8 +1,8 @@
 """The loop that consolidation, reclaim and preempt share: one search per pending pod group.
 
-Pod groups come in the order of queues. What cannot be easier than something that failed is passed
-over, as is what no eviction can help. A solution stays in the session, so that later pod groups and
-actions see it; a search that ran out of time ends the action.
+Pod groups come in the order of queues. A pod group is skipped if no eviction can help it, or if a similar
+one that asked for no more has failed. A solution stays in the session, so that later pod groups and
+actions see it. A search that ran out of time ends the action.
 """
 
 from __future__ import annotations
@@ -29,47 +29,51 @@ from scheduler.core.times import NOW, remaining_s
 
 
 class EvictionRules(Protocol):
-    """What makes an evicting action this action; made anew for each run of it."""
+    """What makes an evicting action this action; a new object for each run of it."""
 
     name: ActionName
     #: Whether any victim may end without a place.
     may_lose: bool
 
-    def asks(self, view: GangView) -> bool:
-        """Tell whether the action serves such a pod group at all."""
+    def serves(self, view: GangView) -> bool:
+        """Return whether the action searches for such a pod group at all."""
         ...
 
-    def scope(self, view: GangView) -> object:
-        """Return among which failures a like pod group is looked for."""
+    def failure_scope(self, view: GangView) -> int | None:
+        """Return the queue whose failed searches count for the pod group; None: those of all queues."""
         ...
 
-    def begin(self, view: GangView) -> bool:
-        """Prepare for one pod group; False if its search is not worth (or not allowed) starting."""
+    def begin(self, view: GangView) -> Attempt | None:
+        """Return the rules for one pod group; None if it may not evict or a search is not worth it."""
         ...
 
-    def may_search(self, view: GangView) -> bool:
-        """Tell, after the signature test, whether the search itself may start."""
+
+class Attempt(Protocol):
+    """The rules of an action, applied to the one pod group that wants room."""
+
+    def may_search(self) -> bool:
+        """Return whether the search may start; called only if no similar pod group has failed."""
         ...
 
     def victims(self, pool: VictimPool, passed_over: frozenset[int]) -> VictimSequence:
-        """Return who may be taken for the pod group begun with, in order."""
+        """Return the tasks that may be evicted, in order."""
         ...
 
     def takeable(self, batches: Sequence[Batch]) -> float:
-        """Return a number of GPUs that the rules never let go together."""
+        """Return an exclusive upper bound on the GPUs that may be evicted together."""
         ...
 
     def accepts(self, demand: ProbeDemand, victims: Mapping[int, Sequence[int]]) -> bool:
-        """Tell whether the outcome of the trial under way is acceptable."""
+        """Return whether the outcome of the trial under way is acceptable."""
         ...
 
     def reason(self, victim: int, gang_size: int) -> EvictReason:
-        """Return why a task would be evicted; asked before anything is."""
+        """Return why a task would be evicted; called before anything is evicted."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class _Workshop:
+class _SearchContext:
     """What all searches of one action share."""
 
     pool: VictimPool
@@ -91,106 +95,96 @@ class Attempts:
         self._budget = ActionBudget.start(
             session.config.budgets, rules.name, session.clock, session.should_stop
         )
-        self._workshop: _Workshop | None = None
+        self._context: _SearchContext | None = None
 
     def run(self) -> None:
-        """Give every pending pod group its search."""
-        views = [view for view in pending_views(self._session) if self._may_ask(view)]
+        """Search for every pending pod group in turn."""
+        views = [view for view in pending_views(self._session) if self._is_served(view)]
         if not views:
             return
-        order = GroupOrder(
-            self._session, views, depth=self._session.config.depth_of(self._rules.name)
-        )
+        depth = self._session.config.depth_of(self._rules.name)
+        order = GroupOrder(self._session, views, depth=depth)
         while (view := order.pop()) is not None:
-            if not self._attempt(view):
+            if not self._try(view):
                 break
 
-    def _attempt(self, view: GangView) -> bool:
+    def _try(self, view: GangView) -> bool:
         """Search for one pod group; False ends the action."""
-        session, rules = self._session, self._rules
-        if not rules.begin(view):
+        attempt = self._rules.begin(view)
+        if attempt is None:
             return True
-        uses_signatures = session.config.use_scheduling_signatures
-        if uses_signatures and not self._failed.is_worth_a_search(rules.scope(view), view):
+        uses_signatures = self._session.config.use_scheduling_signatures
+        scope = self._rules.failure_scope(view)
+        if uses_signatures and not self._failed.is_worth_a_search(scope, view):
             return True
         if self._is_beyond_help(view):
             return True
         self._report.attempted += 1
         budget = self._budget.for_group()
-        result = self._search(view, budget)
-        is_reduced = budget is not None and budget.is_reduced
-        results = self._report.search.results
-        results[str(result), is_reduced] = results.get((str(result), is_reduced), 0) + 1
+        result = self._search(view, attempt, budget)
+        self._count(result, budget)
         if result is SearchResult.SOLVED:
             self._report.succeeded += 1
         elif result.ends_action:
             return False
         elif uses_signatures:
-            self._failed.note_failure(rules.scope(view), view)
+            self._failed.note_failure(scope, view)
         return True
 
-    def _search(self, view: GangView, budget: GroupBudget | None) -> SearchResult:
-        rules = self._rules
-        if not rules.may_search(view):
+    def _count(self, result: SearchResult, budget: GroupBudget | None) -> None:
+        results = self._report.search.results
+        key = (str(result), budget is not None and budget.is_reduced)
+        results[key] = results.get(key, 0) + 1
+
+    def _search(self, view: GangView, attempt: Attempt, budget: GroupBudget | None) -> SearchResult:
+        if not attempt.may_search():
             return SearchResult.GENERATORS_EXHAUSTED
         if budget is None:
             return SearchResult.NOT_ATTEMPTED
-        shop = self._open_workshop()
-        pool = shop.pool
+        context = self._search_context()
+        pool = context.pool
         task = SearchTask(
             view=view,
-            make_sequence=lambda passed_over: rules.victims(pool, passed_over),
-            accepts=rules.accepts,
-            reason_of=rules.reason,
-            takeable=rules.takeable,
-            may_lose=rules.may_lose,
+            make_sequence=lambda passed_over: attempt.victims(pool, passed_over),
+            accepts=attempt.accepts,
+            reason_of=attempt.reason,
+            takeable=attempt.takeable,
+            may_lose=self._rules.may_lose,
         )
-        outcome = Search(self._session, shop.runner, task, budget).run()
+        outcome = Search(self._session, context.runner, task, budget).run()
         if outcome.statement is not None:
             changed = self._groups_of(outcome.victims, view)
             outcome.statement.keep()
             pool.refresh(changed)
-            shop.board.refresh(changed)
+            context.board.refresh(changed)
         return outcome.result
 
-    def _open_workshop(self) -> _Workshop:
+    def _search_context(self) -> _SearchContext:
         """Collect victims and pending pod groups when the first search really starts."""
-        if self._workshop is None:
+        if self._context is None:
             session = self._session
             board = PendingBoard.of(session)
             runner = TrialRunner(
                 session, self._placer, board, self._rules.name, self._report.search
             )
-            self._workshop = _Workshop(VictimPool.of(session), board, runner)
-        return self._workshop
+            self._context = _SearchContext(VictimPool.of(session), board, runner)
+        return self._context
 
     def _is_beyond_help(self, view: GangView) -> bool:
-        """Tell whether something no eviction can cure keeps the pod group away; record what."""
+        """Return whether a task fails a check that no eviction can cure; record that task."""
         failed = [
             task
             for task in view.next_chunk(include_evicted=True)
             if self._placer.failed_check(task, victim_invariant=True)
         ]
-        known = self._session.fit.pod_groups.get(view.pod_group, ())
-        if failed and not any(isinstance(fit.evidence, GangShortfall) for fit in known):
+        recorded = self._session.fit.pod_groups.get(view.pod_group, ())
+        if failed and not any(isinstance(fit.evidence, GangShortfall) for fit in recorded):
             why = GroupFit(GroupReason.POD_SCHEDULING_ERRORS, GangShortfall(failed[0]))
             self._session.fit.add_pod_group(view.pod_group, why)
         return bool(failed)
 
-    def _may_ask(self, view: GangView) -> bool:
-        return self._rules.asks(view) and not self._is_delayed(view)
-
-    def _is_delayed(self, view: GangView) -> bool:
-        """Tell whether the pod group may not cause evictions yet; record until when."""
-        left_s = remaining_delay_s(self._session, view.pod_group)
-        if left_s <= 0:
-            return False
-        delay_s = self._session.state.pod_groups.inputs[view.pod_group].preemption_delay_s
-        refusal = DelayRefusal(delay_s, NOW + left_s)
-        self._session.fit.add_pod_group(
-            view.pod_group, GroupFit(GroupReason.PREEMPTION_DELAY, refusal)
-        )
-        return True
+    def _is_served(self, view: GangView) -> bool:
+        return self._rules.serves(view) and not note_delay(self._session, view.pod_group)
 
     def _groups_of(self, victims: Sequence[int], view: GangView) -> list[int]:
         group_of = self._session.state.tasks.pod_group
@@ -198,27 +192,38 @@ class Attempts:
 
 
 def evict_reason(
-    session: Session, action: ActionName, view: GangView | None, gang_size: int
+    session: Session, action: ActionName, view: GangView, gang_size: int
 ) -> EvictReason:
     """Return a reason without queue details."""
-    given = None if view is None else session.state.pod_groups.inputs[view.pod_group]
+    pod_group = session.state.pod_groups.inputs[view.pod_group]
     return EvictReason(
         action=action,
         gang_size=gang_size,
-        evictor="" if given is None else given.name,
-        evictor_namespace="" if given is None else given.namespace,
+        evictor=pod_group.name,
+        evictor_namespace=pod_group.namespace,
     )
 
 
-def remaining_delay_s(session: Session, group: int) -> float:
+def note_delay(session: Session, pod_group: int) -> bool:
+    """Return whether a pod group may not cause evictions yet; if so, record until when."""
+    left_s = remaining_delay_s(session, pod_group)
+    if left_s <= 0:
+        return False
+    delay_s = session.state.pod_groups.inputs[pod_group].preemption_delay_s
+    refusal = DelayRefusal(delay_s, NOW + left_s)
+    session.fit.add_pod_group(pod_group, GroupFit(GroupReason.PREEMPTION_DELAY, refusal))
+    return True
+
+
+def remaining_delay_s(session: Session, pod_group: int) -> float:
     """Return for how many seconds more a pod group may not cause evictions; 0 or less: it may.
 
-    The delay counts from creation, and again from the last time it was evicted itself.
+    The delay counts from its creation, and again from the last time it was evicted itself.
     """
-    groups = session.state.pod_groups
-    given = groups.inputs[group]
-    if given.preemption_delay_s <= 0:
+    pod_groups = session.state.pod_groups
+    inputs = pod_groups.inputs[pod_group]
+    if inputs.preemption_delay_s <= 0:
         return 0.0
-    evicted = groups.last_eviction[group]
-    since = given.created if evicted is None else max(given.created, evicted)
-    return remaining_s(since + given.preemption_delay_s)
+    evicted = pod_groups.last_eviction[pod_group]
+    since = inputs.created if evicted is None else max(inputs.created, evicted)
+    return remaining_s(since + inputs.preemption_delay_s)

@@ -1,7 +1,7 @@
 """Consolidation: move running tasks closer together so that a preemptible pod group fits.
 
-Nobody may lose a place: a trial counts only if every task that had to go found another one. Quotas
-and fairness of victims are not asked, since they keep what they hold.
+No victim may lose its place: a trial counts only if every task that had to go has another place. The
+quotas and fair shares of victims are not checked, since their queues keep what they hold.
 """
 
 from __future__ import annotations
@@ -41,34 +41,41 @@ class ConsolidationRules:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._view: GangView | None = None
 
-    def asks(self, view: GangView) -> bool:
+    def serves(self, view: GangView) -> bool:
         """Serve only pod groups that could be victims themselves."""
         return self._session.state.pod_groups.preemptible[view.pod_group]
 
-    def scope(self, view: GangView) -> object:
-        """Compare with failures of all queues."""
+    def failure_scope(self, view: GangView) -> None:
+        """Count the failures of all queues."""
         del view
-        return None
 
-    def begin(self, view: GangView) -> bool:
-        """Nothing stands in the way."""
+    def begin(self, view: GangView) -> ConsolidationAttempt:
+        """Always start."""
+        return ConsolidationAttempt(self._session, view)
+
+
+class ConsolidationAttempt:
+    """The rules for one pod group."""
+
+    def __init__(self, session: Session, view: GangView) -> None:
+        self._session = session
         self._view = view
-        return True
 
-    def may_search(self, view: GangView) -> bool:
-        """Ask first whether the cluster has as many GPUs (and as much GPU memory) free at all."""
+    def may_search(self) -> bool:
+        """Require as many GPUs, and as much GPU memory, free in the whole cluster."""
         tasks, nodes = self._session.state.tasks, self._session.state.nodes
-        classes = [tasks.task_class[task] for task in view.next_chunk(include_evicted=True)]
-        gpus = sum(one.gpu_amount + one.mig_units for one in classes)
-        memory = sum(one.share_memory_mib * max(one.devices, 1) for one in classes)
+        classes = [tasks.task_class[task] for task in self._view.next_chunk(include_evicted=True)]
+        gpus = sum(task_class.gpu_amount + task_class.mig_units for task_class in classes)
+        memory = sum(
+            task_class.share_memory_mib * max(task_class.devices, 1) for task_class in classes
+        )
         if gpus <= 0 and memory <= 0:
             return True
         healthy = [
             index
-            for index, given in enumerate(nodes.inputs)
-            if given.ready and not given.unschedulable and not given.pressures
+            for index, node in enumerate(nodes.inputs)
+            if node.ready and not node.unschedulable and not node.pressures
         ]
         room = GpuRoom.of(self._session).gpus
         free_gpus = float(sum(room[index] for index in healthy))
@@ -78,25 +85,24 @@ class ConsolidationRules:
     def victims(self, pool: VictimPool, passed_over: frozenset[int]) -> VictimSequence:
         """Take from every queue, at most the configured number of pod groups.
 
-        KAI draws one more than that, at random; we take the first ones in the order of loss.
+        KAI draws one more than that, at random; we take the first ones in eviction order.
         """
-        asking = self._view
         return VictimSequence(
             self._session,
             pool,
             pool.leaves,
-            lambda view: asking is None or view.pod_group != asking.pod_group,
+            lambda view: view.pod_group != self._view.group,
             most_groups=self._session.config.max_consolidation_victims,
             passed_over=passed_over,
         )
 
     def takeable(self, batches: Sequence[Batch]) -> float:
-        """Nothing may be lost."""
+        """Allow no loss."""
         del batches
         return NO_LOSS
 
     def accepts(self, demand: ProbeDemand, victims: Mapping[int, Sequence[int]]) -> bool:
-        """Every victim has a place again."""
+        """Return whether every victim has a place again."""
         del demand
         status = self._session.state.tasks.status
         return all(
@@ -104,6 +110,6 @@ class ConsolidationRules:
         )
 
     def reason(self, victim: int, gang_size: int) -> EvictReason:
-        """Name who the room is made for."""
+        """Name the pod group that room is made for."""
         del victim
-        return evict_reason(self._session, self.name, self._view, gang_size)
+        return evict_reason(self._session, ActionName.CONSOLIDATION, self._view, gang_size)

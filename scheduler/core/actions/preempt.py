@@ -1,6 +1,6 @@
-"""Preempt: a pod group takes room from less important ones of its own queue.
+"""Preempt: a pod group takes room from pod groups of its own queue that have a lower priority.
 
-Fairness is not asked, since the queue keeps what it holds; priority must be strictly higher.
+Fair shares are not checked, since the queue keeps what it holds.
 """
 
 from __future__ import annotations
@@ -35,60 +35,66 @@ class PreemptRules:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._view: GangView | None = None
 
-    def asks(self, view: GangView) -> bool:
-        """Serve everyone."""
+    def serves(self, view: GangView) -> bool:
+        """Serve every pod group."""
         del view
         return True
 
-    def scope(self, view: GangView) -> object:
-        """Compare with failures of the same queue."""
+    def failure_scope(self, view: GangView) -> int:
+        """Count the failures of the same queue."""
         return view.queue
 
-    def begin(self, view: GangView) -> bool:
-        """Nothing stands in the way."""
-        self._view = view
-        return True
+    def begin(self, view: GangView) -> PreemptAttempt:
+        """Always start."""
+        return PreemptAttempt(self._session, view)
 
-    def may_search(self, view: GangView) -> bool:
-        """Work that cannot be preempted must fit into quota before anyone is disturbed for it."""
-        if self._session.state.pod_groups.preemptible[view.pod_group]:
+
+class PreemptAttempt:
+    """The rules for one preemptor."""
+
+    def __init__(self, session: Session, preemptor: GangView) -> None:
+        self._session = session
+        self._preemptor = preemptor
+
+    def may_search(self) -> bool:
+        """Require a non-preemptible pod group to fit into the quota before anything is evicted."""
+        preemptor = self._preemptor
+        if self._session.state.pod_groups.preemptible[preemptor.pod_group]:
             return True
-        amount = self._session.gate_amount(view.next_chunk(include_evicted=True))
-        return self._session.policy.refuse_non_preemptible(view.queue, amount) is None
+        amount = self._session.gate_amount(preemptor.next_chunk(include_evicted=True))
+        return self._session.policy.refuse_non_preemptible(preemptor.queue, amount) is None
 
     def victims(self, pool: VictimPool, passed_over: frozenset[int]) -> VictimSequence:
-        """Take from less important pod groups of the queue."""
-        session, asking = self._session, self._view
-        if asking is None:
-            return VictimSequence(session, pool, (), lambda _: False)
+        """Take from pod groups of lower priority in the queue."""
+        session, preemptor = self._session, self._preemptor
         priority = session.state.pod_groups.priority
-        mine = priority[asking.pod_group]
+        own_priority = priority[preemptor.pod_group]
         filters = session.hooks.preempt_victim_filters
 
-        def keeps(view: GangView) -> bool:
+        def may_evict(view: GangView) -> bool:
             return (
-                priority[view.pod_group] < mine
-                and view.pod_group != asking.pod_group
-                and all(one(view, asking) for one in filters)
+                priority[view.pod_group] < own_priority
+                and view.pod_group != preemptor.pod_group
+                and all(allows(view, preemptor) for allows in filters)
             )
 
-        has_lower = pool.lowest_priority(asking.queue) < mine
-        leaves = (asking.queue,) if has_lower else ()
-        return VictimSequence(session, pool, leaves, keeps, passed_over=passed_over)
+        has_lower = pool.lowest_priority(preemptor.queue) < own_priority
+        leaves = (preemptor.queue,) if has_lower else ()
+        return VictimSequence(session, pool, leaves, may_evict, passed_over=passed_over)
 
     def takeable(self, batches: Sequence[Batch]) -> float:
-        """Rules of amounts do not bind inside a queue."""
+        """Set no bound: inside a queue no rule limits amounts."""
         del batches
         return inf
 
     def accepts(self, demand: ProbeDemand, victims: Mapping[int, Sequence[int]]) -> bool:
-        """Ask the plugins' validators."""
-        taken = [task for tasks in victims.values() for task in tasks]
-        return all(one(demand.view, taken) for one in self._session.hooks.preempt_validators)
+        """Return whether the plugins' validators accept the victims."""
+        evicted = [task for tasks in victims.values() for task in tasks]
+        validators = self._session.hooks.preempt_validators
+        return all(is_valid(demand.view, evicted) for is_valid in validators)
 
     def reason(self, victim: int, gang_size: int) -> EvictReason:
-        """Name who the room is taken for."""
+        """Name the preemptor."""
         del victim
-        return evict_reason(self._session, self.name, self._view, gang_size)
+        return evict_reason(self._session, ActionName.PREEMPT, self._preemptor, gang_size)

@@ -1,7 +1,7 @@
-"""Reclaim: a queue takes back from other queues what fairness says it should have.
+"""Reclaim: a queue takes back from other queues what it should have by its fair share.
 
-Whether the pod group may look at all, which queues it may look at and whether the victims of a trial
-are just is decided on fair shares; the state of queues from before the search counts.
+Fair shares decide whether a pod group may search, which queues it may take from, and whether the victims
+of a trial are acceptable. What queues held before the search counts.
 """
 
 from __future__ import annotations
@@ -38,94 +38,102 @@ class ReclaimAction:
 
 
 class ReclaimRules:
-    """Victims are preemptible pod groups of other leaf queues that hold more than their due."""
+    """Victims are preemptible pod groups of other leaf queues that hold more than their share."""
 
     name = ActionName.RECLAIM
     may_lose = True
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._view: GangView | None = None
-        self._reclaimer = Reclaimer(queue=-1, required=(0.0, 0.0, 0.0), preemptible=True)
-        self._leaves: list[int] = []
-        self._before = Holdings(allocated=(), allocated_non_preemptible=())
-        self._reasons: dict[int, EvictReason] = {}
 
-    def asks(self, view: GangView) -> bool:
-        """Serve everyone."""
+    def serves(self, view: GangView) -> bool:
+        """Serve every pod group."""
         del view
         return True
 
-    def scope(self, view: GangView) -> object:
-        """Compare with failures of the same queue."""
+    def failure_scope(self, view: GangView) -> int:
+        """Count the failures of the same queue."""
         return view.queue
 
-    def begin(self, view: GangView) -> bool:
-        """Its queue must stay within its fair share with the chunk."""
-        self._view = view
-        self._reclaimer = Reclaimer(
+    def begin(self, view: GangView) -> ReclaimAttempt | None:
+        """Start if its queue stays within its fair share with the chunk."""
+        reclaimer = Reclaimer(
             queue=view.queue,
             required=self._session.requested_by(view.next_chunk(include_evicted=True)),
             preemptible=self._session.state.pod_groups.preemptible[view.pod_group],
         )
-        return may_start(self._session, self._reclaimer)
+        if not may_start(self._session, reclaimer):
+            return None
+        return ReclaimAttempt(self._session, view, reclaimer)
 
-    def may_search(self, view: GangView) -> bool:
-        """Nothing more stands in the way."""
-        del view
+
+class ReclaimAttempt:
+    """The rules for one reclaimer."""
+
+    def __init__(self, session: Session, view: GangView, reclaimer: Reclaimer) -> None:
+        self._session = session
+        self._view = view
+        self._reclaimer = reclaimer
+        #: What the queues concerned held before anything was tried; `victims` adds those of victims.
+        self._before: Holdings = holdings_before(session, [reclaimer.queue])
+        #: victim queue -> reason of its latest victim
+        self._reasons: dict[int, EvictReason] = {}
+
+    def may_search(self) -> bool:
+        """Always search."""
         return True
 
     def victims(self, pool: VictimPool, passed_over: frozenset[int]) -> VictimSequence:
-        """Take from other queues that hold more than their due."""
-        session, asking = self._session, self._view
-        self._leaves = leaves_with_victims(session, self._reclaimer, pool.leaves)
-        self._before = holdings_before(session, [self._reclaimer.queue, *self._leaves])
+        """Take from other queues that hold more than their share."""
+        session, reclaimer = self._session, self._view
+        leaves = leaves_with_victims(session, self._reclaimer, pool.leaves)
+        self._before = holdings_before(session, [self._reclaimer.queue, *leaves])
         self._reasons.clear()
         filters = session.hooks.reclaim_victim_filters
 
-        def keeps(view: GangView) -> bool:
-            return asking is None or all(one(view, asking) for one in filters)
+        def may_evict(view: GangView) -> bool:
+            return all(allows(view, reclaimer) for allows in filters)
 
-        return VictimSequence(session, pool, self._leaves, keeps, passed_over=passed_over)
+        return VictimSequence(session, pool, leaves, may_evict, passed_over=passed_over)
 
     def takeable(self, batches: Sequence[Batch]) -> float:
-        """Queues lose only what they hold beyond their due, and one chunk more."""
+        """Bound by what queues hold above their share, and one chunk more each."""
         return takeable_gpus(self._session, self._reclaimer, batches)
 
     def accepts(self, demand: ProbeDemand, victims: Mapping[int, Sequence[int]]) -> bool:
-        """The losers must be just, and acceptable to the plugins."""
+        """Return whether fair shares and the plugins' validators allow the victims."""
         reclaimer = replace(self._reclaimer, required=demand.required)
         if not is_just(self._session, self._before, reclaimer, victims):
             return False
         validators = self._session.hooks.reclaim_validators
         if not validators:
             return True
-        taken = [task for tasks in victims.values() for task in tasks]
-        return all(one(demand.view, taken) for one in validators)
+        evicted = [task for tasks in victims.values() for task in tasks]
+        return all(is_valid(demand.view, evicted) for is_valid in validators)
 
     def reason(self, victim: int, gang_size: int) -> EvictReason:
-        """Name who the room is taken for, and what both sides hold."""
+        """Name the reclaimer, and what both sides hold."""
         queue = self._session.state.pod_groups.queue[self._session.state.tasks.pod_group[victim]]
-        found = self._reasons.get(queue)
-        if found is None:
-            plain = evict_reason(self._session, self.name, self._view, gang_size)
+        reason = self._reasons.get(queue)
+        if reason is None:
+            plain = evict_reason(self._session, ActionName.RECLAIM, self._view, gang_size)
             victim_side, evictor_side = self._sides(queue)
-            found = replace(plain, victim_side=victim_side, evictor_side=evictor_side)
-            self._reasons[queue] = found
-        if found.gang_size != gang_size:
-            found = self._reasons[queue] = replace(found, gang_size=gang_size)
-        return found
+            reason = replace(plain, victim_side=victim_side, evictor_side=evictor_side)
+            self._reasons[queue] = reason
+        if reason.gang_size != gang_size:
+            reason = self._reasons[queue] = replace(reason, gang_size=gang_size)
+        return reason
 
     def _sides(self, victim_queue: int) -> tuple[QueueSide, QueueSide]:
         """Return both queues if they are siblings, else the parent of each."""
         ledger = self._session.policy.ledger
-        mine = self._reclaimer.queue
-        if ledger.parents[mine] != ledger.parents[victim_queue]:
-            mine, victim_queue = (
-                ledger.parents[queue] if ledger.parents[queue] >= 0 else queue
-                for queue in (mine, victim_queue)
+        queue = self._reclaimer.queue
+        if ledger.parents[queue] != ledger.parents[victim_queue]:
+            queue, victim_queue = (
+                ledger.parents[index] if ledger.parents[index] >= 0 else index
+                for index in (queue, victim_queue)
             )
-        return self._side(victim_queue), self._side(mine)
+        return self._side(victim_queue), self._side(queue)
 
     def _side(self, queue: int) -> QueueSide:
         ledger = self._session.policy.ledger

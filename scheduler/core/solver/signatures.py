@@ -24,15 +24,15 @@ class FailedSearches:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._failed: dict[tuple[object, object], Vectors] = {}
+        self._failed: dict[tuple[int | None, object], Vectors] = {}
         self._of_constraints: dict[int, object] = {}
 
-    def is_worth_a_search(self, scope: object, view: GangView) -> bool:
+    def is_worth_a_search(self, scope: int | None, view: GangView) -> bool:
         """Tell whether a pod group is unlike those that failed, or easier than the easiest."""
         known = self._failed.get((scope, self._signature(view)))
         return known is None or _is_easier(self._vectors(view), known)
 
-    def note_failure(self, scope: object, view: GangView) -> None:
+    def note_failure(self, scope: int | None, view: GangView) -> None:
         """Remember a pod group that failed, if it is at most as demanding as the one known."""
         key = (scope, self._signature(view))
         mine = self._vectors(view)

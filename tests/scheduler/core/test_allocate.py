@@ -75,7 +75,7 @@ def test_a_gang_is_bound_whole_or_not_at_all() -> None:
 def test_a_gang_that_does_not_fit_leaves_the_state_as_it_was() -> None:
     built = cluster().nodes(2).pending("big", 3, gpus=8)
     before = fingerprint(built.session())
-    after = built.cycle(ALLOCATE).session
+    after = built.cycle(ALLOCATE)
     assert fingerprint(after) == before
     assert after.decisions == []
 

@@ -61,7 +61,7 @@ def test_no_device_above_its_capacity_under_any_order(asks: list[object], spread
             wanted = request(float(ask))  # type: ignore[arg-type]
         built.pending(f"p{number}", request=wanted)
     result = built.cycle(ALLOCATE, config=SPREAD if spread else None)
-    held = _memory_held(result.session)
+    held = _memory_held(result)
     assert all(amount <= 1000 for amount in held.values())
     nodes = result.state.nodes
     for node in range(2):

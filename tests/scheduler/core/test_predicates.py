@@ -58,7 +58,7 @@ def check_texts(session: Session, task: int = 0) -> list[tuple[str, str]]:
 def test_a_node_turns_a_fraction_away(node: dict[str, Any], reason: NodeReason) -> None:
     result = cluster().node("bad", **node).pending("p", gpus=0.5).cycle(ALLOCATE)
     assert result.decisions == []
-    assert reasons(result.session) == {reason: 1}
+    assert reasons(result) == {reason: 1}
 
 
 def test_whole_devices_go_to_single_mig_nodes_only() -> None:
@@ -83,18 +83,18 @@ def test_mig_stays_away_from_legacy_mig() -> None:
     )
     built.running("old", ["n"], request=TaskRequest(cpu_milli=1.0, legacy_mig=True))
     result = built.pending("p", request=TaskRequest(mig=((MIG, 1.0),))).cycle(ALLOCATE)
-    assert reasons(result.session) == {NodeReason(Kind.MIG_BESIDE_LEGACY_MIG, "/old-0"): 1}
+    assert reasons(result) == {NodeReason(Kind.MIG_BESIDE_LEGACY_MIG, "/old-0"): 1}
 
 
 def test_legacy_mig_fits_nowhere() -> None:
     result = cluster().node("n").pending("p", request=TaskRequest(legacy_mig=True)).cycle(ALLOCATE)
-    assert reasons(result.session) == {NodeReason(Kind.LEGACY_MIG, node="n"): 1}
+    assert reasons(result) == {NodeReason(Kind.LEGACY_MIG, node="n"): 1}
 
 
 def test_gpu_memory_needs_a_node_that_says_how_much_it_has() -> None:
     built = cluster().node("n", gpu_memory_known=False)
     result = built.pending("p", request=request(0, gpu_memory_mib=50)).cycle(ALLOCATE)
-    assert reasons(result.session) == {NodeReason(Kind.GPU_MEMORY_UNKNOWN, node="n"): 1}
+    assert reasons(result) == {NodeReason(Kind.GPU_MEMORY_UNKNOWN, node="n"): 1}
 
 
 def test_a_tolerated_taint_is_no_obstacle() -> None:
@@ -110,7 +110,7 @@ def test_node_affinity_chooses_among_nodes_with_room() -> None:
     built = cluster().node("a").node("b", labels={"zone": "z"}, gpus=1)
     result = built.pending("p", constraints=wants).pending("q", constraints=wants).cycle(ALLOCATE)
     assert placements(result) == {"p-0": "b"}
-    assert reasons(result.session, "q-0") == {
+    assert reasons(result, "q-0") == {
         NodeReason(Kind.NODE_AFFINITY): 1,
         NodeReason(Kind.INSUFFICIENT, "gpu"): 1,
     }
@@ -121,7 +121,7 @@ def test_one_host_port_is_open_once_on_a_node() -> None:
     built = cluster().nodes(2).pending("p", 3, minimum=2, constraints=web)
     result = built.cycle(ALLOCATE)
     assert placements(result) == {"p-0": "n0", "p-1": "n1"}
-    assert reasons(result.session, "p-2") == {NodeReason(Kind.PORTS): 2}
+    assert reasons(result, "p-2") == {NodeReason(Kind.PORTS): 2}
 
 
 def test_the_port_of_a_task_evicted_now_is_free_for_nomination() -> None:
@@ -144,13 +144,13 @@ def test_restricted_nodes_keep_kinds_of_tasks_apart() -> None:
     built.pending("g", gpus=1).pending("c", request=request(0)).pending("x", gpus=8)
     result = built.cycle(config=config)
     assert placements(result) == {"g-0": "a", "c-0": "b"}
-    assert reasons(result.session, "x-0") == {
+    assert reasons(result, "x-0") == {
         NodeReason(Kind.INSUFFICIENT, "gpu"): 1,
         NodeReason(Kind.NOT_GPU_WORKER, node="b"): 1,
     }
     assert result.policy.ledger.totals[2] == 8.0
     only = cluster().node("a", is_gpu_worker=True).pending("c", request=request(0))
-    assert reasons(only.cycle(config=config).session, "c-0") == {
+    assert reasons(only.cycle(config=config), "c-0") == {
         NodeReason(Kind.NOT_CPU_WORKER, node="a"): 1
     }
 
@@ -159,9 +159,7 @@ def test_missing_config_maps_turn_a_task_away_before_any_node() -> None:
     needs = TaskConstraints(config_maps=("there", "gone", "lost"))
     built = cluster().node("n").having(config_maps=frozenset([("", "there")]))
     result = built.pending("p", constraints=needs).cycle(ALLOCATE)
-    assert check_texts(result.session) == [
-        ("ConfigMap", "Missing required configmaps: [gone lost]")
-    ]
+    assert check_texts(result) == [("ConfigMap", "Missing required configmaps: [gone lost]")]
     assert result.fit.tasks[0].counts == []
 
 
@@ -205,7 +203,7 @@ def test_a_request_larger_than_any_node_is_refused_with_the_largest(
     wanted: TaskRequest, text: str
 ) -> None:
     result = cluster().node("n", cpu=2).pending("p", request=wanted).cycle(ALLOCATE)
-    assert check_texts(result.session) == [("MaxNodePoolResources", text)]
+    assert check_texts(result) == [("MaxNodePoolResources", text)]
     assert result.fit.tasks[0].checks[0].is_victim_invariant
 
 
@@ -214,7 +212,7 @@ def test_the_largest_amount_of_an_extended_resource_is_told() -> None:
     built = cluster().node("n", resources={"example.com/nic": 2000.0})
     wanted = request(0, other=(("example.com/nic", 3000.0),))
     result = built.pending("p", request=wanted).cycle(ALLOCATE)
-    [(_, text)] = check_texts(result.session)
+    [(_, text)] = check_texts(result)
     assert text.endswith(
         "Max example.com/nic resources available in a single node in the default "
         "node-pool is topped at 2"
@@ -224,13 +222,13 @@ def test_the_largest_amount_of_an_extended_resource_is_told() -> None:
 def test_room_for_pods_is_a_resource_like_others() -> None:
     built = cluster().node("n", pods=1).running("r", ["n"], gpus=1).pending("p")
     result = built.cycle(ALLOCATE)
-    assert reasons(result.session) == {NodeReason(Kind.INSUFFICIENT, "pods"): 1}
+    assert reasons(result) == {NodeReason(Kind.INSUFFICIENT, "pods"): 1}
 
 
 def test_a_node_in_debt_takes_not_even_an_empty_request() -> None:
     built = cluster().node("n", memory=1).running("r", ["n"], request=request(0, memory=2))
     result = built.pending("p", request=request(0, cpu=0, memory=0)).cycle(ALLOCATE)
-    assert reasons(result.session) == {NodeReason(Kind.INSUFFICIENT, "memory"): 1}
+    assert reasons(result) == {NodeReason(Kind.INSUFFICIENT, "memory"): 1}
 
 
 def test_the_gate_of_a_shared_task_is_asked_with_the_devices_of_the_node() -> None:
@@ -249,7 +247,7 @@ def test_why_a_shared_task_passes_no_gate_anywhere_is_told_by_node() -> None:
     built.queue("other", 8)
     wanted = request(0, gpu_memory_mib=300)
     result = built.pending("p", request=wanted, queue="q").cycle(ALLOCATE)
-    found = reasons(result.session)
+    found = reasons(result)
     assert {(one.kind, one.subject) for one in found} == {
         (Kind.OVER_CAPACITY, "OverLimit"),
         (Kind.INSUFFICIENT, "gpu"),

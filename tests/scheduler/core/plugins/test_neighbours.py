@@ -54,7 +54,7 @@ def test_those_already_there_keep_others_away() -> None:
     full = _nodes().running("quiet", ["n0"], constraints=apart).running("rest", ["n2", "n2"])
     full.pending("noisy", task=_labelled("noisy"))
     outcome = full.cycle(ALLOCATE)
-    reasons = outcome.session.fit.tasks[3].reasons()
+    reasons = outcome.fit.tasks[3].reasons()
     assert reasons[NodeReason(NodeReasonKind.EXISTING_ANTI_AFFINITY)] == 2
 
 

@@ -25,7 +25,7 @@ def _nodes(**volumes: Any) -> ClusterBuilder:
 
 def test_a_claim_that_is_missing_or_lost_stops_the_task_at_once() -> None:
     missing = _nodes().pending("p", constraints=MOUNTS).cycle(ALLOCATE)
-    [check] = missing.session.fit.tasks[0].checks
+    [check] = missing.fit.tasks[0].checks
     assert (check.check, check.text) == ("VolumeBinding", 'persistentvolumeclaim "data" not found')
     assert check.is_victim_invariant
     lost = VolumeClaim(name="data", problem="it is lost")

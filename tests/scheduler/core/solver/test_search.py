@@ -181,9 +181,7 @@ def test_the_preemption_delay_is_recorded() -> None:
         filled().pending("want", queue="b", preemption_delay_s=600.0, created=-100.0).cycle(RECLAIM)
     )
     assert result.decisions == []
-    group = next(
-        i for i, g in enumerate(result.state.pod_groups.inputs) if g.name == "want"
-    )
+    group = next(i for i, g in enumerate(result.state.pod_groups.inputs) if g.name == "want")
     assert result.fit.pod_groups[group] == [
         GroupFit(GroupReason.PREEMPTION_DELAY, DelayRefusal(600.0, 500.0))
     ]

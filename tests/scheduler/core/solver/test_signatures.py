@@ -26,17 +26,17 @@ def session(*groups: tuple[str, dict], config: SchedulerConfig | None = None) ->
     return built.session(config)
 
 
-def after_failure(here: Session, failed: str, asked: str, scope: str = "q") -> bool:
+def after_failure(here: Session, failed: str, asked: str, scope: int = 0) -> bool:
     store = FailedSearches(here)
     index = {given.name: number for number, given in enumerate(here.state.pod_groups.inputs)}
-    store.note_failure("q", here.view(index[failed]))
+    store.note_failure(0, here.view(index[failed]))
     return store.is_worth_a_search(scope, here.view(index[asked]))
 
 
 def test_the_same_demand_is_not_worth_a_second_search() -> None:
     here = session(("one", {"tasks": 2}), ("two", {"tasks": 2}))
     assert not after_failure(here, "one", "two")
-    assert after_failure(here, "one", "two", scope="another queue")
+    assert after_failure(here, "one", "two", scope=1)
 
 
 def test_fewer_or_smaller_tasks_are_easier() -> None:
@@ -87,13 +87,13 @@ def test_only_an_easier_failure_replaces_the_one_known() -> None:
     )
     store = FailedSearches(here)
     hard, easy, mid = (here.view(n) for n in range(3))
-    store.note_failure("q", easy)
-    store.note_failure("q", hard)
-    assert not store.is_worth_a_search("q", mid)
+    store.note_failure(0, easy)
+    store.note_failure(0, hard)
+    assert not store.is_worth_a_search(0, mid)
     store = FailedSearches(here)
-    store.note_failure("q", hard)
-    store.note_failure("q", easy)
-    assert not store.is_worth_a_search("q", mid)
+    store.note_failure(0, hard)
+    store.note_failure(0, easy)
+    assert not store.is_worth_a_search(0, mid)
 
 
 def test_topology_wishes_of_every_level_are_part_of_it() -> None:
