@@ -91,7 +91,7 @@ class ConsolidationAttempt:
             self._session,
             pool,
             pool.leaves,
-            lambda view: view.pod_group != self._view.group,
+            lambda view: view.pod_group != self._view.pod_group,
             most_groups=self._session.config.max_consolidation_victims,
             passed_over=passed_over,
         )

@@ -75,7 +75,7 @@ def test_a_generator_ends_with_its_own_limit_or_with_the_pod_group() -> None:
 
 def test_a_stop_ends_the_pod_group_and_the_action_whatever_time_is_left() -> None:
     stops = [False]
-    budgets = SearchBudgets(max_job_s=4.0, min_job_s=1.0)
+    budgets = SearchBudgets(max_pod_group_s=4.0, min_pod_group_s=1.0)
     budget = ActionBudget.start(budgets, ActionName.RECLAIM, HandClock(), lambda: stops[0])
     group = budget.for_group()
     assert not group.is_exhausted
