@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kube.backoff import doubled_s
 from kube.objects.bindrequest import BindRequest
 from kube.objects.pod import Pod
 from kube.store import version_number
 
 FENCE = "kaiweb.dev/fence"
 NODE_POOL = "kai.scheduler/node-pool"
+LONGEST_DELAY_S = 2.0**16
 
 
 class Step(StrEnum):
@@ -56,7 +58,7 @@ def pod_uid(request: BindRequest, pod: Pod | None = None) -> str:
 
 def retry_delay_s(failed_attempts: int) -> float:
     """Return how long to wait after so many failures: 1, 2, 4, 8 ... seconds."""
-    return float(2 ** min(failed_attempts, 16))
+    return doubled_s(failed_attempts, first_s=1.0, most_s=LONGEST_DELAY_S)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ both hand out the authority's certificate to their clients. When to renew is the
 from __future__ import annotations
 
 import ipaddress
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,6 +16,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from kube.files import write_private
 
 # A certificate is valid from this long before it was issued, because the clocks of its client and of its
 # server may differ.
@@ -97,7 +98,7 @@ def write_issued(issued: Issued, certificate_file: Path, key_file: Path) -> None
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    _write_atomically(key_file, key_pem, mode=0o600)
+    write_private(key_file, key_pem)
     write_certificates(certificate_file, [issued.certificate])
 
 
@@ -105,16 +106,7 @@ def write_certificates(file: Path, certificates: Sequence[x509.Certificate]) -> 
     """Save certificates as one PEM file; a file that is the same already is left alone."""
     pem = b"".join(c.public_bytes(serialization.Encoding.PEM) for c in certificates)
     if not file.exists() or file.read_bytes() != pem:
-        _write_atomically(file, pem, mode=0o644)
-
-
-def _write_atomically(file: Path, data: bytes, *, mode: int) -> None:
-    unfinished = file.with_suffix(f"{file.suffix}.new")
-    unfinished.unlink(missing_ok=True)
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(data)
-    unfinished.replace(file)
+        write_private(file, pem)
 
 
 def _builder(

@@ -8,12 +8,12 @@ the last version seen (bookmarks move it on while nothing happens); an error ask
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import Any, Generic, Protocol, TypeVar
 
+from kube.backoff import Backoff
 from kube.errors import (
     ForbiddenError,
     GoneError,
@@ -38,25 +38,6 @@ class Sink(Protocol):
     def replace(self, resource: Resource, listing: Listing[Any]) -> None: ...
 
     def apply(self, resource: Resource, event: WatchEvent[Any]) -> None: ...
-
-
-@dataclass(slots=True)
-class Backoff:
-    """Pauses that double up to a bound, each shortened by a random part so that clients spread."""
-
-    first_s: float = 0.2
-    most_s: float = 15.0
-    spread: Callable[[], float] = random.random
-    failures: int = 0
-
-    def pause_s(self) -> float:
-        """Return the next pause, longer than the one before on average."""
-        pause = min(self.most_s, self.first_s * 2.0**self.failures)
-        self.failures = min(self.failures + 1, 16)
-        return pause * (0.5 + 0.5 * self.spread())
-
-    def reset(self) -> None:
-        self.failures = 0
 
 
 @dataclass(slots=True)

@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from kube.backoff import doubled_s
+
 log = logging.getLogger(__name__)
 Clock = Callable[[], float]
 
@@ -58,7 +60,7 @@ class WorkQueue:
         with self._changed:
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
-        delay_s = min(self.most_s, self.first_s * 2.0 ** min(failures, 32))
+        delay_s = doubled_s(failures, first_s=self.first_s, most_s=self.most_s)
         self.add_after(key, delay_s)
         return delay_s
 

@@ -9,6 +9,7 @@ last good answer, and says when it is stale; stale data is still used, as KAI's 
 from __future__ import annotations
 
 import json
+import os
 import time
 import urllib.error
 import urllib.parse
@@ -21,6 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from kube.files import open_private, private_folder, write_private
 from scheduler.core.arrays import Amounts
 from scheduler.core.fairshare.usage import decayed_usage
 from scheduler.metrics import METRICS
@@ -110,13 +112,11 @@ class UsageHistory:
     def _write(self, sample: UsageSample, *, rewrite: bool) -> None:
         if self.path is None:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(self.path.parent)
         if rewrite:
-            fresh = self.path.with_suffix(".new")
-            fresh.write_text("".join(_print_sample(each) for each in self.samples))
-            fresh.replace(self.path)
+            write_private(self.path, "".join(_print_sample(each) for each in self.samples))
             return
-        with self.path.open("a") as lines:
+        with os.fdopen(open_private(self.path), "a") as lines:
             lines.write(_print_sample(sample))
 
 

@@ -23,6 +23,7 @@ from kube.certificates import (
     write_certificates,
     write_issued,
 )
+from kube.files import private_folder
 
 AUTHORITY_LIFE = timedelta(days=3650)
 AUTHORITY_RENEWAL = timedelta(days=365)
@@ -54,7 +55,7 @@ def ensure_certificates(folder: Path, names: Sequence[str], now: datetime) -> Ce
     folder : where they are kept, created if missing
     names : DNS names and IP addresses of the server
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(folder)
     authority = _ensure_authority(folder, now)
     certificate_file, key_file = folder / "tls.crt", folder / "tls.key"
     server = read_issued(certificate_file, key_file)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kube.errors import AlreadyExistsError, ConflictError, NotFoundError
+from kube.files import private_folder, write_private
 from kube.gateway import Gateway
 from kube.resources import SECRETS
 from queues.admission.certificates import Certificates, ensure_certificates
@@ -57,13 +58,11 @@ def _pull(gateway: Gateway, namespace: str, folder: Path) -> str | None:
         body: Json = gateway.get(SECRETS, SECRET_NAME, as_type=dict, namespace=namespace)
     except NotFoundError:
         return None
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(folder)
     data = body.get("data") or {}
     for name in FILES:
         if name in data:
-            file = folder / name
-            file.touch(mode=0o600, exist_ok=True)
-            file.write_bytes(base64.b64decode(data[name]))
+            write_private(folder / name, base64.b64decode(data[name]))
     version: str = body["metadata"].get("resourceVersion", "")
     return version
 

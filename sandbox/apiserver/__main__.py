@@ -10,6 +10,11 @@ from pathlib import Path
 
 import uvloop
 
+<<<<<<< HEAD
+=======
+from kube.files import use_private_umask
+from sandbox.apiserver.persistence import HomeInUseError
+>>>>>>> e93260b (kube: one back-off and one way to write private files)
 from sandbox.apiserver.server import HOST, Server, Settings, tune_collector
 from sandbox.apiserver.storage.persistence import HomeInUseError
 
@@ -45,6 +50,7 @@ def main() -> None:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    use_private_umask()
     try:
         run(arguments.home, arguments.port, persistent=not arguments.in_memory)
     except HomeInUseError as error:

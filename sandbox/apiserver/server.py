@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 import uvicorn
 
+from kube.files import private_folder, restrict
 from sandbox.apiserver.access.admission import Admission
 from sandbox.apiserver.access.authn import ADMIN, Authenticator
 from sandbox.apiserver.access.pki import Pki, write_kubeconfig
@@ -62,7 +63,7 @@ class Server:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         home = settings.home
-        home.mkdir(parents=True, exist_ok=True)
+        restrict(private_folder(home))
         self.pki = Pki(home)
         self.pki.ensure(clock.now())
         self.journal = Persistence(home / "objects.sqlite3") if settings.persistent else None

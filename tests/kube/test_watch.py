@@ -6,6 +6,7 @@ from threading import Event
 
 import pytest
 
+from kube.backoff import Backoff
 from kube.errors import (
     ForbiddenError,
     GoneError,
@@ -18,7 +19,7 @@ from kube.errors import (
 from kube.objects.cluster import ConfigMap
 from kube.resources import CONFIGMAPS, TOPOLOGIES
 from kube.store import Store
-from kube.watch import ABSENT_KIND_PAUSE_S, Backoff, Reflector
+from kube.watch import ABSENT_KIND_PAUSE_S, Reflector
 from tests.fakes.gateway import FakeGateway
 
 
@@ -82,10 +83,6 @@ def test_broken_stream_lists_again() -> None:
     gateway.seed(CONFIGMAPS, body("b"))
     follower.pass_once(Event())
     assert names(store) == ["a", "b"]
-
-
-def test_pauses_are_spread() -> None:
-    assert Backoff(first_s=1.0, spread=lambda: 0.0).pause_s() == 0.5
 
 
 def test_optional_kind_that_is_not_served_counts_as_empty() -> None:

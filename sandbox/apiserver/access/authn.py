@@ -16,6 +16,7 @@ from pathlib import Path
 import orjson
 import yaml
 
+from kube.files import write_private
 from sandbox.apiserver.access.pki import new_token
 from sandbox.apiserver.model.errors import ApiError
 from sandbox.apiserver.model.user import ANONYMOUS, AUTHENTICATED, MASTERS, User
@@ -30,13 +31,11 @@ class Authenticator:
         self._file = home / "tokens.yaml"
         key_file = home / "pki" / "serviceaccount.key"
         if not key_file.exists():
-            key_file.touch(mode=0o600)
-            key_file.write_text(new_token())
+            write_private(key_file, new_token())
         self._key = key_file.read_bytes()
         if not self._file.exists():
-            self._file.touch(mode=0o600)
             entry = {"token": new_token(), "user": ADMIN, "groups": [MASTERS]}
-            self._file.write_text(yaml.safe_dump([entry], sort_keys=False))
+            write_private(self._file, yaml.safe_dump([entry], sort_keys=False))
         self._users: dict[str, User] = {}
         self._read_at = 0
         self._reload()

@@ -14,6 +14,7 @@ from pathlib import Path
 import yaml
 
 from kube.certificates import is_valid, issue_authority, issue_server, read_issued, write_issued
+from kube.files import private_folder, write_private
 
 _LIFETIME = dt.timedelta(days=3650)
 _RENEW_BEFORE = dt.timedelta(days=30)
@@ -39,7 +40,7 @@ class Pki:
 
     def ensure(self, now: dt.datetime) -> None:
         """Create what is missing, and renew the server certificate when it expires soon."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        private_folder(self._folder)
         ca_key_file = self._folder / "ca.key"
         authority = read_issued(self.ca_file, ca_key_file)
         server = read_issued(self.cert_file, self.key_file)
@@ -72,8 +73,7 @@ def write_kubeconfig(path: Path, *, server: str, ca_file: Path, token: str, user
         ],
         "current-context": "kaiweb-sandbox",
     }
-    path.touch(mode=0o600)
-    path.write_text(yaml.safe_dump(config, sort_keys=False))
+    write_private(path, yaml.safe_dump(config, sort_keys=False))
 
 
 def new_token() -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from kube.backoff import doubled_s
 from kube.resources import JOBS, PODS
 from sandbox.controllers.workloads.objects import Job, Json, WorkPod
 from sandbox.controllers.workloads.plan import Plan, first_to_go, pod_body
@@ -277,7 +278,7 @@ def _started(job: Job, now: float) -> float | None:
 
 
 def _backoff_s(failures: int) -> float:
-    return min(BACKOFF_MOST_S, BACKOFF_FIRST_S * 2.0 ** min(failures - 1, 16))
+    return doubled_s(failures - 1, first_s=BACKOFF_FIRST_S, most_s=BACKOFF_MOST_S)
 
 
 def _is_indexed(job: Job) -> bool:

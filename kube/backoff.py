@@ -1,0 +1,41 @@
+"""Growing pauses between attempts: the one rule that every loop and queue of kaiweb follows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_MOST_DOUBLINGS = 32
+
+
+def doubled_s(failures: int, *, first_s: float, most_s: float) -> float:
+    """Return `first_s`, doubled once for each failure before, and at most `most_s`."""
+    return min(most_s, first_s * 2.0 ** min(failures, _MOST_DOUBLINGS))
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Counts the failures in a row of one activity and returns the pause after each.
+
+    Attributes
+    ----------
+    random_part : the part of a pause that is drawn at random, so that many clients do not return at once
+    spread : draws that part, from 0 to 1
+    """
+
+    first_s: float = 0.2
+    most_s: float = 15.0
+    random_part: float = 0.5
+    spread: Callable[[], float] = random.random
+    failures: int = 0
+
+    def pause_s(self) -> float:
+        """Count a failure and return the pause before the next attempt."""
+        pause = doubled_s(self.failures, first_s=self.first_s, most_s=self.most_s)
+        self.failures += 1
+        return pause * (1.0 - self.random_part + self.random_part * self.spread())
+
+    def reset(self) -> None:
+        """Forget the failures: the last attempt was a success."""
+        self.failures = 0
