@@ -3,12 +3,25 @@
 import os
 import sys
 
+from kube.files import use_private_umask
+
+USAGE_EXIT = 2
+
 
 def main() -> None:
-    """Hand the arguments to Django, with the local settings unless others are named."""
+    """Pass the arguments to Django, with the local settings unless others are named."""
+    use_private_umask()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kaiweb.settings.local")
+    from django.conf import settings
     from django.core.management import execute_from_command_line
 
+    from kaiweb.settings.env import EnvError
+
+    try:
+        settings.INSTALLED_APPS  # noqa: B018  (loads the settings, which read the environment)
+    except EnvError as error:
+        sys.stderr.write(f"kaiweb: {error}\n")
+        sys.exit(USAGE_EXIT)
     execute_from_command_line(sys.argv)
 
 

@@ -12,7 +12,7 @@ from kaiweb.settings.logging import logging_config
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 KAIWEB_HOME = env.home(checkout=CHECKOUT)
-KAIWEB_PORT = env.number("KAIWEB_PORT", 8000)
+KAIWEB_PORT = env.port("KAIWEB_PORT", 8000)
 # Whoever scrapes /metrics of the web process must send it; without one only this machine may scrape.
 KAIWEB_METRICS_TOKEN = env.text("KAIWEB_METRICS_TOKEN")
 # Reverse proxies whose X-Forwarded-For tells who the client is; addresses, networks, or "*".
@@ -21,7 +21,7 @@ KAIWEB_MAX_CONNECTIONS = env.number("KAIWEB_MAX_CONNECTIONS", 2000)
 KAIWEB_MAX_CONNECTIONS_PER_ADDRESS = env.number("KAIWEB_MAX_CONNECTIONS_PER_ADDRESS", 500)
 KAIWEB_SHARDS = env.shards()
 # Where the scheduling worker serves KAI's metrics on loopback; 0: nowhere.
-KAIWEB_SCHEDULER_METRICS_PORT = env.number("KAIWEB_SCHEDULER_METRICS_PORT", 0)
+KAIWEB_SCHEDULER_METRICS_PORT = env.port("KAIWEB_SCHEDULER_METRICS_PORT", 0, may_be_off=True)
 KAIWEB_DEMO = env.flag("DEMO", True)
 # The cluster: named explicitly ("in-cluster" in a pod), else the one the sandbox writes. KUBECONFIG is left to kubectl, so that
 # a developer's own cluster is never written to by accident.
@@ -162,5 +162,6 @@ SPECTACULAR_SETTINGS = {
 }
 
 LOGGING = logging_config(
-    level=env.text("KAIWEB_LOG_LEVEL", "INFO"), json_lines=env.flag("KAIWEB_LOG_JSON", False)
+    level=env.choice("KAIWEB_LOG_LEVEL", "INFO", env.LOG_LEVELS),
+    json_lines=env.flag("KAIWEB_LOG_JSON", False),
 )

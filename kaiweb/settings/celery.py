@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiweb.settings import env
 
-REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
+REDIS_URL = env.redis_url()
 TICK_S = 1.0
 
 CELERY_BROKER_URL = REDIS_URL

@@ -9,6 +9,6 @@ from kaiweb.settings import env
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [env.text("REDIS_URL", "redis://127.0.0.1:6379/0")]},
+        "CONFIG": {"hosts": [env.redis_url()]},
     }
 }

@@ -6,15 +6,19 @@ argument, so tests hand in a dict.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 ENVIRON: Mapping[str, str] = os.environ
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off", ""})
+MAX_PORT = 65535
+REDIS_SCHEMES = ("redis", "rediss")
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 class EnvError(ValueError):
@@ -49,6 +53,43 @@ def number(name: str, default: int, *, env: Mapping[str, str] = ENVIRON) -> int:
     return int(raw)
 
 
+def port(
+    name: str, default: int, *, may_be_off: bool = False, env: Mapping[str, str] = ENVIRON
+) -> int:
+    """Read a TCP port; 0 is taken only where it switches the port off."""
+    raw = env.get(name)
+    if not raw:
+        return default
+    value = int(raw) if raw.isdecimal() and len(raw) <= 5 else -1
+    if value > MAX_PORT or value < (0 if may_be_off else 1):
+        off = " (0: none)" if may_be_off else ""
+        raise EnvError(f"{name}: expected a port from 1 to {MAX_PORT}{off}, got '{raw}'")
+    return value
+
+
+def choice(
+    name: str, default: str, choices: Sequence[str], *, env: Mapping[str, str] = ENVIRON
+) -> str:
+    """Read one of several words, in any case."""
+    raw = env.get(name)
+    if not raw:
+        return default
+    word = raw.strip().upper()
+    if word not in choices:
+        raise EnvError(f"{name}: expected one of {', '.join(choices)}, got '{raw}'")
+    return word
+
+
+def redis_url(*, env: Mapping[str, str] = ENVIRON) -> str:
+    """Return `REDIS_URL`, by default a Redis on this machine; only the form is checked."""
+    url = text("REDIS_URL", "redis://127.0.0.1:6379/0", env=env)
+    parts = _split("REDIS_URL", url)
+    if parts.scheme not in REDIS_SCHEMES:
+        schemes = ", ".join(f"{scheme}://" for scheme in REDIS_SCHEMES)
+        raise EnvError(f"REDIS_URL: expected one of {schemes}, got '{without_password(url)}'")
+    return url
+
+
 def words(name: str, default: str = "", *, env: Mapping[str, str] = ENVIRON) -> list[str]:
     """Read a comma separated list; empty parts fall out."""
     return [part.strip() for part in text(name, default, env=env).split(",") if part.strip()]
@@ -73,13 +114,13 @@ def database(url: str, *, sqlite_file: Path) -> dict[str, Any]:
     """
     if not url:
         return sqlite(sqlite_file)
-    parts = urlsplit(url)
+    parts = _split("DATABASE_URL", url)
     name = unquote(parts.path.lstrip("/"))
     if parts.scheme == "sqlite":
         return sqlite(Path("/" + name) if parts.path.startswith("//") else Path(name))
     if parts.scheme not in ("postgres", "postgresql"):
         raise EnvError(
-            f"DATABASE_URL: expected postgresql:// or sqlite://, got '{parts.scheme}://'"
+            f"DATABASE_URL: expected postgresql:// or sqlite://, got '{without_password(url)}'"
         )
     if not name:
         raise EnvError("DATABASE_URL: expected a database name after the host, got none")
@@ -92,8 +133,42 @@ def database(url: str, *, sqlite_file: Path) -> dict[str, Any]:
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": dict(parse_qsl(parts.query)),
+        "OPTIONS": {"connect_timeout": "10", **dict(parse_qsl(parts.query))},
     }
+
+
+def without_password(url: str) -> str:
+    """Return the URL as it may be printed: a password in it becomes ***."""
+    head, at, tail = url.rpartition("@")
+    scheme, slashes, user = head.partition("://")
+    return f"{scheme}{slashes}{user.partition(':')[0]}:***@{tail}" if at else url
+
+
+@contextlib.contextmanager
+def writable_home(home: Path) -> Iterator[None]:
+    """Report a write below KAIWEB_HOME that fails as a wrong value of the variable.
+
+    Raises
+    ------
+    EnvError : the block could not write
+    """
+    try:
+        yield
+    except OSError as error:
+        raise EnvError(
+            f"KAIWEB_HOME: expected a folder of this user that can be written, got {home}"
+            f" ({error.strerror or error})"
+        ) from error
+
+
+def _split(name: str, url: str) -> SplitResult:
+    """Take a URL apart; a port that is no number is found here, not at the first connection."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise EnvError(f"{name}: expected a URL, got '{without_password(url)}': {error}") from error
+    return parts
 
 
 def sqlite(file: Path) -> dict[str, Any]:

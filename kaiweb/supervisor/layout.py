@@ -16,15 +16,17 @@ kubelets, use the installation's.
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from kaiweb.settings import env
 from kaiweb.supervisor import ports
-from kaiweb.supervisor.broker import broker_command
+from kaiweb.supervisor.broker import broker_command, broker_url
 from kaiweb.supervisor.process import Spec
 from kaiweb.supervisor.wanted import DEFAULT_SHARD, Wanted, can_be_process, scheduling_process
+from queues.cluster import IN_CLUSTER
+from sandbox.nodes.profiles import profile
 
 EMBEDDED_PORTS = ("broker", "cluster", "scheduler-metrics", "controller-metrics")
 #: The service accounts of the processes; `<account>.kubeconfig` in the folder KAIWEB_ACCOUNTS.
@@ -85,34 +87,53 @@ def read_installation(home: Path, ports: dict[str, int]) -> Installation:
 
     Raises
     ------
-    ValueError : a kubeconfig of KAIWEB_ACCOUNTS is missing, or a shard's name cannot be a process
+    EnvError : a value that cannot be read; see `check_environment` for those that cannot be used
     """
-    shards = tuple(os.environ.get("KAIWEB_SHARDS", DEFAULT_SHARD).split(","))
-    for shard in shards:
-        if not can_be_process(shard):
-            raise ValueError(f"KAIWEB_SHARDS: expected names that are DNS labels, got {shard!r}")
-    redis_url = os.environ.get("REDIS_URL", "")
-    external = os.environ.get("KAIWEB_KUBECONFIG", "")
-    accounts = os.environ.get("KAIWEB_ACCOUNTS", "")
-    for account in ACCOUNTS if accounts else ():
-        if not _kubeconfig_of(Path(accounts), account).is_file():
-            raise ValueError(
-                f"KAIWEB_ACCOUNTS: expected {account}.kubeconfig in {accounts}, found none"
-            )
+    redis_url = env.text("REDIS_URL")
+    external = env.text("KAIWEB_KUBECONFIG")
+    accounts = env.text("KAIWEB_ACCOUNTS")
     return Installation(
         home=home,
-        web_port=int(os.environ.get("KAIWEB_PORT", "8000")),
+        web_port=env.port("KAIWEB_PORT", 8000),
         ports=ports,
-        redis_url=redis_url or f"redis://127.0.0.1:{ports['broker']}/0",
+        redis_url=redis_url or broker_url(port=ports["broker"], home=home),
         kubeconfig=Path(external) if external else home / "kubeconfig",
         accounts=Path(accounts) if accounts else None,
         has_own_broker=not redis_url,
         has_sandbox=not external,
-        has_simulators=not external or os.environ.get("KAIWEB_SIMULATE", "0") == "1",
-        has_demo_stream=os.environ.get("DEMO", "1") != "0",
-        nodes=os.environ.get("KAIWEB_NODES", "demo"),
-        shards=shards,
+        has_simulators=not external or env.flag("KAIWEB_SIMULATE", False),
+        has_demo_stream=env.flag("DEMO", True),
+        nodes=env.text("KAIWEB_NODES", "demo"),
+        shards=tuple(env.shards()),
     )
+
+
+def check_environment() -> None:
+    """Check the variables that name shards, nodes and files of the cluster.
+
+    Raises
+    ------
+    EnvError : a value that no process could use
+    """
+    for shard in env.shards():
+        if not can_be_process(shard):
+            raise env.EnvError(f"KAIWEB_SHARDS: expected names that are DNS labels, got {shard!r}")
+    nodes = env.text("KAIWEB_NODES", "demo")
+    try:
+        profile(nodes)
+    except ValueError as error:
+        raise env.EnvError(
+            f"KAIWEB_NODES: expected demo, none or <nodes>x<GPUs>, e.g. 500x8, got {nodes!r}"
+        ) from error
+    kubeconfig = env.text("KAIWEB_KUBECONFIG")
+    if kubeconfig not in ("", IN_CLUSTER) and not Path(kubeconfig).is_file():
+        raise env.EnvError(f"KAIWEB_KUBECONFIG: expected a file, got {kubeconfig}")
+    accounts = env.text("KAIWEB_ACCOUNTS")
+    for account in ACCOUNTS if accounts else ():
+        if not _kubeconfig_of(Path(accounts), account).is_file():
+            raise env.EnvError(
+                f"KAIWEB_ACCOUNTS: expected {account}.kubeconfig in {accounts}, found none"
+            )
 
 
 def shards_of(plan: Installation, wanted: Wanted) -> list[str]:
@@ -140,9 +161,9 @@ def specs(plan: Installation, wanted: Wanted) -> list[Spec]:
     def add(name: str, wave: int, *command: str, account: str = WEB, **more: str) -> None:
         if name in wanted.off:
             return
-        env = {**plan.environment_of(account), **more, **wanted.environment.get(name, {})}
+        variables = {**plan.environment_of(account), **more, **wanted.environment.get(name, {})}
         command = (*command, *wanted.arguments.get(name, ()))
-        listed.append(Spec(name=name, wave=wave, command=command, env=env))
+        listed.append(Spec(name=name, wave=wave, command=command, env=variables))
 
     def add_worker(name: str, queue: str, account: str, **more: str) -> None:
         add(
@@ -152,7 +173,7 @@ def specs(plan: Installation, wanted: Wanted) -> list[Spec]:
         )  # fmt: skip
 
     if plan.has_own_broker:
-        add("broker", 0, *broker_command(port=plan.ports["broker"], home=plan.home))
+        add("broker", 0, *broker_command(plan.home))
     if plan.has_sandbox:
         add(
             "cluster", 0, sys.executable, "-m", "sandbox.apiserver",
@@ -189,7 +210,7 @@ def specs(plan: Installation, wanted: Wanted) -> list[Spec]:
     add("operator", 2, sys.executable, "-m", "kaiweb", "run_operator", account=OPERATOR)
     add(
         BEAT, 2, sys.executable, "-m", "celery", "-A", "kaiweb", "beat", "-l", "WARNING",
-        "-s", str(plan.home / "celerybeat-schedule"), "--pidfile", "",
+        "--pidfile", "",
     )  # fmt: skip
     return listed
 

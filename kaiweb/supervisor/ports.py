@@ -6,9 +6,15 @@ import json
 import socket
 from pathlib import Path
 
+from kaiweb.settings.env import MAX_PORT
+from kaiweb.supervisor.errors import StartError
+from kube.files import write_private
+
+FILE = "ports.json"
+
 
 def is_free(port: int) -> bool:
-    """Tell whether the loopback port can be bound right now."""
+    """Return whether the loopback port can be bound right now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -30,9 +36,13 @@ def remembered(home: Path, names: tuple[str, ...]) -> dict[str, int]:
     """Return one port for each name: the one used last time if it is free, else one that no name has.
 
     The choice is kept in `<home>/ports.json`.
+
+    Raises
+    ------
+    StartError : the file cannot be read
     """
-    file = home / "ports.json"
-    known: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
+    file = home / FILE
+    known = _read(file)
     chosen: dict[str, int] = {}
     for name in names:
         port = known.get(name, 0)
@@ -41,7 +51,27 @@ def remembered(home: Path, names: tuple[str, ...]) -> dict[str, int]:
             while port in known.values():
                 port = pick()
         chosen[name] = port
-    scratch = file.with_suffix(".tmp")
-    scratch.write_text(json.dumps(known | chosen))
-    scratch.replace(file)
+    write_private(file, json.dumps(known | chosen))
     return chosen
+
+
+def _read(file: Path) -> dict[str, int]:
+    try:
+        known = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise _damaged(file, str(error)) from error
+    if not isinstance(known, dict):
+        raise _damaged(file, f"a {type(known).__name__}")
+    for name, port in known.items():
+        if type(port) is not int or not 0 < port <= MAX_PORT:
+            raise _damaged(file, f"{port!r} for {name!r}")
+    return known
+
+
+def _damaged(file: Path, fault: str) -> StartError:
+    return StartError(
+        f"{file}: expected a JSON object of names and ports, got {fault}; delete the file,"
+        " and free ports are chosen again"
+    )

@@ -12,7 +12,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+
+from kaiweb.supervisor.logs import MOST_BYTES, ProcessLog
+from kube.backoff import Backoff
 
 PR_SET_PDEATHSIG = 1
 FIRST_PAUSE_S = 0.2
@@ -39,13 +41,12 @@ def _die_with_parent() -> None:
 class Child:
     """A running or waiting instance of a `Spec`, restarted with a growing pause."""
 
-    def __init__(self, spec: Spec, logs: Path) -> None:
+    def __init__(self, spec: Spec, logs: Path, *, log_bytes: int = MOST_BYTES) -> None:
         self.spec = spec
         self.restarts = 0
-        self._log_path = logs / f"{spec.name}.log"
-        self._log: IO[bytes] | None = None
+        self._log = ProcessLog(logs, spec.name, most_bytes=log_bytes)
         self._process: subprocess.Popen[bytes] | None = None
-        self._pause_s = FIRST_PAUSE_S
+        self._backoff = Backoff(first_s=FIRST_PAUSE_S, most_s=LONGEST_PAUSE_S, random_part=0.0)
         self._started_at = 0.0
         self._due_at = 0.0
 
@@ -63,15 +64,13 @@ class Child:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start the program; output is appended to `<logs>/<name>.log`."""
-        if self._log is None:
-            self._log = self._log_path.open("ab")
+        """Start the program; output is appended to `<logs>/<name>.log` (see `logs`)."""
         # preexec_fn is safe here: the supervisor has a single thread.
         self._process = subprocess.Popen(
             self.spec.command,
             stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=self._log,
+            stdout=self._log.descriptor(),
+            stderr=subprocess.STDOUT,
             env={**os.environ, **self.spec.env},
             start_new_session=True,
             preexec_fn=_die_with_parent,
@@ -82,12 +81,12 @@ class Child:
         """Restart the program if it died and its pause is over; return a line to log, or None."""
         if self.is_running:
             if time.monotonic() - self._started_at > CALM_AFTER_S:
-                self._pause_s = FIRST_PAUSE_S
+                self._backoff.reset()
             return None
         now = time.monotonic()
         if not self._due_at:
-            self._due_at = now + self._pause_s
-            pause_s, self._pause_s = self._pause_s, min(self._pause_s * 2, LONGEST_PAUSE_S)
+            pause_s = self._backoff.pause_s()
+            self._due_at = now + pause_s
             return f"ended with code {self.exit_code}, starting it again in {pause_s:.1f} s"
         if now >= self._due_at:
             self._due_at = 0.0
@@ -95,6 +94,10 @@ class Child:
             self.start()
             return f"started again as pid {self.pid}"
         return None
+
+    def trim_log(self) -> None:
+        """Keep the log within its bound."""
+        self._log.trim()
 
     def ask_to_stop(self) -> None:
         """Send SIGTERM to the program alone: it stops its own children in its own order."""
@@ -120,7 +123,5 @@ class Child:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        if self._log is not None:
-            self._log.close()
-            self._log = None
+        self._log.close()
         return ended

@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
+from kaiweb.supervisor.logs import MOST_BYTES
 from kaiweb.supervisor.process import Child, Spec
+from kube.files import private_folder, write_private
 
 POLL_S = 0.1
 STOP_S = 8.0
@@ -22,11 +24,17 @@ class Supervisor:
     The list may change while they run (`adopt`). Who wants which processes is not its business.
     """
 
-    def __init__(self, specs: Sequence[Spec], *, home: Path, say: Callable[[str], None]) -> None:
-        logs = home / "logs"
-        logs.mkdir(parents=True, exist_ok=True)
-        self._logs = logs
-        self._children = [Child(spec, logs) for spec in sorted(specs, key=lambda s: s.wave)]
+    def __init__(
+        self,
+        specs: Sequence[Spec],
+        *,
+        home: Path,
+        say: Callable[[str], None],
+        log_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._logs = private_folder(home / "logs")
+        self._log_bytes = log_bytes
+        self._children = [self._child(spec) for spec in sorted(specs, key=lambda s: s.wave)]
         self._leaving: list[tuple[Child, float]] = []
         self._waves: set[int] = set()
         self._pids_file = home / "processes.json"
@@ -65,7 +73,7 @@ class Supervisor:
                 child.ask_to_stop()
                 self._leaving.append((child, time.monotonic() + STOP_S))
         known = {child.spec.name for child in kept}
-        new = [Child(spec, self._logs) for name, spec in wanted.items() if name not in known]
+        new = [self._child(spec) for name, spec in wanted.items() if name not in known]
         self._children = sorted([*kept, *new], key=lambda child: child.spec.wave)
         self._tend()
         # Also when nothing has changed: the file's time tells the operator that its wish was heard.
@@ -104,6 +112,7 @@ class Supervisor:
             for child in group:
                 child.ask_to_stop()
             deadline = time.monotonic() + STOP_S
+            self._await_end(group, deadline)
             for child in group:
                 if not child.wait_or_kill(deadline):
                     self._say(
@@ -111,9 +120,23 @@ class Supervisor:
                     )
         for child, deadline in self._leaving:
             child.wait_or_kill(deadline)
+        self._trim_logs()
         self._pids_file.unlink(missing_ok=True)
 
+    def _child(self, spec: Spec) -> Child:
+        return Child(spec, self._logs, log_bytes=self._log_bytes)
+
+    def _await_end(self, children: Sequence[Child], deadline: float) -> None:
+        while any(child.is_running for child in children) and time.monotonic() < deadline:
+            self._trim_logs()
+            time.sleep(POLL_S / 4)
+
+    def _trim_logs(self) -> None:
+        for child in [*self._children, *(child for child, _ in self._leaving)]:
+            child.trim_log()
+
     def _tend(self) -> None:
+        self._trim_logs()
         self._leaving = [item for item in self._leaving if not item[0].has_left(item[1])]
         leaving = {child.spec.name for child, _ in self._leaving}
         for child in self._children:
@@ -130,6 +153,5 @@ class Supervisor:
 
     def _write_pids(self) -> None:
         pids = {child.spec.name: child.pid for child in self._children if child.is_running}
-        scratch = self._pids_file.with_suffix(".tmp")
-        scratch.write_text(json.dumps({"supervisor": os.getpid(), **pids}, indent=1))
-        scratch.replace(self._pids_file)
+        listed = {"supervisor": os.getpid(), **pids}
+        write_private(self._pids_file, json.dumps(listed, indent=1))

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kube.files import write_private
+
 DEFAULT_SHARD = "default"
 FILE = "wanted.json"
 _SCHEDULING = "scheduling-"
@@ -54,9 +56,7 @@ def can_be_process(shard: str) -> bool:
 
 def write_wanted(home: Path, wanted: Wanted) -> None:
     """Put the file in place in one step, so that nobody reads half of it."""
-    scratch = home / f"{FILE}.tmp"
-    scratch.write_text(json.dumps(_as_json(wanted), indent=1))
-    scratch.replace(home / FILE)
+    write_private(home / FILE, json.dumps(_as_json(wanted), indent=1))
 
 
 def read_wanted(home: Path) -> Wanted:

@@ -10,11 +10,7 @@ from pathlib import Path
 
 import uvloop
 
-<<<<<<< HEAD
-=======
 from kube.files import use_private_umask
-from sandbox.apiserver.persistence import HomeInUseError
->>>>>>> e93260b (kube: one back-off and one way to write private files)
 from sandbox.apiserver.server import HOST, Server, Settings, tune_collector
 from sandbox.apiserver.storage.persistence import HomeInUseError
 

@@ -44,7 +44,7 @@ def test_a_postgres_url_is_taken_apart() -> None:
     assert entry["ENGINE"] == "django.db.backends.postgresql"
     picked = [entry[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")]
     assert picked == ["kaiweb", "kai", "p@ss", "db.example", "5433"]
-    assert entry["OPTIONS"] == {"sslmode": "require"}
+    assert entry["OPTIONS"] == {"connect_timeout": "10", "sslmode": "require"}
 
 
 @pytest.mark.parametrize("url", ["mysql://h/db", "postgresql://h/", "nonsense"])

@@ -11,6 +11,7 @@ from kaiweb.supervisor.layout import (
     ACCOUNTS,
     EMBEDDED_PORTS,
     Installation,
+    check_environment,
     metrics_port_name,
     read_installation,
     specs,
@@ -22,10 +23,12 @@ PORTS = dict.fromkeys(EMBEDDED_PORTS, 12345)
 
 
 def _plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accounts: Path | None) -> Installation:
+    (tmp_path / "admin").touch()
     monkeypatch.setenv("KAIWEB_KUBECONFIG", str(tmp_path / "admin"))
     monkeypatch.setenv("KAIWEB_SIMULATE", "1")
     if accounts:
         monkeypatch.setenv("KAIWEB_ACCOUNTS", str(accounts))
+    check_environment()
     return read_installation(tmp_path, dict(PORTS))
 
 

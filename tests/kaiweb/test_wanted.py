@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from celery import Celery
 
+from kaiweb import beat
 from kaiweb.beat import ShardClock
 from kaiweb.supervisor.wanted import (
     FILE,
@@ -76,7 +78,7 @@ def test_beat_ticks_for_a_shard_as_long_as_it_is_wanted(tmp_path: Path, settings
     settings.KAIWEB_SHARDS = ["default"]
     app = Celery("clock", broker="memory://", set_as_current=False)
     app.conf.beat_schedule = {}
-    clock = ShardClock(app, schedule_filename=str(tmp_path / "beat"))
+    clock = ShardClock(app)
     sent: list[tuple[Any, Any]] = []
     clock.apply_async = lambda entry, **_: sent.append((entry.args, entry.options.get("queue")))
     try:
@@ -87,7 +89,7 @@ def test_beat_ticks_for_a_shard_as_long_as_it_is_wanted(tmp_path: Path, settings
             "cycle-default",
         }
         for entry in clock.schedule.values():
-            entry.last_run_at = entry.default_now().replace(year=2020)
+            entry.last_run_at = entry.default_now() - timedelta(days=1)
         clock.populate_heap()
         while clock.tick() == 0:
             pass
@@ -100,3 +102,34 @@ def test_beat_ticks_for_a_shard_as_long_as_it_is_wanted(tmp_path: Path, settings
         assert {name for name in clock.schedule if name.startswith("cycle-")} == {"cycle-default"}
     finally:
         clock.close()
+
+
+def test_ticks_go_on_when_the_wall_clock_steps_back(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+):
+    settings.KAIWEB_HOME = tmp_path
+    app = Celery("clock", broker="memory://", set_as_current=False)
+    app.conf.beat_schedule = {"cycle": {"task": "cycle", "schedule": 1.0}}
+    passed_s, wall = [1000.0], [datetime(2026, 1, 1, 12, tzinfo=UTC)]
+    monkeypatch.setattr(beat.time, "monotonic", lambda: passed_s[0])
+    monkeypatch.setattr(app, "now", lambda: wall[0])
+    clock = ShardClock(app)
+    sent: list[float] = []
+    clock.apply_async = lambda entry, **_: sent.append(passed_s[0])
+    clock.tick()
+    for step in range(1, 6):
+        passed_s[0] += 1.0
+        wall[0] += timedelta(seconds=1) if step != 2 else -timedelta(minutes=100)
+        while clock.tick() == 0:
+            pass
+    assert sent == [1001.0, 1002.0, 1003.0, 1004.0, 1005.0]
+    clock.close()
+
+
+def test_the_clock_leaves_no_file_behind(tmp_path: Path, settings: Any):
+    settings.KAIWEB_HOME = tmp_path
+    app = Celery("clock", broker="memory://", set_as_current=False)
+    clock = ShardClock(app, schedule_filename=str(tmp_path / "celerybeat-schedule"))
+    clock.sync()
+    clock.close()
+    assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from kaiweb.supervisor.broker import broker_url
 from kube.client import HttpGateway, connect
 from tests.integration.stack import Stack, running_stack
 from tests.reallane.installation import prepared_cluster, stack_on
@@ -54,6 +55,10 @@ class Lane:
         """Return a port of the installation by its name in ports.json, e.g. `controller-metrics`."""
         ports: dict[str, int] = json.loads((self.stack.home / "ports.json").read_text())
         return ports[name]
+
+    def broker_url(self) -> str:
+        """Return the REDIS_URL of the installation's own broker."""
+        return broker_url(port=self.port("broker"), home=self.stack.home)
 
 
 @contextmanager

@@ -255,7 +255,7 @@ def test_a_deleted_shard_ends_its_scheduler(pool: Place) -> None:
     free_the_pool(pool)
     pool.kubectl("delete", "schedulingshard", "opal")
     pool.wait(lambda: "scheduling-opal" not in pool.stack.pids(), "the end of scheduling-opal")
-    with redis.Redis(port=pool.lane.port("broker")) as broker:
+    with redis.Redis.from_url(pool.lane.broker_url()) as broker:
         pool.wait(lambda: not broker.exists("kaiweb:lock:opal"), "the lock given back")
     pool.apply_text(pod("orphan"))
     pool.stays(lambda: not pool.bound("orphan"), "nobody schedules the pool")

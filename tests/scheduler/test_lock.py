@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from kaiweb.supervisor.broker import broker_command
+from kaiweb.supervisor.broker import broker_command, broker_url, write_broker_config
 from scheduler.lock import ShardLock
 
 pytestmark = pytest.mark.integration
@@ -23,8 +23,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[redis.Redis]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     home: Path = tmp_path_factory.mktemp("broker")
-    process = subprocess.Popen(broker_command(port=port, home=home))
-    made = redis.Redis(port=port)
+    write_broker_config(port=port, home=home)
+    process = subprocess.Popen(broker_command(home))
+    made = redis.Redis.from_url(broker_url(port=port, home=home))
     try:
         for _ in range(100):
             try:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kaiweb import install
+from kaiweb.first_user import create_first_user
 from kube.errors import KubeError
+from kube.files import private_folder
 from queues import live
 from queues.cluster import gateway
 from scheduler.models import Shard
@@ -31,7 +31,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Do it, in the order in which later steps need the earlier ones."""
-        Path(settings.KAIWEB_HOME).mkdir(parents=True, exist_ok=True)
+        private_folder(Path(settings.KAIWEB_HOME))
         call_command("migrate", interactive=False, verbosity=0)
         live.epoch()
         for name in settings.KAIWEB_SHARDS:
@@ -41,15 +41,9 @@ class Command(BaseCommand):
             self._cluster()
 
     def _first_user(self) -> None:
-        """Make `admin` with a password nobody else has, unless there is a user already."""
-        if User.objects.exists():
-            return
-        password = secrets.token_urlsafe(12)
-        file = Path(settings.KAIWEB_HOME) / "admin-password"
-        file.touch(mode=0o600)
-        file.write_text(password + "\n")
-        User.objects.create_superuser("admin", password=password)
-        self.stdout.write(f"created user 'admin'; the password is in {file}")
+        file = create_first_user(Path(settings.KAIWEB_HOME))
+        if file:
+            self.stdout.write(f"created user 'admin'; the password is in {file}")
 
     def _cluster(self) -> None:
         deploy = Path(settings.KAIWEB_DEPLOY)

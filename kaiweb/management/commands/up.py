@@ -13,13 +13,29 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
 
+from kaiweb.__main__ import USAGE_EXIT
+from kaiweb.first_user import NAME as FIRST_USER
+from kaiweb.first_user import first_password
+from kaiweb.settings import env
+from kaiweb.settings.env import EnvError
 from kaiweb.supervisor import ports
+from kaiweb.supervisor.broker import write_broker_config
+from kaiweb.supervisor.errors import StartError
+from kaiweb.supervisor.home import claim_home, prepare_home
 from kaiweb.supervisor.layout import (
     EMBEDDED_PORTS,
     Installation,
+    check_environment,
     read_installation,
     specs_with_ports,
+)
+from kaiweb.supervisor.preflight import (
+    check_cluster_file,
+    check_database,
+    check_redis,
+    check_web_port,
 )
 from kaiweb.supervisor.process import Spec
 from kaiweb.supervisor.supervisor import Supervisor
@@ -38,17 +54,22 @@ class Command(BaseCommand):
         """Start wave by wave; every wave needs the one before it."""
         started = time.monotonic()
         home = Path(settings.KAIWEB_HOME)
-        home.mkdir(parents=True, exist_ok=True)
         try:
-            plan = read_installation(home, ports.remembered(home, EMBEDDED_PORTS))
-        except ValueError as error:
-            raise CommandError(str(error)) from error
-        if not ports.is_free(plan.web_port):
-            raise CommandError(
-                f"port {plan.web_port} is taken; choose another with KAIWEB_PORT, or stop what uses it"
-            )
-        wanted = WantedFile(home, self._say)
-        first = specs_with_ports(plan, wanted.changed() or Wanted())
+            claim = claim_home(home, _url(settings.KAIWEB_PORT))
+            plan = _prepare(home)
+            wanted = WantedFile(home, self._say)
+            first = specs_with_ports(plan, wanted.changed() or Wanted())
+        except (EnvError, StartError) as error:
+            raise CommandError(str(error), returncode=USAGE_EXIT) from error
+        try:
+            self._run(plan, wanted, first, started)
+        finally:
+            os.close(claim)
+
+    def _run(
+        self, plan: Installation, wanted: WantedFile, first: list[Spec], started: float
+    ) -> None:
+        home = plan.home
         supervisor = Supervisor(first, home=home, say=self._say)
         supervisor.handle_signals()
         try:
@@ -78,27 +99,51 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _bootstrap(self, plan: Installation) -> None:
-        done = subprocess.run(
-            [sys.executable, "-m", "kaiweb", "bootstrap"],
-            env={**os.environ, **plan.environment},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        log = plan.home / "logs" / "bootstrap.log"
+        with log.open("w") as stream:
+            done = subprocess.run(
+                [sys.executable, "-m", "kaiweb", "bootstrap"],
+                env={**os.environ, **plan.environment},
+                stdout=stream,
+                stderr=stream,
+                check=False,
+            )
         if done.returncode:
-            raise CommandError(f"bootstrap failed:\n{done.stdout}{done.stderr}")
+            last_line = (log.read_text().strip().splitlines() or ["no output"])[-1]
+            raise CommandError(f"bootstrap failed: {last_line}; all of its output is in {log}")
 
     def _welcome(self, plan: Installation, seconds: float) -> None:
-        password = plan.home / "admin-password"
-        login = f"admin / {password.read_text().strip()}" if password.exists() else "as configured"
+        password = first_password(plan.home)
+        connection.close()
+        login = f"{FIRST_USER} / {password}" if password else "as configured"
         self.stdout.write(
             f"\n  kaiweb is up after {seconds:.1f} s\n"
-            f"  URL    http://127.0.0.1:{plan.web_port}/\n"
+            f"  URL    {_url(plan.web_port)}\n"
             f"  login  {login}\n"
             f"  export KUBECONFIG={plan.kubeconfig}\n"
             f"  logs   {plan.home / 'logs'}    Ctrl-C ends everything\n"
         )
         self.stdout.flush()
+
+
+def _url(port: int) -> str:
+    return f"http://127.0.0.1:{port}/"
+
+
+def _prepare(home: Path) -> Installation:
+    """Check what the environment asks for and prepare the home, which this process has claimed."""
+    check_environment()
+    prepare_home(home)
+    check_web_port(settings.KAIWEB_PORT)
+    check_database(settings.DATABASES["default"], env.text("DATABASE_URL"))
+    plan = read_installation(home, ports.remembered(home, EMBEDDED_PORTS))
+    if plan.has_sandbox:
+        check_cluster_file(home)
+    if plan.has_own_broker:
+        write_broker_config(port=plan.ports["broker"], home=home)
+    else:
+        check_redis(plan.redis_url)
+    return plan
 
 
 def _follow(plan: Installation, file: WantedFile) -> list[Spec] | None:

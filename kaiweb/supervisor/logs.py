@@ -1,0 +1,69 @@
+"""The log of one supervised process, bounded in size however much the process writes.
+
+The process writes to the file itself, so a slow supervisor never holds it up and its last words are in
+the file whatever ends it. When the file is full, its end is copied to `<name>.log.1`, older copies move on,
+and the file is cut to nothing: it was opened for appending, so the process goes on at the new end. A line
+written between the copy and the cut is lost, which happens only while the file is being filled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from kube.files import FILE_MODE, open_private
+
+MOST_BYTES = 5_000_000
+OLDER_FILES = 3
+_CHUNK = 1 << 20
+
+
+class ProcessLog:
+    """`<folder>/<name>.log` and up to `OLDER_FILES` older parts of it."""
+
+    def __init__(self, folder: Path, name: str, *, most_bytes: int = MOST_BYTES) -> None:
+        self.file = folder / f"{name}.log"
+        self._most_bytes = most_bytes
+        self._descriptor: int | None = None
+
+    def descriptor(self) -> int:
+        """Return the descriptor that the process inherits, opened at first use."""
+        if self._descriptor is None:
+            self._descriptor = open_private(self.file)
+        return self._descriptor
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def trim(self) -> None:
+        """Start a new part if the file is full; a disk without room costs the older parts, not the start."""
+        try:
+            size = self.file.stat().st_size
+        except FileNotFoundError:
+            return
+        if size <= self._most_bytes:
+            return
+        try:
+            self._keep_end()
+        except OSError:
+            self._part(1).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.truncate(self.file, 0)
+
+    def _keep_end(self) -> None:
+        for number in range(OLDER_FILES, 1, -1):
+            with contextlib.suppress(FileNotFoundError):
+                self._part(number - 1).replace(self._part(number))
+        part = os.open(self._part(1), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
+        with self.file.open("rb") as source, os.fdopen(part, "wb") as copy:
+            left_out = self.file.stat().st_size - self._most_bytes
+            source.seek(left_out)
+            copy.write(b"... %d bytes left out\n" % left_out)
+            while chunk := source.read(_CHUNK):
+                copy.write(chunk)
+
+    def _part(self, number: int) -> Path:
+        return self.file.with_name(f"{self.file.name}.{number}")

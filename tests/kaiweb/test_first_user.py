@@ -1,0 +1,30 @@
+"""The generated password is shown until somebody changes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from kaiweb.first_user import create_first_user, first_password
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_first_user_is_created_once_with_a_private_password_file(tmp_path: Path) -> None:
+    file = create_first_user(tmp_path)
+    assert file == tmp_path / "admin-password"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert first_password(tmp_path) == file.read_text().strip()
+    assert create_first_user(tmp_path) is None
+
+
+def test_a_password_that_was_changed_is_not_shown_any_more(tmp_path: Path) -> None:
+    create_first_user(tmp_path)
+    user = User.objects.get(username="admin")
+    user.set_password("another one, chosen by hand")
+    user.save()
+    assert first_password(tmp_path) is None
+    user.delete()
+    assert first_password(tmp_path) is None
