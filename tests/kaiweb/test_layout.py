@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kaiweb.settings.env import EnvError
 from kaiweb.supervisor.layout import (
     ACCOUNTS,
     EMBEDDED_PORTS,
@@ -18,6 +19,7 @@ from kaiweb.supervisor.layout import (
     specs_with_ports,
 )
 from kaiweb.supervisor.wanted import Wanted
+from sandbox.nodes.profiles import profile
 
 PORTS = dict.fromkeys(EMBEDDED_PORTS, 12345)
 
@@ -106,6 +108,18 @@ def test_what_the_config_asks_for_reaches_the_processes_it_concerns(tmp_path, mo
     assert listed["web"].env == {**plain["web"].env, "KAIWEB_GPU_SHARING": "0"}
     changed = {name for name in listed if listed[name] != plain[name]}
     assert changed == {"controllers", "web"}
+
+
+@pytest.mark.parametrize("nodes", ["demo", "none", "3x8", "9", "x8", "8x", "many", "3x8x1"])
+def test_the_simulators_take_exactly_the_nodes_that_pass_the_check(nodes, monkeypatch):
+    monkeypatch.setenv("KAIWEB_NODES", nodes)
+    try:
+        profile(nodes)
+    except ValueError:
+        with pytest.raises(EnvError, match=f"KAIWEB_NODES: expected demo, .*, got '{nodes}'"):
+            check_environment()
+    else:
+        check_environment()
 
 
 def test_a_shard_that_cannot_be_a_process_is_refused_at_the_start(tmp_path, monkeypatch):
