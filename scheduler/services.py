@@ -87,7 +87,7 @@ def _serve_pages(running: RunningShard) -> None:
     if running.pages is not None:
         running.pages.pages = pages
         return
-    server = PluginServer("127.0.0.1", port, pages)
+    server = PluginServer("127.0.0.1", port, pages, token=settings.KAIWEB_DEBUG_TOKEN)
     try:
         server.start()
     except OSError as error:

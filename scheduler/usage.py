@@ -28,6 +28,9 @@ from scheduler.core.fairshare.usage import decayed_usage
 from scheduler.metrics import METRICS
 from scheduler.usage_params import UsageParams, WindowType, print_duration
 
+#: A queue takes about 200 bytes in an answer of Prometheus.
+MAX_ANSWER = 16 * 1024 * 1024
+READ_BYTES = 64 * 1024
 RESOURCE_KEYS = ("cpu", "memory", "nvidia.com/gpu")
 Usage = dict[str, Amounts]
 """Queue name -> its share of the cluster's cpu, memory and GPUs."""
@@ -124,13 +127,44 @@ HttpGet = Callable[[str, float], bytes]
 """(address, timeout in seconds) -> body; raises OSError when it cannot."""
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Refuses to be sent elsewhere: who may name the address of Prometheus may not name others by it."""
+
+    def redirect_request(self, *_args: Any) -> None:
+        """Return nothing, which makes the redirect an HTTPError."""
+
+
 def http_get(address: str, timeout_s: float) -> bytes:
-    """Read one address; only http and https are taken."""
+    """Read one address; only http and https, no redirects, no more than `MAX_ANSWER` bytes.
+
+    The timeout holds for each wait and for the whole.
+    """
     if not address.startswith(("http://", "https://")):
         raise UsageError(f"expected an http(s) address of Prometheus, got {address!r}")
-    with urllib.request.urlopen(address, timeout=timeout_s) as answer:  # checked above
-        body: bytes = answer.read()
-    return body
+    deadline = time.monotonic() + timeout_s
+    body = bytearray()
+    # A director of our own: that of urlopen also knows ftp, file and data.
+    opener = urllib.request.OpenerDirector()
+    for handler in _HANDLERS:
+        opener.add_handler(handler())
+    with opener.open(address, timeout=timeout_s) as answer:
+        while part := answer.read1(READ_BYTES):
+            body += part
+            if len(body) > MAX_ANSWER:
+                raise OSError(f"expected an answer of at most {MAX_ANSWER} bytes, got more")
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the answer was not complete after {timeout_s:g} s")
+    return bytes(body)
+
+
+_HANDLERS = (
+    urllib.request.ProxyHandler,
+    urllib.request.HTTPHandler,
+    urllib.request.HTTPSHandler,
+    urllib.request.HTTPErrorProcessor,
+    urllib.request.HTTPDefaultErrorHandler,
+    _NoRedirect,
+)
 
 
 @dataclass(slots=True)

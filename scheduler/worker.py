@@ -107,10 +107,11 @@ class ShardWorker:
     _waker: Waker | None = None
     _usage: UsageFeed | None = None
     _pacer: Pacer = field(default_factory=Pacer)
-    _is_in_cycle: bool = False
+    _idle: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         """Make the parts that live as long as the worker."""
+        self._idle.set()
         self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix=f"commit-{self.name}")
         # Apart from the binds, which must not queue behind the stories of an earlier cycle.
         self._status_pool = ThreadPoolExecutor(
@@ -169,7 +170,7 @@ class ShardWorker:
         self._stop.set()
         if self._waker is not None:
             self._waker.stop()
-        if not self._is_in_cycle:
+        if self._idle.is_set():
             self._pool.shutdown(wait=True)
             self._status_pool.shutdown(wait=True)
         self.recorder.stop()
@@ -184,11 +185,15 @@ class ShardWorker:
         kube.errors.UnauthorizedError : the API server refuses our credentials for good
         scheduler.core.errors.CoreError : the snapshot contradicts itself, or a defect
         """
-        self._is_in_cycle = True
+        self._idle.clear()
         try:
             return self._cycle(fence)
         finally:
-            self._is_in_cycle = False
+            self._idle.set()
+
+    def wait_until_idle(self, timeout_s: float) -> bool:
+        """Wait for the end of a running cycle, if there is one; return whether it came in time."""
+        return self._idle.wait(timeout_s)
 
     def _cycle(self, fence: int) -> CycleSummary:
         watch, started_at = _StopWatch(), self.wall()

@@ -22,6 +22,8 @@ KAIWEB_MAX_CONNECTIONS_PER_ADDRESS = env.number("KAIWEB_MAX_CONNECTIONS_PER_ADDR
 KAIWEB_SHARDS = env.shards()
 # Where the scheduling worker serves KAI's metrics on loopback; 0: nowhere.
 KAIWEB_SCHEDULER_METRICS_PORT = env.port("KAIWEB_SCHEDULER_METRICS_PORT", 0, may_be_off=True)
+# What the other pages of that port ask for; without one they are off.
+KAIWEB_DEBUG_TOKEN = env.text("KAIWEB_DEBUG_TOKEN")
 KAIWEB_DEMO = env.flag("DEMO", True)
 # The cluster: named explicitly ("in-cluster" in a pod), else the one the sandbox writes. KUBECONFIG is left to kubectl, so that
 # a developer's own cluster is never written to by accident.

@@ -6,11 +6,15 @@ import secrets
 
 from kaiweb.settings import env
 from kaiweb.settings.base import *  # noqa: F403
-from kaiweb.settings.base import KAIWEB_HOME, SECRET_KEY
+from kaiweb.settings.base import KAIWEB_DEBUG_TOKEN, KAIWEB_HOME, SECRET_KEY
 from kube.files import kept_secret
 
-# Kept in the state folder, so that log-ins survive a restart.
+
+def _new_secret() -> str:
+    return secrets.token_urlsafe(48)
+
+
+# Kept in the state folder, so that log-ins survive a restart and people find the debug token.
 with env.writable_home(KAIWEB_HOME):
-    SECRET_KEY = SECRET_KEY or kept_secret(
-        KAIWEB_HOME / "secret-key", lambda: secrets.token_urlsafe(48)
-    )
+    SECRET_KEY = SECRET_KEY or kept_secret(KAIWEB_HOME / "secret-key", _new_secret)
+    KAIWEB_DEBUG_TOKEN = KAIWEB_DEBUG_TOKEN or kept_secret(KAIWEB_HOME / "debug-token", _new_secret)

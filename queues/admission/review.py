@@ -68,8 +68,15 @@ def respond(body: bytes, handler: Handler) -> bytes:
 
     Raises
     ------
-    BadReviewError : the body is no AdmissionReview v1 with a request
+    BadReviewError : the body is no AdmissionReview v1 with a request, or is nested too deeply
     """
+    try:
+        return _responded(body, handler)
+    except RecursionError as error:
+        raise BadReviewError("the review is nested too deeply") from error
+
+
+def _responded(body: bytes, handler: Handler) -> bytes:
     request = read_request(body)
     try:
         # Handlers change the object in place; the patch needs the original.

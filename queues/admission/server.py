@@ -27,6 +27,7 @@ from queues.admission.install import Registration, UrlTarget, install
 from queues.admission.review import BadReviewError
 from queues.admission.routes import Routes
 from queues.admission.secret import ensure_shared_certificates
+from queues.http_guard import ConnectionLimits, guarded
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,10 @@ Send = Callable[[Message], Awaitable[None]]
 MAX_BODY = 8 * 1024 * 1024
 CHECK_S = 6 * 3600.0
 RETRY_S = 2.0
+HANDSHAKE_S = 5.0
+BODY_S = 10.0
+#: The API server keeps a few connections; others have no business here.
+CONNECTIONS = ConnectionLimits(total=200, per_address=200)
 PORT_FILE = "port"
 
 
@@ -49,7 +54,12 @@ def application(routes: Routes) -> Callable[[Message, Receive, Send], Awaitable[
         if scope["path"] in ("/healthz", "/readyz"):
             await _reply(send, 200, b"ok", b"text/plain")
             return
-        body = await _body(receive)
+        try:
+            async with asyncio.timeout(BODY_S):
+                body = await _body(receive)
+        except TimeoutError:
+            await _reply(send, 408, b"", b"text/plain")
+            return
         if scope["method"] != "POST" or body is None:
             await _reply(send, 405 if body is not None else 413, b"", b"text/plain")
             return
@@ -66,6 +76,14 @@ def application(routes: Routes) -> Callable[[Message, Receive, Send], Awaitable[
             await _reply(send, 200 if found else 404, answer or b"", b"application/json")
 
     return app
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """Gives a TLS handshake seconds instead of a minute, which uvicorn has no setting for."""
+
+    async def create_server(self, *args: Any, **options: Any) -> asyncio.Server:
+        """Listen."""
+        return await super().create_server(*args, ssl_handshake_timeout=HANDSHAKE_S, **options)
 
 
 @dataclass(slots=True)
@@ -102,6 +120,8 @@ class AdmissionServer:
         (self.folder / PORT_FILE).write_text(str(self.port))
         config = uvicorn.Config(
             application(self.routes),
+            # Limits of its own: what strangers do to the web page must not starve reviews.
+            http=guarded(CONNECTIONS),
             ssl_certfile=str(certificates.certificate),
             ssl_keyfile=str(certificates.key),
             log_config=None,
@@ -136,7 +156,8 @@ class AdmissionServer:
     def _serve(self) -> None:
         assert self._server is not None
         assert self._socket is not None
-        asyncio.run(self._server.serve(sockets=[self._socket]))
+        with asyncio.Runner(loop_factory=_Loop) as runner:
+            runner.run(self._server.serve(sockets=[self._socket]))
 
     def _care(self, certificates: Certificates) -> None:
         bundle = certificates.bundle
@@ -178,6 +199,8 @@ class AdmissionServer:
                     bound.close()
                     raise
                 continue
+            # From here on connections wait, where before uvicorn is ready they would be refused.
+            bound.listen()
             return bound
         raise OSError(f"no free port on {self.host}")
 
@@ -198,6 +221,8 @@ async def _body(receive: Receive) -> bytes | None:
     size = 0
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
         part = message.get("body", b"")
         size += len(part)
         if size > MAX_BODY:

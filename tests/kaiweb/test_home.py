@@ -39,6 +39,7 @@ def test_a_second_start_changes_nothing_in_a_home_in_use(tmp_path: Path) -> None
     (tmp_path / "ports.json").write_text('{"broker": 1}')
     (tmp_path / "processes.json").write_text('{"web": 1}')
     (tmp_path / "secret-key").write_text("key")
+    (tmp_path / "debug-token").write_text("token")
     claim = claim_home(tmp_path, URL)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     second = _up({"KAIWEB_HOME": str(tmp_path), "KAIWEB_PORT": str(ports.pick())})

@@ -158,9 +158,14 @@ def test_the_pool_does_not_know_queues_without_its_label(pool: Place) -> None:
 
 
 def test_its_metrics_and_its_plugins_pages_have_a_port_of_their_own(pool: Place) -> None:
+    token = (pool.lane.stack.home / "debug-token").read_text()
+
     def page(port: str, path: str = "metrics") -> str:
-        address = f"http://127.0.0.1:{pool.lane.port(port)}/{path}"
-        with urllib.request.urlopen(address, timeout=10) as answer:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{pool.lane.port(port)}/{path}",
+            headers={"Authorization": f"Bearer {token}"},
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
             return str(answer.read().decode())
 
     mine = 'queue_name="s02-guild"'

@@ -146,6 +146,7 @@ def test_lock_is_given_back_when_a_cycle_fails(rig: Rig, monkeypatch: pytest.Mon
 def test_a_taken_port_keeps_no_shard_from_scheduling(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
+    settings.KAIWEB_DEBUG_TOKEN = "s3cret"
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = settings.KAIWEB_SCHEDULER_METRICS_PORT = taken.getsockname()[1]
@@ -171,7 +172,10 @@ def test_a_taken_port_keeps_no_shard_from_scheduling(
 
 def _status(port: int, path: str) -> int:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}{path}", headers={"Authorization": "Bearer s3cret"}
+        )
+        with urllib.request.urlopen(request, timeout=5) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         with error:

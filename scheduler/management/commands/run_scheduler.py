@@ -80,7 +80,8 @@ class Command(BaseCommand):
             servers.append(PluginServer(host, int(port), {"/metrics": metrics_page}))
         if options["plugin_server_port"] >= 0:
             pages = plugin_pages(worker)
-            servers.append(PluginServer("127.0.0.1", options["plugin_server_port"], pages))
+            port, token = options["plugin_server_port"], settings.KAIWEB_DEBUG_TOKEN
+            servers.append(PluginServer("127.0.0.1", port, pages, token=token))
         for server in servers:
             self.stdout.write(f"{', '.join(server.pages)} on port {server.start()}")
         return servers

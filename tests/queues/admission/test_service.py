@@ -28,7 +28,7 @@ from queues.admission.install import (
     install,
     uninstall,
 )
-from queues.admission.review import BadReviewError, read_request
+from queues.admission.review import ALLOWED, BadReviewError, read_request, respond
 from queues.admission.routes import VALIDATE_POD_GROUP, Routes
 from queues.admission.secret import ensure_shared_certificates
 from queues.admission.server import AdmissionServer
@@ -308,6 +308,8 @@ def test_the_https_port_answers_reviews_and_registers_itself(tmp_path: Path) -> 
             json.loads(body)["response"]["status"]["message"] == "subgroup a: minMember is required"
         )
         assert post(VALIDATE_POD_GROUP, b"[]")[0] == 400
+        deep = b'{"request": {"uid": "u", "object": ' + b'{"a":' * 9000 + b"1" + b"}" * 9002
+        assert post(VALIDATE_POD_GROUP, deep) == (400, b"the review is nested too deeply")
         assert post("/elsewhere", review({}))[0] == 404
         with urllib.request.urlopen(f"{base}/healthz", timeout=10, context=context) as answer:
             assert answer.read() == b"ok"
@@ -336,6 +338,17 @@ def test_the_same_answers_come_from_django() -> None:
 def test_what_is_no_review_is_refused(body: bytes) -> None:
     with pytest.raises(BadReviewError):
         read_request(body)
+
+
+@pytest.mark.parametrize("depth", [300, 900, 90_000])
+def test_a_deep_review_is_answered_or_refused(depth: int) -> None:
+    nested = '{"a":' * depth + "1" + "}" * depth
+    body = f'{{"request": {{"uid": "u", "object": {nested}}}}}'.encode()
+    if depth == 300:
+        assert json.loads(respond(body, lambda _: ALLOWED))["response"]["allowed"] is True
+        return
+    with pytest.raises(BadReviewError, match="nested too deeply"):
+        respond(body, lambda _: ALLOWED)
 
 
 def test_switches_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
