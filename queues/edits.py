@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,10 @@ from typing import Any
 from kube.resources import QUEUES
 from queues.shape import (
     CR_FIELDS,
+    LABEL_LENGTH,
     LIMIT,
+    NAME_LENGTH,
+    NAME_PATTERN,
     QUOTA,
     RESOURCES,
     REST_NAMES,
@@ -41,6 +45,10 @@ TEXTS = {
 }
 EDITABLE = (*TEXTS, "priority", QUOTA, LIMIT, WEIGHT, "labels")
 NEW_LIMIT = UNLIMITED
+# Kubernetes bounds labels one by one; the lists and live frames that carry them want a bound on their number.
+MOST_LABELS = 64
+LABEL_PATTERN = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+LONGEST_DISPLAY_NAME = 256
 
 Body = dict[str, Any]
 
@@ -96,7 +104,9 @@ def apply(base: Mapping[str, Any], edit: object) -> tuple[Body, tuple[Finding, .
     found: list[Finding] = []
     spec = body.setdefault("spec", {})
     for field, value in edit.items():
-        if field in TEXTS:
+        if field == "displayName" and isinstance(value, str) and len(value) > LONGEST_DISPLAY_NAME:
+            found.append(_too_long(value))
+        elif field in TEXTS:
             _set(spec, TEXTS[field], None if value == "" else value)
         elif field == "priority":
             _set(spec, "priority", value)
@@ -115,6 +125,16 @@ def apply(base: Mapping[str, Any], edit: object) -> tuple[Body, tuple[Finding, .
                 )
             )
     return body, tuple(found)
+
+
+def _too_long(value: str) -> Finding:
+    return Finding(
+        pointer="/displayName",
+        code="length",
+        message=f"displayName: expected at most {LONGEST_DISPLAY_NAME} characters, got {len(value)}",
+        given=shown(value),
+        allowed=LONGEST_DISPLAY_NAME,
+    )
 
 
 def _set(target: Body, name: str, value: object) -> None:
@@ -136,19 +156,59 @@ def _type_fault(pointer: str, value: object, allowed: str) -> Finding:
 
 def _set_labels(body: Body, value: object) -> Iterator[Finding]:
     """Merge labels; null removes one."""
-    is_map = isinstance(value, Mapping) and all(
-        _is_text(key) and (text is None or _is_text(text)) for key, text in value.items()
-    )
-    if not is_map:
+    if not isinstance(value, Mapping):
         yield _type_fault("/labels", value, "an object of texts")
         return
     labels = body.setdefault("metadata", {}).setdefault("labels", {})
-    for key, text in value.items():  # type: ignore[attr-defined]
+    for key, text in value.items():
+        fault = _label_fault(key, text)
+        if fault is not None:
+            yield fault
+            continue
         _set(labels, key, text)
+    if len(labels) > MOST_LABELS:
+        yield Finding(
+            pointer="/labels",
+            code="too-many",
+            message=f"labels: expected at most {MOST_LABELS}, got {len(labels)}",
+            given=len(labels),
+            allowed=MOST_LABELS,
+        )
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and is_clean(value)
+def _label_fault(key: object, text: object) -> Finding | None:
+    """Return what Kubernetes would refuse about a label; null removes one, whatever its key."""
+    pointer = f"/labels/{_escaped(shown(key))}"
+    if not isinstance(key, str) or not is_clean(key):
+        return _type_fault("/labels", key, "an object of texts")
+    if text is None:
+        return None
+    if not isinstance(text, str) or not is_clean(text):
+        return _type_fault(pointer, text, "a text or null")
+    prefix, slash, name = key.rpartition("/")
+    is_named = len(name) <= LABEL_LENGTH and LABEL_PATTERN.fullmatch(name)
+    is_prefixed = not slash or (len(prefix) <= NAME_LENGTH and NAME_PATTERN.fullmatch(prefix))
+    if not is_named or not is_prefixed:
+        return _label_finding(pointer, "label-key", "a key such as team or example.com/team", key)
+    if text and not (len(text) <= LABEL_LENGTH and LABEL_PATTERN.fullmatch(text)):
+        return _label_finding(pointer, "label-value", "a value", text)
+    return None
+
+
+def _label_finding(pointer: str, code: str, what: str, value: str) -> Finding:
+    return Finding(
+        pointer=pointer,
+        code=code,
+        message=f"{pointer[1:]}: expected {what} of at most {LABEL_LENGTH} letters, digits, '-', '_' and '.',"
+        f" beginning and ending with a letter or digit, got '{shown(value)}'",
+        given=shown(value),
+        allowed=LABEL_PATTERN.pattern,
+    )
+
+
+def _escaped(key: object) -> str:
+    """Return a key as a part of a JSON pointer (RFC 6901)."""
+    return str(key).replace("~", "~0").replace("/", "~1")
 
 
 def _set_amounts(spec: Body, field: str, value: object) -> Iterator[Finding]:
@@ -212,7 +272,7 @@ def _float(value: object) -> float:
 
 def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> list[Difference]:
     """Return the fields that differ, in a fixed order and in REST's words."""
-    old, new = _flat(before or {}), _flat(after)
+    old, new = flat(before or {}), flat(after)
     pointers = [*new, *(pointer for pointer in old if pointer not in new)]
     return [
         Difference(pointer, old.get(pointer), new.get(pointer))
@@ -221,7 +281,8 @@ def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> l
     ]
 
 
-def _flat(body: Mapping[str, Any]) -> dict[str, Any]:
+def flat(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the editable fields of a Queue by their pointers, in REST's words."""
     spec = body.get("spec") or {}
     found: dict[str, Any] = {}
     for name, cr_name in TEXTS.items():
@@ -236,7 +297,7 @@ def _flat(body: Mapping[str, Any]) -> dict[str, Any]:
             if amount is not None:
                 found[f"/{field}/{REST_NAMES[resource]}"] = _spoken(field, resource, amount)
     for key, text in sorted(((body.get("metadata") or {}).get("labels") or {}).items()):
-        found[f"/labels/{key}"] = text
+        found[f"/labels/{_escaped(key)}"] = text
     return found
 
 

@@ -28,7 +28,7 @@ class HierarchyError(QueuesError):
 
 
 class StaleQueueError(QueuesError):
-    """The queue has moved on since the version the caller read."""
+    """Somebody has edited the queue since the caller read it; versions are edit tags (`queues.tags`)."""
 
     def __init__(self, name: str, *, given: str, current: str) -> None:
         super().__init__(
@@ -45,3 +45,7 @@ class FieldOwnedError(QueuesError):
 
 class MissingRightError(QueuesError):
     """The caller may not do this; the message names the missing right."""
+
+
+class BusyError(QueuesError):
+    """Others are writing the same things; nothing was done, a later try may succeed."""

@@ -4,9 +4,10 @@
 warnings go with it. It never raises and looks only at what it is given: pure, no Django, no cluster.
 
 Starting from a sound tree, an edit without errors leaves a sound tree: every queue reaches a root, so
-the scheduler drops none of them. Two rule sets differ in one thing: `STRICT` (REST) refuses a parent
+the scheduler drops none of them. Two rule sets differ in few things: `STRICT` (REST) refuses a parent
 that does not exist, `ADMISSION` (the webhook) only warns, because `kubectl apply -f` may bring children
-before parents, as it may with KAI.
+before parents, as it may with KAI. It warns about names too long for a label, too, and is not asked about
+deletions.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from queues.durations import UNITS, parse_duration
 from queues.shape import (
     GPU_PLACES,
+    LABEL_LENGTH,
     LIMIT,
     QUOTA,
     RESOURCES,
@@ -43,11 +45,12 @@ class Rules:
 
     max_depth: int = 32
     missing_parent: Severity = Severity.ERROR
+    long_name: Severity = Severity.ERROR
     checks_places: bool = True
 
 
 STRICT = Rules()
-ADMISSION = Rules(missing_parent=Severity.WARNING, checks_places=False)
+ADMISSION = Rules(missing_parent=Severity.WARNING, long_name=Severity.WARNING, checks_places=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +175,16 @@ def _judge(
         return
     if not shape.name:
         return  # said above; nothing more can be said about a queue without a name
+    if before is None and len(shape.name) > LABEL_LENGTH:
+        yield Finding(
+            pointer="/name",
+            code="name",
+            message=f"queue '{shown(shape.name)}': expected a name of at most {LABEL_LENGTH} characters,"
+            f" got {len(shape.name)}; no label of a workload can hold it",
+            severity=rules.long_name,
+            given=shown(shape.name),
+            allowed=LABEL_LENGTH,
+        )
     after = {**tree, shape.name: shape}
     yield from _place(after, shape, before, rules, usage)
     yield from _own_amounts(shape, rules, usage.get(shape.name, NO_USAGE))

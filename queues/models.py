@@ -273,11 +273,23 @@ class MirrorState(models.Model):
         return f"{self.kind}@{self.version}"
 
 
+class ChangeState(models.TextChoices):
+    """How far a write of ours has come (`queues.audit`)."""
+
+    INTENDED = "intended"
+    DONE = "done"
+    FAILED = "failed"
+    UNCLEAR = "unclear"
+
+
 class QuotaChange(models.Model):
-    """One write to a queue through us: who, when, what, why."""
+    """One write to a queue through us: who, when, what, why, and whether the cluster took it."""
 
     queue = models.CharField(max_length=NAME, db_index=True)
     action = models.CharField(max_length=16)
+    state = models.CharField(
+        max_length=16, choices=ChangeState.choices, default=ChangeState.DONE, db_index=True
+    )
     actor = models.CharField(max_length=255)
     at = models.DateTimeField(db_index=True)
     diff = models.JSONField(default=list)
@@ -285,6 +297,8 @@ class QuotaChange(models.Model):
     request_id = models.CharField(max_length=64, blank=True, default="")
     version_before = models.CharField(max_length=32, blank=True, default="")
     version_after = models.CharField(max_length=32, blank=True, default="")
+    generation_before = models.BigIntegerField(default=0)
+    uid = models.CharField(max_length=64, blank=True, default="", help_text="of the queue before")
 
     class Meta:
         ordering: ClassVar = ["-id"]
@@ -292,7 +306,10 @@ class QuotaChange(models.Model):
             models.CheckConstraint(
                 condition=Q(action__in=["create", "update", "delete"]),
                 name="quotachange_action_valid",
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=ChangeState.values), name="quotachange_state_valid"
+            ),
         ]
 
     def __str__(self) -> str:

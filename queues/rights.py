@@ -1,6 +1,6 @@
 """Who may do what: one place that REST, the live socket and the shell ask.
 
-Everyone who is logged in may look. Editors change queues strictly below the queue named in their
+Everyone who is logged in may look; a token needs the scope `read` (or `admin`, which holds all others). Editors change queues strictly below the queue named in their
 binding (everywhere if it names none); admins do everything. A token never exceeds its owner, and its
 scopes and subtree narrow it further.
 """
@@ -8,7 +8,7 @@ scopes and subtree narrow it further.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,11 @@ class Rights:
     def is_admin(self) -> bool:
         has_role = any(grant.role == Role.ADMIN for grant in self.grants)
         return has_role and ADMIN in self.scopes and not self.token_subtree
+
+    @property
+    def may_read(self) -> bool:
+        """Whether this caller may look at all; people may, tokens need the scope."""
+        return allows_reading(self.scopes)
 
     @property
     def may_write_queues(self) -> bool:
@@ -106,6 +111,11 @@ class Rights:
                 "manageTokens": self.kind == "session",
             },
         }
+
+
+def allows_reading(scopes: Collection[str]) -> bool:
+    """Tell whether a token with these scopes may look; `admin` holds all other scopes."""
+    return READ in scopes or ADMIN in scopes
 
 
 def rights_of(user: AbstractBaseUser | AnonymousUser, token: ApiToken | None = None) -> Rights:

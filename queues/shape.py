@@ -26,6 +26,8 @@ QUOTA, LIMIT, WEIGHT = "quota", "limit", "weight"
 CR_FIELDS = {QUOTA: "quota", LIMIT: "limit", WEIGHT: "overQuotaWeight"}
 NAME_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 NAME_LENGTH = 253
+# Workloads name their queue in a label, and a label holds no more.
+LABEL_LENGTH = 63
 PRIORITY_RANGE = (-(2**31), 2**31 - 1)
 GPU_PLACES = 3
 LARGEST_AMOUNT = 1e15
@@ -75,6 +77,7 @@ class QueueShape:
     preempt_min_runtime: str = ""
     reclaim_min_runtime: str = ""
     has_resources: bool = True
+    version: str = ""
     quota: Amounts = field(default_factory=lambda: EMPTY)
     limit: Amounts = field(default_factory=lambda: EMPTY)
     weight: Amounts = field(default_factory=lambda: EMPTY)
@@ -114,6 +117,7 @@ def read_queue(body: object) -> tuple[QueueShape, tuple[Finding, ...]]:
     root = _mapping(body, "", found)
     metadata = _mapping(root.get("metadata", {}), "/metadata", found)
     spec = _mapping(root.get("spec", {}), "/spec", found)
+    version = metadata.get("resourceVersion")
     resources = spec.get("resources")
     if resources is None:
         found.append(
@@ -132,6 +136,7 @@ def read_queue(body: object) -> tuple[QueueShape, tuple[Finding, ...]]:
         preempt_min_runtime=_duration(spec.get("preemptMinRuntime"), "/preemptMinRuntime", found),
         reclaim_min_runtime=_duration(spec.get("reclaimMinRuntime"), "/reclaimMinRuntime", found),
         has_resources=resources is not None,
+        version=version if isinstance(version, str) else "",
         quota=_amounts(cells, QUOTA, found),
         limit=_amounts(cells, LIMIT, found),
         weight=_amounts(cells, WEIGHT, found),

@@ -14,6 +14,7 @@ from queues import hierarchy
 from queues.models import PodGroup, Queue, WorkloadState
 from queues.selectors import shape_of, tree
 from queues.shape import QueueShape
+from queues.tags import tag_of_row
 from scheduler.models import QueueShare
 
 OURS = frozenset({"", "kaiweb", "kaiweb-bootstrap"})
@@ -55,6 +56,11 @@ def items_of(rows: Sequence[Queue]) -> list[dict[str, Any]]:
     shapes = {**context.shapes, **{row.name: shape_of(row) for row in rows}}
     context.shapes = shapes
     return [_item(row, context) for row in rows]
+
+
+def bare_item(row: Queue) -> dict[str, Any]:
+    """Return the item of a row without what the database would add: relatives, workloads, shares."""
+    return _item(row, _Context(shapes={row.name: shape_of(row)}, children={}))
 
 
 def _context() -> _Context:
@@ -127,5 +133,5 @@ def _item(row: Queue, context: _Context) -> dict[str, Any]:
         "labels": row.labels,
         "createdAt": moment(row.created_at),
         "generation": row.generation,
-        "etag": f'"{row.version}"',
+        "etag": f'"{tag_of_row(row)}"',
     }

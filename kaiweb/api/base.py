@@ -2,53 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar
 
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from kaiweb.api.errors import Problem
+from kaiweb.api import database_wait
+from kaiweb.api.errors import Problem, bad_parameter
 from queues.models import ApiToken
-from queues.rights import Rights, rights_of
+from queues.rights import READ, Rights, allows_reading, rights_of
+from queues.shape import shown
+
+# Long enough for lists of names, short enough for every database's patterns and statements.
+LONGEST_PARAMETER = 4096
 
 
 class View(APIView):
     """An API view that refuses query parameters it does not know, for each method.
 
     `accepts` maps a method to the names it accepts; a misspelt filter that is silently ignored
-    returns the wrong rows, so it is an error.
+    returns the wrong rows, so it is an error. So is one that occurs twice, unless it is in `repeatable`:
+    of `dryRun=true&dryRun=false` neither may win.
     """
 
     accepts: ClassVar[Mapping[str, Sequence[str]]] = {}
+    repeatable: ClassVar[frozenset[str]] = frozenset()
+    #: Whether a token needs the scope `read` to look at this.
+    needs_read: ClassVar[bool] = True
+    has_short_waits = False
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         """Authenticate first, so that strangers learn nothing about parameters."""
+        if "Authorization" in request.headers or request.COOKIES:
+            database_wait.shorten()
+            self.has_short_waits = True
         super().initial(request, *args, **kwargs)
-        if "\x00" in request.path or any("\x00" in text for text in _texts(request)):
-            raise Problem("bad-request", "a NUL character is in no name and no filter")
+        _check_scope(request, needs_read=self.needs_read)
+        _check_texts(request)
         allowed = self.accepts.get((request.method or "").lower(), ())
-        unknown = sorted(set(request.query_params) - set(allowed))
-        if unknown:
-            known = ", ".join(sorted(allowed)) or "none"
-            raise Problem(
-                "bad-request",
-                f"unknown query parameter '{unknown[0]}'; known here: {known}",
-                errors=[
-                    {
-                        "pointer": f"?{name}",
-                        "code": "unknown-parameter",
-                        "message": f"'{name}' is not a parameter of this call",
-                        "given": name,
-                        "allowed": sorted(allowed),
-                    }
-                    for name in unknown
-                ],
-            )
+        _check_names(request, allowed, self.repeatable)
+
+    def finalize_response(
+        self, request: Request, response: Any, *args: object, **kwargs: object
+    ) -> Any:
+        """Give the connection its long waits back."""
+        if self.has_short_waits:
+            database_wait.restore()
+        return super().finalize_response(request, response, *args, **kwargs)
 
 
-def _texts(request: Request) -> list[str]:
-    return [text for values in request.query_params.lists() for text in (values[0], *values[1])]
+def _check_scope(request: Request, *, needs_read: bool) -> None:
+    token = request.auth
+    if not needs_read or request.method not in SAFE_METHODS or not isinstance(token, ApiToken):
+        return
+    if not allows_reading(token.scopes):
+        raise Problem("forbidden", f"reading needs a token with the scope '{READ}'")
+
+
+def _check_texts(request: Request) -> None:
+    texts = [text for name, values in request.query_params.lists() for text in (name, *values)]
+    if any("\x00" in text for text in (request.path, *texts)):
+        raise Problem("bad-request", "a NUL character is in no name and no filter")
+    for name, values in request.query_params.lists():
+        for value in values:
+            if len(value) > LONGEST_PARAMETER:
+                expected = f"expected at most {LONGEST_PARAMETER} characters, got {len(value)}"
+                raise bad_parameter(name, expected, value)
+
+
+def _check_names(request: Request, allowed: Sequence[str], repeatable: Collection[str]) -> None:
+    unknown = sorted(set(request.query_params) - set(allowed))
+    if unknown:
+        known = ", ".join(sorted(allowed)) or "none"
+        raise Problem(
+            "bad-request",
+            f"unknown query parameter '{shown(unknown[0])}'; known here: {known}",
+            errors=[
+                {
+                    "pointer": f"?{shown(name)}",
+                    "code": "unknown-parameter",
+                    "message": f"'{shown(name)}' is not a parameter of this call",
+                    "given": shown(name),
+                    "allowed": sorted(allowed),
+                }
+                for name in unknown
+            ],
+        )
+    for name, values in request.query_params.lists():
+        if len(values) > 1 and name not in repeatable:
+            raise bad_parameter(name, f"expected once, got {len(values)} times", values[-1])
 
 
 def caller(request: Request) -> Rights:
@@ -64,7 +108,7 @@ def flag(request: Request, name: str) -> bool:
         return False
     if raw in ("true", ""):
         return True
-    raise Problem("bad-request", f"{name}: expected true or false, got '{raw}'")
+    raise bad_parameter(name, "expected true or false", raw, ["true", "false"])
 
 
 def words(request: Request, name: str) -> list[str]:

@@ -9,16 +9,21 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
-from django.http import Http404
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
 from rest_framework import exceptions as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from kaiweb import request_id
+from kaiweb.api.cluster_refusals import Refusal, refused_by_rights, refused_by_schema
 from kube import errors as kube
 from queues import errors as queues
+from queues.shape import shown
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +51,7 @@ TYPES: Mapping[str, tuple[int, str]] = {
     "internal": (500, "Something went wrong on our side"),
     "overloaded": (503, "The server has too much to do"),
     "cluster-unreachable": (503, "The cluster does not answer"),
+    "unavailable": (503, "Not now; nothing was changed, try again in a moment"),
 }
 
 
@@ -95,12 +101,28 @@ class Problem(Exception):
         }
 
 
+def bad_parameter(name: str, expected: str, given: str, allowed: object = None) -> Problem:
+    """Return the refusal of one query parameter (or header)."""
+    shown_value = shown(given)
+    detail = f"{name}: {expected}, got '{shown_value}'"
+    entry = {
+        "pointer": f"?{name}",
+        "code": "parameter",
+        "message": detail,
+        "given": shown_value,
+        "allowed": allowed,
+    }
+    return Problem("bad-request", detail, errors=[entry])
+
+
 def problem_response(error: Exception, context: Mapping[str, Any]) -> Response:
     """Answer for DRF: turn whatever a view raised into a problem document."""
     set_rollback()
     problem = problem_of(error)
-    if problem.status >= 500 and problem.slug == "internal":
+    if problem.slug == "internal":
         log.error("unhandled error in a view", exc_info=error)
+    elif problem.slug == "unavailable":
+        log.warning("%s %s: %s", context["request"].method, context["request"].path, error)
     request: Request = context["request"]
     response = Response(problem.body(request.path), status=problem.status, content_type=MEDIA_TYPE)
     for name, value in problem.headers.items():
@@ -120,8 +142,10 @@ def problem_of(error: Exception) -> Problem:
 
 def _hierarchy(error: Exception) -> Problem:
     assert isinstance(error, queues.HierarchyError)
+    codes = {finding.code for finding in error.findings}
+    slug = "validation" if codes <= VALIDATION_CODES else "hierarchy"
     return Problem(
-        "validation" if all(f.code in VALIDATION_CODES for f in error.findings) else "hierarchy",
+        "conflict" if "exists" in codes else slug,
         str(error),
         errors=[finding.as_dict() for finding in error.findings],
     )
@@ -139,6 +163,11 @@ VALIDATION_CODES = frozenset(
         "negative",
         "places",
         "immutable",
+        "unknown-field",
+        "length",
+        "too-many",
+        "label-key",
+        "label-value",
     }
 )
 
@@ -166,6 +195,30 @@ def _drf(error: Exception) -> Problem:
     return Problem(slug, str(error.detail))
 
 
+def _refusal(read: Callable[[Exception], Refusal]) -> Callable[[Exception], Problem]:
+    def describe(error: Exception) -> Problem:
+        refusal = read(error)
+        return Problem(refusal.slug, refusal.detail, errors=refusal.errors)
+
+    return describe
+
+
+def _database(error: Exception) -> Problem:
+    # What the database says may hold file names and statements, which are nobody's business.
+    return Problem(
+        "unavailable",
+        "The database does not answer in time; nothing was changed.",
+        headers={"Retry-After": "2"},
+    )
+
+
+def _too_large(error: Exception) -> Problem:
+    return Problem(
+        "payload-too-large",
+        f"the body: expected at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes, got more",
+    )
+
+
 def _too_many(error: Exception) -> Problem:
     assert isinstance(error, kube.TooManyRequestsError)
     wait = str(max(1, round(error.retry_after_s)))
@@ -178,17 +231,27 @@ MAPPING: Sequence[tuple[type[Exception], Callable[[Exception], Problem]]] = (
     (queues.StaleQueueError, _slug("precondition-failed")),
     (queues.FieldOwnedError, _slug("field-owned")),
     (queues.MissingRightError, _slug("forbidden")),
+    (
+        queues.BusyError,
+        lambda error: Problem("unavailable", str(error), headers={"Retry-After": "1"}),
+    ),
     (kube.TooManyRequestsError, _too_many),
     (kube.NotFoundError, _slug("not-found")),
     (kube.AlreadyExistsError, _slug("conflict")),
     (kube.ConflictError, _slug("precondition-failed")),
-    (kube.InvalidError, _slug("validation")),
-    (kube.BadRequestError, _slug("validation")),
-    (kube.ForbiddenError, _slug("forbidden")),
+    (kube.InvalidError, _refusal(refused_by_schema)),
+    (kube.BadRequestError, _refusal(refused_by_schema)),
+    (kube.ForbiddenError, _refusal(refused_by_rights)),
     (kube.KubeError, _slug("cluster-unreachable")),
     (drf.NotAuthenticated, _unauthenticated),
     (drf.AuthenticationFailed, _unauthenticated),
     (drf.APIException, _drf),
+    (OperationalError, _database),
+    (InterfaceError, _database),
+    (RequestDataTooBig, _too_large),
+    (SuspiciousOperation, lambda _error: Problem("bad-request", "the request is malformed")),
+    (MultiPartParserError, lambda _error: Problem("bad-request", "the form cannot be read")),
+    (UnreadablePostError, lambda _error: Problem("bad-request", "the body ended too early")),
     (RecursionError, lambda _error: Problem("bad-request", "the body is nested too deeply")),
     (Http404, lambda error: Problem("not-found", str(error) or "Not found.")),
     (PermissionDenied, lambda error: Problem("forbidden", str(error) or "Not allowed.")),

@@ -5,21 +5,18 @@ The cursor is opaque to clients; it holds the sort value and the key of the last
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-import orjson
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from frontend.items.amounts import moment
 from frontend.items.cluster import mirror_moment
-from kaiweb.api.errors import Problem
+from kaiweb.api import cursors
+from kaiweb.api.errors import bad_parameter
 from queues import live
 from scheduler.models import Cycle
 
@@ -36,14 +33,13 @@ class Sorting:
     columns: Mapping[str, str]
     default: str
 
-    def read(self, request: Request) -> tuple[str, bool]:
-        """Return the column and whether it goes down."""
-        asked = request.query_params.get("sort") or self.default
-        name, is_down = asked.removeprefix("-"), asked.startswith("-")
-        if name not in self.columns:
-            known = ", ".join(f"{one}, -{one}" for one in self.columns)
-            raise Problem("bad-request", f"sort: expected one of {known}, got '{asked}'")
-        return self.columns[name], is_down
+    def read(self, request: Request) -> str:
+        """Return the order asked for: a public name, `-` before it for descending."""
+        order = request.query_params.get("sort") or self.default
+        if order.removeprefix("-") not in self.columns:
+            allowed = [name for column in self.columns for name in (column, f"-{column}")]
+            raise bad_parameter("sort", f"expected one of {', '.join(allowed)}", order, allowed)
+        return order
 
 
 def as_of() -> dict[str, Any]:
@@ -60,27 +56,23 @@ def answer(
 ) -> Response:
     """Return one page of the list, or 304 if nothing has changed since the caller's ETag."""
     limit = _limit(request)
-    column, is_down = sorting.read(request)
+    is_counted = _is_counted(request)
+    order = sorting.read(request)
+    column = sorting.columns[order.removeprefix("-")]
+    page = rows.order_by(f"-{column}" if order.startswith("-") else column, sorting.key)
+    cursor = request.query_params.get("cursor")
+    if cursor:
+        page = page.filter(_after(cursor, order, rows, sorting))
     tag = f'W/"{live.epoch()}-{live.position()}"'
     if request.headers.get("If-None-Match") == tag:
         return Response(status=304, headers={"ETag": tag})
-    page = rows.order_by(f"-{column}" if is_down else column, sorting.key)
-    cursor = request.query_params.get("cursor")
-    if cursor:
-        page = page.filter(_after(cursor, column, sorting.key, is_down))
-    found = list(page[: limit + 1])
-    more = len(found) > limit
-    found = found[:limit]
-    body: dict[str, Any] = {
-        "items": to_items(found),
-        "next": _cursor(found[-1], column, sorting.key) if more else None,
-        "asOf": as_of(),
-    }
-    counted = request.query_params.get("count")
-    if counted == "exact":
+    selected = list(page[: limit + 1])
+    body: dict[str, Any] = {"items": to_items(selected[:limit]), "next": None, "asOf": as_of()}
+    if len(selected) > limit:
+        last = selected[limit - 1]
+        body["next"] = cursors.encode(order, getattr(last, column), getattr(last, sorting.key))
+    if is_counted:
         body["count"] = rows.count()
-    elif counted is not None:
-        raise Problem("bad-request", f"count: expected exact, got '{counted}'")
     headers = {"ETag": tag}
     if body["next"]:
         headers["Link"] = f'<{_next_url(request, body["next"])}>; rel="next"'
@@ -89,29 +81,27 @@ def answer(
 
 def _limit(request: Request) -> int:
     raw = request.query_params.get("limit", str(DEFAULT_LIMIT))
-    if not raw.isdecimal() or not 1 <= int(raw) <= MAX_LIMIT:
-        raise Problem("bad-request", f"limit: expected 1 to {MAX_LIMIT}, got '{raw}'")
+    is_number = raw.isascii() and raw.isdecimal() and len(raw) <= len(str(MAX_LIMIT))
+    if not is_number or not 1 <= int(raw) <= MAX_LIMIT:
+        raise bad_parameter("limit", f"expected 1 to {MAX_LIMIT}", raw, f"1..{MAX_LIMIT}")
     return int(raw)
 
 
-def _cursor(row: Model, column: str, key: str) -> str:
-    value = getattr(row, column)
-    text = value.isoformat() if isinstance(value, datetime) else value
-    return base64.urlsafe_b64encode(orjson.dumps([text, getattr(row, key)])).decode().rstrip("=")
+def _is_counted(request: Request) -> bool:
+    raw = request.query_params.get("count")
+    if raw not in (None, "exact"):
+        raise bad_parameter("count", "expected exact", raw, ["exact"])
+    return raw is not None
 
 
-def _after(cursor: str, column: str, key: str, is_down: bool) -> Q:
-    try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        value, last = orjson.loads(base64.urlsafe_b64decode(padded))
-        if column.endswith("_at"):
-            value = datetime.fromisoformat(value)
-    except (binascii.Error, orjson.JSONDecodeError, ValueError, TypeError) as error:
-        raise Problem(
-            "bad-request", f"cursor: expected one from an earlier answer, got '{cursor[:40]}'"
-        ) from error
-    beyond = Q(**{f"{column}__{'lt' if is_down else 'gt'}": value})
-    return beyond | Q(**{column: value, f"{key}__gt": last})
+def _after(cursor: str, order: str, rows: QuerySet[Any], sorting: Sorting) -> Q:
+    column = sorting.columns[order.removeprefix("-")]
+    fields = rows.model._meta
+    value, key = cursors.decode(
+        cursor, order, fields.get_field(column), fields.get_field(sorting.key)
+    )
+    beyond = Q(**{f"{column}__{'lt' if order.startswith('-') else 'gt'}": value})
+    return beyond | Q(**{column: value, f"{sorting.key}__gt": key})
 
 
 def _next_url(request: Request, cursor: str) -> str:

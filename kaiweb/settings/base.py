@@ -29,6 +29,8 @@ KAIWEB_DEMO = env.flag("DEMO", True)
 # a developer's own cluster is never written to by accident.
 KAIWEB_KUBECONFIG = env.text("KAIWEB_KUBECONFIG", str(KAIWEB_HOME / "kubeconfig"))
 KAIWEB_DEPLOY = Path(env.text("KAIWEB_DEPLOY", str(CHECKOUT / "deploy")))
+# The longest life of an API token in days; 0: no bound.
+KAIWEB_TOKEN_MAX_DAYS = env.number("KAIWEB_TOKEN_MAX_DAYS", 365)
 KAIWEB_VERSION = __version__
 
 SECRET_KEY = env.text("KAIWEB_SECRET_KEY")
@@ -143,7 +145,8 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["kaiweb.api.renderers.OrjsonRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "kaiweb.api.negotiation.JsonNegotiation",
+    "DEFAULT_PARSER_CLASSES": ["kaiweb.api.parsers.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "kaiweb.api.errors.problem_response",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",

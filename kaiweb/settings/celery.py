@@ -51,6 +51,11 @@ def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, An
         "schedule": 60.0,
         "options": {"queue": "default", "expires": 55.0},
     }
+    ticks["settle-changes"] = {
+        "task": "queues.tasks.settle_changes",
+        "schedule": 20.0,
+        "options": {"queue": "default", "expires": 18.0},
+    }
     ticks["trim-history"] = {
         "task": "kaiweb.tasks.trim_history",
         "schedule": 600.0,

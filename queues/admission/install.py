@@ -216,9 +216,7 @@ def _topology_hook(wanted: Registration) -> Json:
 
 
 def _queue_hook(wanted: Registration) -> Json:
-    # KAI has the rule about deleting a parent but never asks; we ask.
-    operations = ["CREATE", "UPDATE", "DELETE"]
-    rule = _rule("scheduling.run.ai", "v2", "queues", operations, "Cluster")
+    rule = _rule("scheduling.run.ai", "v2", "queues", ["CREATE", "UPDATE"], "Cluster")
     hook = _hook(wanted, "queue-validation.kai.scheduler", routes.VALIDATE_QUEUE, rule)
     hook["failurePolicy"] = wanted.objects_policy
     hook["matchConditions"] = [

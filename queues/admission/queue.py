@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from queues import hierarchy
-from queues.admission.review import DeniedError, Request, Verdict
+from queues.admission.review import ALLOWED, DeniedError, Request, Verdict
 from queues.hierarchy import ADMISSION, Tree
 from queues.shape import RESOURCES, Finding, QueueShape, read_queue
 
@@ -21,10 +21,13 @@ PLACES = {"cpu": 0, "gpu": 2, "memory": 0}
 
 
 def validate_queue(request: Request, tree: Tree, *, compares_quotas: bool = False) -> Verdict:
-    """Judge a creation, update or deletion against the tree as it is now."""
+    """Judge a creation or an update against the tree as it is now.
+
+    A deletion is let through, as in KAI: clients delete parents before children when they go by name. The
+    children are then orphans, are shown as such, and recover with their parent.
+    """
     if request.operation == "DELETE":
-        findings = hierarchy.check(tree, old=request.old_object, new=None, rules=ADMISSION)
-        return _verdict(findings)
+        return ALLOWED
     old = request.old_object or None
     spec = request.object.get("spec")
     if not isinstance(spec, dict) or spec.get("resources") is None:

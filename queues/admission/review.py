@@ -11,7 +11,7 @@ import copy
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jsonpatch
@@ -40,6 +40,7 @@ class Request:
     name: str
     object: Json
     old_object: Json
+    is_dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,7 @@ def read_request(body: bytes) -> Request:
         name=str(request.get("name") or ""),
         object=_object(request.get("object")),
         old_object=_object(request.get("oldObject")),
+        is_dry_run=request.get("dryRun") is True,
     )
 
 
@@ -110,14 +112,7 @@ def _object(value: Any) -> Json:
 
 
 def _copied(request: Request) -> Request:
-    return Request(
-        uid=request.uid,
-        operation=request.operation,
-        namespace=request.namespace,
-        name=request.name,
-        object=copy.deepcopy(request.object),
-        old_object=request.old_object,
-    )
+    return replace(request, object=copy.deepcopy(request.object))
 
 
 def _answer(request: Request, verdict: Verdict) -> Json:

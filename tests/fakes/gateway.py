@@ -27,7 +27,7 @@ from kube.errors import (
 )
 from kube.gateway import Body, EventType, Listing, PatchType, WatchEvent
 from kube.objects.meta import convert
-from kube.resources import PODS, Resource
+from kube.resources import PODS, QUEUES, Resource
 
 _MERGE_KEYS = {"conditions": "type", "containers": "name", "env": "name", "ownerReferences": "uid"}
 
@@ -158,7 +158,8 @@ class FakeGateway:
         with self._changed:
             if patch_type is PatchType.APPLY and not self._has(resource, namespace, name):
                 assert isinstance(body, dict)
-                return self._store_new(resource, copy.deepcopy(dict(body)), namespace)
+                fresh = copy.deepcopy(dict(body))
+                return self._store_new(resource, fresh, namespace, dry_run=dry_run)
             old = self._existing(resource, namespace, name)
             if not isinstance(body, Sequence):
                 _check_version(old, body)
@@ -273,6 +274,8 @@ class FakeGateway:
             meta.setdefault("creationTimestamp", _text(self.now))
             body.setdefault("apiVersion", resource.api_version)
             body.setdefault("kind", resource.kind)
+            if _counts_generations(resource):
+                meta["generation"] = 1
             return copy.deepcopy(body) if dry_run else self._put(resource, body, "ADDED")
 
     def _store_changed(
@@ -287,6 +290,9 @@ class FakeGateway:
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         if new == old:
             return copy.deepcopy(old)
+        if _counts_generations(resource):
+            is_edit = new.get("spec") != old.get("spec")
+            new["metadata"]["generation"] = old["metadata"].get("generation", 0) + is_edit
         if new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers"):
             self._drop(resource, new)
             return copy.deepcopy(new)
@@ -323,6 +329,11 @@ class FakeGateway:
             return self._changed.wait_for(
                 lambda: bool(self._log) and self._log[-1][0] > version, timeout=self.follow_s
             )
+
+
+def _counts_generations(resource: Resource) -> bool:
+    """Tell whether the API server counts changes of the spec, as it does for custom resources."""
+    return resource == QUEUES
 
 
 def _check_version(old: dict[str, Any], body: Body) -> None:

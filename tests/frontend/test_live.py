@@ -242,11 +242,11 @@ async def test_pausing_holds_frames_back_and_continuing_sends_the_last_state(
     await browser.subscribe("queues")
     await browser.say(t="pause", id="1")
     for version in (2, 3):
-        await consume(modified(QUEUES, a_queue("a", version)))
+        await consume(modified(QUEUES, a_queue("a", version, gpu={"quota": version})))
     assert await browser.socket.receive_nothing(timeout=0.6, interval=0.05)
     await browser.say(t="continue", id="1")
     delta = await browser.hear()
-    assert [change["set"]["etag"] for change in delta["up"]] == ['"3"']
+    assert [change["set"]["quota"]["gpu"] for change in delta["up"]] == [3]
 
 
 async def test_an_unknown_topic_is_answered_and_the_connection_lives(connect: Connect) -> None:

@@ -102,6 +102,9 @@ describe("isOlder", () => {
     ['"9"', '"10"', true],
     ['"10"', '"9"', false],
     ['"10"', '"10"', false],
+    ['"9-1a2b"', '"10-1a2b"', true],
+    ['"10-1a2b"', '"10-3c4d"', false],
+    ['"10-1a2b"', '"9-3c4d"', false],
     ['"abc"', '"10"', false],
   ])("%s than %s: %s", (etag, than, older) => {
     expect(isOlder(etag, than)).toBe(older);

@@ -131,10 +131,10 @@ export function patchOf(base: Values, mine: Values): QueuePatch {
 }
 
 /**
- * Whether one version of an object is older than another. Kubernetes versions are decimal numbers
- * that only grow; anything else cannot be compared and counts as not older.
+ * Whether one version of a queue is older than another. An ETag begins with the generation, which only
+ * grows while the queue lives; anything else cannot be compared and counts as not older.
  */
 export function isOlder(etag: string, than: string): boolean {
-  const [left, right] = [etag, than].map((text) => /^"(\d+)"$/.exec(text)?.[1]);
+  const [left, right] = [etag, than].map((text) => /^"(\d+)(?:-\w+)?"$/.exec(text)?.[1]);
   return left !== undefined && right !== undefined && BigInt(left) < BigInt(right);
 }

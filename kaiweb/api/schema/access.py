@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from rest_framework import serializers as s
 
+from queues.rights import SCOPES
+
 
 class RoleGrant(s.Serializer[object]):
     role = s.ChoiceField(choices=["viewer", "editor", "admin"])
@@ -35,7 +37,7 @@ class Token(s.Serializer[object]):
     id = s.IntegerField()
     name = s.CharField()
     prefix = s.CharField()
-    scopes = s.ListField(child=s.CharField())
+    scopes = s.ListField(child=s.ChoiceField(choices=[*SCOPES]))
     subtree = s.CharField(allow_null=True)
     createdAt = s.DateTimeField()
     expiresAt = s.DateTimeField(allow_null=True)
@@ -48,7 +50,7 @@ class TokenList(s.Serializer[object]):
 
 class TokenCreate(s.Serializer[object]):
     name = s.CharField()
-    scopes = s.ListField(child=s.CharField(), required=False)
+    scopes = s.ListField(child=s.ChoiceField(choices=[*SCOPES]), required=False)
     subtree = s.CharField(required=False, allow_null=True)
     expiresAt = s.DateTimeField(required=False, allow_null=True)
 

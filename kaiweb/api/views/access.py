@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,9 +14,10 @@ from frontend.items.amounts import moment
 from kaiweb.api.base import View
 from kaiweb.api.errors import Problem
 from kaiweb.api.schema import access as schema
+from kaiweb.api.token_request import read_token_request
 from queues import tokens
 from queues.models import ApiToken
-from queues.rights import READ, SCOPES
+from queues.rights import READ, allows_reading
 
 
 def owner(request: Request) -> User:
@@ -45,19 +44,16 @@ class Tokens(View):
     )
     def post(self, request: Request) -> Response:
         """Make a token; the answer is the only place where its secret is shown."""
-        user = owner(request)
-        data = request.data if isinstance(request.data, dict) else {}
-        try:
-            row, secret = tokens.create(
-                user=user,
-                name=_name(data.get("name")),
-                scopes=_scopes(data.get("scopes", [READ])),
-                subtree=str(data.get("subtree") or ""),
-                expires_at=_moment(data.get("expiresAt")),
-                now=timezone.now(),
-            )
-        except ValueError as error:
-            raise Problem("validation", str(error)) from error
+        user, now = owner(request), timezone.now()
+        wanted = read_token_request(request.data, now)
+        row, secret = tokens.create(
+            user=user,
+            name=wanted.name,
+            scopes=wanted.scopes,
+            subtree=wanted.subtree,
+            expires_at=wanted.expires_at,
+            now=now,
+        )
         return Response({**_item(row), "token": secret}, status=201)
 
 
@@ -80,6 +76,8 @@ class Tickets(View):
     def post(self, request: Request) -> Response:
         """Make a ticket that opens one live connection within 30 s."""
         token = request.auth if isinstance(request.auth, ApiToken) else None
+        if token is not None and not allows_reading(token.scopes):
+            raise Problem("forbidden", f"the live socket needs a token with the scope '{READ}'")
         assert isinstance(request.user, User)
         secret = tokens.issue_ticket(user=request.user, token=token, now=timezone.now())
         life = int(tokens.TICKET_LIFE.total_seconds())
@@ -97,24 +95,3 @@ def _item(row: ApiToken) -> dict[str, Any]:
         "expiresAt": moment(row.expires_at),
         "lastUsedAt": moment(row.last_used_at),
     }
-
-
-def _name(value: object) -> str:
-    if isinstance(value, str) and 0 < len(value.strip()) <= 100:
-        return value.strip()
-    raise ValueError(f"name: expected a text of 1 to 100 characters, got {value!r:.40}")
-
-
-def _scopes(value: object) -> list[str]:
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return value
-    raise ValueError(f"scopes: expected a list of {', '.join(SCOPES)}, got {value!r:.40}")
-
-
-def _moment(value: object) -> datetime | None:
-    if value is None:
-        return None
-    parsed = parse_datetime(value) if isinstance(value, str) else None
-    if parsed is None or parsed.tzinfo is None:
-        raise ValueError(f"expiresAt: expected RFC 3339 with a time zone, got {value!r:.40}")
-    return parsed

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from frontend.items import nodes as items
 from kaiweb.api import pagination, parameters
 from kaiweb.api.base import View, words
-from kaiweb.api.errors import Problem
+from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.schema import nodes as schema
 from queues.models import Node
 
@@ -25,6 +25,7 @@ class Nodes(View):
     """The collection."""
 
     accepts: ClassVar = {"get": (*pagination.PARAMETERS, "pool", "model", "q")}
+    repeatable: ClassVar = frozenset({"pool", "model"})
 
     @extend_schema(
         operation_id="listNodes", parameters=parameters.NODE_FILTERS, responses=schema.NodeList
@@ -57,6 +58,7 @@ class Gpus(View):
     """All devices, flat."""
 
     accepts: ClassVar = {"get": (*pagination.PARAMETERS, "node", "model", "state")}
+    repeatable: ClassVar = frozenset({"node", "model", "state"})
 
     @extend_schema(
         operation_id="listGpus", parameters=parameters.GPU_FILTERS, responses=schema.GpuList
@@ -67,7 +69,7 @@ class Gpus(View):
         names, models, states = (words(request, name) for name in ("node", "model", "state"))
         unknown = sorted(set(states) - set(STATES))
         if unknown:
-            raise Problem("bad-request", f"state: expected {', '.join(STATES)}, got '{unknown[0]}'")
+            raise bad_parameter("state", f"expected {', '.join(STATES)}", unknown[0], [*STATES])
         if names:
             rows = rows.filter(name__in=names)
         if models:

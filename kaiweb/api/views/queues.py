@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from typing import Any, ClassVar
 
+from django.db import DatabaseError
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -15,21 +17,27 @@ from frontend.items import queues as items
 from kaiweb import request_id
 from kaiweb.api import pagination, parameters
 from kaiweb.api.base import View, caller, flag
-from kaiweb.api.errors import Problem
+from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.schema import queues as schema
 from kube.objects.meta import convert
 from queues import hierarchy, live, selectors, services
 from queues.cluster import gateway
 from queues.errors import StaleQueueError, UnknownQueueError
-from queues.mirror.rows import queue_row
+from queues.mirror.rows import queue_row, version_of
 from queues.mirror.views import QueueView
 from queues.models import LiveChange, Queue
+from queues.orders import Order, Outcome
+from queues.shape import shown
+from queues.tags import tag_of_row
+
+log = logging.getLogger(__name__)
 
 SORTING = pagination.Sorting(
     key="name", columns={"name": "name", "createdAt": "created_at"}, default="name"
 )
 WRITE = ("dryRun", "reason")
 MANAGER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+LONGEST_REASON = 1024
 SYNC_S = 0.6
 SYNC_STEP_S = 0.02
 
@@ -58,10 +66,12 @@ class Queues(View):
         operation_id="createQueue",
         request=schema.QueueCreate,
         parameters=parameters.DRY_RUN,
-        responses={201: schema.QueueWritten},
+        responses={200: schema.QueueWritten, 201: schema.QueueWritten},
     )
     def post(self, request: Request) -> Response:
         """Create a queue; what is left out guarantees nothing and caps nothing."""
+        if "If-Match" in request.headers:
+            raise Problem("bad-request", "If-Match: a creation edits no version, so expected none")
         edit = _object(request.data)
         name = edit.pop("name", None)
         outcome = services.queue_create(gateway(), name=name, edit=edit, order=_order(request))
@@ -79,31 +89,35 @@ class QueueDetail(View):
 
     @extend_schema(operation_id="getQueue", responses=schema.Queue)
     def get(self, request: Request, name: str) -> Response:
-        """Return the queue as the mirror has it; its ETag is what a write must send back."""
+        """Return the queue as the mirror has it; its ETag is what a write must send back.
+
+        The ETag is that of what people edit and stays while status and use change, so it answers no
+        If-None-Match.
+        """
         row = Queue.objects.filter(name=name).first()
         if row is None:
             raise UnknownQueueError(name)
-        tag = f'"{row.version}"'
-        if request.headers.get("If-None-Match") == tag:
-            return Response(status=304, headers={"ETag": tag})
-        return Response(items.items_of([row])[0], headers={"ETag": tag})
+        return Response(items.items_of([row])[0], headers={"ETag": f'"{tag_of_row(row)}"'})
 
     @extend_schema(
         operation_id="putQueue",
         request=schema.QueueWrite,
         parameters=[*parameters.DRY_RUN, *parameters.APPLY],
-        responses=schema.QueueWritten,
+        responses={200: schema.QueueWritten, 201: schema.QueueWritten},
     )
     def put(self, request: Request, name: str) -> Response:
         """Replace the editable fields, create with `If-None-Match: *`, or apply as a field manager."""
         edit = _object(request.data)
         if edit.get("name", name) != name:
-            raise Problem("validation", f"name: expected '{name}' as in the address")
+            raise _field_fault("/name", f"name: expected '{name}' as in the address", edit["name"])
         edit.pop("name", None)
         manager = request.query_params.get("fieldManager", "")
+        is_creation = _is_creation(request, manager)
         if manager:
             return self._apply(request, name, edit, manager)
-        if request.headers.get("If-None-Match") == "*":
+        if "force" in request.query_params:
+            raise bad_parameter("force", "expected only together with fieldManager", "force")
+        if is_creation:
             outcome = services.queue_create(gateway(), name=name, edit=edit, order=_order(request))
             return _written(outcome, request, status=201)
         order = _order(request, needs_version=True)
@@ -115,7 +129,7 @@ class QueueDetail(View):
 
     def _apply(self, request: Request, name: str, edit: dict[str, Any], manager: str) -> Response:
         if not MANAGER.fullmatch(manager):
-            raise Problem("bad-request", f"fieldManager: expected a name, got '{manager[:40]}'")
+            raise bad_parameter("fieldManager", "expected a name", manager)
         force = flag(request, "force")
         if force and not caller(request).is_admin:
             raise Problem("forbidden", "force needs the right 'admin'")
@@ -145,79 +159,127 @@ class QueueDetail(View):
             raise _stale(error) from error
         return _written(outcome, request)
 
-    @extend_schema(operation_id="deleteQueue", parameters=parameters.DRY_RUN, responses={204: None})
+    @extend_schema(
+        operation_id="deleteQueue",
+        parameters=parameters.DRY_RUN,
+        responses={200: schema.QueueWritten, 204: None},
+    )
     def delete(self, request: Request, name: str) -> Response:
-        """Delete a queue that has no children."""
+        """Delete a queue that has no children; a dry run answers 200 with what would happen."""
         order = _order(request, needs_version=True)
         try:
-            services.queue_delete(gateway(), name=name, order=order)
+            outcome = services.queue_delete(gateway(), name=name, order=order)
         except StaleQueueError as error:
             raise _stale(error) from error
-        return Response(status=204)
+        if order.dry_run:
+            return _written(outcome, request)
+        return Response(status=204, headers=_warning_header(outcome))
 
 
 def _object(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict):
-        raise Problem("validation", f"the body: expected an object, got {type(data).__name__}")
+        raise _field_fault("", f"the body: expected an object, got {type(data).__name__}", None)
     return dict(data)
 
 
-def _order(request: Request, *, needs_version: bool = False) -> services.Order:
-    return services.Order(
+def _field_fault(pointer: str, message: str, value: object) -> Problem:
+    entry = {
+        "pointer": pointer,
+        "code": "type",
+        "message": message,
+        "given": shown(value),
+        "allowed": None,
+    }
+    return Problem("validation", message, errors=[entry])
+
+
+def _is_creation(request: Request, manager: str) -> bool:
+    condition = request.headers.get("If-None-Match")
+    if condition is None:
+        return False
+    if condition != "*":
+        raise Problem("bad-request", f"If-None-Match: expected *, got '{shown(condition)}'")
+    if manager or "If-Match" in request.headers:
+        raise Problem("bad-request", "If-None-Match: expected without If-Match and fieldManager")
+    return True
+
+
+def _order(request: Request, *, needs_version: bool = False) -> Order:
+    return Order(
         rights=caller(request),
         now=timezone.now(),
-        expected_version=_expected_version(request, is_needed=needs_version),
+        expected_tag=_expected_tag(request, is_needed=needs_version),
         dry_run=flag(request, "dryRun"),
-        reason=request.query_params.get("reason", ""),
+        reason=_reason(request),
         request_id=request_id.current.get(),
     )
 
 
-def _expected_version(request: Request, *, is_needed: bool) -> str:
-    given = request.headers.get("If-Match", "")
-    if not given:
+def _reason(request: Request) -> str:
+    reason = request.query_params.get("reason", "")
+    if len(reason) > LONGEST_REASON:
+        expected = f"expected at most {LONGEST_REASON} characters, got {len(reason)}"
+        raise bad_parameter("reason", expected, reason, LONGEST_REASON)
+    return reason
+
+
+def _expected_tag(request: Request, *, is_needed: bool) -> str:
+    condition = request.headers.get("If-Match", "")
+    if not condition:
         if is_needed:
             raise Problem(
                 "precondition-required",
                 "send If-Match with the ETag of the queue that you have read",
             )
         return ""
-    match = re.fullmatch(r'"([0-9A-Za-z._-]+)"', given)
+    match = re.fullmatch(r'"([0-9A-Za-z._-]+)"', condition)
     if match is None:
-        raise Problem("bad-request", f"If-Match: expected a quoted ETag, got '{given[:40]}'")
+        raise Problem("bad-request", f"If-Match: expected a quoted ETag, got '{shown(condition)}'")
     return match[1]
 
 
 def _stale(error: StaleQueueError) -> Problem:
-    body = services.queue_read(gateway(), error.name)
+    item = _item(services.queue_read(gateway(), error.name))
     return Problem(
         "precondition-failed",
         str(error),
-        extra={"current": _item(body)},
-        headers={"ETag": f'"{error.current}"'},
+        extra={"current": item},
+        headers={"ETag": item["etag"]},
     )
 
 
 def _item(body: dict[str, Any]) -> dict[str, Any]:
     """Return the item of an object that the mirror may not have seen yet."""
     row = queue_row(convert(body, QueueView))
-    return items.items_of([row])[0]
+    try:
+        return items.items_of([row])[0]
+    except DatabaseError as error:
+        # What was done must be answered as done: the item then lacks only what the database adds.
+        log.warning("queue '%s' is answered without the mirror: %s", row.name, error)
+        return items.bare_item(row)
 
 
-def _written(outcome: services.Outcome, request: Request, *, status: int = 200) -> Response:
+def _warning_header(outcome: Outcome) -> dict[str, str]:
+    if services.UNRECORDED not in outcome.warnings:
+        return {}
+    return {"Warning": f'199 kaiweb "{services.UNRECORDED.message}"'}
+
+
+def _written(outcome: Outcome, request: Request, *, status: int = 200) -> Response:
     is_dry = flag(request, "dryRun")
     item = _item(outcome.body)
-    headers = {"ETag": item["etag"]}
+    headers = {"ETag": item["etag"], **_warning_header(outcome)}
     if outcome.is_written:
-        position = _mirrored_position(item["name"], int(item["etag"].strip('"') or 0))
+        version = version_of(convert(outcome.body, QueueView))
+        position = _mirrored_position(item["name"], version)
         if position is not None:
-            headers["Live-Position"] = f"{live.epoch()}:{position}"
+            headers["Live-Position"] = position
         if status == 201:
             headers["Location"] = f"/api/v1/queues/{item['name']}"
     return Response(
         {
             "queue": item,
-            "changed": bool(outcome.diff),
+            "changed": outcome.is_change,
             "dryRun": is_dry,
             "warnings": [finding.as_dict() for finding in outcome.warnings],
             "diff": [one.as_dict() for one in outcome.diff],
@@ -227,13 +289,17 @@ def _written(outcome: services.Outcome, request: Request, *, status: int = 200) 
     )
 
 
-def _mirrored_position(name: str, version: int) -> int | None:
+def _mirrored_position(name: str, version: int) -> str | None:
     """Wait a moment for the mirror to see the write; return its position in the live log, if it did."""
     deadline = time.monotonic() + SYNC_S
-    while True:
-        if Queue.objects.filter(name=name, version__gte=version).exists():
-            changes = LiveChange.objects.filter(kind="queue", key=name).order_by("-id")
-            return changes.values_list("id", flat=True).first()
-        if time.monotonic() >= deadline:
-            return None
-        time.sleep(SYNC_STEP_S)
+    try:
+        while not Queue.objects.filter(name=name, version__gte=version).exists():
+            if time.monotonic() >= deadline:
+                return None
+            time.sleep(SYNC_STEP_S)
+        changes = LiveChange.objects.filter(kind="queue", key=name).order_by("-id")
+        newest = changes.values_list("id", flat=True).first()
+        return None if newest is None else f"{live.epoch()}:{newest}"
+    except DatabaseError as error:
+        log.warning("queue '%s': its place in the live log is not known: %s", name, error)
+        return None

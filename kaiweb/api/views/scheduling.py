@@ -29,6 +29,7 @@ class Sessions(View):
     """The collection."""
 
     accepts: ClassVar = {"get": (*pagination.PARAMETERS, "shard")}
+    repeatable: ClassVar = frozenset({"shard"})
 
     @extend_schema(
         operation_id="listSessions",
@@ -62,6 +63,7 @@ class BindRequests(View):
     """The collection."""
 
     accepts: ClassVar = {"get": (*pagination.PARAMETERS, "namespace", "phase", "node")}
+    repeatable: ClassVar = frozenset({"namespace", "phase", "node"})
 
     @extend_schema(
         operation_id="listBindRequests",

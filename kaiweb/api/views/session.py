@@ -18,6 +18,8 @@ from queues import live
 class Me(View):
     """The caller's effective rights."""
 
+    needs_read = False
+
     @extend_schema(operation_id="getMe", responses=schema.Me)
     def get(self, request: Request) -> Response:
         """Return who the caller is and what the caller may do."""
@@ -29,6 +31,8 @@ class Me(View):
 
 class Version(View):
     """What is running."""
+
+    needs_read = False
 
     @extend_schema(operation_id="getVersion", responses=schema.Version)
     def get(self, request: Request) -> Response:

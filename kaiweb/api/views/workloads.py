@@ -13,7 +13,7 @@ from frontend.items import workloads as items
 from frontend.items.explanation import explain
 from kaiweb.api import pagination, parameters
 from kaiweb.api.base import View, flag, words
-from kaiweb.api.errors import Problem
+from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.schema import workloads as schema
 from queues import hierarchy, selectors
 from queues.models import PodGroup, WorkloadState
@@ -30,6 +30,7 @@ class Workloads(View):
     """The collection."""
 
     accepts: ClassVar = {"get": (*pagination.PARAMETERS, *FILTERS)}
+    repeatable: ClassVar = frozenset({"queue", "state", "reason", "namespace", "owner"})
 
     @extend_schema(
         operation_id="listWorkloads",
@@ -56,10 +57,8 @@ def filtered(request: Request) -> QuerySet[PodGroup]:
     states = words(request, "state")
     unknown = sorted(set(states) - set(WorkloadState.values))
     if unknown:
-        raise Problem(
-            "bad-request",
-            f"state: expected {', '.join(WorkloadState.values)}, got '{unknown[0]}'",
-        )
+        known = WorkloadState.values
+        raise bad_parameter("state", f"expected {', '.join(known)}", unknown[0], known)
     if states:
         rows = rows.filter(state__in=states)
     for name, column in (

@@ -80,7 +80,7 @@ def editor(db: None) -> APIClient:
     """An editor of what is below science."""
     user = User.objects.create_user("emmy")
     RoleBinding.objects.create(user=user, role=Role.EDITOR, subtree="science")
-    return token_client(user, ["queues:write"])
+    return token_client(user, ["read", "queues:write"])
 
 
 @pytest.fixture

@@ -34,12 +34,15 @@ def test_a_queue_needs_resources() -> None:
     assert answer.warnings == ["resources must be specified"]
 
 
-def test_a_parent_with_children_cannot_be_deleted() -> None:
+def test_a_parent_with_children_may_be_deleted_as_clients_delete_by_name() -> None:
     root = queue("root")
-    answer = judged(None, root, queue("b", "root"), queue("a", "root"), old=root)
-    assert not answer.allowed
-    assert answer.message == "cannot delete queue root: it has child queues [a b]"
-    assert judged(None, root, old=root).allowed
+    assert judged(None, root, queue("b", "root"), queue("a", "root"), old=root).allowed
+
+
+def test_a_name_that_no_label_can_hold_is_a_warning() -> None:
+    answer = judged(queue("a" * 64))
+    assert answer.allowed
+    assert [text for text in answer.warnings if "at most 63 characters, got 64" in text]
 
 
 def test_a_cycle_is_refused() -> None:

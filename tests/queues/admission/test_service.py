@@ -165,7 +165,7 @@ def test_webhooks_are_scoped_to_what_they_judge() -> None:
     assert pods["rules"][0]["operations"] == ["CREATE", "UPDATE"]
     assert topologies["name"] == "topology.admission.kai.svc"
     (queues,) = bodies["kai-queue-validation-v2"]["webhooks"]
-    assert queues["rules"][0]["operations"] == ["CREATE", "UPDATE", "DELETE"]
+    assert queues["rules"][0]["operations"] == ["CREATE", "UPDATE"]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_webhooks_are_scoped_to_what_they_judge() -> None:
         ("mutating-kai-admission", "admission.kai.svc", "/mutate--v1-pod", "", "v1", "pods", ["CREATE"], "Namespaced"),
         ("validating-kai-admission", "admission.kai.svc", "/validate--v1-pod", "", "v1", "pods", ["CREATE", "UPDATE"], "Namespaced"),
         ("validating-kai-admission", "topology.admission.kai.svc", "/validate-kai-scheduler-v1alpha1-topology", "kai.scheduler", "v1alpha1", "topologies", ["CREATE", "UPDATE"], "Cluster"),
-        ("kai-queue-validation-v2", "queue-validation.kai.scheduler", "/validate-scheduling-run-ai-v2-queue", "scheduling.run.ai", "v2", "queues", ["CREATE", "UPDATE", "DELETE"], "Cluster"),
+        ("kai-queue-validation-v2", "queue-validation.kai.scheduler", "/validate-scheduling-run-ai-v2-queue", "scheduling.run.ai", "v2", "queues", ["CREATE", "UPDATE"], "Cluster"),
         ("kai-podgroup-validation-v2alpha2", "podgroup-validation.kai.scheduler", "/validate-scheduling-run-ai-v2alpha2-podgroup", "scheduling.run.ai", "v2alpha2", "podgroups", ["CREATE", "UPDATE"], "Namespaced"),
     ],
 )  # fmt: skip

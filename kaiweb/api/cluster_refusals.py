@@ -1,0 +1,83 @@
+"""What an API server says about a Queue it refuses, in REST's words: which field, and why.
+
+The texts are those of Kubernetes: `Queue.scheduling.run.ai "x" is invalid: spec.priority: Invalid value: …` of
+the schema, and `admission webhook "…" denied the request: …` of a webhook, ours or somebody else's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from queues.shape import CR_FIELDS, REST_NAMES
+
+OUR_WEBHOOK = "queue-validation.kai.scheduler"
+REQUEST = re.compile(r"^[A-Z]+ /\S+: \d{3} ")
+WEBHOOK = re.compile(
+    r'admission webhook "(?P<hook>[^"]*)" denied the request(?:: (?P<why>.*))?', re.S
+)
+INVALID = re.compile(r"is invalid: \[?(?P<causes>.*?)\]?$", re.S)
+CAUSE = re.compile(
+    r"(?:^|, )(?P<path>[A-Za-z<][^:,\s]*): (?P<why>(?:Invalid|Required|Forbidden|Unsupported|Too|Duplicate|Internal)"
+    r".*?)(?=, [A-Za-z<][^:,\s]*: (?:Invalid|Required|Forbidden|Unsupported|Too|Duplicate)|$)",
+    re.S,
+)
+PARTS = {cr: rest for rest, cr in CR_FIELDS.items()}
+FIELDS = {
+    "metadata.name": "/name",
+    "metadata.labels": "/labels",
+    "spec.parentQueue": "/parent",
+    "spec.displayName": "/displayName",
+    "spec.priority": "/priority",
+    "spec.preemptMinRuntime": "/preemptMinRuntime",
+    "spec.reclaimMinRuntime": "/reclaimMinRuntime",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A problem type, one sentence, and the entries of `errors`."""
+
+    slug: str
+    detail: str
+    errors: list[dict[str, Any]]
+
+
+def refused_by_schema(error: Exception) -> Refusal:
+    """Return what a 400 or 422 of the API server means."""
+    text = REQUEST.sub("", str(error))
+    match = INVALID.search(text)
+    causes = CAUSE.finditer(match["causes"]) if match else ()
+    entries = [_entry(_pointer(cause["path"]), "cluster", cause["why"]) for cause in causes]
+    return Refusal("validation", text, entries or [_entry("", "cluster", text)])
+
+
+def refused_by_rights(error: Exception) -> Refusal:
+    """Return what a 403 of the API server means: a webhook's no, or a missing right of ours."""
+    text = REQUEST.sub("", str(error))
+    match = WEBHOOK.search(text)
+    if match is None:
+        return Refusal("forbidden", text, [])
+    why = match["why"] or "without a reason"
+    if match["hook"] == OUR_WEBHOOK:
+        pointer = "/parent" if "parent" in why or "cannot be below" in why else ""
+        return Refusal("hierarchy", why, [_entry(pointer, "admission", why)])
+    detail = f"webhook '{match['hook']}' of the cluster refuses it: {why}"
+    return Refusal("validation", detail, [_entry("", "admission", why)])
+
+
+def _pointer(path: str) -> str:
+    if path in FIELDS:
+        return FIELDS[path]
+    for prefix, pointer in FIELDS.items():
+        if path.startswith((f"{prefix}.", f"{prefix}[")):
+            return pointer
+    parts = path.removeprefix("spec.resources.").split(".")
+    if len(parts) == 2 and parts[0] in REST_NAMES and parts[1] in PARTS:
+        return f"/{PARTS[parts[1]]}/{REST_NAMES[parts[0]]}"
+    return ""
+
+
+def _entry(pointer: str, code: str, message: str) -> dict[str, Any]:
+    return {"pointer": pointer, "code": code, "message": message, "given": None, "allowed": None}

@@ -1,0 +1,45 @@
+"""How long a request waits for a lock of the database before it is answered with 503.
+
+Workers may wait long (20 s on SQLite), since nobody looks on. A person or a pipeline is better told to come
+back, and a web process whose threads all wait answers nobody.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import DatabaseError, connection
+
+log = logging.getLogger(__name__)
+
+WAIT_S = 3.0
+SQLITE_DEFAULT_S = 5.0
+
+
+def shorten() -> None:
+    """Bound the waits of this thread's connection.
+
+    Raises
+    ------
+    django.db.DatabaseError : there is no connection to be had
+    """
+    _set(WAIT_S)
+
+
+def restore() -> None:
+    """Let the connection wait as long as configured; whatever else runs on it may need to."""
+    try:
+        options = connection.settings_dict.get("OPTIONS", {})
+        _set(float(options.get("timeout", SQLITE_DEFAULT_S)) if _is_sqlite() else 0.0)
+    except DatabaseError as error:
+        log.debug("the connection keeps its short waits: %s", error)
+
+
+def _is_sqlite() -> bool:
+    return connection.vendor == "sqlite"
+
+
+def _set(seconds: float) -> None:
+    name = "PRAGMA busy_timeout" if _is_sqlite() else "SET lock_timeout"
+    with connection.cursor() as cursor:
+        cursor.execute(f"{name} = {int(1000 * seconds)}")

@@ -1,0 +1,48 @@
+"""Request bodies: JSON as RFC 8259 has it, each key at most once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import IO, Any
+
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser
+
+
+class StrictJSONParser(BaseParser):
+    """JSON in UTF-8 without NaN, Infinity, or keys that occur twice (the first one would be lost silently)."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Return the decoded body.
+
+        Raises
+        ------
+        ParseError : it is no such JSON
+        """
+        try:
+            return json.loads(
+                stream.read().decode(), parse_constant=_constant, object_pairs_hook=_once
+            )
+        except ValueError as error:
+            raise ParseError(f"the body is not JSON that can be read: {error}") from error
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise ValueError(f"the key '{key[:40]}' occurs twice in one object")
+        result[key] = value
+    return result

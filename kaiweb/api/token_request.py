@@ -1,0 +1,131 @@
+"""Read the body of a token request: every field checked, none ignored, no token without an end in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils.dateparse import parse_datetime
+
+from kaiweb.api.errors import Problem
+from queues.models import Queue
+from queues.rights import READ, SCOPES
+from queues.shape import NAME_LENGTH, NAME_PATTERN, Finding, is_clean, shown
+
+FIELDS = ("name", "scopes", "subtree", "expiresAt")
+LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRequest:
+    """What a token is to be."""
+
+    name: str
+    scopes: list[str]
+    subtree: str
+    expires_at: datetime | None
+
+
+def read_token_request(data: object, now: datetime) -> TokenRequest:
+    """Return what is asked for.
+
+    Raises
+    ------
+    Problem : with one entry for each field that is wrong
+    """
+    if not isinstance(data, Mapping):
+        raise _refusal([_fault("", "type", "an object", data)])
+    faults = [
+        _fault(f"/{shown(name)}", "unknown-field", f"only {', '.join(FIELDS)}", name)
+        for name in data
+        if name not in FIELDS
+    ]
+    name, scopes = data.get("name"), data.get("scopes", [READ])
+    subtree, end = data.get("subtree"), data.get("expiresAt")
+    faults += [*_name_faults(name), *_scope_faults(scopes), *_subtree_faults(subtree)]
+    latest = _latest(now)
+    expires_at, end_faults = (latest, []) if end is None else _end(end, now, latest)
+    faults += end_faults
+    if faults:
+        raise _refusal(faults)
+    return TokenRequest(
+        name=str(name).strip(), scopes=scopes, subtree=subtree or "", expires_at=expires_at
+    )
+
+
+def _refusal(faults: list[Finding]) -> Problem:
+    return Problem(
+        "validation",
+        "; ".join(fault.message for fault in faults),
+        errors=[fault.as_dict() for fault in faults],
+    )
+
+
+def _fault(
+    pointer: str, code: str, expected: str, value: object, allowed: object = None
+) -> Finding:
+    return Finding(
+        pointer=pointer,
+        code=code,
+        message=f"{pointer[1:] or 'the body'}: expected {expected}, got {shown(value)}",
+        given=shown(value),
+        allowed=allowed,
+    )
+
+
+def _name_faults(value: Any) -> Iterator[Finding]:
+    is_fine = isinstance(value, str) and 0 < len(value.strip()) <= LONGEST_NAME and is_clean(value)
+    if not is_fine:
+        expected = f"a text of 1 to {LONGEST_NAME} characters"
+        yield _fault("/name", "length", expected, value, LONGEST_NAME)
+
+
+def _scope_faults(value: Any) -> Iterator[Finding]:
+    expected = f"a list of {', '.join(SCOPES)}"
+    if not isinstance(value, list) or not value:
+        yield _fault("/scopes", "type", expected, value, [*SCOPES])
+        return
+    for place, scope in enumerate(value):
+        if scope not in SCOPES:
+            yield _fault(
+                f"/scopes/{place}", "scope", f"one of {', '.join(SCOPES)}", scope, [*SCOPES]
+            )
+
+
+def _subtree_faults(value: Any) -> Iterator[Finding]:
+    if value is None:
+        return
+    is_name = isinstance(value, str) and len(value) <= NAME_LENGTH and NAME_PATTERN.fullmatch(value)
+    if not is_name or not Queue.objects.filter(name=value).exists():
+        yield _fault("/subtree", "unknown-queue", "the name of a queue", value)
+
+
+def _latest(now: datetime) -> datetime | None:
+    days: int = settings.KAIWEB_TOKEN_MAX_DAYS
+    return now + timedelta(days=days) if days else None
+
+
+def _end(
+    value: object, now: datetime, latest: datetime | None
+) -> tuple[datetime | None, list[Finding]]:
+    moment = _moment(value)
+    if moment is None:
+        return None, [_fault("/expiresAt", "type", "RFC 3339 with a time zone", value)]
+    if moment <= now:
+        return None, [_fault("/expiresAt", "past", "a time to come", value)]
+    if latest is not None and moment > latest:
+        expected = f"at most {settings.KAIWEB_TOKEN_MAX_DAYS} days from now"
+        return None, [_fault("/expiresAt", "too-late", expected, value, latest.isoformat())]
+    return moment, []
+
+
+def _moment(value: object) -> datetime | None:
+    """Return the time in UTC; None for what is no time, or lies beyond what UTC can name."""
+    try:
+        moment = parse_datetime(value) if isinstance(value, str) else None
+        return moment.astimezone(UTC) if moment is not None and moment.tzinfo else None
+    except (ValueError, OverflowError):
+        return None
