@@ -23,16 +23,24 @@ def shorten() -> None:
     ------
     django.db.DatabaseError : there is no connection to be had
     """
+    connection.ensure_connection()
     _set(WAIT_S)
 
 
 def restore() -> None:
     """Let the connection wait as long as configured; whatever else runs on it may need to."""
+    if connection.connection is None:
+        return
+    options = connection.settings_dict.get("OPTIONS", {})
     try:
-        options = connection.settings_dict.get("OPTIONS", {})
         _set(float(options.get("timeout", SQLITE_DEFAULT_S)) if _is_sqlite() else 0.0)
     except DatabaseError as error:
         log.debug("the connection keeps its short waits: %s", error)
+
+
+def costs_nothing() -> bool:
+    """Tell whether the bound is a matter of this process alone, without a round trip to a server."""
+    return _is_sqlite()
 
 
 def _is_sqlite() -> bool:
@@ -40,6 +48,9 @@ def _is_sqlite() -> bool:
 
 
 def _set(seconds: float) -> None:
-    name = "PRAGMA busy_timeout" if _is_sqlite() else "SET lock_timeout"
+    if _is_sqlite():
+        # A setting of the library in this process, not a query: it needs no cursor and no round trip.
+        connection.connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+        return
     with connection.cursor() as cursor:
-        cursor.execute(f"{name} = {int(1000 * seconds)}")
+        cursor.execute(f"SET lock_timeout = {int(1000 * seconds)}")

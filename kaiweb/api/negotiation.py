@@ -10,7 +10,7 @@ from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from kaiweb.api.errors import MEDIA_TYPE
+from kaiweb.api.renderers import ProblemRenderer
 
 
 class JsonNegotiation(DefaultContentNegotiation):
@@ -31,7 +31,7 @@ class JsonNegotiation(DefaultContentNegotiation):
             return choice
         except NotAcceptable:
             accepted = (part.split(";")[0].strip() for part in self._header(request).split(","))
-            if MEDIA_TYPE not in accepted:
+            if ProblemRenderer.media_type not in accepted:
                 raise
             return candidates[0], candidates[0].media_type
 
