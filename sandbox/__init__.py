@@ -1,1 +1,1 @@
-"""The embedded cluster: a simulator of the Kubernetes API, nodes, kubelets and workloads. Not a product API server."""
+"""The embedded cluster: a Kubernetes API server, simulated nodes and workload controllers. Not for production."""

@@ -1,11 +1,11 @@
-"""The process that brings a cluster to life: nodes, kubelets, workload controllers, a workload stream.
+"""Simulate a cluster behind an API server: nodes, kubelets, workload controllers, a workload stream.
 
     python -m sandbox.simulate --kubeconfig FILE [--nodes demo|none|500x8]
                                [--garbage-collector]
                                [--stream SPEED | --no-stream] [--seed N] [--fractions PART]
 
-A simulator, not a product: it talks to any API server, the embedded one or a real kube-apiserver, and
-plays what kubelets and kube-controller-manager would do there. Ends with 0 on SIGTERM or SIGINT.
+It works with the embedded API server and with a real kube-apiserver, and does what kubelets and
+kube-controller-manager would do there; no container runs. SIGTERM or SIGINT ends it with exit code 0.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RETRY_S = 1.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until told to stop; return the exit code."""
+    """Run until a signal or refused credentials; return the exit code."""
     options = _parse(arguments)
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -87,7 +87,7 @@ def _populate(
     stop: threading.Event,
     give_up: Callable[[KubeError], None],
 ) -> bool:
-    """Put the nodes in, trying again while the API server is not there yet."""
+    """Create the nodes, and retry while the API server is not reachable; return whether they exist."""
     while not stop.is_set():
         try:
             ensure_runtime_class(gateway)
@@ -96,10 +96,10 @@ def _populate(
             give_up(error)
             return False
         except KubeError as error:
-            log.warning("nodes: %s; again in %.0f s", error, RETRY_S)
+            log.warning("could not create the nodes: %s; will retry in %.0f s", error, RETRY_S)
             stop.wait(RETRY_S)
         else:
-            log.info("%d nodes are there, %d of them new", len(machines), created)
+            log.info("%d nodes exist, %d of them are new", len(machines), created)
             return True
     return False
 
@@ -121,7 +121,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="simulated seconds of the demo day per real second (120: a day in 12 minutes)",
     )
     parser.add_argument("--no-stream", action="store_true", help="start no workloads")
-    parser.add_argument("--seed", type=int, default=1, help="which day is played (1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the simulated day (1)")
     parser.add_argument(
         "--fractions",
         type=float,

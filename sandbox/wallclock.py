@@ -1,4 +1,4 @@
-"""Unix seconds to the API's text form and back."""
+"""Conversion between Unix seconds and the timestamps of the API."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 
 def timestamp(now: float) -> str:
-    """Return Unix seconds as the API writes them, to the second."""
+    """Return the timestamp of Unix seconds, in whole seconds."""
     return datetime.fromtimestamp(now, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_timestamp(text: str) -> float:
-    """Return the Unix seconds of a timestamp of the API."""
+    """Return the Unix seconds of a timestamp."""
     return datetime.fromisoformat(text).timestamp()

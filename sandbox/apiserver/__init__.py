@@ -1,1 +1,1 @@
-"""The embedded Kubernetes API server: a simulator for development and tests, not a product API server."""
+"""The embedded Kubernetes API server, for development, demos and tests. It is not for production."""

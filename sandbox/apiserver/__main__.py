@@ -1,4 +1,4 @@
-"""`python -m sandbox.apiserver --home DIR --port N`: the API server as a process of its own."""
+"""`python -m sandbox.apiserver --home DIR --port N`: run the API server."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ async def _serve(settings: Settings) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="sandbox.apiserver", description=__doc__)
     parser.add_argument(
-        "--home", type=Path, required=True, help="keeps objects, keys and kubeconfig"
+        "--home", type=Path, required=True, help="directory of objects, keys and kubeconfig"
     )
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free port")
-    parser.add_argument("--in-memory", action="store_true", help="forget everything at the end")
+    parser.add_argument("--port", type=int, default=0, help="0 chooses a free port")
+    parser.add_argument("--in-memory", action="store_true", help="save no objects")
     arguments = parser.parse_args()
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"

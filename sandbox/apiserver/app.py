@@ -1,16 +1,16 @@
-"""The ASGI application: from a path to who may do what to which resource, and the handler for it."""
+"""The ASGI application: authenticate, find the resource of a path, authorize, and call the handler."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
 
-from sandbox.apiserver.access.rbac import Action
+from sandbox.apiserver.access.rbac import AccessAttributes
 from sandbox.apiserver.handlers import discovery, mutations, reads, reviews, subresources
-from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.handlers.parts import ServerParts
 from sandbox.apiserver.handlers.watching import WatchReply
 from sandbox.apiserver.model import errors
-from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.resources import ServedResource
 from sandbox.apiserver.model.user import AUTHENTICATED, User
 from sandbox.apiserver.wire.request import (
     Address,
@@ -26,7 +26,7 @@ from sandbox.apiserver.wire.request import (
 
 log = logging.getLogger(__name__)
 
-Handler = Callable[[Context, Request, Target], Awaitable[Reply]]
+Handler = Callable[[ServerParts, Request, Target], Awaitable[Reply]]
 
 _REVIEW_GROUPS = ("authorization.k8s.io", "authentication.k8s.io")
 _STREAMING = frozenset({"exec", "attach", "log", "portforward", "proxy"})
@@ -63,10 +63,10 @@ _SUB: dict[tuple[str, str], Handler] = {
 
 
 class Application:
-    """Routes, authenticates and authorises requests, and turns errors into `Status` replies."""
+    """Authenticates, routes and authorizes requests, and turns errors into `Status` replies."""
 
-    def __init__(self, context: Context) -> None:
-        self.context = context
+    def __init__(self, parts: ServerParts) -> None:
+        self.parts = parts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -77,7 +77,7 @@ class Application:
         except errors.ApiError as error:
             reply = error_reply(error)
         except Exception:
-            # The one place that catches all: a defect must not take down the other clients.
+            # Catches everything, so that a bug in one handler does not end the process.
             log.exception("%s %s failed", request.method, request.path)
             reply = error_reply(
                 errors.internal(f"{request.method} {request.path}: see the server's log")
@@ -91,9 +91,9 @@ class Application:
         path = request.path
         if path.startswith(_OPEN_PATHS):
             if path.rstrip("/") == "/version":
-                return await discovery.version(self.context, request)
-            return await discovery.health(self.context, request)
-        request.user = self.context.authenticator.authenticate(request.header(b"authorization"))
+                return await discovery.version(self.parts, request)
+            return await discovery.health(self.parts, request)
+        request.user = self.parts.authenticator.authenticate(request.header(b"authorization"))
         self._impersonate(request)
         address = parse_path(path)
         if address is None:
@@ -102,29 +102,29 @@ class Application:
         self._authorize(request, target)
         if request.method == "GET" and request.flag("watch"):
             return self._watch(request, target)
-        return await self._handler(request, target)(self.context, request, target)
+        return await self._handler(request, target)(self.parts, request, target)
 
     async def _answer_path(self, request: Request) -> Reply:
         path = request.path
-        self.context.authorizer.require(
-            request.user, Action(verb=_VERBS.get(request.method, "get"), path=path)
+        self.parts.authorizer.require(
+            request.user, AccessAttributes(verb=_VERBS.get(request.method, "get"), path=path)
         )
         if path.startswith(("/api", "/apis")):
-            return await discovery.discover(self.context, request)
+            return await discovery.discover(self.parts, request)
         if path.rstrip("/") == "/openapi/v3":
-            return await discovery.openapi_index(self.context, request)
+            return await discovery.openapi_index(self.parts, request)
         if path.startswith("/openapi/v3/"):
-            return await discovery.openapi_document(self.context, request)
+            return await discovery.openapi_document(self.parts, request)
         if path == "/openapi/v2":
-            return await discovery.openapi_v2(self.context, request)
+            return await discovery.openapi_v2(self.parts, request)
         raise errors.no_such_path(is_known=False)
 
     def _serves_version(self, address: Address) -> bool:
-        served = self.context.registry.all()
+        served = self.parts.registry.all()
         return any(r.group == address.group and r.version == address.version for r in served)
 
     def _target(self, address: Address) -> Target:
-        resource = self.context.registry.find(address.group, address.version, address.plural)
+        resource = self.parts.registry.find(address.group, address.version, address.plural)
         if resource is None:
             raise errors.no_such_path(is_known=self._serves_version(address))
         if address.sub and address.sub.partition("/")[0] not in resource.subresources:
@@ -139,11 +139,11 @@ class Application:
         )
 
     def _watch(self, request: Request, target: Target) -> WatchReply:
-        if target.name:  # the old way to watch one object: its name becomes a selector
+        if target.name:  # the old way to watch one object: select it by name
             request.params["fieldSelector"] = f"metadata.name={target.name}"
         if "watch" not in target.resource.verbs:
             raise errors.method_not_allowed()
-        return WatchReply(self.context, request, target)
+        return WatchReply(self.parts, request, target)
 
     def _handler(self, request: Request, target: Target) -> Handler:
         method = "GET" if request.method == "HEAD" else request.method
@@ -167,8 +167,8 @@ class Application:
             return subresources.refuse_streaming
         if (sub, method) in _SUB:
             return _SUB[sub, method]
-        whole = sub in ("status", "ephemeralcontainers", "resize", "approval")
-        if whole and method in ("GET", "PUT", "PATCH"):
+        is_part = sub in ("status", "ephemeralcontainers", "resize", "approval")
+        if is_part and method in ("GET", "PUT", "PATCH"):
             return _OBJECT[method]
         raise errors.method_not_allowed()
 
@@ -179,7 +179,7 @@ class Application:
         verb = verbs.get(request.method, "get")
         if request.method == "GET" and request.flag("watch"):
             verb = "watch"
-        action = Action(
+        access = AccessAttributes(
             verb=verb,
             group=target.resource.group,
             resource=target.resource.plural,
@@ -187,23 +187,25 @@ class Application:
             name=target.name,
             sub=target.sub.partition("/")[0],
         )
-        self.context.authorizer.require(request.user, action)
+        self.parts.authorizer.require(request.user, access)
 
     def _impersonate(self, request: Request) -> None:
-        """Act as another user (`kubectl --as`), if the caller may."""
+        """Replace the user by the one of `kubectl --as`, if the caller may impersonate it."""
         name = request.header(b"impersonate-user")
         if not name:
             return
-        authorizer = self.context.authorizer
-        authorizer.require(request.user, Action(verb="impersonate", resource="users", name=name))
+        authorizer = self.parts.authorizer
+        authorizer.require(
+            request.user, AccessAttributes(verb="impersonate", resource="users", name=name)
+        )
         groups = request.headers(b"impersonate-group")
         for group in groups:
             authorizer.require(
-                request.user, Action(verb="impersonate", resource="groups", name=group)
+                request.user, AccessAttributes(verb="impersonate", resource="groups", name=group)
             )
         request.user = User(name, frozenset({*groups, AUTHENTICATED}))
 
 
-def _serves(resource: Resource, method: str, target: Target) -> bool:
+def _serves(resource: ServedResource, method: str, target: Target) -> bool:
     verbs = _VERBS if target.name else _COLLECTION_VERBS
     return verbs[method] in resource.verbs

@@ -1,4 +1,4 @@
-"""One running API server: put together, load what was saved, listen, and stop without losing writes."""
+"""One running API server: build its parts, load the saved objects, serve, and stop without losing writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sandbox.apiserver.access.rbac import Authorizer
 from sandbox.apiserver.access.webhooks import Webhooks
 from sandbox.apiserver.app import Application
 from sandbox.apiserver.data.bundle import bundle
-from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.handlers.parts import ServerParts
 from sandbox.apiserver.lifecycle.bootstrap import ensure_defaults
 from sandbox.apiserver.lifecycle.deletion import Deleter
 from sandbox.apiserver.lifecycle.gc import GarbageCollector
@@ -49,7 +49,7 @@ _KEEP_ALIVE_S = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Where the server keeps its state and how it listens; port 0 takes a free one."""
+    """Where the server keeps its state and on which port it listens; 0 chooses a free port."""
 
     home: Path
     port: int = 0
@@ -58,7 +58,7 @@ class Settings:
 
 
 class Server:
-    """The parts of the server and their life."""
+    """Builds the parts of the server, starts and stops them."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -80,18 +80,18 @@ class Server:
         return self.settings.home / "kubeconfig"
 
     async def serve(self, on_ready: Callable[[int], None] | None = None) -> None:
-        """Listen until cancelled or told to stop; `on_ready` hears the port."""
+        """Serve until cancelled or stopped; call `on_ready` with the port."""
         listener = socket.create_server((HOST, self.settings.port), backlog=512)
         port = listener.getsockname()[1]
         write_kubeconfig(
             self.kubeconfig,
             server=f"https://{HOST}:{port}",
             ca_file=self.pki.ca_file,
-            token=self.context.authenticator.admin_token(),
+            token=self.parts.authenticator.admin_token(),
             user=ADMIN,
         )
         config = uvicorn.Config(
-            Application(self.context),
+            Application(self.parts),
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -118,11 +118,11 @@ class Server:
                 self.journal.stop(self.store.version)
 
     def controllers(self) -> list[Coroutine[Any, Any, None]]:
-        """The work that goes on beside requests: garbage, namespaces, forgetting history."""
+        """Return the background tasks: garbage collection, namespaces, compaction of history."""
         return [self._collector.run(), self._namespaces.run(), self._compact()]
 
     def stop(self) -> None:
-        """Ask `serve` to return, and end the watches that would hold it up; call it on the loop."""
+        """End all watches and let `serve` return. Call it on the event loop."""
         for _, collection in self.store.items():
             for watcher in list(collection.log.watchers):
                 watcher.stop()
@@ -139,7 +139,7 @@ class Server:
         deleter = Deleter(store, admission)
         self._collector = GarbageCollector(store, self.registry, deleter)
         self._namespaces = NamespaceController(store, self.registry, deleter)
-        self.context = Context(
+        self.parts = ServerParts(
             store=store,
             registry=self.registry,
             authenticator=authenticator,
@@ -152,8 +152,8 @@ class Server:
         )
 
     def _restore(self, rows: list[Row]) -> None:
-        """Put saved objects back: CRDs first, since they say what the others are, and namespaces
-        last, so that none of them looks as if it still lacked its service account."""
+        """Load the saved objects: CRDs first, because they define the kinds of others, and namespaces
+        last, because a namespace without its service account would get a new one."""
         unknown = 0
         for storage, _, _, version, raw in sorted(rows, key=_load_order):
             resource = self.registry.stored(storage)
@@ -176,7 +176,7 @@ def _load_order(row: Row) -> int:
 
 
 class _Quiet(uvicorn.Server):
-    """A uvicorn server that says when it listens and leaves signals to the process."""
+    """A uvicorn server that calls back when it listens and installs no signal handlers."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -192,7 +192,7 @@ class _Quiet(uvicorn.Server):
 
 
 def tune_collector() -> None:
-    """Let Python's collector run seldom: objects are bytes, so there is little for it to find."""
+    """Let Python's garbage collector run rarely: objects are bytes, so it would find little."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

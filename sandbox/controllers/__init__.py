@@ -1,1 +1,1 @@
-"""The controllers of a kube-controller-manager that the sandbox needs."""
+"""The controllers of kube-controller-manager that the sandbox needs."""

@@ -1,8 +1,8 @@
-"""The simulated resource-claim controller: claims come from templates, and go when their pods are done.
+"""The simulated resource-claim controller: create claims from templates, and release them after their pods.
 
-What kube-controller-manager does for dynamic resource allocation: a pod that names a template gets a claim
-of its own and is told its name; a pod that has ended or is gone no longer reserves any claim; a claim that
-nobody reserves gives its devices back. Neither the embedded API server nor a bare kube-apiserver does this.
+As in kube-controller-manager, a pod that names a template gets a claim of its own, whose name is written
+into the pod's status. The reservations of a pod that has ended or was deleted are removed, and a claim
+without reservations loses its allocation. No API server does this by itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TYPES: dict[Resource, type[KubeObject]] = {PODS: Pod, RESOURCE_CLAIMS: Resource
 
 @dataclass(slots=True)
 class ClaimController:
-    """Watches pods and claims until `stop` is set."""
+    """Reconciles pods and claims until `stop` is set."""
 
     gateway: Gateway
     stop: threading.Event
@@ -48,7 +48,7 @@ class ClaimController:
     queue: WorkQueue = field(default_factory=lambda: WorkQueue(first_s=0.2, most_s=10.0))
 
     def __post_init__(self) -> None:
-        self.store.add_index(RESOURCE_CLAIMS, "pod", _pods_behind)
+        self.store.add_index(RESOURCE_CLAIMS, "pod", _pod_uids)
         self.store.subscribe(self._changed)
 
     def run(self) -> None:
@@ -64,15 +64,15 @@ class ClaimController:
         self.queue.close()
 
     def reconcile(self, key: str) -> None:
-        """Make one pass over one pod or claim; a failed write asks for another pass later."""
+        """Reconcile one pod or claim; a failed write leads to a retry."""
         plural, _, name = key.partition(" ")
         try:
             if plural == PODS.plural:
-                self._serve_pod(self.store.get(PODS, name))
+                self._create_claims(self.store.get(PODS, name))
             else:
-                self._tidy_claim(self.store.get(RESOURCE_CLAIMS, name))
+                self._release_claim(self.store.get(RESOURCE_CLAIMS, name))
         except (NotFoundError, ConflictError) as error:
-            # A template that comes later, or a change that the watch has not told yet.
+            # The template does not exist yet, or the watch has not delivered the last change.
             log.info("%s: %s", key, error)
             self.queue.retry(key)
         except KubeError as error:
@@ -81,22 +81,20 @@ class ClaimController:
         else:
             self.queue.forget(key)
 
-    # -------------------------------------------------------------------------------------- pods
-
-    def _serve_pod(self, pod: Pod | None) -> None:
-        """Make the claims a pod lacks and tell it their names."""
+    def _create_claims(self, pod: Pod | None) -> None:
+        """Create the missing claims of a pod and write their names into its status."""
         if pod is None or pod.is_finished or pod.metadata.deletion_timestamp is not None:
             return
-        told = {status.name for status in pod.status.resource_claim_statuses}
-        wanted = [
+        recorded = {status.name for status in pod.status.resource_claim_statuses}
+        missing = [
             reference
             for reference in pod.spec.resource_claims
-            if reference.resource_claim_template_name and reference.name not in told
+            if reference.resource_claim_template_name and reference.name not in recorded
         ]
-        if not wanted:
+        if not missing:
             return
         statuses = [as_body(status) for status in pod.status.resource_claim_statuses]
-        for reference in wanted:
+        for reference in missing:
             name = self._claim_for(pod, reference)
             statuses.append({"name": reference.name, "resourceClaimName": name})
         meta = pod.metadata
@@ -104,12 +102,14 @@ class ClaimController:
         self.gateway.patch(PODS, meta.name, body, namespace=meta.namespace, sub="status")
 
     def _claim_for(self, pod: Pod, reference: PodResourceClaim) -> str:
-        """Return the pod's claim for one of its references; an earlier pass may have made it."""
+        """Return the name of the claim for a reference; create it unless an earlier pass did."""
         meta = pod.metadata
         listed = self.gateway.list(RESOURCE_CLAIMS, as_type=ResourceClaim, namespace=meta.namespace)
         for claim in listed.items:
-            is_meant = claim.metadata.annotations.get(CLAIM_OF_POD) == reference.name
-            if is_meant and meta.uid in [owner.uid for owner in claim.metadata.owner_references]:
+            is_for_reference = claim.metadata.annotations.get(CLAIM_OF_POD) == reference.name
+            if is_for_reference and meta.uid in [
+                owner.uid for owner in claim.metadata.owner_references
+            ]:
                 return claim.metadata.name
         template: dict[str, Any] = self.gateway.get(
             CLAIM_TEMPLATES,
@@ -117,40 +117,38 @@ class ClaimController:
             as_type=dict,
             namespace=meta.namespace,
         )
-        made = self.gateway.create(
+        created = self.gateway.create(
             RESOURCE_CLAIMS,
             claim_body(pod, reference.name, template["spec"]),
             namespace=meta.namespace,
         )
-        return str(made["metadata"]["name"])
+        return str(created["metadata"]["name"])
 
-    # ------------------------------------------------------------------------------------- claims
-
-    def _tidy_claim(self, claim: ResourceClaim | None) -> None:
-        """Drop the reservations of pods that are done; free and delete what nobody needs any more."""
+    def _release_claim(self, claim: ResourceClaim | None) -> None:
+        """Remove the reservations of ended pods; free and delete a claim that no pod needs."""
         if claim is None:
             return
         meta, consumers = claim.metadata, claim.status.reserved_for
-        kept = [one for one in consumers if self._uses(one, meta.namespace)]
-        is_orphan = bool(consumers) and not kept
-        if len(kept) < len(consumers):
-            status: dict[str, Any] = {"reservedFor": [as_body(one) for one in kept] or None}
-            if is_orphan:
+        users = [consumer for consumer in consumers if self._uses(consumer, meta.namespace)]
+        is_released = bool(consumers) and not users
+        if len(users) < len(consumers):
+            status: dict[str, Any] = {"reservedFor": [as_body(user) for user in users] or None}
+            if is_released:
                 status["allocation"] = None
             body = {"metadata": {"resourceVersion": meta.resource_version}, "status": status}
             self.gateway.patch(
                 RESOURCE_CLAIMS, meta.name, body, namespace=meta.namespace, sub="status"
             )
-        is_going = meta.deletion_timestamp is not None and not kept
-        if PROTECTION in meta.finalizers and (is_orphan or is_going):
-            rest = [one for one in meta.finalizers if one != PROTECTION]
-            body = {"metadata": {"uid": meta.uid, "finalizers": rest or None}}
+        is_deleted = meta.deletion_timestamp is not None and not users
+        if PROTECTION in meta.finalizers and (is_released or is_deleted):
+            finalizers = [finalizer for finalizer in meta.finalizers if finalizer != PROTECTION]
+            body = {"metadata": {"uid": meta.uid, "finalizers": finalizers or None}}
             self.gateway.patch(RESOURCE_CLAIMS, meta.name, body, namespace=meta.namespace)
-        if not kept and meta.deletion_timestamp is None and self._is_of_finished_pod(claim):
+        if not users and meta.deletion_timestamp is None and self._is_of_finished_pod(claim):
             self.gateway.delete(RESOURCE_CLAIMS, meta.name, namespace=meta.namespace, uid=meta.uid)
 
     def _uses(self, consumer: ConsumerReference, namespace: str) -> bool:
-        """Tell whether a consumer is a pod that still runs; the server knows pods newer than the watch."""
+        """Return whether a consumer is a pod that has not ended; ask the server if the watch lags."""
         if consumer.resource != PODS.plural or consumer.api_group:
             return True
         pod: Pod | None = self.store.get(PODS, f"{namespace}/{consumer.name}")
@@ -172,24 +170,24 @@ class ClaimController:
     def _changed(self, resource: Resource, event: EventType, value: Any) -> None:
         if event is not EventType.DELETED:
             self.queue.add(f"{resource.plural} {value.key}")
-        is_done = event is EventType.DELETED or (resource is PODS and value.is_finished)
-        if resource is PODS and is_done:
+        has_ended = event is EventType.DELETED or (resource is PODS and value.is_finished)
+        if resource is PODS and has_ended:
             for claim in self.store.by_index(RESOURCE_CLAIMS, "pod", value.metadata.uid):
                 self.queue.add(f"{RESOURCE_CLAIMS.plural} {claim.key}")
 
 
 def claim_body(pod: Pod, own_name: str, template: dict[str, Any]) -> dict[str, Any]:
-    """Return the claim a template stands for; `own_name` is what the pod calls it."""
+    """Return the claim of a template; `own_name` is its name in the pod's spec."""
     meta = pod.metadata
-    marks = template.get("metadata") or {}
+    template_meta = template.get("metadata") or {}
     return {
         "apiVersion": RESOURCE_CLAIMS.api_version,
         "kind": RESOURCE_CLAIMS.kind,
         "metadata": {
             "generateName": f"{meta.name}-{own_name}-",
             "namespace": meta.namespace,
-            "labels": dict(marks.get("labels") or {}),
-            "annotations": {**(marks.get("annotations") or {}), CLAIM_OF_POD: own_name},
+            "labels": dict(template_meta.get("labels") or {}),
+            "annotations": {**(template_meta.get("annotations") or {}), CLAIM_OF_POD: own_name},
             "ownerReferences": [
                 {
                     "apiVersion": PODS.api_version,
@@ -205,7 +203,8 @@ def claim_body(pod: Pod, own_name: str, template: dict[str, Any]) -> dict[str, A
     }
 
 
-def _pods_behind(claim: ResourceClaim) -> list[str]:
-    consumers = [one.uid for one in claim.status.reserved_for]
-    owners = [one.uid for one in claim.metadata.owner_references if one.kind == PODS.kind]
+def _pod_uids(claim: ResourceClaim) -> list[str]:
+    consumers = [consumer.uid for consumer in claim.status.reserved_for]
+    references = claim.metadata.owner_references
+    owners = [reference.uid for reference in references if reference.kind == PODS.kind]
     return sorted({*consumers, *owners})

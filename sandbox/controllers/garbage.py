@@ -1,8 +1,8 @@
 """A simulated garbage collector, for a real API server that runs without kube-controller-manager.
 
-Deletes objects all of whose owners are gone, as the real one does in the background: the pods of a
-deleted Job, the pod group and bind request of a deleted pod. Only the kinds that scheduling meets are
-watched; an owner of any other kind counts as present. The embedded API server collects by itself.
+Deletes objects whose owners are all gone, like the real one in the background: the pods of a deleted Job,
+the pod group and bind request of a deleted pod. Only the kinds that matter for scheduling are watched; an
+owner of another kind counts as present. The embedded API server has a garbage collector of its own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from kube.workqueue import WorkQueue, start_workers
 log = logging.getLogger(__name__)
 
 WORKERS = 4
-DOUBT_S = 2.0
+# How long the owner of a new object may be unknown, because its own watch lags.
+UNKNOWN_OWNER_S = 2.0
 KINDS = (
     PODS,
     REPLICASETS,
@@ -78,38 +79,38 @@ class GarbageCollector:
         self.queue.close()
 
     def reconcile(self, key: str) -> None:
-        """Delete one object if it has owners and none of them is there any more."""
+        """Delete one object if it has owners and none of them exists."""
         plural, _, name = key.partition(" ")
         resource = _BY_PLURAL[plural]
-        found: KubeObject | None = self.store.get(resource, name)
-        if found is None or found.metadata.deletion_timestamp is not None:
+        dependent: KubeObject | None = self.store.get(resource, name)
+        if dependent is None or dependent.metadata.deletion_timestamp is not None:
             return
+        meta = dependent.metadata
         try:
-            if any(self._exists(owner, found) for owner in found.metadata.owner_references):
+            if any(self._exists(owner, dependent) for owner in meta.owner_references):
                 return
-            meta = found.metadata
             self.gateway.delete(resource, meta.name, namespace=meta.namespace, uid=meta.uid)
         except (NotFoundError, ConflictError):
-            # Gone already, or a namesake with other owners.
+            # It is deleted already, or a new object with another uid has its name.
             return
         except KubeError as error:
-            log.warning("garbage %s: %s", key, error)
+            log.warning("could not collect %s: %s", key, error)
             self.queue.retry(key)
             return
         self.queue.forget(key)
 
     def _exists(self, owner: OwnerReference, dependent: KubeObject) -> bool:
-        """Ask the store first; an owner that it does not know may just be newer than the watch."""
+        """Return whether an owner exists; ask the server too, because the watch may lag."""
         resource = _BY_KIND.get((owner.api_version, owner.kind))
         if resource is None or self.store.by_index(resource, "uid", owner.uid):
             return True
         try:
-            there = self.gateway.get(
+            current = self.gateway.get(
                 resource, owner.name, as_type=KubeObject, namespace=dependent.metadata.namespace
             )
         except NotFoundError:
             return False
-        return there.metadata.uid == owner.uid
+        return current.metadata.uid == owner.uid
 
     def _changed(self, resource: Resource, event: EventType, value: KubeObject) -> None:
         if event is EventType.DELETED:
@@ -117,7 +118,7 @@ class GarbageCollector:
                 for dependent in self.store.by_index(kind, "owner", value.metadata.uid):
                     self.queue.add(f"{kind.plural} {dependent.key}")
         elif value.metadata.owner_references and not self._has_known_owner(value):
-            self.queue.add_after(f"{resource.plural} {value.key}", DOUBT_S)
+            self.queue.add_after(f"{resource.plural} {value.key}", UNKNOWN_OWNER_S)
 
     def _has_known_owner(self, value: KubeObject) -> bool:
         for owner in value.metadata.owner_references:

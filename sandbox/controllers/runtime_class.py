@@ -1,6 +1,6 @@
-"""The RuntimeClass that a GPU operator would install: pods with a part of a GPU ask for it.
+"""The RuntimeClass that a GPU operator would install; pods with a fraction of a GPU use it.
 
-A real API server refuses a pod that names a RuntimeClass it does not know, so the nodes alone are not enough.
+A real API server refuses a pod with an unknown RuntimeClass.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RUNTIME_CLASSES = Resource(
 
 
 def ensure_runtime_class(gateway: Gateway) -> bool:
-    """Create it if it is missing; tell whether it was."""
+    """Create the RuntimeClass if it is missing; return whether it was."""
     body = {
         "apiVersion": RUNTIME_CLASSES.api_version,
         "kind": RUNTIME_CLASSES.kind,

@@ -1,8 +1,8 @@
-"""Which pod holds which device of a node, as the device manager of a kubelet would keep it.
+"""Which pod holds which device of a node, as in the device manager of a kubelet.
 
-Every GPU has a UUID that depends only on node and index, so that it is the same after a restart.
-A pod keeps its devices from admission until it has ended or is gone; a pod that asks for more than
-is free is refused, which is how a double booking by a scheduler shows.
+Every GPU has a UUID that depends only on node and index, so that it is the same after a restart. A pod
+holds its devices from admission until it has ended or is deleted. A pod that requests more devices than
+are free is refused, so a scheduler that assigns a device twice is noticed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NAMESPACE = uuid.UUID("6f0f5f0a-5a0e-4c35-9d7c-0b6c3f1b7a11")
 
 
 class DevicesUnavailableError(Exception):
-    """A pod wants more devices of a kind than its node has free."""
+    """A pod requests more devices of a kind than are free on its node."""
 
     def __init__(self, resource: str, requested: int, available: int) -> None:
         super().__init__(
@@ -26,19 +26,19 @@ class DevicesUnavailableError(Exception):
 
 
 def device_id(node: str, resource: str, index: int) -> str:
-    """Return the stable id of one device, in the form the NVIDIA driver uses."""
+    """Return the id of one device, in the form of the NVIDIA driver; it never changes."""
     return f"GPU-{uuid.uuid5(_NAMESPACE, f'{node}/{resource}/{index}')}"
 
 
 @dataclass(slots=True)
 class DeviceBook:
-    """The devices of all nodes and who holds them; not safe to share between threads."""
+    """The devices of all nodes and the pods that hold them; not thread-safe."""
 
     _free: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _held: dict[str, dict[tuple[str, str], list[str]]] = field(default_factory=dict)
 
     def set_capacity(self, node: str, counts: Mapping[str, int]) -> None:
-        """Take over what a node offers; devices that are held stay held."""
+        """Set how many devices a node has; pods keep the devices that they hold."""
         for resource, count in counts.items():
             held = {
                 device
@@ -56,11 +56,11 @@ class DeviceBook:
         return holder in self._held
 
     def take(self, holder: str, node: str, requests: Mapping[str, int]) -> list[str]:
-        """Give devices to a pod and return the ids of its GPUs; all or nothing.
+        """Assign all requested devices to a pod, or none; return their ids.
 
         Raises
         ------
-        DevicesUnavailableError : not enough of one kind is free; nothing was taken
+        DevicesUnavailableError : too few devices of one kind are free; none was assigned
         """
         for resource, count in requests.items():
             free = self._free.get((node, resource), [])
@@ -75,14 +75,14 @@ class DeviceBook:
         return [device for devices in taken.values() for device in devices]
 
     def take_named(self, holder: str, node: str, resource: str, device: str) -> None:
-        """Note that a pod holds this very device already (after a restart of the simulator)."""
+        """Record that a pod holds a certain device already (after a restart of the simulator)."""
         free = self._free.get((node, resource), [])
         if device in free:
             free.remove(device)
         self._held[holder] = {(node, resource): [device]}
 
     def give_back(self, holder: str) -> None:
-        """Free what a pod holds; nothing happens when it holds nothing."""
+        """Free the devices of a pod, if it holds any."""
         for slot, devices in self._held.pop(holder, {}).items():
             if slot in self._free:
                 self._free[slot] = sorted([*self._free[slot], *devices])

@@ -1,12 +1,12 @@
 """The simulated kubelets of all nodes: bound pods start, run for a while, end, or stop when deleted.
 
-Not a kubelet and not a product: nothing is executed. One watch on bound pods feeds a timetable (what
-is to happen to which pod, when); whatever is due is written by a few threads, because one patch at a
-time could not follow a burst of thousands of bindings. Reservation pods (the ones that hold a GPU for
-others to share) are told their device first, as the process inside a real one would do.
+No container is executed. One watch on bound pods feeds a timetable: which action is due for which pod, and
+when. Several threads write the due actions, because single patches one after the other would fall behind
+a burst of thousands of bindings. A reservation pod (it holds a GPU that others share) gets an annotation
+with its device before it runs; in a real cluster the process inside the pod writes it.
 
-The timetable knows no clock and no network: `Kubelets` takes the time as an argument and returns
-steps; `KubeletRunner` supplies both.
+The timetable uses neither clock nor network: `Kubelets` takes the time as an argument and returns the due
+actions, and `KubeletRunner` performs them.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ WRITERS = 8
 RETRY_S = 1.0
 
 
-class Deed(StrEnum):
-    """What a kubelet does to a pod."""
+class PodAction(StrEnum):
+    """What a kubelet does with a pod."""
 
     START = "start"
     RESTART = "restart"
@@ -49,10 +49,10 @@ class Deed(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One thing to do now; `device` is what a reservation pod is told, `message` why it is refused."""
+class DueAction:
+    """An action that is due; `device` is for a reservation pod, `message` for a refused pod."""
 
-    deed: Deed
+    action: PodAction
     pod: SimPod
     device: str = ""
     message: str = ""
@@ -60,21 +60,21 @@ class Step:
 
 @dataclass(slots=True)
 class Kubelets:
-    """The timetable: which pod is due for what, and which devices it holds.
+    """The timetable of all bound pods, and the devices that they hold.
 
-    Not safe to share between threads; the runner holds its lock around every call.
+    Not thread-safe; the runner holds its lock during every call.
     """
 
     devices: DeviceBook = field(default_factory=DeviceBook)
     _pods: dict[str, SimPod] = field(default_factory=dict)
-    _planned: dict[str, tuple[float, Deed]] = field(default_factory=dict)
-    _under_way: dict[str, Deed] = field(default_factory=dict)
-    _heap: list[tuple[float, int, str, Deed]] = field(default_factory=list)
+    _planned: dict[str, tuple[float, PodAction]] = field(default_factory=dict)
+    _in_progress: dict[str, PodAction] = field(default_factory=dict)
+    _heap: list[tuple[float, int, str, PodAction]] = field(default_factory=list)
     _count: itertools.count[int] = field(default_factory=itertools.count)
     _nodes: set[str] = field(default_factory=set)
 
     def node_seen(self, node: Node) -> None:
-        """Take over the devices a node offers."""
+        """Record the devices of a node."""
         counts = {
             name: quantity.to_units(amount)
             for name, amount in node.status.allocatable.items()
@@ -84,23 +84,23 @@ class Kubelets:
         self.devices.set_capacity(node.metadata.name, counts)
 
     def node_gone(self, name: str, now: float) -> None:
-        """Plan the removal of the pods that a deleted node leaves behind."""
+        """Plan the removal of the pods of a deleted node."""
         self._nodes.discard(name)
         self.devices.forget_node(name)
         for pod in self._pods.values():
             if pod.spec.node_name == name:
-                self._plan(pod, Deed.REMOVE, now)
+                self._plan(pod, PodAction.REMOVE, now)
 
     def pods_listed(self, pods: Sequence[SimPod], now: float) -> None:
-        """Take over a full list; pods that know their devices choose before those that do not."""
+        """Record all bound pods; pods with a certain device take it before other pods choose."""
         listed = {pod.metadata.uid for pod in pods}
         for gone in [pod for uid, pod in self._pods.items() if uid not in listed]:
             self.pod_gone(gone)
-        for pod in sorted(pods, key=_takes_first):
+        for pod in sorted(pods, key=_device_order):
             self.pod_seen(pod, now)
 
     def pod_seen(self, pod: SimPod, now: float) -> None:
-        """Take over the state of a bound pod and plan what comes next for it."""
+        """Record the state of a bound pod and plan its next action."""
         if not pod.spec.node_name:
             return
         uid = pod.metadata.uid
@@ -114,46 +114,46 @@ class Kubelets:
             self._hold_again(pod)
             self._plan_end(pod, now)
         else:
-            self._plan(pod, Deed.START, now + pod.start_delay_s())
+            self._plan(pod, PodAction.START, now + pod.start_delay_s())
 
     def pod_gone(self, pod: SimPod) -> None:
-        """Forget a pod that the API server no longer has."""
+        """Forget a deleted pod."""
         self._pods.pop(pod.metadata.uid, None)
         self._planned.pop(pod.metadata.uid, None)
         self.devices.give_back(pod.metadata.uid)
 
     def next_due(self) -> float | None:
-        """Return when the earliest step is due, or None."""
+        """Return the time of the earliest action; None if none is planned."""
         while self._heap and not self._is_current(self._heap[0]):
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
-    def due(self, now: float) -> list[Step]:
-        """Return the steps whose time has come, earliest first, and take them off the timetable."""
-        steps = []
+    def due(self, now: float) -> list[DueAction]:
+        """Return the due actions, earliest first, and remove them from the timetable."""
+        due_actions = []
         while (at := self.next_due()) is not None and at <= now:
-            _, _, uid, deed = heapq.heappop(self._heap)
+            _, _, uid, action = heapq.heappop(self._heap)
             del self._planned[uid]
-            self._under_way[uid] = deed
-            steps.append(self._step(self._pods[uid], deed))
-        return steps
+            self._in_progress[uid] = action
+            due_actions.append(self._due_action(self._pods[uid], action))
+        return due_actions
 
-    def done(self, step: Step) -> None:
-        """Note that the write of a step has ended, well or not."""
-        self._under_way.pop(step.pod.metadata.uid, None)
+    def done(self, due_action: DueAction) -> None:
+        """Record that an action has been performed or has failed."""
+        self._in_progress.pop(due_action.pod.metadata.uid, None)
 
-    def failed(self, step: Step, now: float) -> None:
-        """Plan a step again whose write did not succeed, unless the pod is gone by now."""
-        self.done(step)
-        pod = self._pods.get(step.pod.metadata.uid)
+    def failed(self, due_action: DueAction, now: float) -> None:
+        """Plan a failed action again, unless the pod is gone."""
+        self.done(due_action)
+        pod = self._pods.get(due_action.pod.metadata.uid)
         if pod is not None and pod.metadata.uid not in self._planned:
-            deed = Deed.START if step.deed is Deed.REFUSE else step.deed
-            self._plan(pod, deed, now + RETRY_S)
+            action = PodAction.START if due_action.action is PodAction.REFUSE else due_action.action
+            self._plan(pod, action, now + RETRY_S)
 
     def _plan_removal(self, pod: SimPod, now: float) -> None:
-        _, deed = self._planned.get(pod.metadata.uid, (0.0, None))
-        if deed is not Deed.REMOVE:
-            self._plan(pod, Deed.REMOVE, now + pod.shutdown_s())
+        _, action = self._planned.get(pod.metadata.uid, (0.0, None))
+        if action is not PodAction.REMOVE:
+            self._plan(pod, PodAction.REMOVE, now + pod.shutdown_s())
 
     def _plan_end(self, pod: SimPod, now: float) -> None:
         duration = pod.duration_s()
@@ -162,12 +162,12 @@ class Kubelets:
         started = pod.status.start_time
         began = started.timestamp() if started else now
         is_retried = pod.exit_code() != 0 and pod.spec.restart_policy == "OnFailure"
-        # A container that was restarted begins its run anew; its pod keeps the first start time.
+        # Each restart adds one run; the pod keeps the time of its first start.
         end = began + duration * (1 + pod.restarts)
-        self._plan(pod, Deed.RESTART if is_retried else Deed.FINISH, end)
+        self._plan(pod, PodAction.RESTART if is_retried else PodAction.FINISH, end)
 
     def _hold_again(self, pod: SimPod) -> None:
-        """After a restart of the simulator: a running pod has its devices already."""
+        """Record the devices of a running pod that an earlier process of the simulator started."""
         uid = pod.metadata.uid
         if self.devices.holds(uid):
             return
@@ -180,43 +180,45 @@ class Kubelets:
         except DevicesUnavailableError as error:
             log.warning("pod %s runs without its devices: %s", pod.key, error)
 
-    def _step(self, pod: SimPod, deed: Deed) -> Step:
-        if deed is not Deed.START:
-            return Step(deed=deed, pod=pod)
+    def _due_action(self, pod: SimPod, action: PodAction) -> DueAction:
+        if action is not PodAction.START:
+            return DueAction(action=action, pod=pod)
         uid = pod.metadata.uid
         named = pod.metadata.annotations.get(RESERVED_DEVICE, "")
         if self.devices.holds(uid):
-            return Step(deed=deed, pod=pod, device=named)
+            return DueAction(action=action, pod=pod, device=named)
         if pod.is_reservation and named:
             self.devices.take_named(uid, pod.spec.node_name, GPU, named)
-            return Step(deed=deed, pod=pod, device=named)
+            return DueAction(action=action, pod=pod, device=named)
         try:
             taken = self.devices.take(uid, pod.spec.node_name, pod.device_requests())
         except DevicesUnavailableError as error:
-            return Step(deed=Deed.REFUSE, pod=pod, message=str(error))
-        return Step(deed=deed, pod=pod, device=taken[0] if pod.is_reservation and taken else "")
+            return DueAction(action=PodAction.REFUSE, pod=pod, message=str(error))
+        return DueAction(
+            action=action, pod=pod, device=taken[0] if pod.is_reservation and taken else ""
+        )
 
-    def _plan(self, pod: SimPod, deed: Deed, at: float) -> None:
+    def _plan(self, pod: SimPod, action: PodAction, at: float) -> None:
         uid = pod.metadata.uid
-        # Others change a bound pod too (conditions, annotations); that must not start it twice.
-        if self._under_way.get(uid) is deed or self._planned.get(uid, (0.0, None))[1] is deed:
+        # Other clients change bound pods, too (conditions, annotations); that must not start a pod twice.
+        if self._in_progress.get(uid) is action or self._planned.get(uid, (0.0, None))[1] is action:
             return
-        self._planned[uid] = (at, deed)
-        heapq.heappush(self._heap, (at, next(self._count), uid, deed))
+        self._planned[uid] = (at, action)
+        heapq.heappush(self._heap, (at, next(self._count), uid, action))
 
-    def _is_current(self, entry: tuple[float, int, str, Deed]) -> bool:
-        at, _, uid, deed = entry
-        return self._planned.get(uid) == (at, deed)
+    def _is_current(self, entry: tuple[float, int, str, PodAction]) -> bool:
+        at, _, uid, action = entry
+        return self._planned.get(uid) == (at, action)
 
 
-def _takes_first(pod: SimPod) -> tuple[bool, bool, float, str]:
-    has_name = RESERVED_DEVICE in pod.metadata.annotations
-    return (not has_name, pod.status.phase != "Running", pod.metadata.created, pod.key)
+def _device_order(pod: SimPod) -> tuple[bool, bool, float, str]:
+    has_device = RESERVED_DEVICE in pod.metadata.annotations
+    return (not has_device, pod.status.phase != "Running", pod.metadata.created, pod.key)
 
 
 @dataclass(slots=True)
 class KubeletRunner:
-    """Feeds the timetable from watches and writes what is due, until `stop` is set."""
+    """Feeds the timetable from watches and performs the due actions, until `stop` is set."""
 
     gateway: Gateway
     stop: threading.Event
@@ -227,9 +229,9 @@ class KubeletRunner:
     _have_nodes: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Run until stopped; returns when the last write is done."""
+        """Run until stopped, and return after the last write."""
         Reflector(self.gateway, NODES, Node, self).start(self.stop, on_fatal=self.on_fatal)
-        # Devices must be known before pods ask for them.
+        # Nodes first, because their devices must be known before pods take them.
         while not self._have_nodes.wait(0.5):
             if self.stop.is_set():
                 return
@@ -238,31 +240,31 @@ class KubeletRunner:
         )
         with ThreadPoolExecutor(WRITERS, thread_name_prefix="kubelet") as pool:
             while not self.stop.is_set():
-                for step in self._wait_for_due():
-                    pool.submit(self.perform, step).add_done_callback(_report)
+                for due_action in self._wait_for_due():
+                    pool.submit(self.perform, due_action).add_done_callback(_report)
 
-    def perform(self, step: Step) -> None:
-        """Write one step to the API server; a failure puts it back on the timetable."""
+    def perform(self, due_action: DueAction) -> None:
+        """Write one action to the API server; plan it again if that failed."""
         try:
-            self._write(step)
+            self._write(due_action)
         except NotFoundError:
-            # Gone meanwhile; its deletion arrives by the watch.
+            # The pod was deleted meanwhile; the watch will deliver that.
             pass
         except KubeError as error:
-            log.warning("%s of pod %s: %s", step.deed, step.pod.key, error)
+            log.warning("%s of pod %s: %s", due_action.action, due_action.pod.key, error)
             if error.permanent:
-                # Refused, as for a namesake with another uid: asking again would not help.
+                # A retry cannot succeed, e.g. because a new pod has the same name and another uid.
                 with self._wake:
-                    self.kubelets.done(step)
+                    self.kubelets.done(due_action)
                 return
             with self._wake:
-                self.kubelets.failed(step, self.clock())
+                self.kubelets.failed(due_action, self.clock())
             return
         with self._wake:
-            self.kubelets.done(step)
+            self.kubelets.done(due_action)
 
     def replace(self, resource: Resource, listing: Listing[Any]) -> None:
-        """Sink of the watches: a full list."""
+        """Receive a full list from a watch."""
         now = self.clock()
         with self._wake:
             if resource is PODS:
@@ -274,7 +276,7 @@ class KubeletRunner:
             self._wake.notify()
 
     def apply(self, resource: Resource, event: WatchEvent[Any]) -> None:
-        """Sink of the watches: one change."""
+        """Receive one change from a watch."""
         if event.type is EventType.BOOKMARK:
             return
         now = self.clock()
@@ -291,7 +293,7 @@ class KubeletRunner:
                 self.kubelets.node_seen(event.object)
             self._wake.notify()
 
-    def _wait_for_due(self) -> list[Step]:
+    def _wait_for_due(self) -> list[DueAction]:
         with self._wake:
             due = self.kubelets.next_due()
             pause = 0.5 if due is None else min(0.5, max(0.0, due - self.clock()))
@@ -299,23 +301,23 @@ class KubeletRunner:
                 self._wake.wait(pause)
             return self.kubelets.due(self.clock())
 
-    def _write(self, step: Step) -> None:
+    def _write(self, due_action: DueAction) -> None:
         now = self.clock()
-        pod = step.pod
-        match step.deed:
-            case Deed.START:
-                if step.device:
-                    body = {"metadata": {"annotations": {RESERVED_DEVICE: step.device}}}
+        pod = due_action.pod
+        match due_action.action:
+            case PodAction.START:
+                if due_action.device:
+                    body = {"metadata": {"annotations": {RESERVED_DEVICE: due_action.device}}}
                     self._patch(pod, body, "")
                 self._patch_status(pod, podstatus.running(pod, now))
-            case Deed.RESTART:
+            case PodAction.RESTART:
                 self._patch_status(pod, podstatus.restarted(pod, now))
-            case Deed.FINISH:
+            case PodAction.FINISH:
                 self._patch_status(pod, podstatus.finished(pod, now))
-            case Deed.REFUSE:
+            case PodAction.REFUSE:
                 reason = "UnexpectedAdmissionError"
-                self._patch_status(pod, podstatus.refused(reason, step.message, now))
-            case Deed.REMOVE:
+                self._patch_status(pod, podstatus.refused(reason, due_action.message, now))
+            case PodAction.REMOVE:
                 self.gateway.delete(
                     PODS,
                     pod.metadata.name,
@@ -325,7 +327,7 @@ class KubeletRunner:
                 )
 
     def _patch_status(self, pod: SimPod, status: podstatus.Status) -> None:
-        # The uid makes the patch fail for a namesake that was created meanwhile.
+        # With the uid, the patch fails if a new pod of the same name exists now.
         body = {"metadata": {"uid": pod.metadata.uid}, "status": status}
         self._patch(pod, body, "status")
 
@@ -344,4 +346,4 @@ class KubeletRunner:
 def _report(done: Future[None]) -> None:
     error = done.exception()
     if error is not None:
-        log.error("kubelet step failed", exc_info=error)
+        log.error("a kubelet action failed", exc_info=error)

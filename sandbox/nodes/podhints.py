@@ -1,14 +1,14 @@
-"""What a manifest can tell the simulated kubelets, as pod annotations.
+"""Pod annotations that control the simulated kubelets.
 
 | annotation                     | example | meaning                                                        |
 |--------------------------------|---------|----------------------------------------------------------------|
 | `sandbox.kaiweb/duration`      | `90s`   | how long the containers run before the pod ends                |
-| `sandbox.kaiweb/exit-code`     | `1`     | with what code they end then (0 when absent)                   |
+| `sandbox.kaiweb/exit-code`     | `1`     | the exit code at that end (0)                                  |
 | `sandbox.kaiweb/start-delay`   | `5s`    | time between binding and Running, as if pulling an image (0)   |
-| `sandbox.kaiweb/shutdown`      | `10s`   | how long they need to stop when deleted (1s, at most the grace)|
+| `sandbox.kaiweb/shutdown`      | `10s`   | time to stop after a delete (1s, at most the grace period)     |
 
-Without a duration a pod runs for ever, except that a container whose command is `sleep <seconds>`
-ends as the real one would, unless its restart policy is Always.
+Defaults are in parentheses. A pod without a duration runs until it is deleted. But if its command is
+`sleep <seconds>` and its restart policy is not Always, it ends as the real one would.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def parse_duration(text: str) -> float:
 
     Raises
     ------
-    ValueError : the text is none; the message shows it and an example
+    ValueError : the text is not a duration; the message shows it and an example
     """
     return durations.parse_duration(text) / durations.SECOND
 

@@ -1,7 +1,7 @@
-"""The status a kubelet reports for a pod, as strategic merge patches.
+"""The status that a kubelet reports for a pod, as strategic merge patches.
 
-Conditions are merged by type, so what the scheduler and the binder wrote (`PodScheduled`, `PodBound`)
-stays as it is.
+Conditions are merged by type, so those of the scheduler and the binder (`PodScheduled`, `PodBound`) are
+not changed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HOST_IP = "127.0.0.1"
 
 
 def running(pod: SimPod, now: float) -> Status:
-    """All containers run and are ready."""
+    """Return the status of a pod whose containers are all running and ready."""
     started = pod.status.start_time
     at = timestamp(now)
     ip = pod.status.pod_ip or (HOST_IP if pod.spec.host_network else pod_ip(pod.metadata.uid))
@@ -35,8 +35,8 @@ def running(pod: SimPod, now: float) -> Status:
             for kind in ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
         ],
         "containerStatuses": [
-            _container(item, state, ready=True, restarts=pod.restarts)
-            for item in pod.spec.containers
+            _container(container, state, ready=True, restarts=pod.restarts)
+            for container in pod.spec.containers
         ],
     }
     if pod.spec.init_containers:
@@ -45,30 +45,30 @@ def running(pod: SimPod, now: float) -> Status:
 
 
 def restarted(pod: SimPod, now: float) -> Status:
-    """The containers ended with an error and were started again in place."""
+    """Return the status of a pod whose containers failed and were restarted."""
     at = timestamp(now)
     last = {"terminated": _terminated(pod, at)}
     return {
         "phase": "Running",
         "containerStatuses": [
             _container(
-                item,
+                container,
                 {"running": {"startedAt": at}},
                 ready=True,
                 restarts=pod.restarts + 1,
                 last=last,
             )
-            for item in pod.spec.containers
+            for container in pod.spec.containers
         ],
     }
 
 
 def finished(pod: SimPod, now: float) -> Status:
-    """All containers have ended; what the pod's exit code says decides how."""
+    """Return the status of a pod whose containers have ended with its exit code."""
     at = timestamp(now)
     is_success = pod.exit_code() == 0
     reason = "PodCompleted" if is_success else "PodFailed"
-    # A container has one state: the null takes the old one out of the merge.
+    # A container has one state; the null removes the old one in the merge.
     ended = {"running": None, "terminated": _terminated(pod, at)}
     return {
         "phase": "Succeeded" if is_success else "Failed",
@@ -77,14 +77,14 @@ def finished(pod: SimPod, now: float) -> Status:
             _condition("Ready", False, at, reason),
         ],
         "containerStatuses": [
-            _container(item, ended, ready=False, restarts=pod.restarts)
-            for item in pod.spec.containers
+            _container(container, ended, ready=False, restarts=pod.restarts)
+            for container in pod.spec.containers
         ],
     }
 
 
 def refused(reason: str, message: str, now: float) -> Status:
-    """The kubelet did not admit the pod: it ends before it started."""
+    """Return the status of a pod that the kubelet did not admit."""
     return {
         "phase": "Failed",
         "reason": reason,
@@ -94,17 +94,17 @@ def refused(reason: str, message: str, now: float) -> Status:
 
 
 def pod_ip(uid: str) -> str:
-    """Return an address from 10.128.0.0/9 that depends only on the pod's uid."""
+    """Return an address in 10.128.0.0/9 that depends only on the uid of the pod."""
     number = zlib.crc32(uid.encode())
     return f"10.{128 + (number >> 16) % 128}.{(number >> 8) % 256}.{1 + number % 254}"
 
 
 def _init_statuses(pod: SimPod, at: str) -> Iterable[Status]:
     done = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": at, "finishedAt": at}}
-    for item in pod.spec.init_containers:
-        is_sidecar = item.restart_policy == "Always"
+    for container in pod.spec.init_containers:
+        is_sidecar = container.restart_policy == "Always"
         state = {"running": {"startedAt": at}} if is_sidecar else done
-        yield _container(item, state, ready=True, restarts=0, started=is_sidecar)
+        yield _container(container, state, ready=True, restarts=0, started=is_sidecar)
 
 
 def _terminated(pod: SimPod, at: str) -> Status:

@@ -1,8 +1,8 @@
-"""The simulated nodes: what machines a cluster is made of, and putting them into an API server.
+"""The simulated nodes: the machines of a cluster, and their Node objects in an API server.
 
-A profile is a list of machines. GPU nodes carry the labels that NVIDIA's GPU feature discovery would
-set, every node its zone and rack. A new node gets a `not-ready` taint from a real API server, which
-its node controller lifts later; here the node is declared ready and the taint lifted at once.
+A profile is a list of machines. GPU nodes have the labels of NVIDIA's GPU feature discovery, and every
+node has a zone and a rack. A real API server adds a `not-ready` taint to a new node, and the node
+controller removes it later; here the node is reported ready and the taint removed at once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _UNIFORM = re.compile(r"([0-9]{1,6})x([0-9]{1,6})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuModel:
-    """A GPU as GPU feature discovery names it, and the machine it usually sits in (per GPU)."""
+    """A GPU in the terms of GPU feature discovery, and the CPUs and memory of its machine per GPU."""
 
     product: str
     family: str
@@ -60,7 +60,7 @@ T4 = GpuModel(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """One node to be; a machine without a model has no GPUs."""
+    """A machine that becomes a node; without a model it has no GPUs."""
 
     name: str
     zone: str
@@ -75,8 +75,8 @@ class Machine:
 def demo() -> list[Machine]:
     """Return the default cluster: 16 machines in 2 zones and 5 racks, 92 GPUs of four models.
 
-    Two machines with 16 GPUs are kept free of the demo's workloads, so that what a person submits
-    finds room however busy the day is.
+    The demo uses all but two machines with 16 GPUs, so that there is always room for the workloads that
+    a person submits.
     """
     kept_free = {KEPT_FREE_LABEL: "true"}
     return [
@@ -122,9 +122,9 @@ def profile(text: str) -> list[Machine]:
 
 
 def ensure_nodes(gateway: Gateway, machines: Sequence[Machine], now: float) -> int:
-    """Create the nodes that are missing, make all of them ready, and return how many were new.
+    """Create the missing nodes, make all of them ready, and return how many were new.
 
-    Labels and cordons that people changed on existing nodes stay.
+    Labels and cordons of existing nodes are not changed.
     """
     with ThreadPoolExecutor(WRITERS) as pool:
         return sum(pool.map(lambda machine: _ensure_node(gateway, machine, now), machines))
@@ -156,7 +156,7 @@ def node_body(machine: Machine) -> dict[str, Any]:
 
 
 def status_body(machine: Machine, now: float) -> dict[str, Any]:
-    """Return what the kubelet of a healthy machine would report."""
+    """Return the node status that the kubelet of a healthy machine reports."""
     resources = {
         "cpu": str(machine.cpus),
         "memory": f"{machine.memory_gib}Gi",

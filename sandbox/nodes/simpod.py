@@ -1,4 +1,4 @@
-"""Pods as a kubelet sees them: what to run, for how long, with which devices."""
+"""The fields of a pod that a simulated kubelet reads: containers, run time, devices."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ class SimPod(KubeObject, frozen=True, kw_only=True):
 
     @property
     def is_reservation(self) -> bool:
-        """A pod that holds one GPU so that others may share it."""
+        """Whether the pod holds one GPU that other pods share."""
         return self.metadata.labels.get("app") == RESERVATION_APP
 
     @property
     def restarts(self) -> int:
-        return max((item.restart_count for item in self.status.container_statuses), default=0)
+        return max((status.restart_count for status in self.status.container_statuses), default=0)
 
     def device_requests(self) -> dict[str, int]:
-        """Return how many devices of each extended resource the containers ask of device plugins."""
+        """Return how many devices of each extended resource the containers get from device plugins."""
         total: dict[str, int] = {}
         claimed = self._claimed_resources()
         for container in (*self.spec.containers, *self._sidecars()):
@@ -77,11 +77,11 @@ class SimPod(KubeObject, frozen=True, kw_only=True):
     def shutdown_s(self) -> float:
         """Return how long the containers take to stop; never longer than the grace period."""
         grace = self.metadata.deletion_grace_period_seconds
-        wanted = self._seconds(podhints.SHUTDOWN, 1.0)
-        return wanted if grace is None else min(wanted, float(grace))
+        shutdown = self._seconds(podhints.SHUTDOWN, 1.0)
+        return shutdown if grace is None else min(shutdown, float(grace))
 
     def duration_s(self) -> float | None:
-        """Return how long one run of the containers takes; None is for ever."""
+        """Return how long one run of the containers takes; None if it does not end."""
         if podhints.DURATION in self.metadata.annotations:
             return self._seconds(podhints.DURATION, 0.0)
         if self.spec.restart_policy == "Always":
@@ -95,23 +95,30 @@ class SimPod(KubeObject, frozen=True, kw_only=True):
         return int(text) if text.isdigit() else 1
 
     def _claimed_resources(self) -> set[tuple[str, str]]:
-        """Return (container, resource) pairs that a resource claim serves instead."""
+        """Return the (container, resource) pairs that a resource claim provides instead."""
         status = self.status.extended_resource_claim_status
         mappings = status.request_mappings if status is not None else ()
-        return {(item.get("containerName", ""), item.get("resourceName", "")) for item in mappings}
+        return {
+            (mapping.get("containerName", ""), mapping.get("resourceName", ""))
+            for mapping in mappings
+        }
 
     def _sidecars(self) -> tuple[SimContainer, ...]:
-        return tuple(item for item in self.spec.init_containers if item.restart_policy == "Always")
+        return tuple(
+            container
+            for container in self.spec.init_containers
+            if container.restart_policy == "Always"
+        )
 
-    def _seconds(self, key: str, otherwise: float) -> float:
+    def _seconds(self, key: str, default: float) -> float:
         text = self.metadata.annotations.get(key)
         if text is None:
-            return otherwise
+            return default
         try:
             return podhints.parse_duration(text)
         except ValueError:
-            # A typing error in a demo manifest must not stop the node; it behaves as if unset.
-            return otherwise
+            # A typing error in a manifest must not stop the kubelets, so the default applies.
+            return default
 
 
 def _requests(container: SimContainer) -> dict[str, Quantity]:

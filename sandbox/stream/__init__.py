@@ -1,1 +1,1 @@
-"""A stream of workloads that keeps a demo cluster busy."""
+"""A stream of workloads that keeps the demo cluster busy."""

@@ -1,11 +1,11 @@
-"""A believable day on a shared GPU cluster, as a seeded sequence of arrivals.
+"""A realistic day on a shared GPU cluster, as a seeded sequence of arrivals.
 
-Sizes and durations follow what public traces of such clusters show: most jobs ask for one GPU, a tenth
-for 8 or more, and run times spread over four decades around a median of an hour or so. Submissions
-swell from morning to afternoon; notebooks come in office hours only. How often something arrives is
-derived from the size of the cluster, so that any cluster is asked for a little more than it has.
+Sizes and durations follow public traces of such clusters: most jobs need one GPU, a tenth need 8 or more,
+and run times range over four orders of magnitude around a median of about an hour. Submissions increase
+from morning to afternoon, and notebooks arrive in office hours only. The arrival rate follows from the
+size of the cluster, so that the requests always exceed it a little.
 
-Pure: no clock and no network; times are simulated seconds since the start, which is at 8 o'clock.
+Pure: no clock and no network. Times are simulated seconds since the start, which is at 8 o'clock.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ LOAD = 1.15
 SHORTEST_S, LONGEST_S = 120.0, 10 * HOUR_S
 _SAMPLES = 2000
 
-# GPUs of a job and how many of 15,264 jobs asked for that (Philly, by its size classes).
+# GPUs of a job, and how many of 15,264 jobs requested that many (Philly trace, by size class).
 _SIZES = {1: 10480, 2: 463, 4: 2044, 8: 1916, 16: 255, 32: 91, 64: 15}
-# Mean and deviation of the logarithm of the run time in seconds, narrowed to what fits a day.
+# Mean and deviation of the logarithm of the run time in seconds, narrowed to fit into a day.
 _LENGTHS = {1: (8.0, 1.6), 2: (9.0, 1.4), 4: (8.8, 1.4), 8: (8.9, 1.4), 16: (8.5, 1.4)}
-# Part of the larger jobs that run as several smaller pods, as data-parallel training does.
+# Share of the larger jobs that run as several smaller pods, as in data-parallel training.
 _SPREAD = 0.4
-# Shares of the common GPU fractions among those who share a GPU.
+# Weights of the common GPU fractions among the notebooks that share a GPU.
 _FRACTIONS = {0.8: 1078, 0.5: 750, 0.3: 328, 0.65: 253, 0.25: 140}
 
 
 class Work(StrEnum):
-    """What arrives."""
+    """The kind of a workload."""
 
     TRAIN = "train"
     SWEEP = "sweep"
@@ -43,7 +43,7 @@ class Work(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Team:
-    """Who submits: its part of the cluster, how busy it is, and with what."""
+    """A team that submits workloads: its share of the cluster, its activity and its kinds of work."""
 
     name: str
     department: str
@@ -104,7 +104,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """What the day depends on: how many GPUs there are and how many a node has at most."""
+    """The size of the cluster: its GPUs, and the GPUs of its largest node."""
 
     gpus: int
     per_node: int = 8
@@ -113,20 +113,20 @@ class Cluster:
 def arrivals(
     cluster: Cluster, *, seed: int, fractions: float = 0.0, load: float = LOAD
 ) -> Iterator[Arrival]:
-    """Yield workloads in order of their time, without end.
+    """Yield workloads in the order of their arrival, without end.
 
     Parameters
     ----------
     seed : the same seed gives the same day
-    fractions : part of the notebooks that share a GPU, 0 to 1
-    load : GPU time asked for, as a part of what the cluster has
+    fractions : share of the notebooks that share a GPU, 0 to 1
+    load : requested GPU time, relative to that of the cluster
     """
     dice = random.Random(seed)
     sample = random.Random(seed + 1)
     mean = (
         sum(
-            item.pods * item.gpus * item.duration_s
-            for item in (_draw(sample, cluster, 0.0, fractions) for _ in range(_SAMPLES))
+            arrival.pods * arrival.gpus * arrival.duration_s
+            for arrival in (_draw(sample, cluster, 0.0, fractions) for _ in range(_SAMPLES))
         )
         / _SAMPLES
     )
@@ -134,19 +134,19 @@ def arrivals(
     at_s = 0.0
     while True:
         at_s += dice.expovariate(busiest)
-        # Thinning: candidates come at the busiest rate, and fewer are kept in quiet hours.
+        # Thinning: draw candidates at the highest rate, and drop more of them in quiet hours.
         if dice.random() < rush(at_s):
             yield _draw(dice, cluster, at_s, fractions)
 
 
 def rush(at_s: float) -> float:
-    """Return how busy the hour is, from 0.3 at night to 1 in the early afternoon."""
+    """Return the relative arrival rate, from 0.3 at night to 1 in the early afternoon."""
     hour = (START_HOUR + at_s / HOUR_S) % 24
     return 0.3 + 0.7 * math.exp(-(((hour - 14.0) / 4.5) ** 2))
 
 
 def service_replicas(part: float, cluster: Cluster, at_s: float) -> int:
-    """Return how many one-GPU replicas a service of that part of the cluster has at that hour."""
+    """Return the number of one-GPU replicas of a service that uses up to `part` of the cluster."""
     most = max(1, round(part * cluster.gpus))
     return max(1, round(most * (0.5 + 0.5 * rush(at_s))))
 
@@ -155,7 +155,7 @@ _MEAN_RUSH = sum(rush(step * HOUR_S / 4) for step in range(96)) / 96
 
 
 def _draw(dice: random.Random, cluster: Cluster, at_s: float, fractions: float) -> Arrival:
-    team = dice.choices(TEAMS, [item.activity for item in TEAMS])[0]
+    team = dice.choices(TEAMS, [team.activity for team in TEAMS])[0]
     work = dice.choices(list(team.mix), list(team.mix.values()))[0]
     hour = (START_HOUR + at_s / HOUR_S) % 24
     if work is Work.NOTEBOOK and not 8 <= hour < 19:
@@ -186,7 +186,7 @@ def _shape(
         return dice.randint(2, 8), 1.0
     most = max(1, cluster.gpus // 3)
     sizes = [size for size in _SIZES if size <= most]
-    size = dice.choices(sizes, [_SIZES[item] for item in sizes])[0]
+    size = dice.choices(sizes, [_SIZES[size] for size in sizes])[0]
     per_pod = min(size, cluster.per_node)
     if size >= 4 and dice.random() < _SPREAD:
         per_pod = max(1, per_pod // dice.choice((2, 4)))

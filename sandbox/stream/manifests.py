@@ -1,6 +1,6 @@
-"""The demo's objects: its queues, its namespaces, and the workload that stands for an arrival.
+"""The objects of the demo: its queues, its namespaces, and the workload of an arrival.
 
-All names begin with `demo`, so that a person's own queues and namespaces are never touched.
+All names begin with `demo`, so that queues and namespaces of other users are not touched.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNLIMITED = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 
 
 def queues(cluster: Cluster) -> list[Json]:
-    """Return the departments and their teams, parents first; quotas are parts of the cluster."""
+    """Return the queues of the departments, then of the teams; quotas are shares of the cluster."""
     teams = [_queue(_team_queue(team), team.title, _quota(team, cluster), team.weight,
                     parent=f"{PREFIX}-{team.department}") for team in TEAMS]  # fmt: skip
     parents = [
@@ -67,7 +67,7 @@ def topology() -> Json:
 
 
 def service(team: Team, name: str, replicas: int) -> Json:
-    """Return the Deployment of an inference service: one GPU per replica, running for ever."""
+    """Return the Deployment of an inference service, with one GPU per replica."""
     labels = {"app": name}
     template = _template(team, team.users[0], 1.0, labels=labels)
     return {
@@ -82,7 +82,7 @@ def service(team: Team, name: str, replicas: int) -> Json:
 
 
 def workload(arrival: Arrival, name: str, speed: float) -> Json:
-    """Return the Job or pod of an arrival; `speed` simulated seconds pass in one real second."""
+    """Return the Job or pod of an arrival; one real second is `speed` simulated seconds."""
     seconds = arrival.duration_s / speed
     annotations = {podhints.DURATION: podhints.format_duration(seconds)}
     if arrival.is_failing:
@@ -99,7 +99,7 @@ def workload(arrival: Arrival, name: str, speed: float) -> Json:
 def _notebook(arrival: Arrival, name: str, template: Json) -> Json:
     metadata = {**template["metadata"], "name": name}
     metadata["labels"] = {**metadata["labels"], QUEUE_LABEL: _team_queue(arrival.team)}
-    # Interactive work that may be preempted: a class of its own, above training.
+    # Interactive work has a priority above training, but may be preempted.
     spec = {**template["spec"], "priorityClassName": "build-preemptible"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 

@@ -1,8 +1,8 @@
-"""Plays the day on a cluster: submits each workload when its time has come, at any speed.
+"""Submits the workloads of the simulated day to a cluster, each at its time, at any speed.
 
-Like people, it looks before it submits: while far more pods wait than the cluster can take, it holds
-back. Services grow and shrink with the hour. Finished notebooks are cleared away; Jobs clear
-themselves. A restart goes on with new names and finds its queues and services as they are.
+While far more pods are pending than the cluster can run, it submits nothing. Services are scaled with the
+hour. Finished notebooks are deleted here, and Jobs by their time to live. After a restart, workloads get
+new names, and existing queues and services are used again.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ from sandbox.stream.day import TEAMS, Arrival, Cluster, Work, arrivals, service_
 log = logging.getLogger(__name__)
 
 RETRY_S = 2.0
-LOOK_EVERY_S = 5.0
+CHECK_EVERY_S = 5.0
+# Share of the cluster that the first workloads fill at once.
 WARM_START = 0.7
-PATIENCE = 0.75
+# Nothing is submitted while pending pods request more than this share of the cluster.
+MOST_PENDING = 0.75
 
 
 @dataclass(slots=True)
 class Stream:
-    """The player; `speed` simulated seconds pass in one real second."""
+    """Submits the workloads; one real second is `speed` simulated seconds."""
 
     gateway: Gateway
     stop: threading.Event
@@ -58,31 +60,31 @@ class Stream:
     _run: str = ""
 
     def run(self) -> None:
-        """Play until stopped."""
+        """Run until stopped."""
         self._run = f"{int(self.clock()) % 36**4:x}"
         cluster = self._prepare()
         if cluster is None:
             return
-        started = self.clock()
-        held_s, looked_at, is_held = 0.0, 0.0, False
+        started_at = self.clock()
+        paused_s, checked_at, is_paused = 0.0, 0.0, False
         day = arrivals(cluster, seed=self.seed, fractions=self.fractions)
-        for arrival in with_warm_start(day, cluster, self._demand()):
+        for arrival in with_warm_start(day, cluster, self._requested_gpus()):
             while not self.stop.is_set():
                 now = self.clock()
-                if now - looked_at >= LOOK_EVERY_S:
-                    before, looked_at = looked_at, now
-                    held_s += now - before if is_held else 0.0
-                    is_held = self._look_around(cluster, (now - started) * self.speed)
-                due = started + held_s + arrival.at_s / self.speed
-                if not is_held and now >= due:
+                if now - checked_at >= CHECK_EVERY_S:
+                    before, checked_at = checked_at, now
+                    paused_s += now - before if is_paused else 0.0
+                    is_paused = self._check_cluster(cluster, (now - started_at) * self.speed)
+                due = started_at + paused_s + arrival.at_s / self.speed
+                if not is_paused and now >= due:
                     break
-                self.stop.wait(min(LOOK_EVERY_S, max(0.05, due - now)))
+                self.stop.wait(min(CHECK_EVERY_S, max(0.05, due - now)))
             if self.stop.is_set():
                 return
             self.submit(arrival)
 
     def submit(self, arrival: Arrival) -> None:
-        """Create the workload of one arrival; a refusal is logged, and the day goes on."""
+        """Create the workload of one arrival; only log it if the API server refuses."""
         name = f"{arrival.work}-{self._run}-{next(self._numbers)}"
         resource = PODS if arrival.work is Work.NOTEBOOK else JOBS
         body = manifests.workload(arrival, name, self.speed)
@@ -92,7 +94,7 @@ class Stream:
             log.warning("workload %s: %s", name, error)
 
     def _prepare(self) -> Cluster | None:
-        """Make queues and namespaces once the cluster has nodes and our kinds; None when stopped."""
+        """Create queues and namespaces once the cluster has nodes and KAI's kinds; None if stopped."""
         while not self.stop.is_set():
             try:
                 cluster = measure(self.gateway.list(NODES, as_type=Node).items)
@@ -105,7 +107,7 @@ class Stream:
                 self.on_fatal(error)
                 return None
             except KubeError as error:
-                log.info("the demo waits for the cluster: %s", error)
+                log.info("the cluster is not ready for the demo: %s", error)
             self.stop.wait(RETRY_S)
         return None
 
@@ -116,21 +118,21 @@ class Stream:
             except AlreadyExistsError:
                 continue
 
-    def _demand(self) -> float:
-        """Return the GPUs that all unfinished demo pods ask for."""
+    def _requested_gpus(self) -> float:
+        """Return the GPUs that all unfinished demo pods request."""
         try:
             return sum(gpus_of(pod) for pod in self._pods() if not pod.is_finished)
         except KubeError as error:
-            log.info("the demo cannot look around: %s", error)
+            log.info("could not read the demo's pods: %s", error)
             return 0.0
 
-    def _look_around(self, cluster: Cluster, at_s: float) -> bool:
-        """Adjust services, clear away finished notebooks, and tell whether too much is waiting."""
+    def _check_cluster(self, cluster: Cluster, at_s: float) -> bool:
+        """Scale services, delete finished notebooks, and return whether too much is pending."""
         try:
             self._adjust_services(cluster, at_s)
-            return self._waiting_gpus() > PATIENCE * cluster.gpus
+            return self._pending_gpus() > MOST_PENDING * cluster.gpus
         except KubeError as error:
-            log.info("the demo cannot look around: %s", error)
+            log.info("could not read the demo's pods: %s", error)
             return True
 
     def _adjust_services(self, cluster: Cluster, at_s: float) -> None:
@@ -145,36 +147,36 @@ class Stream:
                     scale = {"spec": {"replicas": replicas}}
                     self.gateway.patch(DEPLOYMENTS, name, scale, namespace=namespace)
 
-    def _waiting_gpus(self) -> float:
-        """Return the GPUs that unbound demo pods wait for; finished notebooks are deleted on the way."""
-        waiting = 0.0
+    def _pending_gpus(self) -> float:
+        """Return the GPUs that unbound demo pods request, and delete finished notebooks."""
+        pending = 0.0
         for pod in self._pods():
             if pod.is_finished and not pod.metadata.owner_references:
-                self._clear(pod)
+                self._delete(pod)
             elif not pod.spec.node_name:
-                waiting += gpus_of(pod)
-        return waiting
+                pending += gpus_of(pod)
+        return pending
 
     def _pods(self) -> Iterator[Pod]:
         for team in TEAMS:
             namespace = manifests.namespace_of(team)
             yield from self.gateway.list(PODS, as_type=Pod, namespace=namespace).items
 
-    def _clear(self, pod: Pod) -> None:
+    def _delete(self, pod: Pod) -> None:
         try:
             self.gateway.delete(PODS, pod.metadata.name, namespace=pod.metadata.namespace)
         except KubeError as error:
-            log.info("finished pod %s stays: %s", pod.key, error)
+            log.info("could not delete the finished pod %s: %s", pod.key, error)
 
 
 def with_warm_start(
     day: Iterable[Arrival], cluster: Cluster, filled: float = 0.0
 ) -> Iterator[Arrival]:
-    """Let the first arrivals come at once, until they fill most of the cluster; then the day runs.
+    """Yield the first arrivals at once, until they fill most of the cluster, then the rest in time.
 
     Parameters
     ----------
-    filled : GPUs that workloads of an earlier start ask for already
+    filled : GPUs that the workloads of an earlier run request already
     """
     shift = None
     for arrival in day:
@@ -188,7 +190,7 @@ def with_warm_start(
 
 
 def measure(nodes: Iterable[Node]) -> Cluster:
-    """Return how many GPUs the nodes have that are open to the demo."""
+    """Return the size of the part of the cluster that the demo uses."""
     counts = [
         quantity.to_units(node.status.allocatable.get(GPU, 0))
         for node in nodes
@@ -198,10 +200,10 @@ def measure(nodes: Iterable[Node]) -> Cluster:
 
 
 def gpus_of(pod: Pod) -> float:
-    """Return the GPUs a pod asks for, whole or a fraction."""
+    """Return the GPUs that a pod requests, whole or a fraction."""
     fraction = pod.metadata.annotations.get("gpu-fraction")
     if fraction:
         return float(fraction)
     return float(
-        sum(quantity.to_units(item.resources.limits.get(GPU, 0)) for item in pod.spec.containers)
+        sum(quantity.to_units(c.resources.limits.get(GPU, 0)) for c in pod.spec.containers)
     )

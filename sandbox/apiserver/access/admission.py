@@ -1,4 +1,4 @@
-"""What stands between a decoded object and the store: namespace lifecycle, priorities, webhooks."""
+"""Admission, between decoding and storing: the namespace lifecycle, pod priorities and webhooks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNKNOWN_CLASS = "no PriorityClass with name {} was found"
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCall:
-    """Who does what to which target, and where warnings go."""
+    """One operation to admit: who does what to which target, and the warnings for the client."""
 
     operation: str
     target: Target
@@ -28,14 +28,14 @@ class AdmissionCall:
 
 
 class Admission:
-    """The admission chain of the sandbox, in the order of the real server."""
+    """The admission checks of the sandbox, in the order of the real server."""
 
     def __init__(self, store: Store, webhooks: Webhooks) -> None:
         self._store = store
         self._webhooks = webhooks
 
     def gate_namespace(self, target: Target, name: str) -> None:
-        """Refuse new objects in a namespace that is missing or going away."""
+        """Refuse new objects in a namespace that is missing or being deleted."""
         if not target.resource.namespaced:
             return
         entry = self._store.get(_NAMESPACES, "", target.namespace)
@@ -61,7 +61,7 @@ class Admission:
             raise error
 
     async def mutate(self, call: AdmissionCall, obj: Obj, old: Obj | None) -> Obj:
-        """Let mutating webhooks change the object, then settle what admission itself sets."""
+        """Return the object after the mutating webhooks, with its priority set."""
         if self._webhooks.has_mutating:
             obj = await self._webhooks.mutate(self._hook_call(call), obj, old)
         if (
@@ -81,30 +81,30 @@ class Admission:
     def _set_priority(self, pod: Obj) -> None:
         spec = pod["spec"]
         name = spec.get("priorityClassName", "")
-        chosen = self._store.get(_PRIORITY_CLASSES, "", name) if name else self._default_class()
-        if name and chosen is None:
+        entry = self._store.get(_PRIORITY_CLASSES, "", name) if name else self._default_class()
+        if name and entry is None:
             raise errors.forbidden(
                 "", "pods", pod["metadata"].get("name", ""), _UNKNOWN_CLASS.format(name)
             )
-        if chosen is None:
+        if entry is None:
             spec.setdefault("priority", 0)
             return
-        found = chosen.load()
-        spec["priorityClassName"] = chosen.name
-        spec["priority"] = found.get("value", 0)
-        spec["preemptionPolicy"] = found.get("preemptionPolicy", "PreemptLowerPriority")
+        priority_class = entry.load()
+        spec["priorityClassName"] = entry.name
+        spec["priority"] = priority_class.get("value", 0)
+        spec["preemptionPolicy"] = priority_class.get("preemptionPolicy", "PreemptLowerPriority")
 
     def _default_class(self) -> Entry | None:
         entries = self._store.collection(_PRIORITY_CLASSES).entries.values()
-        chosen = [entry for entry in entries if b'"globalDefault":true' in entry.raw]
-        return min(chosen, key=lambda entry: entry.load().get("value", 0), default=None)
+        defaults = [entry for entry in entries if b'"globalDefault":true' in entry.raw]
+        return min(defaults, key=lambda entry: entry.load().get("value", 0), default=None)
 
     def _hook_call(self, call: AdmissionCall) -> HookCall:
         return HookCall(call.operation, call.target, call.user.info, call.dry_run, call.warnings)
 
 
 def _keep_priority(pod: Obj, old: Obj) -> None:
-    """A pod's priority was settled when it was created; updates may leave it out."""
+    """Copy the priority from the old pod if an update omits it, because it is set at creation only."""
     for field in ("priority", "preemptionPolicy"):
         if field in old["spec"]:
             pod["spec"].setdefault(field, old["spec"][field])

@@ -1,8 +1,8 @@
-"""Who is asking: bearer tokens from a file, and tokens that the server signs for ServiceAccounts.
+"""Authentication by bearer tokens: those of a file, and those that the server signs for ServiceAccounts.
 
-`<home>/tokens.yaml` maps each token to a user and groups; the first start writes it with one admin
-in `system:masters`. The file is read again when it changes. ServiceAccount tokens are JWTs signed
-with a key of this home, so they survive a restart without being stored.
+`<home>/tokens.yaml` maps each token to a user and groups. The first start writes it with one user in
+`system:masters`, and a changed file is read again. ServiceAccount tokens are JWTs signed with a key of
+the home directory, so they stay valid after a restart without being stored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ADMIN = "kaiweb-admin"
 
 
 class Authenticator:
-    """Turns an Authorization header into a `User`."""
+    """Finds the `User` of an Authorization header."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / "tokens.yaml"
@@ -41,14 +41,19 @@ class Authenticator:
         self._reload()
 
     def admin_token(self) -> str:
-        """Return the first token that belongs to the masters group."""
+        """Return the first token of a user in the masters group."""
         for token, user in self._users.items():
             if MASTERS in user.groups:
                 return token
         raise ValueError(f"{self._file} names no user of the group {MASTERS}")
 
     def authenticate(self, header: str) -> User:
-        """Return the caller; no header is the anonymous user, a wrong token is 401."""
+        """Return the user of a header; the anonymous user without one.
+
+        Raises
+        ------
+        ApiError : 401 for an unknown or expired token
+        """
         if not header:
             return ANONYMOUS
         scheme, _, token = header.partition(" ")
@@ -62,7 +67,7 @@ class Authenticator:
         raise ApiError(401, "Unauthorized", "Unauthorized")
 
     def review(self, token: str) -> User | None:
-        """Return the owner of a token, for TokenReview."""
+        """Return the user of a token, for TokenReview; None for an unknown token."""
         return self._users.get(token) or self._account(token)
 
     def issue(self, namespace: str, account: str, uid: str, expires_at: float) -> str:

@@ -1,7 +1,7 @@
-"""Who may do what: Roles, ClusterRoles and their bindings, evaluated as the real authoriser does.
+"""Authorization by Roles, ClusterRoles and their bindings, evaluated as in the real server.
 
-The masters group passes at once. For everyone else the rules of a (user, namespace) pair are gathered
-once and kept until any RBAC object changes.
+The group `system:masters` may do everything. For other users, the rules of a (user, namespace) pair are
+collected once and cached until any RBAC object changes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _BINDINGS = f"rolebindings.{_GROUP}"
 _CLUSTER_BINDINGS = f"clusterrolebindings.{_GROUP}"
 _WATCHED = frozenset({_ROLES, _CLUSTER_ROLES, _BINDINGS, _CLUSTER_BINDINGS})
 
-Rules = list[dict[str, Any]]
+PolicyRules = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
-    """One question to the authoriser; a path instead of a resource for non-resource URLs."""
+class AccessAttributes:
+    """What a request does, for the authorizer; `path` is set for URLs that are no resource."""
 
     verb: str
     group: str = ""
@@ -43,31 +43,31 @@ class Action:
 
 
 class Authorizer:
-    """Answers whether a user may do something."""
+    """Decides whether a user may do something."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._cache: dict[tuple[User, str], Rules] = {}
-        store.listeners.append(self._hear)
+        self._cache: dict[tuple[User, str], PolicyRules] = {}
+        store.listeners.append(self._on_change)
 
-    def allows(self, user: User, action: Action) -> bool:
+    def allows(self, user: User, access: AccessAttributes) -> bool:
         if MASTERS in user.groups:
             return True
-        return any(_permits(rule, action) for rule in self.rules(user, action.namespace))
+        return any(_permits(rule, access) for rule in self.rules(user, access.namespace))
 
-    def require(self, user: User, action: Action) -> None:
-        """Raise 403 with the sentence of the real server."""
-        if not self.allows(user, action):
-            raise _refusal(user, action)
+    def require(self, user: User, access: AccessAttributes) -> None:
+        """Raise 403, in the wording of the real server, unless the user may do it."""
+        if not self.allows(user, access):
+            raise _refusal(user, access)
 
-    def rules(self, user: User, namespace: str) -> Rules:
-        """Return every rule that applies to a user in a namespace and cluster-wide."""
+    def rules(self, user: User, namespace: str) -> PolicyRules:
+        """Return the rules that apply to a user in a namespace, including the cluster-wide ones."""
         key = (user, namespace)
         if key not in self._cache:
-            self._cache[key] = list(self._gather(user, namespace))
+            self._cache[key] = list(self._collect(user, namespace))
         return self._cache[key]
 
-    def _gather(self, user: User, namespace: str) -> Iterator[dict[str, Any]]:
+    def _collect(self, user: User, namespace: str) -> Iterator[dict[str, Any]]:
         for binding in self._bindings(_CLUSTER_BINDINGS, ""):
             if _binds(binding, user, ""):
                 yield from self._role(binding["roleRef"], "")
@@ -80,16 +80,16 @@ class Authorizer:
         for entry in self._store.collection(storage).listing(namespace):
             yield entry.load()
 
-    def _role(self, reference: Obj, namespace: str) -> Rules:
+    def _role(self, reference: Obj, namespace: str) -> PolicyRules:
         clusterwide = reference["kind"] == "ClusterRole"
         storage = _CLUSTER_ROLES if clusterwide else _ROLES
         entry = self._store.get(storage, "" if clusterwide else namespace, reference["name"])
         if entry is None:
             return []
-        rules: Rules = entry.load().get("rules") or []
+        rules: PolicyRules = entry.load().get("rules") or []
         return rules
 
-    def _hear(self, storage: str, before: Entry | None, after: Entry | None) -> None:
+    def _on_change(self, storage: str, before: Entry | None, after: Entry | None) -> None:
         if storage in _WATCHED:
             self._cache.clear()
 
@@ -109,22 +109,22 @@ def _binds(binding: Obj, user: User, namespace: str) -> bool:
     return False
 
 
-def _permits(rule: dict[str, Any], action: Action) -> bool:
-    if not _covers(rule.get("verbs"), action.verb):
+def _permits(rule: dict[str, Any], access: AccessAttributes) -> bool:
+    if not _covers(rule.get("verbs"), access.verb):
         return False
-    if action.path:
+    if access.path:
         return any(
-            _covers_path(pattern, action.path) for pattern in rule.get("nonResourceURLs") or ()
+            _covers_path(pattern, access.path) for pattern in rule.get("nonResourceURLs") or ()
         )
-    if not _covers(rule.get("apiGroups"), action.group):
+    if not _covers(rule.get("apiGroups"), access.group):
         return False
     names = rule.get("resourceNames")
-    if names and action.name not in names:
+    if names and access.name not in names:
         return False
     resources = rule.get("resources") or ()
-    if "*" in resources or action.full_resource in resources:
+    if "*" in resources or access.full_resource in resources:
         return True
-    return bool(action.sub) and f"*/{action.sub}" in resources
+    return bool(access.sub) and f"*/{access.sub}" in resources
 
 
 def _covers(allowed: list[str] | None, value: str) -> bool:
@@ -137,15 +137,15 @@ def _covers_path(pattern: str, path: str) -> bool:
     return pattern == path
 
 
-def _refusal(user: User, action: Action) -> errors.ApiError:
-    if action.path:
-        message = f'forbidden: User "{user.name}" cannot {action.verb} path "{action.path}"'
+def _refusal(user: User, access: AccessAttributes) -> errors.ApiError:
+    if access.path:
+        message = f'forbidden: User "{user.name}" cannot {access.verb} path "{access.path}"'
         return errors.ApiError(403, "Forbidden", message, details={})
     where = (
-        f' in the namespace "{action.namespace}"' if action.namespace else " at the cluster scope"
+        f' in the namespace "{access.namespace}"' if access.namespace else " at the cluster scope"
     )
     why = (
-        f'User "{user.name}" cannot {action.verb} resource "{action.full_resource}" '
-        f'in API group "{action.group}"{where}'
+        f'User "{user.name}" cannot {access.verb} resource "{access.full_resource}" '
+        f'in API group "{access.group}"{where}'
     )
-    return errors.forbidden(action.group, action.resource, action.name, why)
+    return errors.forbidden(access.group, access.resource, access.name, why)

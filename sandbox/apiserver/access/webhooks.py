@@ -1,9 +1,9 @@
-"""Admission webhooks: which ones a request must pass, asking them, and acting on their answers.
+"""Admission webhooks: find those that match a request, call them, and apply their responses.
 
-A webhook is asked over https with the AdmissionReview of the real server. Mutating ones run one after
-the other, each seeing the changes of those before; validating ones run together. Services are not
-routed anywhere in the sandbox, so webhooks must give a `url`; one that names a service fails as an
-unreachable one would, by its failurePolicy.
+A webhook is called over HTTPS with the AdmissionReview of the real server. Mutating webhooks run one after
+the other, and each receives the changes of the previous ones; validating webhooks run at the same time.
+The sandbox has no service network, so a webhook needs a `url`. A webhook with a service is treated as
+unreachable, and its failurePolicy decides.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _EXEMPT_GROUP = "admissionregistration.k8s.io"
 
 
 class WebhookUnreachableError(Exception):
-    """No usable answer came; failurePolicy decides what that means."""
+    """A webhook gave no usable response; its failurePolicy decides what follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookCall:
-    """The request as webhooks are told about it."""
+    """The data of a request that webhooks receive."""
 
     operation: str
     target: Target
@@ -48,7 +48,7 @@ class HookCall:
 
 
 class Webhooks:
-    """The registered webhooks, kept parsed, and the connections to them."""
+    """The registered webhooks, parsed, and the connections to them."""
 
     def __init__(self, store: Store, rules: Rules) -> None:
         self._store = store
@@ -57,7 +57,7 @@ class Webhooks:
         self._validating: list[Obj] = []
         self._session: aiohttp.ClientSession | None = None
         self._contexts: dict[str, ssl.SSLContext] = {}
-        store.listeners.append(self._hear)
+        store.listeners.append(self._on_change)
 
     @property
     def has_mutating(self) -> bool:
@@ -76,20 +76,20 @@ class Webhooks:
         for hook in self._mutating:
             if not self._matches(hook, call, obj, old):
                 continue
-            answer = await self._ask(hook, call, obj, old)
-            if answer is None or not answer.get("patch"):
+            response = await self._call(hook, call, obj, old)
+            if response is None or not response.get("patch"):
                 continue
-            operations = orjson.loads(b64decode(answer["patch"]))
+            operations = orjson.loads(b64decode(response["patch"]))
             obj = apply_operations(obj, operations)
         return obj
 
     async def validate(self, call: HookCall, obj: Obj | None, old: Obj | None) -> None:
-        """Raise the first refusal of the matching validating webhooks."""
+        """Call the matching validating webhooks; raise the first refusal."""
         matching = [hook for hook in self._validating if self._matches(hook, call, obj, old)]
         if matching:
-            await asyncio.gather(*(self._ask(hook, call, obj, old) for hook in matching))
+            await asyncio.gather(*(self._call(hook, call, obj, old) for hook in matching))
 
-    def _hear(self, storage: str, before: Entry | None, after: Entry | None) -> None:
+    def _on_change(self, storage: str, before: Entry | None, after: Entry | None) -> None:
         if storage == MUTATING:
             self._mutating = self._read(MUTATING)
         elif storage == VALIDATING:
@@ -129,7 +129,10 @@ class Webhooks:
         if not conditions:
             return True
         request = _request(call, "", obj, old)
-        del request["object"], request["oldObject"]  # they are variables of their own
+        del (
+            request["object"],
+            request["oldObject"],
+        )  # expressions read them as variables of their own
         values = {"object": obj, "oldObject": old, "request": request}
         for condition in conditions:
             try:
@@ -143,8 +146,10 @@ class Webhooks:
                 ) from error
         return True
 
-    async def _ask(self, hook: Obj, call: HookCall, obj: Obj | None, old: Obj | None) -> Obj | None:
-        """Return the allowing response, None when the webhook failed and may be ignored."""
+    async def _call(
+        self, hook: Obj, call: HookCall, obj: Obj | None, old: Obj | None
+    ) -> Obj | None:
+        """Return the response that allows the request; None if the webhook failed and may be ignored."""
         try:
             response = await self._post(hook, _review(call, obj, old))
         except WebhookUnreachableError as error:
@@ -227,25 +232,26 @@ def _denial(name: str, status: Obj) -> errors.ApiError:
 
 def _rule_matches(rule: Obj, call: HookCall) -> bool:
     resource = call.target.resource
-    if not _among(call.operation, rule.get("operations")):
+    if not _includes(call.operation, rule.get("operations")):
         return False
-    if not _among(resource.group, rule.get("apiGroups")):
+    if not _includes(resource.group, rule.get("apiGroups")):
         return False
-    if not _among(resource.version, rule.get("apiVersions")):
+    if not _includes(resource.version, rule.get("apiVersions")):
         return False
     scope = rule.get("scope", "*")
     if scope != "*" and (scope == "Namespaced") != resource.namespaced:
         return False
     return any(
-        _names(pattern, resource.plural, call.target.sub) for pattern in rule.get("resources") or ()
+        _matches_resource(pattern, resource.plural, call.target.sub)
+        for pattern in rule.get("resources") or ()
     )
 
 
-def _among(value: str, allowed: list[str] | None) -> bool:
+def _includes(value: str, allowed: list[str] | None) -> bool:
     return bool(allowed) and ("*" in (allowed or ()) or value in (allowed or ()))
 
 
-def _names(pattern: str, plural: str, sub: str) -> bool:
+def _matches_resource(pattern: str, plural: str, sub: str) -> bool:
     wanted, slash, wanted_sub = pattern.partition("/")
     if wanted not in ("*", plural):
         return False

@@ -1,6 +1,6 @@
 """The captured description of the built-in kinds: discovery, schemas, table columns.
 
-One file, made by `capture.py` from a real kube-apiserver, read once at start.
+`capture.py` writes the file from a real kube-apiserver; the server reads it once, at its start.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ DATA_FILE = Path(__file__).parent / "kubernetes.json.xz"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """What a real server said about itself.
+    """The description that a real server gives of itself.
 
-    `groups` maps a group version to its discovery entries, `schemas` the names of OpenAPI v3 to
-    schemas, `columns` `<group version>/<plural>` to column definitions.
+    `groups` maps a group version to its discovery entries, `schemas` a name of OpenAPI v3 to its
+    schema, and `columns` `<group version>/<plural>` to column definitions.
     """
 
     version: dict[str, Any]

@@ -1,8 +1,8 @@
-"""Make the data file that teaches the sandbox the built-in kinds, from a real kube-apiserver.
+"""Write the data file with the built-in kinds, from a real kube-apiserver.
 
-`python -m sandbox.apiserver.data.capture --kubeconfig FILE` reads discovery, OpenAPI v3 and the column
-headers of every table, drops the descriptions (which are most of the bulk) and the paths (which
-`openapi.py` can derive) and writes `data/kubernetes.json.xz`. No table of kinds is kept by hand.
+`python -m sandbox.apiserver.data.capture --kubeconfig FILE` reads discovery, OpenAPI v3 and the
+columns of every table and writes `kubernetes.json.xz`. It drops the descriptions, which are most of the
+bulk, and the paths, which `openapi.py` derives. So no list of kinds is maintained by hand.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Fetch = Callable[[str, str], Any]
 
 
 def capture(fetch: Fetch) -> dict[str, Any]:
-    """Read everything the sandbox wants to know through `fetch(path, accept)`."""
+    """Return the content of the data file, read through `fetch(path, accept)`."""
     groups: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
     columns: dict[str, Any] = {}
@@ -67,24 +67,24 @@ def capture(fetch: Fetch) -> dict[str, Any]:
 
 
 def strip(schema: Any) -> Any:
-    """Drop the prose from a schema; a property that is *named* description stays."""
+    """Return a schema without descriptions; a property that is *named* description stays."""
     if isinstance(schema, list):
-        return [strip(item) for item in schema]
+        return [strip(child) for child in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {}
+    stripped = {}
     for key, value in schema.items():
         if key == "description" and isinstance(value, str):
             continue
         if key == "properties":
-            kept[key] = {name: strip(child) for name, child in value.items()}
+            stripped[key] = {name: strip(child) for name, child in value.items()}
         else:
-            kept[key] = strip(value)
-    return kept
+            stripped[key] = strip(value)
+    return stripped
 
 
 def write(data: dict[str, Any], path: Path) -> int:
-    """Write the compact file, return its size in bytes; equal input gives an equal file."""
+    """Write the data file and return its size in bytes; equal data gives an equal file."""
     plain = orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
     packed = lzma.compress(plain, preset=9 | lzma.PRESET_EXTREME)
     path.write_bytes(packed)
@@ -103,14 +103,11 @@ def _columns(table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _fetcher(kubeconfig: Path) -> Fetch:
-    """Return a reader for the current context; the few credential forms of test clusters suffice."""
+    """Return a reader for the current context, for the kinds of credentials that test clusters use."""
     config = yaml.safe_load(kubeconfig.read_text())
-    named = {key: {item["name"]: item for item in config[key]} for key in ("clusters", "users")}
-    wanted = next(c for c in config["contexts"] if c["name"] == config["current-context"])[
-        "context"
-    ]
-    cluster = named["clusters"][wanted["cluster"]]["cluster"]
-    user = named["users"][wanted["user"]]["user"]
+    selected = _named(config["contexts"], config["current-context"])["context"]
+    cluster = _named(config["clusters"], selected["cluster"])["cluster"]
+    user = _named(config["users"], selected["user"])["user"]
     context = ssl.create_default_context()
     if "certificate-authority-data" in cluster:
         context.load_verify_locations(
@@ -131,6 +128,10 @@ def _fetcher(kubeconfig: Path) -> Fetch:
             return orjson.loads(reply.read())
 
     return fetch
+
+
+def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    return next(entry for entry in entries if entry["name"] == name)
 
 
 def main() -> None:

@@ -1,1 +1,1 @@
-"""What the server answers, one file per family of requests."""
+"""The handlers of requests, one file per group of similar requests."""

@@ -1,13 +1,13 @@
-"""Discovery: which groups, versions and resources there are, in the old and the aggregated form."""
+"""Discovery: the served groups, versions and resources, in the old and the aggregated form."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from typing import Any
 
-from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.handlers.parts import ServerParts
 from sandbox.apiserver.model import errors
-from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.resources import ServedResource
 from sandbox.apiserver.schema import openapi_v2_protobuf
 from sandbox.apiserver.wire.request import Reply, Request, json_reply
 
@@ -16,40 +16,40 @@ Obj = dict[str, Any]
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-async def discover(context: Context, request: Request) -> Reply:
-    """Answer `/api`, `/apis` and what lies below them, down to one group version."""
-    parts = request.path.strip("/").split("/")
-    if parts == ["api"]:
-        return _aggregated(context, core=True) if _wants_aggregated(request) else _core_versions()
-    if parts == ["apis"]:
-        return _aggregated(context, core=False) if _wants_aggregated(request) else _groups(context)
-    if parts[0] == "apis" and len(parts) == 2:
-        return _group(context, parts[1])
-    group, version = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
-    return _resource_list(context, group, version)
+async def discover(parts: ServerParts, request: Request) -> Reply:
+    """Answer `/api`, `/apis` and the paths below them, down to one group version."""
+    segments = request.path.strip("/").split("/")
+    if segments == ["api"]:
+        return _aggregated(parts, core=True) if _wants_aggregated(request) else _core_versions()
+    if segments == ["apis"]:
+        return _aggregated(parts, core=False) if _wants_aggregated(request) else _groups(parts)
+    if segments[0] == "apis" and len(segments) == 2:
+        return _group(parts, segments[1])
+    group, version = ("", segments[1]) if segments[0] == "api" else (segments[1], segments[2])
+    return _resource_list(parts, group, version)
 
 
-async def version(context: Context, request: Request) -> Reply:
-    return json_reply(context.registry.bundle.version)
+async def version(parts: ServerParts, request: Request) -> Reply:
+    return json_reply(parts.registry.bundle.version)
 
 
-async def health(context: Context, request: Request) -> Reply:
+async def health(parts: ServerParts, request: Request) -> Reply:
     return Reply(b"ok", media=b"text/plain; charset=utf-8")
 
 
-async def openapi_index(context: Context, request: Request) -> Reply:
-    return Reply(context.openapi.index())
+async def openapi_index(parts: ServerParts, request: Request) -> Reply:
+    return Reply(parts.openapi.index())
 
 
-async def openapi_document(context: Context, request: Request) -> Reply:
-    return Reply(context.openapi.document(request.path.removeprefix("/openapi/v3/")))
+async def openapi_document(parts: ServerParts, request: Request) -> Reply:
+    return Reply(parts.openapi.document(request.path.removeprefix("/openapi/v3/")))
 
 
-async def openapi_v2(context: Context, request: Request) -> Reply:
+async def openapi_v2(parts: ServerParts, request: Request) -> Reply:
     if openapi_v2_protobuf.is_wanted(request.header(b"accept")):
         media = openapi_v2_protobuf.MEDIA.encode()
-        return Reply(openapi_v2_protobuf.encode(context.registry), media=media)
-    return Reply(context.openapi.v2())
+        return Reply(openapi_v2_protobuf.encode(parts.registry), media=media)
+    return Reply(parts.openapi.v2())
 
 
 def _wants_aggregated(request: Request) -> bool:
@@ -66,35 +66,37 @@ def _core_versions() -> Reply:
     return json_reply(body)
 
 
-def _by_group(context: Context) -> dict[str, dict[str, list[Resource]]]:
-    groups: dict[str, dict[str, list[Resource]]] = defaultdict(dict)
-    for resource in context.registry.all():
+def _by_group(parts: ServerParts) -> dict[str, dict[str, list[ServedResource]]]:
+    groups: dict[str, dict[str, list[ServedResource]]] = defaultdict(dict)
+    for resource in parts.registry.all():
         groups[resource.group].setdefault(resource.version, []).append(resource)
-    for group in context.registry.bundle.groups:  # groups that serve reviews alone have no list
+    for (
+        group
+    ) in parts.registry.bundle.groups:  # groups that serve only reviews have no listed resource
         name, _, version_name = group.rpartition("/")
         groups[name].setdefault(version_name, [])
     return groups
 
 
-def _group_entry(group: str, versions: dict[str, list[Resource]]) -> Obj:
+def _group_entry(group: str, versions: dict[str, list[ServedResource]]) -> Obj:
     listed = [{"groupVersion": f"{group}/{name}", "version": name} for name in _ranked(versions)]
     return {"name": group, "versions": listed, "preferredVersion": listed[0]}
 
 
-def _groups(context: Context) -> Reply:
-    groups = [_group_entry(g, versions) for g, versions in _by_group(context).items() if g]
+def _groups(parts: ServerParts) -> Reply:
+    groups = [_group_entry(g, versions) for g, versions in _by_group(parts).items() if g]
     return json_reply({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 
 
-def _group(context: Context, group: str) -> Reply:
-    versions = _by_group(context).get(group) if group else None
+def _group(parts: ServerParts, group: str) -> Reply:
+    versions = _by_group(parts).get(group) if group else None
     if not versions:
         raise errors.no_such_path()
     return json_reply({"kind": "APIGroup", "apiVersion": "v1", **_group_entry(group, versions)})
 
 
-def _resource_list(context: Context, group: str, version_name: str) -> Reply:
-    resources = _by_group(context).get(group, {}).get(version_name)
+def _resource_list(parts: ServerParts, group: str, version_name: str) -> Reply:
+    resources = _by_group(parts).get(group, {}).get(version_name)
     if resources is None:
         raise errors.no_such_path()
     entries = [entry for resource in resources for entry in _legacy_entries(resource)]
@@ -107,7 +109,7 @@ def _resource_list(context: Context, group: str, version_name: str) -> Reply:
     return json_reply(body)
 
 
-def _legacy_entries(resource: Resource) -> list[Obj]:
+def _legacy_entries(resource: ServedResource) -> list[Obj]:
     entry: Obj = {
         "name": resource.plural,
         "singularName": resource.singular,
@@ -131,9 +133,9 @@ def _legacy_entries(resource: Resource) -> list[Obj]:
     return [entry, *subresources]
 
 
-def _aggregated(context: Context, *, core: bool) -> Reply:
+def _aggregated(parts: ServerParts, *, core: bool) -> Reply:
     items = []
-    for group, versions in _by_group(context).items():
+    for group, versions in _by_group(parts).items():
         if (group == "") != core:
             continue
         listed = [
@@ -156,7 +158,7 @@ def _aggregated(context: Context, *, core: bool) -> Reply:
     return reply
 
 
-def _aggregated_entry(resource: Resource) -> Obj:
+def _aggregated_entry(resource: ServedResource) -> Obj:
     entry: Obj = {
         "resource": resource.plural,
         "responseKind": _kind(resource.group, resource.version, resource.kind),
@@ -188,7 +190,7 @@ def _kind(group: str, version_name: str, kind: str) -> Obj:
     return {"group": group, "version": version_name, "kind": kind}
 
 
-def _ranked(versions: dict[str, list[Resource]]) -> list[str]:
+def _ranked(versions: dict[str, list[ServedResource]]) -> list[str]:
     """Order versions as Kubernetes does: stable before beta before alpha, higher numbers first."""
 
     def rank(name: str) -> tuple[int, list[int]]:

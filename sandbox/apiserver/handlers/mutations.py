@@ -6,14 +6,14 @@ from typing import Any
 
 import orjson
 
-from sandbox.apiserver.access.rbac import Action
-from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.access.rbac import AccessAttributes
+from sandbox.apiserver.handlers.parts import ServerParts
 from sandbox.apiserver.handlers.reads import find, select
 from sandbox.apiserver.handlers.views import render_list, render_object, view_of
 from sandbox.apiserver.lifecycle.writes import WriteOptions
 from sandbox.apiserver.model import errors
 from sandbox.apiserver.model.entry import Entry, Obj
-from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.resources import ServedResource
 from sandbox.apiserver.model.user import ANONYMOUS
 from sandbox.apiserver.patch.apply import apply_config
 from sandbox.apiserver.patch.merge import apply_merge
@@ -50,25 +50,25 @@ async def read_object(request: Request) -> Any:
     return parse_body(data, media)
 
 
-async def create_object(context: Context, request: Request, target: Target) -> Reply:
+async def create_object(parts: ServerParts, request: Request, target: Target) -> Reply:
     view = view_of(request)
     options = WriteOptions.of(request)
     obj = await read_object(request)
-    entry = await context.writer.create(target, obj, options)
-    body = render_object(context, view, target.resource, entry)
+    entry = await parts.writer.create(target, obj, options)
+    body = render_object(parts, view, target.resource, entry)
     return Reply(body, 201, headers=warning_headers(options.warnings))
 
 
-async def replace_object(context: Context, request: Request, target: Target) -> Reply:
+async def replace_object(parts: ServerParts, request: Request, target: Target) -> Reply:
     view = view_of(request)
     options = WriteOptions.of(request)
     obj = await read_object(request)
-    entry = await context.writer.update(target, find(context, target), obj, options)
-    body = render_object(context, view, target.resource, entry)
+    entry = await parts.writer.update(target, find(parts, target), obj, options)
+    body = render_object(parts, view, target.resource, entry)
     return Reply(body, headers=warning_headers(options.warnings))
 
 
-async def patch_object(context: Context, request: Request, target: Target) -> Reply:
+async def patch_object(parts: ServerParts, request: Request, target: Target) -> Reply:
     view = view_of(request)
     options = WriteOptions.of(request)
     options.is_patch = True
@@ -82,31 +82,31 @@ async def patch_object(context: Context, request: Request, target: Target) -> Re
         raise errors.unsupported_body([kind for kind in PATCH_TYPES if kind != media])
     patch = parse_body(data, media)
     if media == APPLY:
-        entry, created = await _apply(context, request, target, patch, options)
+        entry, created = await _apply(parts, request, target, patch, options)
     else:
-        entry, created = await _patch(context, target, media, patch, options), False
-    body = render_object(context, view, target.resource, entry)
+        entry, created = await _patch(parts, target, media, patch, options), False
+    body = render_object(parts, view, target.resource, entry)
     return Reply(body, 201 if created else 200, headers=warning_headers(options.warnings))
 
 
 async def _patch(
-    context: Context, target: Target, media: str, patch: Any, options: WriteOptions
+    parts: ServerParts, target: Target, media: str, patch: Any, options: WriteOptions
 ) -> Entry:
-    """Patch and store; a write in between starts it again, unless the patch names a version."""
+    """Patch and store an object; start again if another write came in between."""
     for attempt in range(_CONFLICT_TRIES):
-        entry = find(context, target)
+        entry = find(parts, target)
         live = conversion.load_as(target.resource, entry)
         obj = patched(live, media, patch, target.resource)
         try:
-            return await context.writer.update(target, entry, obj, options)
+            return await parts.writer.update(target, entry, obj, options)
         except errors.ApiError as error:
-            raced = context.store.get(target.resource.storage, *entry.key) is not entry
+            raced = parts.store.get(target.resource.storage, *entry.key) is not entry
             if error.code != 409 or not raced or attempt + 1 == _CONFLICT_TRIES:
                 raise
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def patched(live: Obj, media: str, patch: Any, resource: Resource) -> Obj:
+def patched(live: Obj, media: str, patch: Any, resource: ServedResource) -> Obj:
     """Return the object after a patch of one of the three non-apply types."""
     if media == "application/json-patch+json":
         return apply_operations(live, patch)
@@ -119,7 +119,7 @@ def patched(live: Obj, media: str, patch: Any, resource: Resource) -> Obj:
 
 
 async def _apply(
-    context: Context, request: Request, target: Target, config: Any, options: WriteOptions
+    parts: ServerParts, request: Request, target: Target, config: Any, options: WriteOptions
 ) -> tuple[Entry, bool]:
     resource = target.resource
     manager = request.params.get("fieldManager", "")
@@ -132,10 +132,10 @@ async def _apply(
         group, _, version = str(config.get("apiVersion", "")).rpartition("/")
         shown = f"{group}/{version}, Kind={config.get('kind', '')}"
         raise errors.bad_request(f"invalid object type: {shown}")
-    _refuse_undeclared(context, target, config)
+    _refuse_undeclared(parts, target, config)
     options.applied = True
     force = request.flag("force")
-    entry = context.store.get(resource.storage, target.namespace, target.name)
+    entry = parts.store.get(resource.storage, target.namespace, target.name)
     live = conversion.load_as(resource, entry) if entry is not None else None
     if entry is None and target.sub:
         raise errors.not_found(resource.group, resource.plural, target.name)
@@ -143,7 +143,7 @@ async def _apply(
         live,
         config,
         resource,
-        context.registry.meta_shape,
+        parts.registry.meta_shape,
         manager=manager,
         force=force,
         sub=target.sub,
@@ -155,28 +155,28 @@ async def _apply(
                 "uid mismatch: the provided object specified uid, and no existing object was found"
             )
             raise errors.conflict(resource.group, resource.plural, target.name, why)
-        _require_create(context, request, target)
-        return await context.writer.create(target, obj, options), True
-    return await context.writer.update(target, entry, obj, options), False
+        _require_create(parts, request, target)
+        return await parts.writer.create(target, obj, options), True
+    return await parts.writer.update(target, entry, obj, options), False
 
 
-def _require_create(context: Context, request: Request, target: Target) -> None:
-    """An apply was let in as a patch; making the object takes the right to create it, by its name."""
-    action = Action(
+def _require_create(parts: ServerParts, request: Request, target: Target) -> None:
+    """Refuse an apply that creates an object unless the user may create it, not only patch it."""
+    access = AccessAttributes(
         verb="create",
         group=target.resource.group,
         resource=target.resource.plural,
         namespace=target.namespace,
         name=target.name,
     )
-    context.authorizer.require(request.user, action)
+    parts.authorizer.require(request.user, access)
 
 
-def _refuse_undeclared(context: Context, target: Target, config: Obj) -> None:
-    """An applied field that the schema does not declare has no owner to be: nothing is applied."""
+def _refuse_undeclared(parts: ServerParts, target: Target, config: Obj) -> None:
+    """Refuse a configuration with a field that the schema does not declare."""
     resource = target.resource
     trial = WriteOptions(user=ANONYMOUS, manager="")
-    context.writer.decode(resource, config, trial)
+    parts.writer.decode(resource, config, trial)
     if trial.warnings:
         name = (config.get("metadata") or {}).get("name", "")
         home = (config.get("metadata") or {}).get("namespace", "")
@@ -187,15 +187,15 @@ def _refuse_undeclared(context: Context, target: Target, config: Obj) -> None:
         )
 
 
-async def delete_object(context: Context, request: Request, target: Target) -> Reply:
+async def delete_object(parts: ServerParts, request: Request, target: Target) -> Reply:
     view = view_of(request)
     options = await delete_options(request)
-    entry = find(context, target)
-    outcome, finished = await context.deleter.delete(target, entry, options, request.user)
+    entry = find(parts, target)
+    last, is_gone = await parts.deleter.delete(target, entry, options, request.user)
     headers = warning_headers(_deletion_warnings(target, options))
-    if finished and target.resource.storage != "pods":
+    if is_gone and target.resource.storage != "pods":
         return Reply(_success(target, entry), headers=headers)
-    return Reply(render_object(context, view, target.resource, outcome), headers=headers)
+    return Reply(render_object(parts, view, target.resource, last), headers=headers)
 
 
 def _deletion_warnings(target: Target, options: Obj) -> list[str]:
@@ -207,20 +207,20 @@ def _deletion_warnings(target: Target, options: Obj) -> list[str]:
     ]
 
 
-async def delete_collection(context: Context, request: Request, target: Target) -> Reply:
+async def delete_collection(parts: ServerParts, request: Request, target: Target) -> Reply:
     view = view_of(request)
     options = await delete_options(request)
-    entries = select(context, request, target)
+    entries = select(parts, request, target)
     for entry in entries:
-        one = Target(resource=target.resource, namespace=entry.namespace, name=entry.name)
-        if context.store.get(target.resource.storage, *entry.key) is entry:
-            await context.deleter.delete(one, entry, options, request.user)
-    meta = {"resourceVersion": str(context.store.version)}
-    return Reply(render_list(context, view, target.resource, entries, meta))
+        single = Target(resource=target.resource, namespace=entry.namespace, name=entry.name)
+        if parts.store.get(target.resource.storage, *entry.key) is entry:
+            await parts.deleter.delete(single, entry, options, request.user)
+    meta = {"resourceVersion": str(parts.store.version)}
+    return Reply(render_list(parts, view, target.resource, entries, meta))
 
 
 async def delete_options(request: Request) -> Obj:
-    """Read DeleteOptions from the body and the query; the query fills what the body leaves out."""
+    """Read DeleteOptions from the body; the query fills in what the body omits."""
     data = await request.read()
     options: Obj = {}
     if data.strip():

@@ -1,18 +1,18 @@
-"""Questions in the form of objects: access reviews and token reviews. Nothing is stored."""
+"""Access reviews and token reviews: the status of the posted object is the answer; nothing is stored."""
 
 from __future__ import annotations
 
-from sandbox.apiserver.access.rbac import Action
-from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.access.rbac import AccessAttributes
 from sandbox.apiserver.handlers.mutations import read_object
+from sandbox.apiserver.handlers.parts import ServerParts
 from sandbox.apiserver.model import clock, errors
 from sandbox.apiserver.model.entry import Obj
 from sandbox.apiserver.model.user import User
 from sandbox.apiserver.wire.request import Reply, Request, Target, json_reply
 
 
-async def review(context: Context, request: Request, target: Target) -> Reply:
-    """Answer a create on one of the review kinds."""
+async def review(parts: ServerParts, request: Request, target: Target) -> Reply:
+    """Return the posted review with its status filled in."""
     body = await read_object(request)
     resource = target.resource
     body["apiVersion"], body["kind"] = resource.api_version, resource.kind
@@ -20,16 +20,16 @@ async def review(context: Context, request: Request, target: Target) -> Reply:
     spec: Obj = body.get("spec") or {}
     match resource.plural:
         case "selfsubjectaccessreviews":
-            body["status"] = _decide(context, request.user, spec)
+            body["status"] = _decide(parts, request.user, spec)
         case "subjectaccessreviews" | "localsubjectaccessreviews":
             user = User(
                 spec.get("user", ""), frozenset(spec.get("groups") or ()), spec.get("uid", "")
             )
-            body["status"] = _decide(context, user, spec)
+            body["status"] = _decide(parts, user, spec)
         case "selfsubjectrulesreviews":
-            body["status"] = _rules(context, request.user, spec)
+            body["status"] = _rules(parts, request.user, spec)
         case "tokenreviews":
-            owner = context.authenticator.review(spec.get("token", ""))
+            owner = parts.authenticator.review(spec.get("token", ""))
             body["status"] = (
                 {"authenticated": True, "user": owner.info} if owner else _UNKNOWN_TOKEN
             )
@@ -44,27 +44,27 @@ async def review(context: Context, request: Request, target: Target) -> Reply:
 _UNKNOWN_TOKEN: Obj = {"authenticated": False, "error": "invalid bearer token"}
 
 
-def _decide(context: Context, user: User, spec: Obj) -> Obj:
+def _decide(parts: ServerParts, user: User, spec: Obj) -> Obj:
     path = spec.get("nonResourceAttributes")
     if path:
-        action = Action(verb=path.get("verb", ""), path=path.get("path", ""))
+        access = AccessAttributes(verb=path.get("verb", ""), path=path.get("path", ""))
     else:
-        asked: Obj = spec.get("resourceAttributes") or {}
-        action = Action(
-            verb=asked.get("verb", ""),
-            group=asked.get("group", ""),
-            resource=asked.get("resource", ""),
-            namespace=asked.get("namespace", ""),
-            name=asked.get("name", ""),
-            sub=asked.get("subresource", ""),
+        attributes: Obj = spec.get("resourceAttributes") or {}
+        access = AccessAttributes(
+            verb=attributes.get("verb", ""),
+            group=attributes.get("group", ""),
+            resource=attributes.get("resource", ""),
+            namespace=attributes.get("namespace", ""),
+            name=attributes.get("name", ""),
+            sub=attributes.get("subresource", ""),
         )
-    if context.authorizer.allows(user, action):
+    if parts.authorizer.allows(user, access):
         return {"allowed": True}
     return {"allowed": False}
 
 
-def _rules(context: Context, user: User, spec: Obj) -> Obj:
-    rules = context.authorizer.rules(user, spec.get("namespace", ""))
+def _rules(parts: ServerParts, user: User, spec: Obj) -> Obj:
+    rules = parts.authorizer.rules(user, spec.get("namespace", ""))
     if "system:masters" in user.groups:
         rules = [
             {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},

@@ -1,4 +1,4 @@
-"""Subresources that are more than a part of the object: binding, eviction, scale, token, finalize."""
+"""Subresources with an effect of their own: binding, eviction, scale, token, finalize."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import Any
 import orjson
 
 from sandbox.apiserver.access.admission import AdmissionCall
-from sandbox.apiserver.handlers.context import Context
 from sandbox.apiserver.handlers.mutations import (
-    delete_options,
     patched,
     read_object,
 )
+from sandbox.apiserver.handlers.parts import ServerParts
 from sandbox.apiserver.handlers.reads import find
 from sandbox.apiserver.lifecycle.namespaces import finalize
 from sandbox.apiserver.lifecycle.writes import WriteOptions
 from sandbox.apiserver.model import clock, errors
 from sandbox.apiserver.model.entry import Entry, Obj
-from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.resources import ServedResource
 from sandbox.apiserver.model.selectors import object_selector
 from sandbox.apiserver.schema import jsonpath
 from sandbox.apiserver.wire.request import Reply, Request, Target, json_reply, parse_body
@@ -32,8 +31,8 @@ _BUDGETS = "poddisruptionbudgets.policy"
 _TOKEN_LIFETIME_S = 3600
 
 
-async def bind_pod(context: Context, request: Request, target: Target) -> Reply:
-    """Assign a pod to a node; it can happen once in a pod's life."""
+async def bind_pod(parts: ServerParts, request: Request, target: Target) -> Reply:
+    """Assign a pod to a node, which is possible once per pod."""
     options = WriteOptions.of(request)
     binding = await read_object(request)
     node = (binding.get("target") or {}).get("name", "")
@@ -44,8 +43,8 @@ async def bind_pod(context: Context, request: Request, target: Target) -> Reply:
         cause = errors.unsupported("target.kind", kind, ("Node", "<empty>"))
         raise errors.invalid("", "Binding", target.name, [cause])
     call = AdmissionCall("CREATE", target, request.user, options.dry_run, options.warnings)
-    await context.writer.admit(call, binding)
-    entry = find(context, target)
+    await parts.writer.admit(call, binding)
+    entry = find(parts, target)
     pod = entry.load()
     _check_bindable(target, entry, pod, binding)
     pod["spec"]["nodeName"] = node
@@ -55,19 +54,19 @@ async def bind_pod(context: Context, request: Request, target: Target) -> Reply:
         meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
     _set_condition(pod, {"type": "PodScheduled", "status": "True"})
     if not options.dry_run:
-        context.store.update(entry, pod)
+        parts.store.update(entry, pod)
     return Reply(_SUCCESS, 201)
 
 
-async def bind_by_collection(context: Context, request: Request, target: Target) -> Reply:
-    """`POST .../bindings`, the older address of the same act: the body names the pod."""
+async def bind_by_collection(parts: ServerParts, request: Request, target: Target) -> Reply:
+    """Answer `POST .../bindings`, the older path of a binding: the body names the pod."""
     binding = parse_body(await request.read(), request.content_type)
-    pods = context.registry.find("", "v1", "pods")
+    pods = parts.registry.find("", "v1", "pods")
     assert pods is not None, "pods are built in"
     name = (binding.get("metadata") or {}).get("name", "")
     request.receive = _replay(request.body)
     pod_target = Target(resource=pods, namespace=target.namespace, name=name, sub="binding")
-    return await bind_pod(context, request, pod_target)
+    return await bind_pod(parts, request, pod_target)
 
 
 def _replay(body: bytes) -> Any:
@@ -98,36 +97,36 @@ def _check_bindable(target: Target, entry: Entry, pod: Obj, binding: Obj) -> Non
 def _set_condition(pod: Obj, condition: Obj) -> None:
     status = pod.setdefault("status", {})
     others = [c for c in status.get("conditions") or () if c["type"] != condition["type"]]
-    made = {**condition, "lastProbeTime": None, "lastTransitionTime": clock.stamp()}
-    status["conditions"] = [*others, made]
+    stamped = {**condition, "lastProbeTime": None, "lastTransitionTime": clock.stamp()}
+    status["conditions"] = [*others, stamped]
 
 
-async def evict_pod(context: Context, request: Request, target: Target) -> Reply:
+async def evict_pod(parts: ServerParts, request: Request, target: Target) -> Reply:
     """Delete a pod unless a disruption budget forbids it."""
     body = await read_object(request)
     options: Obj = body.get("deleteOptions") or {}
     if request.dry_run:
         options["dryRun"] = ["All"]
-    entry = find(context, target)
+    entry = find(parts, target)
     pod = entry.load()
     if not entry.terminating and pod.get("status", {}).get("phase") == "Running":
-        _check_budgets(context, entry)
+        _check_budgets(parts, entry)
     pod_target = Target(resource=target.resource, namespace=target.namespace, name=target.name)
     call = AdmissionCall("CREATE", target, request.user, bool(options.get("dryRun")), [])
-    await context.writer.admit(call, body)
-    await context.deleter.delete(pod_target, find(context, target), options, request.user)
+    await parts.writer.admit(call, body)
+    await parts.deleter.delete(pod_target, find(parts, target), options, request.user)
     return Reply(_SUCCESS, 201)
 
 
-def _check_budgets(context: Context, entry: Entry) -> None:
-    for budget_entry in context.store.collection(_BUDGETS).listing(entry.namespace):
+def _check_budgets(parts: ServerParts, entry: Entry) -> None:
+    for budget_entry in parts.store.collection(_BUDGETS).listing(entry.namespace):
         budget = budget_entry.load()
         selects = object_selector(budget["spec"].get("selector"))
         if selects is None or not selects(entry.labels):
             continue
         pods = [
             pod.load()
-            for pod in context.store.collection("pods").listing(entry.namespace)
+            for pod in parts.store.collection("pods").listing(entry.namespace)
             if selects(pod.labels) and not pod.terminating
         ]
         healthy = sum(_is_ready(pod) for pod in pods)
@@ -160,14 +159,14 @@ def _share(value: int | str, count: int) -> int:
     return int(value)
 
 
-async def create_token(context: Context, request: Request, target: Target) -> Reply:
+async def create_token(parts: ServerParts, request: Request, target: Target) -> Reply:
     """Issue a token for a ServiceAccount (`kubectl create token`)."""
     body = await read_object(request)
-    entry = find(context, target)
+    entry = find(parts, target)
     spec = body.setdefault("spec", {})
     lifetime_s = int(spec.setdefault("expirationSeconds", _TOKEN_LIFETIME_S))
     expires_at = time.time() + lifetime_s
-    token = context.authenticator.issue(entry.namespace, entry.name, entry.uid, expires_at)
+    token = parts.authenticator.issue(entry.namespace, entry.name, entry.uid, expires_at)
     body.update(apiVersion="authentication.k8s.io/v1", kind="TokenRequest")
     body["metadata"] = {
         "name": entry.name,
@@ -179,27 +178,27 @@ async def create_token(context: Context, request: Request, target: Target) -> Re
     return json_reply(body, 201)
 
 
-async def finalize_namespace(context: Context, request: Request, target: Target) -> Reply:
-    """`PUT /namespaces/<name>/finalize`: the namespace's finalizers become those of the body."""
+async def finalize_namespace(parts: ServerParts, request: Request, target: Target) -> Reply:
+    """Answer `PUT /namespaces/<name>/finalize`: replace the finalizers in the namespace's spec."""
     body = await read_object(request)
-    entry = find(context, target)
+    entry = find(parts, target)
     if entry.terminating and not (body.get("spec") or {}).get("finalizers"):
-        finalize(context.store, entry)
+        finalize(parts.store, entry)
         return json_reply(body)
     namespace = entry.load()
     namespace["spec"] = body.get("spec") or {}
-    return Reply(context.store.update(entry, namespace).raw)
+    return Reply(parts.store.update(entry, namespace).raw)
 
 
-async def get_scale(context: Context, request: Request, target: Target) -> Reply:
-    entry = find(context, target)
+async def get_scale(parts: ServerParts, request: Request, target: Target) -> Reply:
+    entry = find(parts, target)
     return json_reply(_scale_of(target.resource, entry.load()))
 
 
-async def write_scale(context: Context, request: Request, target: Target) -> Reply:
-    """PUT or PATCH of /scale: only the number of replicas can change."""
+async def write_scale(parts: ServerParts, request: Request, target: Target) -> Reply:
+    """Answer PUT and PATCH of /scale, which change the number of replicas only."""
     options = WriteOptions.of(request)
-    entry = find(context, target)
+    entry = find(parts, target)
     obj = entry.load()
     scale = _scale_of(target.resource, obj)
     data = await request.read()
@@ -217,18 +216,18 @@ async def write_scale(context: Context, request: Request, target: Target) -> Rep
     _set_path(obj, _scale_paths(target.resource)["specReplicasPath"], replicas)
     whole = Target(resource=target.resource, namespace=target.namespace, name=target.name)
     obj["metadata"]["resourceVersion"] = str(entry.version)
-    updated = await context.writer.update(whole, entry, obj, options)
+    updated = await parts.writer.update(whole, entry, obj, options)
     return json_reply(_scale_of(target.resource, updated.load()))
 
 
-def _scale_of(resource: Resource, obj: Obj) -> Obj:
+def _scale_of(resource: ServedResource, obj: Obj) -> Obj:
     paths = _scale_paths(resource)
     meta = obj["metadata"]
-    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    shared = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     scale: Obj = {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
-        "metadata": {key: meta[key] for key in kept if key in meta},
+        "metadata": {key: meta[key] for key in shared if key in meta},
         "spec": {"replicas": _first(jsonpath.lookup(obj, paths["specReplicasPath"]), 0)},
         "status": {"replicas": _first(jsonpath.lookup(obj, paths["statusReplicasPath"]), 0)},
     }
@@ -241,7 +240,7 @@ def _scale_of(resource: Resource, obj: Obj) -> Obj:
     return scale
 
 
-def _scale_paths(resource: Resource) -> dict[str, str]:
+def _scale_paths(resource: ServedResource) -> dict[str, str]:
     built_in = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
     return {**built_in, **resource.subresources["scale"].get("paths", {})}
 
@@ -257,10 +256,9 @@ def _set_path(obj: Obj, path: str, value: Any) -> None:
     obj[last] = value
 
 
-async def refuse_streaming(context: Context, request: Request, target: Target) -> Reply:
-    """exec, attach, logs and port-forward need a container, and the sandbox runs none."""
-    find(context, target)
-    await delete_options(request) if request.method == "POST" else None
+async def refuse_streaming(parts: ServerParts, request: Request, target: Target) -> Reply:
+    """Refuse exec, attach, logs and port-forward, because the sandbox runs no containers."""
+    find(parts, target)
     message = (
         f"pods/{target.sub} is not available: this is the kaiweb sandbox, which simulates pods and "
         "runs no containers"

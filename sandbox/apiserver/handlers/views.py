@@ -1,7 +1,7 @@
-"""In which form a client wants objects: whole, as table rows, or metadata only.
+"""The form in which a client wants objects: whole, as table rows, or metadata only.
 
-The Accept header of kubectl asks for Tables, that of metadata informers for PartialObjectMetadata. A
-client that takes nothing but protobuf is told 406; those that list JSON as a second choice get it.
+kubectl accepts Tables, metadata informers accept PartialObjectMetadata. A client that accepts only
+protobuf gets 406; one that accepts JSON as a second choice gets JSON.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from enum import StrEnum
 
 import orjson
 
-from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.handlers.parts import ServerParts
 from sandbox.apiserver.model import errors
 from sandbox.apiserver.model.entry import Entry, Obj
-from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.resources import ServedResource
 from sandbox.apiserver.schema import conversion
 from sandbox.apiserver.wire.request import Request
 
@@ -29,37 +29,37 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The form asked for and, for tables, whether rows carry whole objects or their metadata."""
+    """The requested form and, for tables, whether rows hold whole objects or their metadata."""
 
     form: Form
     include_object: str = "Metadata"
 
 
 def view_of(request: Request) -> View:
-    """Choose the first acceptable form of the Accept header."""
+    """Return the first form in the Accept header that the server has."""
     accept = request.header(b"accept")
     if not accept or "as=" not in accept:
-        if accept and not any(word in accept for word in ("json", "*", "text/")):
+        if accept and not any(media in accept for media in ("json", "*", "text/")):
             raise errors.not_acceptable(_MEDIA)
         return View(Form.WHOLE)
     for choice in accept.split(","):
         media, *parameters = (part.strip() for part in choice.split(";"))
-        wanted = dict(p.partition("=")[::2] for p in parameters)
+        options = dict(parameter.partition("=")[::2] for parameter in parameters)
         if media not in ("application/json", "*/*", "application/*"):
             continue
-        match wanted.get("as", ""):
+        match options.get("as", ""):
             case "":
                 return View(Form.WHOLE)
-            case "Table" if wanted.get("v") == "v1":
+            case "Table" if options.get("v") == "v1":
                 return View(Form.TABLE, request.params.get("includeObject") or "Metadata")
             case "PartialObjectMetadata" | "PartialObjectMetadataList":
                 return View(Form.METADATA)
     raise errors.not_acceptable(_MEDIA)
 
 
-def render_object(context: Context, view: View, resource: Resource, entry: Entry) -> bytes:
+def render_object(parts: ServerParts, view: View, resource: ServedResource, entry: Entry) -> bytes:
     if view.form is Form.TABLE:
-        table = context.tables.table(resource, [entry], view.include_object, with_columns=True)
+        table = parts.tables.table(resource, [entry], view.include_object, with_columns=True)
         table["metadata"] = {"resourceVersion": str(entry.version)}
         return orjson.dumps(table)
     if view.form is Form.METADATA:
@@ -68,10 +68,10 @@ def render_object(context: Context, view: View, resource: Resource, entry: Entry
 
 
 def render_list(
-    context: Context, view: View, resource: Resource, entries: list[Entry], meta: Obj
+    parts: ServerParts, view: View, resource: ServedResource, entries: list[Entry], meta: Obj
 ) -> bytes:
     if view.form is Form.TABLE:
-        table = context.tables.table(resource, entries, view.include_object, with_columns=True)
+        table = parts.tables.table(resource, entries, view.include_object, with_columns=True)
         return orjson.dumps({**table, "metadata": meta})
     if view.form is Form.METADATA:
         kind, api_version = "PartialObjectMetadataList", "meta.k8s.io/v1"
@@ -83,7 +83,7 @@ def render_list(
     return b'%s,"items":[%s]}' % (head[:-1], b",".join(items))
 
 
-def metadata_only(resource: Resource, entry: Entry) -> Obj:
+def metadata_only(resource: ServedResource, entry: Entry) -> Obj:
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""GET with `watch=true`: a stream of lines, from a version on or after a first full list."""
+"""GET with `watch=true`: a stream of events, from a version on or after a full list."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import time
 
 import orjson
 
-from sandbox.apiserver.handlers.context import Context
+from sandbox.apiserver.handlers.parts import ServerParts
 from sandbox.apiserver.handlers.reads import select, selection
 from sandbox.apiserver.handlers.views import Form, View, metadata_only, view_of
 from sandbox.apiserver.model import errors
 from sandbox.apiserver.model.entry import Entry, Obj
-from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.resources import ServedResource
 from sandbox.apiserver.schema import conversion
 from sandbox.apiserver.storage.watchlog import Render, Watcher, event_line
 from sandbox.apiserver.wire.request import Receive, Request, Send, Target
@@ -23,21 +23,21 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 class WatchReply:
-    """Streams the changes of one collection to one client until the timeout or the client ends it."""
+    """Streams the changes of one collection to one client, until the timeout or a disconnect."""
 
-    def __init__(self, context: Context, request: Request, target: Target) -> None:
-        self._context = context
+    def __init__(self, parts: ServerParts, request: Request, target: Target) -> None:
+        self._parts = parts
         self._target = target
         self._view = view_of(request)
         self._bookmarks = request.flag("allowWatchBookmarks")
         self._timeout_s = request.number("timeoutSeconds", 0) or random.randint(*_DEFAULT_TIMEOUT_S)
         labels, fields = selection(request, target)
-        render = _renderer(context, self._view, target.resource)
+        render = _renderer(parts, self._view, target.resource)
         self._watcher = Watcher(
             namespace=target.namespace, labels=labels, fields=fields, render=render
         )
         self._is_expired = False
-        self._log = context.store.collection(target.resource.storage).log
+        self._log = parts.store.collection(target.resource.storage).log
         self._start(request)
 
     async def send(self, send: Send, receive: Receive) -> None:
@@ -54,14 +54,14 @@ class WatchReply:
 
     async def _stream(self, send: Send, gone: asyncio.Future[None]) -> None:
         end = time.monotonic() + self._timeout_s
-        bookmark_at = time.monotonic() + self._context.bookmark_interval_s
+        bookmark_at = time.monotonic() + self._parts.bookmark_interval_s
         while not self._watcher.is_finished:
             now = time.monotonic()
             if now >= end:
                 break
             lines = await self._watcher.take(min(end, bookmark_at) - now)
             if time.monotonic() >= bookmark_at:
-                bookmark_at += self._context.bookmark_interval_s
+                bookmark_at += self._parts.bookmark_interval_s
                 if self._bookmarks:
                     lines += self._bookmark()
             if lines and not gone.done():
@@ -73,10 +73,10 @@ class WatchReply:
             await send({"type": "http.response.body", "body": last, "more_body": False})
 
     def _start(self, request: Request) -> None:
-        """Queue what comes before the live changes: the missed ones, or everything there is."""
+        """Queue the events before the live ones: the missed changes, or all objects."""
         version = request.params.get("resourceVersion", "")
         if request.params.get("sendInitialEvents") and not request.flag("sendInitialEvents"):
-            version = version or str(self._context.store.version)
+            version = version or str(self._parts.store.version)
         if version and not version.isdigit():
             cause = errors.invalid_value("resourceVersion", version, "must be a number")
             raise errors.invalid("meta.k8s.io", "ListOptions", "", [cause])
@@ -94,7 +94,7 @@ class WatchReply:
         else:
             for change in self._log.since(int(version)):
                 self._watcher.offer(change)
-        # in the same turn of the loop as the look back, or a change in between would be lost
+        # There is no await since the log was read, so no change is missed in between.
         self._log.watchers.add(self._watcher)
 
     def _check_initial(self, request: Request) -> None:
@@ -106,30 +106,30 @@ class WatchReply:
             raise errors.invalid("meta.k8s.io", "ListOptions", "", [cause])
 
     def _send_initial(self, request: Request) -> None:
-        for entry in select(self._context, request, self._target):
+        for entry in select(self._parts, request, self._target):
             self._watcher.initial(entry)
 
     def _bookmark(self, *, initial_end: bool = False) -> bytes:
         resource = self._target.resource
-        meta: Obj = {"resourceVersion": str(self._context.store.version)}
+        meta: Obj = {"resourceVersion": str(self._parts.store.version)}
         if initial_end:
             meta["annotations"] = {INITIAL_EVENTS_END: "true"}
         obj: Obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": meta}
         if self._view.form is Form.METADATA:
             obj.update(kind="PartialObjectMetadata", apiVersion="meta.k8s.io/v1")
         elif self._view.form is Form.TABLE:
-            obj = self._context.tables.bookmark(meta)
+            obj = self._parts.tables.bookmark(meta)
         return event_line("BOOKMARK", orjson.dumps(obj))
 
 
-def _renderer(context: Context, view: View, resource: Resource) -> Render | None:
-    """Return how this client's lines differ from the shared ones; None where they do not."""
+def _renderer(parts: ServerParts, view: View, resource: ServedResource) -> Render | None:
+    """Return how to render this client's events; None if it gets the shared lines."""
     if view.form is Form.TABLE:
         sent_columns = False
 
         def as_table(kind: str, entry: Entry) -> bytes:
             nonlocal sent_columns
-            table = context.tables.table(
+            table = parts.tables.table(
                 resource, [entry], view.include_object, with_columns=not sent_columns
             )
             sent_columns = True
@@ -138,7 +138,7 @@ def _renderer(context: Context, view: View, resource: Resource) -> Render | None
         return as_table
     if view.form is Form.METADATA:
         return lambda kind, entry: event_line(kind, orjson.dumps(metadata_only(resource, entry)))
-    stored = context.registry.stored(resource.storage)
+    stored = parts.registry.stored(resource.storage)
     if stored is not None and stored.api_version != resource.api_version:
         return lambda kind, entry: event_line(kind, conversion.raw_as(resource, entry))
     return None

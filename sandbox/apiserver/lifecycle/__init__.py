@@ -1,1 +1,1 @@
-"""Creating, changing and deleting objects, and what happens to their dependents."""
+"""Creating, changing and deleting objects and their dependents."""

@@ -1,4 +1,4 @@
-"""What exists in a cluster before anyone asks for it: namespaces, priorities, roles, one service."""
+"""The objects that a new cluster has: namespaces, priority classes, roles, one service."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DISCOVERY = [
 
 
 def ensure_defaults(store: Store, registry: Registry) -> None:
-    """Create the default objects that are missing; what exists stays as it is."""
+    """Create the default objects that are missing; existing ones are not changed."""
     for name in ("default", "kube-system", "kube-public", "kube-node-lease"):
         _ensure(store, registry, ("", "namespaces", "v1"), _named("Namespace", "v1", name))
     for name, value in (

@@ -1,4 +1,4 @@
-"""DELETE: preconditions, grace periods, finalizers and what becomes of dependents."""
+"""DELETE: preconditions, grace periods, finalizers and propagation policies."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sandbox.apiserver.wire.request import Target
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 _POLICIES = ("Background", "Foreground", "Orphan")
-# Kinds whose dependents stay unless a policy is stated, for compatibility with old clients.
+# Kinds whose dependents are orphaned unless the request has a policy, as in the real server.
 _ORPHANING = frozenset({"jobs.batch"})
 _FINISHED_PHASES = ("Succeeded", "Failed")
 
 
 class Deleter:
-    """Deletes one object, now or in steps."""
+    """Deletes one object, at once or after its grace period and finalizers."""
 
     def __init__(self, store: Store, admission: Admission) -> None:
         self._store = store
@@ -31,7 +31,7 @@ class Deleter:
     async def delete(
         self, target: Target, entry: Entry, options: Obj, user: User
     ) -> tuple[Entry, bool]:
-        """Return the last state and whether the object is gone."""
+        """Delete an object; return its last state and whether it is gone."""
         dry_run = bool(options.get("dryRun"))
         call = AdmissionCall("DELETE", target, user, dry_run, [])
         entry = await self._admitted(call, entry, options)
@@ -46,7 +46,7 @@ class Deleter:
             if target.resource.storage == "pods":
                 touch_deletion(obj, 0)
             return (entry if dry_run else self._store.remove(entry, obj)), True
-        if entry.terminating and not self._shortens(meta, grace_s, finalizers):
+        if entry.terminating and not self._changes_deletion(meta, grace_s, finalizers):
             return entry, False
         if finalizers:
             meta["finalizers"] = finalizers
@@ -59,9 +59,10 @@ class Deleter:
         return self._store.update(entry, obj), False
 
     async def _admitted(self, call: AdmissionCall, entry: Entry, options: Obj) -> Entry:
-        """Return the object as the webhooks let it go; one that changed meanwhile is asked about again.
+        """Return the entry whose deletion the webhooks allowed.
 
-        Whoever deletes names no version, so a write that came in between is no conflict of theirs.
+        A DELETE has no version, so an object that changed during the calls is no conflict; the webhooks
+        are called again with its new state.
         """
         resource = call.target.resource
         while True:
@@ -76,23 +77,23 @@ class Deleter:
 
     def _check_preconditions(self, target: Target, entry: Entry, options: Obj) -> None:
         resource = target.resource
-        wanted: dict[str, Any] = options.get("preconditions") or {}
-        if wanted.get("uid") and wanted["uid"] != entry.uid:
-            why = f"the UID in the precondition ({wanted['uid']}) does not match the UID in record ({entry.uid}). The object might have been deleted and then recreated"
+        expected: dict[str, Any] = options.get("preconditions") or {}
+        if expected.get("uid") and expected["uid"] != entry.uid:
+            why = f"the UID in the precondition ({expected['uid']}) does not match the UID in record ({entry.uid}). The object might have been deleted and then recreated"
             raise errors.conflict(resource.group, resource.kind, entry.name, why)
-        version = wanted.get("resourceVersion")
+        version = expected.get("resourceVersion")
         if version and version != str(entry.version):
             why = f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({entry.version}). The object might have been modified"
             raise errors.conflict(resource.group, resource.kind, entry.name, why)
 
-    def _shortens(self, meta: Obj, grace_s: int, finalizers: list[str]) -> bool:
-        """Whether a repeated delete changes anything: a shorter grace or another policy."""
+    def _changes_deletion(self, meta: Obj, grace_s: int, finalizers: list[str]) -> bool:
+        """Return whether a repeated delete changes something: a shorter grace period or the policy."""
         current = meta.get("deletionGracePeriodSeconds", 0)
         return grace_s < current or finalizers != (meta.get("finalizers") or [])
 
 
 def _grace(target: Target, obj: Obj, options: Obj) -> int:
-    """Only bound pods that still run are given time; all else goes at once."""
+    """Return the grace period in seconds; only a bound pod that has not ended has one."""
     if target.resource.storage != "pods" or not obj["spec"].get("nodeName"):
         return 0
     if (obj.get("status") or {}).get("phase") in _FINISHED_PHASES:
@@ -106,7 +107,7 @@ def _grace(target: Target, obj: Obj, options: Obj) -> int:
 
 
 def _finalizers(target: Target, obj: Obj, options: Obj) -> list[str]:
-    """Return the finalizers after the propagation policy has had its say."""
+    """Return the finalizers of an object, with the one of the propagation policy."""
     finalizers = list(obj["metadata"].get("finalizers") or ())
     policy = options.get("propagationPolicy")
     if policy is None:
@@ -117,9 +118,9 @@ def _finalizers(target: Target, obj: Obj, options: Obj) -> list[str]:
         allowed = ("Foreground", "Background", "Orphan", "nil")
         cause = errors.unsupported("propagationPolicy", policy, allowed)
         raise errors.invalid("meta.k8s.io", "DeleteOptions", "", [cause])
-    kept = [name for name in finalizers if name not in (FOREGROUND, ORPHAN)]
+    finalizers = [name for name in finalizers if name not in (FOREGROUND, ORPHAN)]
     if policy == "Foreground":
-        kept.append(FOREGROUND)
+        finalizers.append(FOREGROUND)
     elif policy == "Orphan":
-        kept.append(ORPHAN)
-    return kept
+        finalizers.append(ORPHAN)
+    return finalizers

@@ -1,9 +1,10 @@
-"""Garbage collection: dependents follow their owners, as in kube-controller-manager.
+"""Garbage collection of objects whose owners are gone, as in kube-controller-manager.
 
-Background: when an owner is gone, what it alone owned is deleted. Foreground: the owner waits under
-the `foregroundDeletion` finalizer until its dependents are gone. Orphan: the owner's references are
-taken off its dependents first. Objects born with an owner that does not exist are deleted, too. The
-work is done by one task that gives way often, so that thousands of dependents do not stall requests.
+Background: when an owner is gone, the objects that had no other owner are deleted. Foreground: the owner
+has the finalizer `foregroundDeletion` until its dependents are gone. Orphan: the owner references are
+removed from the dependents first. An object that is created with an owner that does not exist is deleted,
+too. One task does the work; it yields to the event loop often, so that thousands of dependents do not
+delay requests.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Place = tuple[str, Key]
 
 
 class GarbageCollector:
-    """Follows the store, keeps who owns whom, and works through what that implies."""
+    """Records who owns whom from the changes of the store, and deletes what lost its owners."""
 
     def __init__(self, store: Store, registry: Registry, deleter: Deleter) -> None:
         self._store = store
@@ -38,10 +39,10 @@ class GarbageCollector:
         self._queue: deque[Place] = deque()
         self._queued: set[Place] = set()
         self._wake = asyncio.Event()
-        store.listeners.append(self._hear)
+        store.listeners.append(self._on_change)
 
     async def run(self) -> None:
-        """Work for as long as the server lives."""
+        """Work until cancelled."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -49,23 +50,23 @@ class GarbageCollector:
             while self._queue:
                 place = self._queue.popleft()
                 self._queued.discard(place)
-                await self._settle(place)
+                await self._process(place)
                 steps += 1
                 if steps % _STEPS_PER_TURN == 0:
                     await asyncio.sleep(0)
 
-    def _hear(self, storage: str, before: Entry | None, after: Entry | None) -> None:
+    def _on_change(self, storage: str, before: Entry | None, after: Entry | None) -> None:
         entry = after or before
         if entry is None:
             return
         place = (storage, entry.key)
         if before is not None:
-            self._disown(before, place)
+            self._forget_owners(before, place)
         if after is None:
             self._alive.pop(entry.uid, None)
             for dependent in self._dependents.get(entry.uid, ()):
                 self._enqueue(dependent)
-            for owner in entry.owners:  # a foreground owner may be waiting for this one
+            for owner in entry.owners:  # a foreground deletion may be waiting for this one
                 if owner in self._alive:
                     self._enqueue(self._alive[owner])
             return
@@ -77,7 +78,7 @@ class GarbageCollector:
         elif before is None and any(owner not in self._alive for owner in after.owners):
             self._enqueue_later(place)
 
-    def _disown(self, entry: Entry, place: Place) -> None:
+    def _forget_owners(self, entry: Entry, place: Place) -> None:
         for owner in entry.owners:
             dependents = self._dependents.get(owner)
             if dependents is not None:
@@ -92,25 +93,25 @@ class GarbageCollector:
             self._wake.set()
 
     def _enqueue_later(self, place: Place) -> None:
-        """Give an owner that is still to be created a moment, as the real collector's lag does."""
+        """Look at an object after a delay, because its owner may be created right after it."""
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # objects are being loaded before the server runs
+        except RuntimeError:  # no event loop yet: saved objects are being loaded
             self._enqueue(place)
         else:
             loop.call_later(_ABSENT_OWNER_GRACE_S, self._enqueue, place)
 
-    async def _settle(self, place: Place) -> None:
+    async def _process(self, place: Place) -> None:
         storage, key = place
         entry = self._store.get(storage, *key)
         if entry is None:
             return
         if entry.terminating:
-            self._settle_terminating(entry)
+            self._process_terminating(entry)
         elif entry.owners:
-            await self._settle_dependent(entry)
+            await self._process_dependent(entry)
 
-    async def _settle_dependent(self, entry: Entry) -> None:
+    async def _process_dependent(self, entry: Entry) -> None:
         living = [uid for uid in entry.owners if uid in self._alive]
         waiting = [uid for uid in living if self._is_foreground(uid)]
         if living and len(waiting) < len(living):
@@ -124,7 +125,7 @@ class GarbageCollector:
         try:
             await self._deleter.delete(target, entry, options, GC_USER)
         except errors.ApiError as error:
-            if error.code == 409:  # it changed while a webhook was asked
+            if error.code == 409:  # it changed while a webhook was called
                 self._enqueue((entry.resource.storage, entry.key))
             elif error.code != 404:
                 self._enqueue_later((entry.resource.storage, entry.key))
@@ -134,7 +135,7 @@ class GarbageCollector:
         owner = self._store.get(storage, *key)
         return owner is not None and owner.terminating and _has_finalizer(owner, FOREGROUND)
 
-    def _settle_terminating(self, entry: Entry) -> None:
+    def _process_terminating(self, entry: Entry) -> None:
         dependents = list(self._dependents.get(entry.uid, ()))
         if _has_finalizer(entry, ORPHAN):
             for storage, key in dependents:
@@ -146,9 +147,9 @@ class GarbageCollector:
             if not any(self._blocks(place, entry.uid) for place in dependents):
                 self._finish(entry, FOREGROUND)
             for place in dependents:
-                self._enqueue_if_settled(place)
+                self._enqueue_unless_terminating(place)
 
-    def _enqueue_if_settled(self, place: Place) -> None:
+    def _enqueue_unless_terminating(self, place: Place) -> None:
         dependent = self._store.get(place[0], *place[1])
         if dependent is not None and not dependent.terminating:
             self._enqueue(place)
@@ -185,6 +186,8 @@ class GarbageCollector:
 
 
 def _has_finalizer(entry: Entry, finalizer: str) -> bool:
-    if finalizer.encode() not in entry.raw:  # most objects have none: do not parse them
+    if (
+        finalizer.encode() not in entry.raw
+    ):  # most objects have none, and this check is cheaper than parsing
         return False
     return finalizer in (entry.load()["metadata"].get("finalizers") or ())

@@ -1,4 +1,4 @@
-"""What every object shares: names, namespaces, labels, and the fields that only the server sets."""
+"""Metadata of all kinds: names, namespaces, labels, and the fields that only the server sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SUBDOMAIN = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a
 _SERVICE = re.compile(r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
 _KEY_NAME = re.compile(r"^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$")
 _VALUE = re.compile(r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")
-# Set once by the server; a write that leaves them out or repeats them changes nothing.
+# Set once by the server; the values in a write are ignored.
 _OWNED_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 _SUBDOMAIN_MESSAGE = (
@@ -46,7 +46,7 @@ _VALUE_MESSAGE = (
 
 
 def begin(target: Target, obj: Obj) -> Obj:
-    """Make the metadata of a new object: name, namespace, uid and birth time."""
+    """Fill in the metadata of a new object: name, namespace, uid and creation time."""
     meta = obj["metadata"] = obj.get("metadata") or {}
     if meta.get("resourceVersion"):
         raise errors.unclassified("resourceVersion should not be set on objects to be created")
@@ -61,7 +61,7 @@ def begin(target: Target, obj: Obj) -> Obj:
 
 
 def place(target: Target, meta: Obj) -> None:
-    """Set the namespace that the URL names; a different one in the body is an error."""
+    """Set the namespace of the URL; a different one in the body is an error."""
     if not target.resource.namespaced:
         meta.pop("namespace", None)
         return
@@ -79,7 +79,7 @@ def generated_name(prefix: str) -> str:
 
 
 def check_identity(old: Obj, new: Obj, target: Target, *, is_patch: bool) -> None:
-    """Refuse a body that speaks of another object than the URL: name, namespace or uid."""
+    """Refuse a body whose name, namespace or uid is not that of the object in the URL."""
     meta = new["metadata"] = new.get("metadata") or {}
     place(target, meta)
     name = meta.setdefault("name", target.name)
@@ -99,7 +99,7 @@ def check_identity(old: Obj, new: Obj, target: Target, *, is_patch: bool) -> Non
 
 
 def carry_over(old: Obj, new: Obj) -> None:
-    """Keep what a client may not change in the metadata of an existing object."""
+    """Copy the metadata that a client may not change from the old object."""
     meta, before = new["metadata"], old["metadata"]
     for field in (*_OWNED_BY_SERVER, "generation"):
         if field in before:
@@ -114,24 +114,11 @@ def validate(obj: Obj, rule: str) -> list[Cause]:
     meta = obj["metadata"]
     causes = _validate_name(meta, rule)
     for key, value in (meta.get("labels") or {}).items():
-        causes += _validate_key(key, "metadata.labels")
-        if not isinstance(value, str):
-            causes.append(errors.wrong_type(f"metadata.labels.{key}", value, "must be a string"))
-        elif len(value) > 63:
-            detail = "must be no more than 63 bytes"
-            causes.append(errors.invalid_value("metadata.labels", value, detail))
-        elif not _VALUE.match(value):
-            causes.append(errors.invalid_value("metadata.labels", value, _VALUE_MESSAGE))
+        causes += _validate_label(key, value)
     for key in meta.get("annotations") or ():
         causes += _validate_key(key.lower(), "metadata.annotations")
     for owner in meta.get("ownerReferences") or ():
-        for field in ("apiVersion", "kind", "name", "uid"):
-            if not owner.get(field):
-                detail = (
-                    "version must not be empty" if field == "apiVersion" else "must not be empty"
-                )
-                path = f"metadata.ownerReferences.{field}"
-                causes.append(errors.invalid_value(path, "", detail))
+        causes += _validate_owner(owner)
     for index, finalizer in enumerate(meta.get("finalizers") or ()):
         if "/" not in finalizer and finalizer not in ("orphan", "foregroundDeletion", "kubernetes"):
             detail = "name is neither a standard finalizer name nor is it fully qualified"
@@ -140,8 +127,32 @@ def validate(obj: Obj, rule: str) -> list[Cause]:
     return causes
 
 
+def _validate_label(key: str, value: object) -> list[Cause]:
+    causes = _validate_key(key, "metadata.labels")
+    if not isinstance(value, str):
+        causes.append(errors.wrong_type(f"metadata.labels.{key}", value, "must be a string"))
+    elif len(value) > 63:
+        detail = "must be no more than 63 bytes"
+        causes.append(errors.invalid_value("metadata.labels", value, detail))
+    elif not _VALUE.match(value):
+        causes.append(errors.invalid_value("metadata.labels", value, _VALUE_MESSAGE))
+    return causes
+
+
+def _validate_owner(owner: Obj) -> list[Cause]:
+    empty = [field for field in ("apiVersion", "kind", "name", "uid") if not owner.get(field)]
+    return [
+        errors.invalid_value(
+            f"metadata.ownerReferences.{field}",
+            "",
+            "version must not be empty" if field == "apiVersion" else "must not be empty",
+        )
+        for field in empty
+    ]
+
+
 def validate_update(old: Obj, new: Obj) -> list[Cause]:
-    """An object that is being deleted takes no new finalizers."""
+    """Refuse new finalizers on an object that is being deleted."""
     if "deletionTimestamp" not in old["metadata"]:
         return []
     before = set(old["metadata"].get("finalizers") or ())
@@ -161,9 +172,9 @@ def _validate_name(meta: dict[str, Any], rule: str) -> list[Cause]:
     if not name:
         return [errors.required("metadata.name", "name or generateName is required")]
     if rule == "path":
-        bad = name in (".", "..") or "/" in name or "%" in name
+        is_bad = name in (".", "..") or "/" in name or "%" in name
         detail = "may not contain '/' or '%'"
-        return [errors.invalid_value("metadata.name", name, detail)] if bad else []
+        return [errors.invalid_value("metadata.name", name, detail)] if is_bad else []
     pattern, message, limit = {
         "label": (_LABEL, LABEL_MESSAGE, 63),
         "service": (_SERVICE, _SERVICE_MESSAGE, 63),

@@ -1,4 +1,4 @@
-"""Namespaces as kube-controller-manager keeps them: born with a service account, emptied, then gone."""
+"""The namespace controllers of kube-controller-manager: service accounts, and emptying on deletion."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sandbox.apiserver.lifecycle.deletion import Deleter
 from sandbox.apiserver.lifecycle.gc import GC_USER
 from sandbox.apiserver.model import errors
 from sandbox.apiserver.model.entry import Entry, Obj
-from sandbox.apiserver.model.resources import Registry, Resource
+from sandbox.apiserver.model.resources import Registry, ServedResource
 from sandbox.apiserver.storage.store import Store
 from sandbox.apiserver.wire.request import Target
 
@@ -19,7 +19,7 @@ _RETRY_S = 0.2
 
 
 class NamespaceController:
-    """Empties terminating namespaces and gives each new one its default service account."""
+    """Creates the default service account of new namespaces, and empties terminating ones."""
 
     def __init__(self, store: Store, registry: Registry, deleter: Deleter) -> None:
         self._store = store
@@ -27,10 +27,10 @@ class NamespaceController:
         self._deleter = deleter
         self._pending: set[str] = set()
         self._wake = asyncio.Event()
-        store.listeners.append(self._hear)
+        store.listeners.append(self._on_change)
 
     async def run(self) -> None:
-        """Work for as long as the server lives; what cannot go yet is looked at again."""
+        """Work until cancelled; a namespace that is not empty yet is tried again."""
         while True:
             if self._pending:
                 await asyncio.sleep(_RETRY_S)
@@ -41,7 +41,7 @@ class NamespaceController:
                 if await self._empty(name):
                     self._pending.discard(name)
 
-    def _hear(self, storage: str, before: Entry | None, after: Entry | None) -> None:
+    def _on_change(self, storage: str, before: Entry | None, after: Entry | None) -> None:
         if storage != _NAMESPACES or after is None:
             return
         if after.terminating:
@@ -60,22 +60,22 @@ class NamespaceController:
         self._store.create(resource, obj)
 
     async def _empty(self, name: str) -> bool:
-        """Delete what the namespace holds; True once the namespace itself is gone."""
+        """Delete the objects of a namespace; return whether the namespace itself is gone."""
         namespace = self._store.get(_NAMESPACES, "", name)
         if namespace is None:
             return True
-        left = 0
+        remaining = 0
         for resource in self._registry.persistent():
             if resource.namespaced:
-                left += await self._empty_kind(resource, name)
-        if left:
+                remaining += await self._empty_kind(resource, name)
+        if remaining:
             return False
         namespace = self._store.get(_NAMESPACES, "", name)
         if namespace is not None:
             finalize(self._store, namespace)
         return True
 
-    async def _empty_kind(self, resource: Resource, name: str) -> int:
+    async def _empty_kind(self, resource: ServedResource, name: str) -> int:
         entries = self._store.collection(resource.storage).listing(name)
         for index, entry in enumerate(entries):
             if entry.terminating:
@@ -84,14 +84,14 @@ class NamespaceController:
             try:
                 await self._deleter.delete(target, entry, {}, GC_USER)
             except errors.ApiError:
-                continue  # a webhook refused or it changed meanwhile: the next round tries again
+                continue  # refused by a webhook, or changed meanwhile: the next pass tries again
             if index % _DELETES_PER_TURN == 0:
                 await asyncio.sleep(0)
         return len(self._store.collection(resource.storage).listing(name))
 
 
 def finalize(store: Store, namespace: Entry) -> None:
-    """Take off the namespace's own finalizer; it goes unless it carries others."""
+    """Remove the namespace's own finalizer, and the namespace unless it has other finalizers."""
     obj = namespace.load()
     obj["spec"] = {}
     if obj["metadata"].get("finalizers"):

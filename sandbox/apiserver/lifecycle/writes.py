@@ -1,8 +1,8 @@
-"""The road of every write: decode, default, admit, check, store.
+"""Creates and updates: decode, default, admit, check, store.
 
-Create and update take a plain object in the served version and end in one `Store` call. Between
-reading the old state and writing the new one nothing awaits unless a webhook is called; after that
-the old state is compared again, so a concurrent write shows up as 409 and is never lost.
+Both take a plain object in the served version and end in one call of the `Store`. Between reading the
+old state and writing the new one, only webhooks are awaited. The old state is compared again after them,
+so that a concurrent write leads to 409 and is not overwritten.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sandbox.apiserver.lifecycle import metadata
 from sandbox.apiserver.model import clock, errors
 from sandbox.apiserver.model.entry import Entry, Obj
 from sandbox.apiserver.model.errors import Cause
-from sandbox.apiserver.model.resources import Registry, Resource
+from sandbox.apiserver.model.resources import Registry, ServedResource
 from sandbox.apiserver.model.user import User
 from sandbox.apiserver.patch.ownership import record_update
 from sandbox.apiserver.schema import conversion, validation
@@ -28,7 +28,7 @@ from sandbox.apiserver.storage.store import Store
 from sandbox.apiserver.wire.request import Request, Target
 
 _GENERATE_TRIES = 8
-# Built-in kinds that, like custom ones, may not be replaced without saying which version is meant.
+# Built-in kinds whose update must have a resourceVersion, like that of custom kinds.
 _VERSIONED_UPDATES = frozenset(
     {
         "customresourcedefinitions.apiextensions.k8s.io",
@@ -42,7 +42,7 @@ _VERSIONED_UPDATES = frozenset(
 
 @dataclass(slots=True, kw_only=True)
 class WriteOptions:
-    """How one write is to be done, and the warnings it gathers."""
+    """The options of one write, and the warnings for the client."""
 
     user: User
     manager: str
@@ -81,7 +81,7 @@ class Writer:
         self.checks: dict[str, Callable[[Obj, Obj | None], list[Cause]]] = {}
 
     async def create(self, target: Target, obj: Obj, options: WriteOptions) -> Entry:
-        """Store a new object; 409 when its name is taken."""
+        """Store a new object; 409 if its name is in use."""
         resource = target.resource
         self.decode(resource, obj, options)
         meta = metadata.begin(target, obj)
@@ -98,13 +98,13 @@ class Writer:
         stored = self._stored(resource)
         if stored is not resource:
             conversion.to_storage(resource, stored, obj)
-        self._settle_name(target, meta, obj)
+        self._choose_name(target, meta, obj)
         if options.dry_run:
             return _unsaved(Entry(stored, obj, self._store.version), obj)
         return self._store.create(stored, obj)
 
     async def update(self, target: Target, entry: Entry, obj: Obj, options: WriteOptions) -> Entry:
-        """Replace an object, or the part of it that `target.sub` names; no change writes nothing."""
+        """Replace an object, or the part that `target.sub` names; without a change nothing is written."""
         resource = target.resource
         self.decode(resource, obj, options)
         old = conversion.load_as(resource, entry)
@@ -141,7 +141,7 @@ class Writer:
         old: Obj | None,
         options: WriteOptions,
     ) -> Obj:
-        """Let admission change the object; what it added is decoded and defaulted like the rest."""
+        """Return the object after admission; a changed object is decoded and defaulted again."""
         mutated = await self._admission.mutate(call, obj, old)
         if mutated is not obj:
             self.decode(call.target.resource, mutated, options)
@@ -150,11 +150,11 @@ class Writer:
         return mutated
 
     async def admit(self, call: AdmissionCall, body: Obj) -> None:
-        """Show webhooks an act that stores no object of its own, such as a binding."""
+        """Call the webhooks for an operation that stores no object of its own, such as a binding."""
         await self._admission.validate(call, body, None)
 
-    def decode(self, resource: Resource, obj: Obj, options: WriteOptions) -> None:
-        """Check kind and version, drop unknown fields and report them as the caller asked."""
+    def decode(self, resource: ServedResource, obj: Obj, options: WriteOptions) -> None:
+        """Check kind and version, drop unknown fields, and report them as `fieldValidation` says."""
         _check_kind(resource, obj)
         if resource.custom is not None:
             unknown = self._decode_custom(resource, obj)
@@ -172,7 +172,8 @@ class Writer:
             )
         options.warnings += listed
 
-    def _decode_custom(self, resource: Resource, obj: Obj) -> list[str]:
+    def _decode_custom(self, resource: ServedResource, obj: Obj) -> list[str]:
+        # The schema covers the body alone, and the head must stay the first part of the object.
         head: Obj = {key: obj.pop(key) for key in ("apiVersion", "kind", "metadata") if key in obj}
         unknown = validation.prune(obj, resource.shape)
         body = dict(obj)
@@ -184,7 +185,7 @@ class Writer:
         unknown += [f".metadata{path}" for path, _ in findings]
         return sorted(path.lstrip(".") for path in unknown)
 
-    def _prepare_new(self, resource: Resource, strategy: Strategy, obj: Obj) -> None:
+    def _prepare_new(self, resource: ServedResource, strategy: Strategy, obj: Obj) -> None:
         if resource.custom is not None:
             validation.fill_defaults(obj, resource.shape)
             if "status" in resource.subresources:
@@ -208,8 +209,9 @@ class Writer:
                 for key, value in obj.items()
                 if key not in ("apiVersion", "kind", "metadata")
             }
-            wrong = validation.validate(body, resource.shape, "")
-            causes += wrong + self._rules.check(obj, old, resource.shape, wrong)
+            schema_causes = validation.validate(body, resource.shape, "")
+            causes += schema_causes
+            causes += self._rules.check(obj, old, resource.shape, schema_causes)
         elif not target.sub:
             causes += strategy.validate(obj)
             if old is not None:
@@ -223,7 +225,7 @@ class Writer:
             name = obj["metadata"].get("name", "")
             raise errors.invalid(resource.group, resource.kind, name, causes)
 
-    def _settle_name(self, target: Target, meta: Obj, obj: Obj) -> None:
+    def _choose_name(self, target: Target, meta: Obj, obj: Obj) -> None:
         resource = target.resource
         for _ in range(_GENERATE_TRIES):
             name = obj["metadata"]["name"]
@@ -246,24 +248,26 @@ class Writer:
             raise errors.invalid(resource.group, resource.plural, entry.name, [cause])
 
     def _merge_part(self, target: Target, strategy: Strategy, old: Obj, obj: Obj) -> Obj:
-        """Combine old and new: /status changes only the status, the object itself all but it."""
+        """Return old and new combined: /status changes the status only, other writes all but the status."""
         resource = target.resource
         if target.sub == "status":
             merged = {**old, "status": obj.get("status", {})}
             meta = dict(old["metadata"])
             if strategy.meta_by_status:
                 for key in ("labels", "annotations"):
-                    _take(obj["metadata"], meta, key)
-            _take(obj["metadata"], meta, "managedFields")
+                    _copy_field(obj["metadata"], meta, key)
+            _copy_field(obj["metadata"], meta, "managedFields")
             merged["metadata"] = meta
             if "status" not in obj:
                 merged.pop("status")
             return merged
         if not target.sub and "status" in resource.subresources:
-            _take(old, obj, "status")
+            _copy_field(old, obj, "status")
         return obj
 
-    def _count_generation(self, resource: Resource, strategy: Strategy, old: Obj, obj: Obj) -> None:
+    def _count_generation(
+        self, resource: ServedResource, strategy: Strategy, old: Obj, obj: Obj
+    ) -> None:
         if resource.custom is None and not strategy.has_generation:
             return
         ignored = {"metadata", "apiVersion", "kind"}
@@ -281,21 +285,21 @@ class Writer:
         if options.dry_run:
             return Entry(stored, obj, entry.version)
         meta = obj["metadata"]
-        finished = "deletionTimestamp" in meta and not meta.get("finalizers")
-        pending_grace = meta.get("deletionGracePeriodSeconds", 0) > 0
-        pending_content = resource.storage == "namespaces" and obj["spec"].get("finalizers")
-        if finished and not pending_grace and not pending_content:
+        is_deleted = "deletionTimestamp" in meta and not meta.get("finalizers")
+        has_grace = meta.get("deletionGracePeriodSeconds", 0) > 0
+        has_content = resource.storage == "namespaces" and obj["spec"].get("finalizers")
+        if is_deleted and not has_grace and not has_content:
             return self._store.remove(entry, obj)
         return self._store.update(entry, obj)
 
-    def _stored(self, resource: Resource) -> Resource:
+    def _stored(self, resource: ServedResource) -> ServedResource:
         if resource.version == resource.storage_version and resource.qualified == resource.storage:
             return resource
         return self._registry.stored(resource.storage) or resource
 
 
 def _unsaved(entry: Entry, obj: Obj) -> Entry:
-    """What was never stored has no version."""
+    """Remove the version of an entry, because a dry run stores nothing."""
     del obj["metadata"]["resourceVersion"]
     entry.raw = orjson.dumps(obj)
     return entry
@@ -312,7 +316,7 @@ def touch_deletion(obj: Obj, grace_s: int) -> None:
         meta["generation"] += 1
 
 
-def _check_kind(resource: Resource, obj: Obj) -> None:
+def _check_kind(resource: ServedResource, obj: Obj) -> None:
     if not isinstance(obj, dict):
         raise errors.bad_request(f"expected a {resource.kind} object, got {errors.quoted(obj)}")
     if resource.custom is not None and not obj.get("kind"):
@@ -336,18 +340,18 @@ def _check_kind(resource: Resource, obj: Obj) -> None:
 
 
 def _refuse_wrong_types(
-    resource: Resource, prefix: str, findings: list[validation.Finding]
+    resource: ServedResource, prefix: str, findings: list[validation.Finding]
 ) -> None:
-    for path, what in findings:
-        if what != validation.UNKNOWN:
-            sentence = what.replace(validation.PLACE, f"{resource.kind}{prefix}{path}")
+    for path, problem in findings:
+        if problem != validation.UNKNOWN:
+            sentence = problem.replace(validation.PLACE, f"{resource.kind}{prefix}{path}")
             raise errors.bad_request(
                 f'{resource.kind} in version "{resource.version}" cannot be handled as a '
                 f"{resource.kind}: {sentence}"
             )
 
 
-def _take(source: Obj, target: Obj, key: str) -> None:
+def _copy_field(source: Obj, target: Obj, key: str) -> None:
     if key in source:
         target[key] = source[key]
     else:
@@ -355,7 +359,7 @@ def _take(source: Obj, target: Obj, key: str) -> None:
 
 
 def _same(old: Obj, new: Obj) -> bool:
-    """Whether nothing but the time of a managed-fields entry differs."""
+    """Return whether two objects are equal, apart from the times of managed fields."""
     if old == new:
         return True
     before, after = old["metadata"].get("managedFields"), new["metadata"].get("managedFields")

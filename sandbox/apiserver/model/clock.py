@@ -1,4 +1,4 @@
-"""The time as the API writes it. One place, so that tests can stop it."""
+"""Times in the form in which the API writes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def now() -> dt.datetime:
 
 
 def stamp(at: dt.datetime | None = None) -> str:
-    """RFC 3339 in whole seconds, as metadata timestamps are."""
+    """Return a time (now by default) in RFC 3339 with whole seconds, as in metadata."""
     if at is None:
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""One stored state of one object: its bytes, and beside them what the server itself asks for often."""
+"""One stored state of one object: its JSON, and the fields that the server itself reads often."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 import orjson
 
-from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.resources import ServedResource
 
 Obj = dict[str, Any]
 Key = tuple[str, str]
 
 
 class Entry:
-    """One stored state of one object; never changed, only replaced."""
+    """One stored state of one object. An entry never changes; a write replaces it."""
 
     __slots__ = (
         "fields",
@@ -28,7 +28,7 @@ class Entry:
         "version",
     )
 
-    def __init__(self, resource: Resource, obj: Obj, version: int) -> None:
+    def __init__(self, resource: ServedResource, obj: Obj, version: int) -> None:
         meta = obj["metadata"]
         meta["resourceVersion"] = str(version)
         self.resource = resource
@@ -52,7 +52,7 @@ class Entry:
         return obj
 
 
-def _fields(resource: Resource, obj: Obj, namespace: str, name: str) -> dict[str, str]:
+def _fields(resource: ServedResource, obj: Obj, namespace: str, name: str) -> dict[str, str]:
     fields = {"metadata.name": name}
     if resource.namespaced:
         fields["metadata.namespace"] = namespace
@@ -60,7 +60,7 @@ def _fields(resource: Resource, obj: Obj, namespace: str, name: str) -> dict[str
         value: Any = obj
         for part in path.split("."):
             value = value.get(part) if isinstance(value, dict) else None
-        if path == "source":  # an Event's source is its component
+        if path == "source":  # the selector `source` of an Event means its component
             value = (value or {}).get("component") or obj.get("reportingComponent")
         if value is not None:
             fields[path] = str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,7 +1,7 @@
-"""Failures as the Kubernetes API words them: a `Status` object with code, reason, message and causes.
+"""Errors in the wording of the Kubernetes API: a `Status` object with code, reason, message and causes.
 
-Clients branch on `reason` and people read `message`, so both follow the real server literally; the
-contract tests compare them with a real kube-apiserver.
+Clients branch on `reason` and people read `message`, so both are copied from the real server literally.
+The contract tests compare them with a real kube-apiserver.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PLAIN_TEXT = "PlainText"
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One field that a request got wrong."""
+    """One invalid field of a request."""
 
     field: str
     reason: str
@@ -44,7 +44,7 @@ def wrong_type(field: str, value: object, detail: str) -> Cause:
 
 
 def unsupported(field: str, value: object, allowed: Sequence[object]) -> Cause:
-    listing = ", ".join(quoted(item) for item in allowed)
+    listing = ", ".join(quoted(choice) for choice in allowed)
     message = f"Unsupported value: {quoted(value)}: supported values: {listing}"
     return Cause(field, "FieldValueNotSupported", message)
 
@@ -58,14 +58,14 @@ def duplicate(field: str, value: object) -> Cause:
 
 
 def quoted(value: object) -> str:
-    """Show a value the way field errors do: strings in quotes, the rest as JSON."""
+    """Return a value as field errors show it: strings in quotes, the rest as JSON."""
     if isinstance(value, (dict, list)):
         return orjson.dumps(value).decode()
     return orjson.dumps(value, default=str).decode()
 
 
 class ApiError(Exception):
-    """A refused request; `status` is the body that the client receives."""
+    """A request that is refused; `status` is the body that the client receives."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ def not_found(group: str, plural: str, name: str) -> ApiError:
 
 
 def no_such_path(*, is_known: bool = True) -> ApiError:
-    """A path below a served group version is answered by a Status, any other by plain text."""
+    """Return the 404 of an unknown path: a Status below a served group version, else plain text."""
     if not is_known:
         return ApiError(404, PLAIN_TEXT, "404 page not found\n")
     message = "the server could not find the requested resource"
@@ -165,7 +165,7 @@ def forbidden(group: str, plural: str, name: str, why: str) -> ApiError:
 
 
 def unclassified(message: str) -> ApiError:
-    """A 500 without a reason: how the real server reports what its code did not expect."""
+    """Return a 500 without a reason, as the real server reports errors its code does not expect."""
     return ApiError(500, "", message)
 
 

@@ -17,7 +17,7 @@ _FORM = re.compile(
 
 
 class QuantityError(ValueError):
-    """Text that is no quantity."""
+    """The text is not a quantity."""
 
 
 @lru_cache(maxsize=8192)
@@ -33,7 +33,7 @@ def value_of(text: str) -> Decimal:
 
 @lru_cache(maxsize=8192)
 def canonical(text: str) -> str:
-    """Return the form with the largest suffix that needs no fraction."""
+    """Return the text with the largest suffix that leaves a whole number."""
     amount, family = _parse(text)
     if amount == 0:
         return "0"
@@ -54,13 +54,13 @@ def canonical(text: str) -> str:
 
 
 def _parse(text: str) -> tuple[Decimal, str]:
-    found = _FORM.match(text)
-    if not found:
+    match = _FORM.match(text)
+    if not match:
         raise QuantityError(
             "quantities must match the regular expression "
             "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
         )
-    number, suffix = Decimal(found["number"]), found["suffix"]
+    number, suffix = Decimal(match["number"]), match["suffix"]
     if suffix in _BINARY:
         return number * (1 << _BINARY[suffix]), "binary"
     if suffix in _DECIMAL:

@@ -1,7 +1,7 @@
-"""Which kinds the server knows: the built-in ones from the data file and those that CRDs add.
+"""The kinds that the server serves: the built-in ones from the data file and those of CRDs.
 
-A `Resource` is one served (group, version, plural). Where several versions share one storage, as
-custom kinds with more than one version and the two Event kinds do, they share its `storage` key.
+A `ServedResource` is one (group, version, plural). Versions of one kind share its stored objects and
+therefore its `storage` key; so do the two Event kinds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from sandbox.apiserver.data.bundle import Bundle
 from sandbox.apiserver.model.shapes import REF_PREFIX, Schema, Shape
 
-# Fields that selectors may name, beyond metadata.name and metadata.namespace (as in the real server).
+# Fields that a field selector may name, besides metadata.name and metadata.namespace (as in the real server).
 _SELECTABLE: dict[str, tuple[str, ...]] = {
     "pods": (
         "spec.nodeName",
@@ -48,8 +48,8 @@ _SELECTABLE: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Resource:
-    """One served kind: its names, what may be done with it and the shape of its objects."""
+class ServedResource:
+    """One served kind: its names, its verbs and the shape of its objects."""
 
     group: str
     version: str
@@ -84,14 +84,14 @@ class Resource:
 
 
 class Registry:
-    """All served resources; `generation` changes whenever the set does."""
+    """All served resources; `generation` grows whenever the set changes."""
 
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
         self.generation = 0
         self._shapes: dict[str, Shape] = {}
-        self._served: dict[tuple[str, str, str], Resource] = {}
-        self._by_kind: dict[tuple[str, str, str], Resource] = {}
+        self._served: dict[tuple[str, str, str], ServedResource] = {}
+        self._by_kind: dict[tuple[str, str, str], ServedResource] = {}
         self._kinds = _kinds_of_schemas(bundle)
         self.meta_shape = self.shape("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
         for group_version, entries in bundle.groups.items():
@@ -99,13 +99,13 @@ class Registry:
             for resource in self._built_in(group, version, entries):
                 self._add(resource)
 
-    def find(self, group: str, version: str, plural: str) -> Resource | None:
+    def find(self, group: str, version: str, plural: str) -> ServedResource | None:
         return self._served.get((group, version, plural))
 
-    def of_kind(self, group: str, version: str, kind: str) -> Resource | None:
+    def of_kind(self, group: str, version: str, kind: str) -> ServedResource | None:
         return self._by_kind.get((group, version, kind))
 
-    def stored(self, storage: str) -> Resource | None:
+    def stored(self, storage: str) -> ServedResource | None:
         """Return the resource that reads and writes the stored form of `storage`."""
         candidates = [r for r in self._served.values() if r.storage == storage]
         for resource in candidates:
@@ -113,11 +113,11 @@ class Registry:
                 return resource
         return candidates[0] if candidates else None
 
-    def all(self) -> list[Resource]:
+    def all(self) -> list[ServedResource]:
         return list(self._served.values())
 
-    def persistent(self) -> list[Resource]:
-        """Every stored collection once, by the resource of its stored form."""
+    def persistent(self) -> list[ServedResource]:
+        """Return one resource per stored collection: the one of the stored version."""
         return [
             resource
             for resource in self._served.values()
@@ -139,8 +139,8 @@ class Registry:
     def schema_name(self, group: str, version: str, kind: str) -> str | None:
         return self._kinds.get((group, version, kind))
 
-    def replace_custom(self, crd_name: str, resources: list[Resource]) -> None:
-        """Serve these versions for one CRD in place of the former ones."""
+    def replace_custom(self, crd_name: str, resources: list[ServedResource]) -> None:
+        """Replace the served versions of one CRD."""
         for resource in [r for r in self._served.values() if r.crd_name == crd_name]:
             del self._served[resource.group, resource.version, resource.plural]
             del self._by_kind[resource.group, resource.version, resource.kind]
@@ -148,14 +148,16 @@ class Registry:
             self._add(resource)
         self.generation += 1
 
-    def _add(self, resource: Resource) -> None:
+    def _add(self, resource: ServedResource) -> None:
         self._served[resource.group, resource.version, resource.plural] = resource
         self._by_kind[resource.group, resource.version, resource.kind] = resource
 
     def _schema(self, name: str) -> Schema:
         return self.bundle.schemas[name]
 
-    def _built_in(self, group: str, version: str, entries: list[dict[str, Any]]) -> list[Resource]:
+    def _built_in(
+        self, group: str, version: str, entries: list[dict[str, Any]]
+    ) -> list[ServedResource]:
         subresources: dict[str, dict[str, dict[str, Any]]] = {}
         for entry in entries:
             plural, slash, name = entry["name"].partition("/")
@@ -171,7 +173,7 @@ class Registry:
             )
             storage = "events" if plural == "events" else f"{plural}.{group}" if group else plural
             resources.append(
-                Resource(
+                ServedResource(
                     group=group,
                     version=version,
                     plural=plural,

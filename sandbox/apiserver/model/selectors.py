@@ -1,8 +1,8 @@
 """Label and field selectors: text or LabelSelector objects compiled to one predicate.
 
-A selector is compiled once per request or watch and then asked for every object and event, so a
-requirement is a closure over its key and values. The empty selector compiles to None, which callers
-test for before they touch an object at all.
+A selector is compiled once per request or watch and then applied to every object and event, so each
+requirement is a closure over its key and values. The empty selector compiles to None, and callers then
+skip the check altogether.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _unknown_field(key: str, known: Collection[str], custom: bool) -> str:
 
 
 def required_field(text: str, field: str) -> str | None:
-    """Return the one value that a field selector demands of `field`, if it does."""
+    """Return the value that a field selector requires of `field`; None if it requires none."""
     for part in text.split(",") if text else ():
         key, operator, value = _field_term(part, text)
         if key == field and operator != "!=":
@@ -83,8 +83,8 @@ def required_field(text: str, field: str) -> str | None:
 
 def _field_term(part: str, text: str) -> tuple[str, str, str]:
     for operator in ("!=", "==", "="):
-        key, found, value = part.partition(operator)
-        if found:
+        key, separator, value = part.partition(operator)
+        if separator:
             return key.strip(), operator, value.strip()
     raise bad_request(f'invalid selector: "{text}"; can\'t understand "{part}"')
 
@@ -105,18 +105,16 @@ def _split(text: str) -> list[str]:
 
 
 def _requirement(part: str, text: str) -> Predicate:
-    if found := _SET.match(part):
-        values = {value.strip() for value in found["values"].split(",")}
-        return (
-            _one_of(found["key"], values) if found["op"] == "in" else _none_of(found["key"], values)
-        )
-    if found := _EQUAL.match(part):
-        key, value = found["key"], found["value"]
-        if found["op"] in ("<", ">"):
-            return _compares(key, found["op"], value, text)
-        return _none_of(key, {value}) if found["op"] == "!=" else _one_of(key, {value})
-    if found := _EXISTS.match(part):
-        return _absent(found["key"]) if found["no"] else _present(found["key"])
+    if term := _SET.match(part):
+        values = {value.strip() for value in term["values"].split(",")}
+        return _one_of(term["key"], values) if term["op"] == "in" else _none_of(term["key"], values)
+    if term := _EQUAL.match(part):
+        key, value = term["key"], term["value"]
+        if term["op"] in ("<", ">"):
+            return _compares(key, term["op"], value, text)
+        return _none_of(key, {value}) if term["op"] == "!=" else _one_of(key, {value})
+    if term := _EXISTS.match(part):
+        return _absent(term["key"]) if term["no"] else _present(term["key"])
     raise bad_request(f"unable to parse requirement: found '{part.strip()}' in \"{text}\"")
 
 

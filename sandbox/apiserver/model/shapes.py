@@ -1,8 +1,8 @@
 """One node type for every schema: built-in kinds from OpenAPI, custom kinds from their CRD.
 
-Pruning, validation, strategic merge, server-side apply and `kubectl explain` all ask the same
-questions of a field: what is it made of, how do its list items find their partner, what may it hold.
-A `Shape` answers them. References are followed lazily, because JSONSchemaProps contains itself.
+Pruning, validation, strategic merge and server-side apply need the same facts about a field: its type,
+the fields below it, the keys that identify the items of a list, and the allowed values. A `Shape` holds
+them. References are resolved when they are first needed, because JSONSchemaProps refers to itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ACCEPTS: Final[dict[str, tuple[type, ...]]] = {
 
 
 class Shape:
-    """One schema node; attributes are read many times per request, so they are computed once."""
+    """One schema node. Its attributes are computed once, because each request reads them many times."""
 
     __slots__ = (
         "_extra",
@@ -76,7 +76,7 @@ class Shape:
         self.merge_key: str = schema.get("x-kubernetes-patch-merge-key", "")
         self.patch_strategy: str = schema.get("x-kubernetes-patch-strategy", "")
         self.rules: list[dict[str, Any]] = schema.get("x-kubernetes-validations", [])
-        # Any key may appear in free-form objects and in values without a type.
+        # Any key is allowed in free-form objects and in values without a type.
         self.is_open: bool = self.preserve or self.kind == "any" or _is_bare_object(schema)
 
     @property
@@ -90,7 +90,7 @@ class Shape:
 
     @property
     def extra(self) -> Shape | None:
-        """The shape of values under keys that are not properties (`additionalProperties`)."""
+        """The shape of the values of keys that are no properties (`additionalProperties`)."""
         if self._extra is UNSET:
             declared = self.schema.get("additionalProperties")
             self._extra = Shape(declared, self._resolve) if isinstance(declared, dict) else None
@@ -104,12 +104,12 @@ class Shape:
         return self._items  # type: ignore[return-value]
 
     def child(self, key: str) -> Shape | None:
-        """Return the shape below a key, None where nothing is known of it."""
+        """Return the shape of a key's value; None if the schema does not declare the key."""
         return self.properties.get(key) or self.extra
 
 
 def _flatten(schema: Schema, resolve: Resolve) -> Schema:
-    """Replace `$ref` and the one-element `allOf` that carries a reference and its default."""
+    """Resolve `$ref`, and the one-element `allOf` that holds a reference beside its default."""
     while True:
         if "$ref" in schema:
             target = dict(resolve(schema["$ref"].removeprefix(REF_PREFIX)))

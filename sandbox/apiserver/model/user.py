@@ -1,4 +1,4 @@
-"""The user that a request acts as, and the groups that mean something to the server."""
+"""The user that a request acts as, and the groups that have a built-in meaning."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The four patch types of the Kubernetes API, each a function from (live object, patch) to a new object."""
+"""The four patch types of the Kubernetes API; each is a function from (live object, patch) to a new object."""

@@ -1,8 +1,8 @@
-"""Server-side apply: a manager states what it wants, and the server merges it and keeps the accounts.
+"""Server-side apply: merge the fields that a manager applies, and record that it owns them.
 
 Values are merged by schema (objects by field, keyed lists by key, sets by union, everything else as a
-whole). Fields that this manager applied before and now leaves out are removed unless someone else
-owns them too. Changing a field of another manager is a conflict, unless forced.
+whole). Fields that this manager applied before and now omits are removed, unless another manager owns
+them too. Changing a field of another manager is a conflict, unless the request forces it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from sandbox.apiserver.model import clock, errors
-from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.resources import ServedResource
 from sandbox.apiserver.model.shapes import Shape
 from sandbox.apiserver.patch.fieldset import (
     FieldSet,
@@ -41,7 +41,7 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 def apply_config(
     live: Obj | None,
     config: Obj,
-    resource: Resource,
+    resource: ServedResource,
     meta_shape: Shape,
     *,
     manager: str,
@@ -68,7 +68,7 @@ def apply_config(
         return config
     shares = _shares_of(live, shape, resource)
     merged = _merge_objects(live, config, shape)
-    _remove_left_out(merged, shares, mine, wanted, shape)
+    _remove_omitted(merged, shares, mine, wanted, shape)
     changed, removed = shape.changes(live, merged)
     _settle_conflicts(shares, mine, changed, force, _last_applied(live, shape, manager))
     for owner, share in shares.items():
@@ -82,7 +82,7 @@ def apply_config(
     return merged
 
 
-def _shares_of(live: Obj, shape: ObjectShape, resource: Resource) -> Shares:
+def _shares_of(live: Obj, shape: ObjectShape, resource: ServedResource) -> Shares:
     if live["metadata"].get("managedFields"):
         return read_shares(live)
     owner = Owner(BEFORE_FIRST_APPLY, "Update")
@@ -98,13 +98,13 @@ def _merge_objects(live: Obj, config: Obj, shape: ObjectShape) -> Obj:
 
 
 def merge_values(live: Any, config: Any, shape: Shape | None) -> Any:
-    """Merge `config` over `live`; `live` is consumed."""
+    """Return `config` merged over `live`; `live` may be changed."""
     if isinstance(live, dict) and isinstance(config, dict):
         if shape is not None and shape.atomic_map:
             return config
-        for key, item in config.items():
+        for key, value in config.items():
             child = shape.child(key) if shape is not None else None
-            live[key] = merge_values(live[key], item, child) if key in live else item
+            live[key] = merge_values(live[key], value, child) if key in live else value
         return live
     if isinstance(live, list) and isinstance(config, list) and is_associative(shape):
         assert shape is not None
@@ -126,7 +126,7 @@ def _merge_lists(live: list[Any], config: list[Any], shape: Shape) -> list[Any]:
     return result + list(mine.values())
 
 
-def _remove_left_out(
+def _remove_omitted(
     merged: Obj, shares: Shares, mine: Owner, wanted: FieldSet, shape: ObjectShape
 ) -> None:
     former = shares.get(mine)
@@ -136,7 +136,7 @@ def _remove_left_out(
         path for owner, share in shares.items() if owner != mine for path in share.fields
     }
     keep = held_by_others | wanted
-    # whole items before their fields: an item that has lost its key can no longer be found
+    # Whole items before their fields, because an item without its key cannot be addressed.
     for path in sorted(former.fields - wanted, key=len):
         if path in held_by_others or _is_prefix_of_any(path, keep):
             continue
@@ -153,9 +153,9 @@ def _is_prefix_of_any(path: Path, fields: FieldSet) -> bool:
 
 
 def _last_applied(live: Obj, shape: ObjectShape, manager: str) -> FieldSet:
-    """Return the fields that kubectl applied from the client before it moved to the server.
+    """Return the fields that kubectl applied from the client side before.
 
-    They are kubectl's own, whatever the accounts say, so it may change them without a conflict.
+    kubectl may change them without a conflict, whoever owns them in the managed fields.
     """
     text = (live["metadata"].get("annotations") or {}).get(_LAST_APPLIED)
     if manager != _KUBECTL or not text:
@@ -213,7 +213,7 @@ def _conflict(conflicts: list[tuple[Owner, str, list[Path]]]) -> errors.ApiError
 
 
 def shown_path(path: Path) -> str:
-    """Write a path the way people read it: `.spec.containers[name="a"].image`."""
+    """Return a path in the notation of messages: `.spec.containers[name="a"].image`."""
     text = ""
     for segment in path:
         kind, _, rest = segment.partition(":")

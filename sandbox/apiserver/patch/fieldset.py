@@ -1,8 +1,8 @@
-"""Which fields an object sets, as the paths of `FieldsV1`.
+"""The fields that an object sets, as the paths of `FieldsV1`.
 
 A path is a tuple of the segments that managedFields uses: `f:<name>` for a field, `k:{...}` for an
-item of a keyed list, `v:<json>` for an item of a set. Sets of such tuples make union, difference and
-conflict ordinary set operations.
+item of a keyed list, `v:<json>` for an item of a set. With sets of such tuples, union, difference and
+conflicts are plain set operations.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ _SELF = "."
 
 def fields_of(value: Any, shape: Shape | None) -> FieldSet:
     """Return the paths that `value` sets; atomic values count as one path."""
-    found: FieldSet = set()
-    _collect(value, shape, (), found)
-    return found
+    paths: FieldSet = set()
+    _collect(value, shape, (), paths)
+    return paths
 
 
-def _collect(value: Any, shape: Shape | None, path: Path, found: FieldSet) -> None:
+def _collect(value: Any, shape: Shape | None, path: Path, paths: FieldSet) -> None:
     if isinstance(value, dict) and not (shape is not None and shape.atomic_map):
-        for key, item in value.items():
+        for key, field in value.items():
             child = shape.child(key) if shape is not None else None
-            here = (*path, f"f:{key}")
-            _collect(item, child, here, found)
+            below = (*path, f"f:{key}")
+            _collect(field, child, below, paths)
             is_declared = shape is not None and key in shape.properties
-            if item is None or item == {} or not is_declared:
-                found.add(here)
+            if field is None or field == {} or not is_declared:
+                paths.add(below)
     elif isinstance(value, list) and is_associative(shape):
         assert shape is not None
         for item in value:
-            here = (*path, segment_of(item, shape))
-            _collect(item, shape.items, here, found)
-            found.add(here)
+            below = (*path, segment_of(item, shape))
+            _collect(item, shape.items, below, paths)
+            paths.add(below)
     else:
-        found.add(path)
+        paths.add(path)
 
 
 def is_associative(shape: Shape | None) -> bool:
@@ -52,7 +52,7 @@ def is_associative(shape: Shape | None) -> bool:
 
 
 def segment_of(item: Any, shape: Shape) -> str:
-    """Name a list item: by its keys (with their defaults) or by its value."""
+    """Return the segment of a list item: its keys (with their defaults) or its value."""
     if shape.list_type == "set" or not isinstance(item, dict):
         return "v:" + orjson.dumps(item, option=orjson.OPT_SORT_KEYS).decode()
     keys = {}
@@ -72,7 +72,7 @@ def _key_default(shape: Shape, key: str) -> Any:
 
 
 def to_fields_v1(fields: Iterable[Path]) -> Obj:
-    """Write a set of paths as the nested object of managedFields."""
+    """Return a set of paths as the nested object of managedFields."""
     root: Obj = {}
     ordered = sorted(fields)
     prefixes = {path[:depth] for path in ordered for depth in range(1, len(path))}
@@ -86,7 +86,7 @@ def to_fields_v1(fields: Iterable[Path]) -> Obj:
 
 
 def from_fields_v1(fields: Obj) -> FieldSet:
-    """Read the nested object of managedFields."""
+    """Return the paths in the nested object of managedFields."""
     return set(_leaves(fields, ()))
 
 
@@ -101,15 +101,15 @@ def _leaves(node: Obj, path: Path) -> Iterator[Path]:
 
 
 def value_at(value: Any, path: Path, shape: Shape | None) -> Any:
-    """Return what a path leads to, UNSET where it leads nowhere."""
+    """Return the value that a path leads to; UNSET if it leads nowhere."""
     for segment in path:
-        value, shape = _step(value, segment, shape)
+        value, shape = _descend(value, segment, shape)
         if value is UNSET:
             return UNSET
     return value
 
 
-def _step(value: Any, segment: str, shape: Shape | None) -> tuple[Any, Shape | None]:
+def _descend(value: Any, segment: str, shape: Shape | None) -> tuple[Any, Shape | None]:
     kind, _, name = segment.partition(":")
     if kind == "f":
         if not isinstance(value, dict) or name not in value:
@@ -123,14 +123,14 @@ def _step(value: Any, segment: str, shape: Shape | None) -> tuple[Any, Shape | N
 
 
 def remove_at(value: Any, path: Path, shape: Shape | None, keep: FieldSet) -> None:
-    """Remove what a path leads to, and the containers around it that are empty then.
+    """Remove the value that a path leads to, and the containers around it that become empty.
 
-    Containers whose own path is in `keep` stay, empty or not.
+    Containers whose own path is in `keep` are not removed.
     """
     holders: list[tuple[Any, Shape | None]] = []
     for segment in path:
         holders.append((value, shape))
-        value, shape = _step(value, segment, shape)
+        value, shape = _descend(value, segment, shape)
         if value is UNSET:
             return
     for depth in range(len(path) - 1, -1, -1):
@@ -149,7 +149,7 @@ def _drop(holder: Any, segment: str, shape: Shape | None) -> None:
 
 
 def changed_fields(old: Any, new: Any, shape: Shape | None) -> tuple[FieldSet, FieldSet]:
-    """Compare two objects: paths added or modified in `new`, and paths gone from it."""
+    """Return the paths that `new` adds or modifies, and the paths that it no longer has."""
     before, after = fields_of(old, shape), fields_of(new, shape)
     removed = before - after
     changed = after - before
@@ -161,7 +161,7 @@ def changed_fields(old: Any, new: Any, shape: Shape | None) -> tuple[FieldSet, F
 
 
 def _is_container(value: Any, path: Path, fields: FieldSet) -> bool:
-    """Whether a path only says that a container exists, its content having paths of its own."""
+    """Return whether a path means only the container, because its content has paths of its own."""
     if not isinstance(value, (dict, list)) or not value:
         return False
     depth = len(path)

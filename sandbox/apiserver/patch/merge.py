@@ -10,9 +10,9 @@ def apply_merge(value: Any, patch: Any) -> Any:
     if not isinstance(patch, dict):
         return patch
     result = dict(value) if isinstance(value, dict) else {}
-    for key, item in patch.items():
-        if item is None:
+    for key, change in patch.items():
+        if change is None:
             result.pop(key, None)
         else:
-            result[key] = apply_merge(result.get(key), item)
+            result[key] = apply_merge(result.get(key), change)
     return result

@@ -12,7 +12,7 @@ Obj = dict[str, Any]
 
 
 def apply_operations(obj: Obj, operations: Any) -> Obj:
-    """Return the patched object; `obj` stays as it was.
+    """Return the patched object; `obj` is not changed.
 
     Raises
     ------

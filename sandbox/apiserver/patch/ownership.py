@@ -1,8 +1,8 @@
 """Who owns which field: the `managedFields` of an object.
 
-Bookkeeping starts with the first apply. An object that nobody applied carries no managedFields and
-pays nothing for them; at that first apply its fields go to `before-first-apply`, the name that the
-real server gives to owners from before its records began.
+Ownership is recorded from the first apply on, so that objects that nobody applies cost nothing. At the
+first apply, all fields of the object so far are recorded under `before-first-apply`, the name that the
+real server uses for owners from before its records.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.apiserver.model import clock
-from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.resources import ServedResource
 from sandbox.apiserver.model.shapes import Shape
 from sandbox.apiserver.patch.fieldset import (
     FieldSet,
@@ -41,7 +41,7 @@ _UNTRACKED_META = {
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One line of managedFields without its fields."""
+    """The identity of one entry of managedFields."""
 
     manager: str
     operation: str
@@ -50,7 +50,7 @@ class Owner:
 
 @dataclass(slots=True)
 class Share:
-    """What one owner holds, and since when."""
+    """The fields of one owner, and when it last changed them."""
 
     fields: FieldSet
     api_version: str
@@ -61,9 +61,9 @@ Shares = dict[Owner, Share]
 
 
 class ObjectShape:
-    """The shape of whole objects: custom kinds take their metadata from the built-in ObjectMeta."""
+    """The shape of whole objects; metadata always has the shape of the built-in ObjectMeta."""
 
-    def __init__(self, resource: Resource, meta_shape: Shape) -> None:
+    def __init__(self, resource: ServedResource, meta_shape: Shape) -> None:
         self.body = resource.shape
         self.meta = meta_shape
 
@@ -103,10 +103,10 @@ def read_shares(obj: Obj) -> Shares:
 
 def write_shares(obj: Obj, shares: Shares) -> None:
     entries = []
-    kept = [(owner, share) for owner, share in shares.items() if share.fields]
-    # appliers first, then by time, as the real server sorts them
-    kept.sort(key=lambda item: (item[0].operation != "Apply", item[1].time, item[0].manager))
-    for owner, share in kept:
+    # Entries of apply come first, then all by time, as the real server sorts them.
+    for owner, share in sorted(shares.items(), key=_entry_order):
+        if not share.fields:
+            continue
         entry: Obj = {
             "manager": owner.manager,
             "operation": owner.operation,
@@ -124,10 +124,15 @@ def write_shares(obj: Obj, shares: Shares) -> None:
         obj["metadata"].pop("managedFields", None)
 
 
+def _entry_order(entry: tuple[Owner, Share]) -> tuple[bool, str, str]:
+    owner, share = entry
+    return owner.operation != "Apply", share.time, owner.manager
+
+
 def record_update(
-    old: Obj, new: Obj, resource: Resource, sub: str, manager: str, meta_shape: Shape
+    old: Obj, new: Obj, resource: ServedResource, sub: str, manager: str, meta_shape: Shape
 ) -> None:
-    """Give the fields that a plain write changed to its manager; does nothing where none are kept."""
+    """Record the manager of a plain write as owner of what it changed, if the object has records."""
     stated = new["metadata"].get("managedFields")
     before = old["metadata"].get("managedFields")
     if before is None and not stated:

@@ -22,19 +22,19 @@ _ORDER = "$setElementOrder/"
 def apply_strategic(value: Obj, patch: Obj, shape: Shape | None) -> Obj:
     """Return the patched object; neither argument is changed, parts may be shared."""
     if patch.get(_DIRECTIVE) == "replace":
-        return {key: item for key, item in patch.items() if key != _DIRECTIVE}
+        return {key: value for key, value in patch.items() if key != _DIRECTIVE}
     if patch.get(_DIRECTIVE) == "delete":
         return {}
     result = dict(value)
     if _RETAIN in patch:
-        result = {key: item for key, item in result.items() if key in patch[_RETAIN]}
-    for key, item in patch.items():
+        result = {key: result[key] for key in result if key in patch[_RETAIN]}
+    for key, change in patch.items():
         if key in (_DIRECTIVE, _RETAIN) or key.startswith((_DELETE_ITEMS, _ORDER)):
             continue
-        if item is None:
+        if change is None:
             result.pop(key, None)
         else:
-            result[key] = _merged(result.get(key), item, shape.child(key) if shape else None)
+            result[key] = _merged(result.get(key), change, shape.child(key) if shape else None)
     for key, items in patch.items():
         if key.startswith(_DELETE_ITEMS):
             field = key.removeprefix(_DELETE_ITEMS)
@@ -89,35 +89,35 @@ def _merge_by_key(current: list[Obj], patch: list[Obj], shape: Shape) -> list[Ob
 def _ordered(
     items: list[Any], order: list[Any], before: list[Any], shape: Shape | None
 ) -> list[Any]:
-    """Sort merged items: those in `order` follow it, the others keep their place among them.
+    """Sort merged items: those in `order` in that order, with the others in between.
 
-    An item that was there before goes ahead of an ordered one only if it was ahead of it before, so
-    new items of a patch come first, as they do on the real server.
+    An item that is not in `order` precedes one that is only if it preceded it before the patch. So new
+    items of a patch come first, as on the real server.
     """
     key = shape.merge_key if shape else ""
 
     def identity(item: Any) -> Any:
         return item.get(key) if key and isinstance(item, dict) else item
 
-    wanted = [identity(item) for item in order]
+    ranks = [identity(item) for item in order]
     former = [identity(item) for item in before]
-    named = [item for item in items if identity(item) in wanted]
-    named.sort(key=lambda item: wanted.index(identity(item)))
-    others = [item for item in items if identity(item) not in wanted]
+    ordered = [item for item in items if identity(item) in ranks]
+    ordered.sort(key=lambda item: ranks.index(identity(item)))
+    others = [item for item in items if identity(item) not in ranks]
     result: list[Any] = []
-    while named and others:
-        left, right = identity(others[0]), identity(named[0])
-        stays = left in former and right in former and former.index(left) < former.index(right)
-        result.append(others.pop(0) if stays else named.pop(0))
-    return result + named + others
+    while ordered and others:
+        left, right = identity(others[0]), identity(ordered[0])
+        is_first = left in former and right in former and former.index(left) < former.index(right)
+        result.append(others.pop(0) if is_first else ordered.pop(0))
+    return result + ordered + others
 
 
 def _without_directives(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            key: _without_directives(item)
-            for key, item in value.items()
-            if not key.startswith("$") and item is not None
+            key: _without_directives(child)
+            for key, child in value.items()
+            if not key.startswith("$") and child is not None
         }
     if isinstance(value, list):
         return [_without_directives(item) for item in value]

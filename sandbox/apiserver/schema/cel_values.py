@@ -1,7 +1,7 @@
-"""JSON values as CEL sees them: values of different types are unequal, and 1 equals 1.0.
+"""JSON values for CEL with the equality of Kubernetes: different types are unequal, and 1 equals 1.0.
 
-celpy, as CEL was first specified, refuses to compare an integer with a float or a text with a number, so the
-spec of a queue whose quota goes from 8 to 12.5 could not be compared with its old one. Kubernetes compares.
+celpy refuses to compare an integer with a float or a string with a number, as early CEL did. A rule could
+then not compare the spec of a queue whose quota changes from 8 to 12.5 with the old spec.
 Importing this module imports celpy.
 """
 
@@ -41,7 +41,7 @@ class String(StringType):
 
 
 def scalar(value: str | float) -> Any:
-    """Return a text or a number as CEL sees it."""
+    """Return the CEL value of a string or a number."""
     if isinstance(value, str):
         return String(value)
     return Int(value) if isinstance(value, int) else Double(value)

@@ -1,4 +1,4 @@
-"""Custom kinds: a CustomResourceDefinition becomes resources that the registry serves."""
+"""Custom kinds: the resources that a CustomResourceDefinition adds to the registry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from sandbox.apiserver.model import clock, errors
 from sandbox.apiserver.model.entry import Entry, Obj
 from sandbox.apiserver.model.errors import Cause
-from sandbox.apiserver.model.resources import Registry, Resource
+from sandbox.apiserver.model.resources import Registry, ServedResource
 from sandbox.apiserver.model.shapes import Schema, Shape
 from sandbox.apiserver.schema.rules import Rules
 from sandbox.apiserver.storage.store import Store
@@ -19,16 +19,16 @@ _OPEN: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 class CustomKinds:
-    """Keeps the registry in step with the stored CRDs."""
+    """Updates the registry when a stored CRD changes."""
 
     def __init__(self, store: Store, registry: Registry, rules: Rules) -> None:
         self._store = store
         self._registry = registry
         self._rules = rules
-        store.listeners.append(self._hear)
+        store.listeners.append(self._on_change)
 
     def check(self, crd: Obj, old: Obj | None) -> list[Cause]:
-        """Validate a CRD on its way in and fill its status: names accepted, established."""
+        """Validate a CRD that is being written, and fill in its defaults and status."""
         causes = _check_definition(crd)
         if causes:
             return causes
@@ -41,7 +41,7 @@ class CustomKinds:
                 causes += self._rules.check_shape(Shape(schema, _no_references), path)
         return causes
 
-    def _hear(self, storage: str, before: Entry | None, after: Entry | None) -> None:
+    def _on_change(self, storage: str, before: Entry | None, after: Entry | None) -> None:
         if storage != CRDS:
             return
         entry = after or before
@@ -60,13 +60,13 @@ class CustomKinds:
         self._registry.replace_custom(after.name, _resources(crd))
 
     def _drop_objects(self, definition: Entry) -> None:
-        """A definition that goes takes its objects with it, whatever finalizers they carry."""
+        """Delete all objects of a deleted definition, even those with finalizers."""
         for custom in list(self._store.collection(definition.name).entries.values()):
             self._store.remove(custom)
 
 
 def complete(crd: Obj) -> None:
-    """Fill the defaults of a definition and its status."""
+    """Fill in the defaults of a definition and its status (names accepted, established)."""
     spec = crd["spec"]
     names = spec["names"]
     names.setdefault("singular", names["kind"].lower())
@@ -96,7 +96,7 @@ def _condition(kind: str, reason: str, message: str) -> Obj:
     }
 
 
-def _resources(crd: Obj) -> list[Resource]:
+def _resources(crd: Obj) -> list[ServedResource]:
     spec = crd["spec"]
     group, names = spec["group"], spec["names"]
     storage = next(version["name"] for version in spec["versions"] if version["storage"])
@@ -109,7 +109,7 @@ def _resources(crd: Obj) -> list[Resource]:
             schema = {**schema, "x-kubernetes-preserve-unknown-fields": True}
         selectable = version.get("selectableFields") or ()
         resources.append(
-            Resource(
+            ServedResource(
                 group=group,
                 version=version["name"],
                 plural=names["plural"],
@@ -133,11 +133,11 @@ def _resources(crd: Obj) -> list[Resource]:
 
 def _subresources(version: Obj, names: Obj) -> dict[str, Obj]:
     declared: dict[str, Any] = version.get("subresources") or {}
-    plural, found = names["plural"], {}
+    plural, served = names["plural"], {}
     if "status" in declared:
-        found["status"] = {"name": f"{plural}/status", "kind": names["kind"], "verbs": _SUB_VERBS}
+        served["status"] = {"name": f"{plural}/status", "kind": names["kind"], "verbs": _SUB_VERBS}
     if "scale" in declared:
-        found["scale"] = {
+        served["scale"] = {
             "name": f"{plural}/scale",
             "kind": "Scale",
             "group": "autoscaling",
@@ -145,7 +145,7 @@ def _subresources(version: Obj, names: Obj) -> dict[str, Obj]:
             "verbs": _SUB_VERBS,
             "paths": declared["scale"],
         }
-    return found
+    return served
 
 
 def _check_definition(crd: Obj) -> list[Cause]:
@@ -163,8 +163,8 @@ def _check_definition(crd: Obj) -> list[Cause]:
     ]
     if causes:
         return causes
-    wanted = f"{names['plural']}.{spec['group']}"
-    if crd["metadata"]["name"] != wanted:
+    expected = f"{names['plural']}.{spec['group']}"
+    if crd["metadata"]["name"] != expected:
         detail = 'must be spec.names.plural+"."+spec.group'
         causes.append(errors.invalid_value("metadata.name", crd["metadata"]["name"], detail))
     if spec["scope"] not in ("Cluster", "Namespaced"):
@@ -182,14 +182,14 @@ def _check_definition(crd: Obj) -> list[Cause]:
 
 
 def _schema_path(crd: Obj, index: int) -> str:
-    """A definition with one version is validated as if its schema were that of all versions."""
+    """Return the path that the real server reports: with one version, that of a common schema."""
     if len(crd["spec"]["versions"]) == 1:
         return "spec.validation.openAPIV3Schema"
     return f"spec.versions[{index}].schema.openAPIV3Schema"
 
 
 def _check_structural(schema: Any, path: str) -> list[Cause]:
-    """Check the part of structural schemas that other code relies on: a type at every node."""
+    """Check that every node has a type, the rule of structural schemas that other code relies on."""
     causes: list[Cause] = []
     loose = schema.get("x-kubernetes-int-or-string") or schema.get(
         "x-kubernetes-preserve-unknown-fields"

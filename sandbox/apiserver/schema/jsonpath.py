@@ -1,4 +1,8 @@
-"""The subset of JSONPath that printer columns use: fields, indexes, `[*]` and equality filters."""
+"""The subset of JSONPath that printer columns use: fields, indexes, `[*]` and equality filters.
+
+Not the library jsonpath-ng: it rejects Kubernetes' dialect (a leading dot, escaped dots and slashes in
+keys), and evaluates a path ten times slower, which a watch of a table would pay for every row.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ import re
 from functools import lru_cache
 from typing import Any
 
-Step = tuple[str, str, str]
+#: (kind, name, expected value); the kind is `field`, `index`, `filter` or `all`
+PathStep = tuple[str, str, str]
 
 _TOKEN = re.compile(
     r"""\.(?P<field>(?:\\.|[^.\[\]\\])+)
@@ -20,50 +25,54 @@ _TOKEN = re.compile(
 
 
 @lru_cache(maxsize=1024)
-def steps(path: str) -> tuple[Step, ...]:
+def steps(path: str) -> tuple[PathStep, ...]:
     """Split a path such as `.status.conditions[?(@.type=="Ready")].status`."""
-    found: list[Step] = []
     text = path if path.startswith((".", "[")) else f".{path}"
+    result: list[PathStep] = []
     position = 0
     while position < len(text):
-        match = _TOKEN.match(text, position)
-        if not match:
+        token = _TOKEN.match(text, position)
+        if not token:
             raise ValueError(f"unsupported JSONPath {path!r} at {text[position:]!r}")
-        position = match.end()
-        if match["field"] == "*" or match["star"] or match["all"]:
-            found.append(("all", "", ""))
-        elif match["field"] is not None:
-            found.append(("field", match["field"].replace("\\", ""), ""))
-        elif match["quoted"] is not None:
-            found.append(("field", match["quoted"], ""))
-        elif match["index"] is not None:
-            found.append(("index", match["index"], ""))
-        else:
-            found.append(("filter", match["key"], match["value"]))
-    return tuple(found)
+        position = token.end()
+        result.append(_step(token))
+    return tuple(result)
+
+
+def _step(token: re.Match[str]) -> PathStep:
+    if token["field"] == "*" or token["star"] or token["all"]:
+        return "all", "", ""
+    if token["field"] is not None:
+        return "field", token["field"].replace("\\", ""), ""
+    if token["quoted"] is not None:
+        return "field", token["quoted"], ""
+    if token["index"] is not None:
+        return "index", token["index"], ""
+    return "filter", token["key"], token["value"]
 
 
 def lookup(value: Any, path: str) -> list[Any]:
-    """Return all values that a path leads to, none where it leads nowhere."""
+    """Return all values that a path leads to; none if it leads nowhere."""
     values = [value]
-    for kind, name, wanted in steps(path):
-        following: list[Any] = []
-        for item in values:
-            following += _follow(item, kind, name, wanted)
-        values = following
+    for kind, name, expected in steps(path):
+        values = [child for parent in values for child in _follow(parent, kind, name, expected)]
     return values
 
 
-def _follow(item: Any, kind: str, name: str, wanted: str) -> list[Any]:
+def _follow(value: Any, kind: str, name: str, expected: str) -> list[Any]:
     if kind == "field":
-        return [item[name]] if isinstance(item, dict) and name in item else []
-    if kind == "all":
-        if isinstance(item, dict):
-            return list(item.values())
-        return list(item) if isinstance(item, list) else []
-    if not isinstance(item, list):
+        return [value[name]] if isinstance(value, dict) and name in value else []
+    if kind == "all" and isinstance(value, dict):
+        return list(value.values())
+    if not isinstance(value, list):
         return []
+    if kind == "all":
+        return list(value)
     if kind == "index":
         index = int(name)
-        return [item[index]] if -len(item) <= index < len(item) else []
-    return [one for one in item if isinstance(one, dict) and str(one.get(name)) == wanted]
+        return [value[index]] if -len(value) <= index < len(value) else []
+    return [
+        element
+        for element in value
+        if isinstance(element, dict) and str(element.get(name)) == expected
+    ]

@@ -1,8 +1,8 @@
-"""OpenAPI documents, put together from the data file and the stored CRDs.
+"""OpenAPI documents, built from the data file and the stored CRDs.
 
-kubectl validates, explains and applies by the v3 documents; it looks for a path with a PATCH that
-takes `fieldValidation` before it trusts the server with validation. Paths are not stored: each
-follows from the resource it serves. The v2 document is the same set of schemas under the old names.
+kubectl uses the v3 documents for validation, `explain` and `apply`. It leaves validation to the server
+only if the PATCH of a kind has the parameter `fieldValidation`. Paths are not in the data file, because
+they follow from the resources. The v2 document holds the same schemas under the old names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from sandbox.apiserver.model import errors
-from sandbox.apiserver.model.resources import Registry, Resource
+from sandbox.apiserver.model.resources import Registry, ServedResource
 from sandbox.apiserver.model.shapes import REF_PREFIX
 
 Obj = dict[str, Any]
@@ -32,12 +32,12 @@ _PATCH_MEDIA = (
 
 
 class OpenApi:
-    """Builds documents on demand and keeps each until its own kinds change."""
+    """Builds documents on demand and caches each until its kinds change."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._generation = -1
-        self._resources: dict[str, list[Resource]] = {}
+        self._resources: dict[str, list[ServedResource]] = {}
         self._digests: dict[str, str] = {}
         self._documents: dict[tuple[str, str], bytes] = {}
 
@@ -55,16 +55,16 @@ class OpenApi:
         self._refresh()
         if key not in self._digests:
             raise errors.no_such_path()
-        place = (key, self._digests[key])
-        if place not in self._documents:
-            self._documents[place] = orjson.dumps(self._build(self._resources[key]))
-        return self._documents[place]
+        cache_key = (key, self._digests[key])
+        if cache_key not in self._documents:
+            self._documents[cache_key] = orjson.dumps(self._build(self._resources[key]))
+        return self._documents[cache_key]
 
     def v2(self) -> bytes:
         """Return `/openapi/v2` as JSON."""
         self._refresh()
-        place = ("v2", _digest(sorted(self._digests.items())))
-        if place not in self._documents:
+        cache_key = ("v2", _digest(sorted(self._digests.items())))
+        if cache_key not in self._documents:
             document = self._build(self._registry.all())
             text = orjson.dumps(
                 {
@@ -74,11 +74,11 @@ class OpenApi:
                     "definitions": document["components"]["schemas"],
                 }
             )
-            self._documents[place] = text.replace(REF_PREFIX.encode(), b"#/definitions/")
-        return self._documents[place]
+            self._documents[cache_key] = text.replace(REF_PREFIX.encode(), b"#/definitions/")
+        return self._documents[cache_key]
 
     def _refresh(self) -> None:
-        """Follow the registry; documents whose kinds are as they were stay."""
+        """Read the registry again if it changed, and forget the documents whose kinds changed."""
         if self._generation == self._registry.generation:
             return
         self._generation = self._registry.generation
@@ -93,7 +93,7 @@ class OpenApi:
         current = set(self._digests.items())
         self._documents = {k: v for k, v in self._documents.items() if k in current}
 
-    def _build(self, resources: list[Resource]) -> Obj:
+    def _build(self, resources: list[ServedResource]) -> Obj:
         schemas: dict[str, Any] = {}
         paths: dict[str, Any] = {}
         for resource in resources:
@@ -120,7 +120,7 @@ class OpenApi:
         }
 
     def _include(self, names: Iterable[str], schemas: dict[str, Any]) -> None:
-        """Add schemas and all that they refer to."""
+        """Add the named schemas and all schemas that they refer to."""
         waiting = list(names)
         while waiting:
             name = waiting.pop()
@@ -130,7 +130,7 @@ class OpenApi:
             schemas[name] = schema
             waiting += _references(schema)
 
-    def _paths(self, resource: Resource) -> dict[str, Any]:
+    def _paths(self, resource: ServedResource) -> dict[str, Any]:
         base = f"/{_path_of(resource.api_version)}"
         scoped = f"{base}/namespaces/{{namespace}}" if resource.namespaced else base
         collection = f"{scoped}/{resource.plural}"
@@ -187,7 +187,7 @@ def _gvk(group: str, version: str, kind: str) -> Obj:
     return {"group": group, "version": version, "kind": kind}
 
 
-def _schema_ref(registry: Registry, resource: Resource) -> str:
+def _schema_ref(registry: Registry, resource: ServedResource) -> str:
     if resource.custom is not None:
         return _custom_name(resource, resource.kind)
     return registry.schema_name(resource.group, resource.version, resource.kind) or ""
@@ -209,7 +209,9 @@ def _operation(
             for name in parameters
         ]
         media: tuple[str, ...] = _PATCH_MEDIA if action == "patch" else ("application/json",)
-        if custom:  # kubectl picks the patch type from this list
+        if (
+            custom
+        ):  # kubectl chooses the patch type from this list; custom kinds have no strategic merge
             media = tuple(kind for kind in media if kind != _STRATEGIC)
         operation["requestBody"] = {"required": True, "content": dict.fromkeys(media, content)}
     return operation
@@ -217,21 +219,21 @@ def _operation(
 
 def _references(node: Any) -> list[str]:
     if isinstance(node, list):
-        return [name for item in node for name in _references(item)]
+        return [name for child in node for name in _references(child)]
     if not isinstance(node, dict):
         return []
-    found = [name for value in node.values() for name in _references(value)]
+    names = [name for value in node.values() for name in _references(value)]
     if isinstance(node.get("$ref"), str):
-        found.append(node["$ref"].removeprefix(REF_PREFIX))
-    return found
+        names.append(node["$ref"].removeprefix(REF_PREFIX))
+    return names
 
 
-def _custom_name(resource: Resource, kind: str) -> str:
+def _custom_name(resource: ServedResource, kind: str) -> str:
     return ".".join([*reversed(resource.group.split(".")), resource.version, kind])
 
 
-def _custom_schemas(resource: Resource) -> dict[str, Any]:
-    """Return the schemas of a custom kind and its list, with metadata filled in."""
+def _custom_schemas(resource: ServedResource) -> dict[str, Any]:
+    """Return the schemas of a custom kind and of its list, with the standard metadata added."""
     body = dict(resource.shape.schema)
     body["type"] = "object"
     properties = {**body.get("properties", {})}

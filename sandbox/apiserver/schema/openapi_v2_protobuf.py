@@ -1,8 +1,8 @@
-"""The OpenAPI v2 document in protobuf, as little of it as kubectl looks at.
+"""The OpenAPI v2 document in protobuf, reduced to the part that kubectl reads.
 
-kubectl asks for v2 (in protobuf only) when a kind is not in the v3 index it read before, as happens
-when one command applies a CRD and then an object of it. It then looks for one thing: a path whose
-PATCH takes `fieldValidation` for the kind, or for Namespace when the kind is a custom one.
+kubectl requests v2 (in protobuf only) when a kind is not in the v3 index that it read before, e.g. when
+one command applies a CRD and then an object of it. It only looks for a PATCH with the parameter
+`fieldValidation` of that kind, or of Namespace for a custom kind.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 def is_wanted(accept: str) -> bool:
-    """Whether a client takes v2 as protobuf alone; old clients spell the media type with an @."""
+    """Return whether a client accepts v2 as protobuf only; old clients write the media type with @."""
     return "proto-openapi.spec.v2" in accept and "json" not in accept
 
 
 def encode(registry: Registry) -> bytes:
     """Return a gnostic `openapi_v2.Document` with the PATCH operation of every kind."""
-    items = b""
+    paths = b""
     for resource in registry.all():
         if "patch" not in resource.verbs:
             continue
@@ -27,17 +27,17 @@ def encode(registry: Registry) -> bytes:
         gvk = (
             f"group: {_yaml(resource.group)}\nkind: {resource.kind}\nversion: {resource.version}\n"
         )
-        items += _field(2, _named(f"{base}/{resource.plural}/{{name}}", _path_item(gvk)))
+        paths += _field(2, _named(f"{base}/{resource.plural}/{{name}}", _path_item(gvk)))
     info = _text(1, "Kubernetes") + _text(2, registry.bundle.version.get("gitVersion", ""))
-    return _text(1, "2.0") + _field(2, info) + _field(8, items)
+    return _text(1, "2.0") + _field(2, info) + _field(8, paths)
 
 
 def _path_item(gvk: str) -> bytes:
     parameter = _text(2, "query") + _text(4, "fieldValidation") + _text(6, "string")
     # wrapped as ParametersItem.parameter > Parameter.non_body_parameter > .query_parameter_sub_schema
-    item = _field(1, _field(2, _field(3, parameter)))
+    wrapped = _field(1, _field(2, _field(3, parameter)))
     extension = _named("x-kubernetes-group-version-kind", _text(2, gvk))
-    operation = _field(8, item) + _field(13, extension)
+    operation = _field(8, wrapped) + _field(13, extension)
     return _field(8, operation)  # PathItem.patch
 
 

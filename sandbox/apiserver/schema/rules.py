@@ -1,9 +1,9 @@
 """CEL: the validation rules of custom kinds and the match conditions of webhooks.
 
-celpy is imported at first use, because most servers never need it. Programs are compiled once per
-text, when a CRD or webhook configuration arrives, so a bad rule is refused there and not at the first
-object. Transition rules (those that name `oldSelf`) run only where an old value can be matched: by
-property, or by key in lists of type map.
+celpy is imported at first use, because it is slow to import and many servers never need it. Each
+expression is compiled once, when its CRD or webhook configuration is written, so that a bad rule is refused
+then and not at the first object. Transition rules (those that use `oldSelf`) run only where an old value
+can be matched: by property, or by key in lists of type map.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sandbox.apiserver.model.errors import Cause
 from sandbox.apiserver.model.shapes import Shape
 
 _OLD_SELF = re.compile(r"\boldSelf\b")
-#: A variable at the head of a path, with the fields that are read of it.
+#: A variable and the path of fields that an expression reads from it.
 _PATHS = re.compile(r"(?<![\w.'\"])([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*\b(?!\s*\())*)")
 _DECISIONS = 4096
 _MISSING: Final = object()
@@ -37,7 +37,7 @@ _UNCHECKED = Cause(
 
 
 class RuleError(ValueError):
-    """An expression that does not compile, or fails when it is evaluated."""
+    """An expression does not compile, or its evaluation failed."""
 
 
 class Rules:
@@ -48,14 +48,14 @@ class Rules:
         self._paths: dict[str, list[tuple[str, list[str]]]] = {}
         self._decisions: dict[tuple[str, bytes], bool] = {}
         self._with_rules: dict[int, bool] = {}
-        self._kept: list[Shape] = []
+        self._shapes_by_id: list[Shape] = []
 
     def compile(self, text: str) -> None:
         """Compile an expression.
 
         Raises
         ------
-        RuleError : the text is no CEL expression
+        RuleError : the text is not a CEL expression
         """
         if text in self._programs:
             return
@@ -66,7 +66,7 @@ class Rules:
             raise RuleError(f"compilation failed: {text!r}: {error.args[0]}") from error
 
     def evaluate(self, text: str, variables: dict[str, Any]) -> Any:
-        """Evaluate an expression over values that `to_cel` made.
+        """Evaluate an expression over values from `to_cel`.
 
         Raises
         ------
@@ -82,9 +82,10 @@ class Rules:
         return result
 
     def decide(self, text: str, values: dict[str, Any]) -> bool:
-        """Tell whether an expression holds for plain JSON values; decided once for all that it reads alike.
+        """Return whether an expression is true for plain JSON values.
 
-        A burst of pods asks the same of every webhook again and again, and celpy takes a millisecond.
+        The result is cached by the values of the fields that the expression reads, because celpy takes
+        a millisecond and the pods of a burst differ in few of those fields.
 
         Raises
         ------
@@ -93,33 +94,33 @@ class Rules:
         self.compile(text)
         paths = self._paths_of(text, values)
         key = (text, orjson.dumps([_read(values[name], fields) for name, fields in paths]))
-        known = self._decisions.get(key)
-        if known is None:
+        decision = self._decisions.get(key)
+        if decision is None:
             names = {name for name, _ in paths}
-            known = bool(self.evaluate(text, {name: self.to_cel(values[name]) for name in names}))
-            self._decisions[key] = known
+            variables = {name: self.to_cel(values[name]) for name in names}
+            decision = self._decisions[key] = bool(self.evaluate(text, variables))
             if len(self._decisions) > _DECISIONS:
                 del self._decisions[next(iter(self._decisions))]
-        return known
+        return decision
 
     def _paths_of(self, text: str, values: dict[str, Any]) -> list[tuple[str, list[str]]]:
-        found = self._paths.get(text)
-        if found is None:
-            found = self._paths[text] = [
+        paths = self._paths.get(text)
+        if paths is None:
+            paths = self._paths[text] = [
                 (name, fields.split(".")[1:])
                 for name, fields in _PATHS.findall(text)
                 if name in values
             ]
-        return found
+        return paths
 
     def to_cel(self, value: Any, shape: Shape | None = None) -> Any:
-        """Convert a JSON value; numbers follow the schema, since CEL keeps 1 and 1.0 apart."""
+        """Convert a JSON value; the schema decides between int and double, which CEL distinguishes."""
         types = self._values
         if isinstance(value, dict):
             return types.Map(
                 {
-                    types.String(key): self.to_cel(item, shape.child(key) if shape else None)
-                    for key, item in value.items()
+                    types.String(key): self.to_cel(child, shape.child(key) if shape else None)
+                    for key, child in value.items()
                 }
             )
         if isinstance(value, list):
@@ -134,7 +135,7 @@ class Rules:
         return types.scalar(value)
 
     def check_shape(self, shape: Shape, path: str) -> list[Cause]:
-        """Compile every rule of a custom kind's schema, say which do not compile."""
+        """Compile every rule of a custom kind's schema; return a cause for each that does not compile."""
         causes = []
         for index, rule in enumerate(shape.rules):
             where = f"{path}.x-kubernetes-validations[{index}].rule"
@@ -149,7 +150,8 @@ class Rules:
     def check(self, new: Any, old: Any, shape: Shape, wrong: list[Cause]) -> list[Cause]:
         """Evaluate the rules of a whole object against its new and old state.
 
-        `wrong` is what the schema found; where a value is missing or of another type no rule runs.
+        `wrong` holds the causes that the schema gave. If a value is missing or of the wrong type, no
+        rule is evaluated.
         """
         if not self._has_rules(shape):
             return []
@@ -163,14 +165,14 @@ class Rules:
         if shape.rules:
             yield from self._apply(new, old, shape, path)
         if isinstance(new, dict):
-            for key, item in new.items():
+            for key, value in new.items():
                 child = shape.child(key)
                 if child is not None:
                     before = old.get(key, _MISSING) if isinstance(old, dict) else _MISSING
-                    yield from self._walk(item, before, child, f"{path}.{key}".lstrip("."))
+                    yield from self._walk(value, before, child, f"{path}.{key}".lstrip("."))
         elif isinstance(new, list) and shape.items is not None:
             for index, item in enumerate(new):
-                before = _partner(item, old, shape)
+                before = _old_item(item, old, shape)
                 yield from self._walk(item, before, shape.items, f"{path}[{index}]")
 
     def _apply(self, new: Any, old: Any, shape: Shape, path: str) -> Iterator[Cause]:
@@ -194,18 +196,18 @@ class Rules:
             try:
                 return str(self.evaluate(rule["messageExpression"], variables))
             except RuleError:
-                pass  # the real server, too, falls back on the plain message
+                pass  # the real server uses the plain message then, too
         return str(rule.get("message") or f"failed rule: {rule['rule']}")
 
     def _has_rules(self, shape: Shape) -> bool:
-        found = self._with_rules.get(id(shape))
-        if found is None:
-            found = bool(shape.rules) or any(
+        has_rules = self._with_rules.get(id(shape))
+        if has_rules is None:
+            has_rules = bool(shape.rules) or any(
                 self._has_rules(child) for _, child in _children(shape)
             )
-            self._with_rules[id(shape)] = found
-            self._kept.append(shape)  # an id is only unique while its object lives
-        return found
+            self._with_rules[id(shape)] = has_rules
+            self._shapes_by_id.append(shape)  # an id is unique only while its object exists
+        return has_rules
 
     @cached_property
     def _celpy(self) -> Any:
@@ -225,7 +227,7 @@ class Rules:
 
 
 def _read(value: Any, fields: list[str]) -> list[Any]:
-    """Return what stands at the end of a path, and how far the path leads: missing is not the same as null."""
+    """Return how many fields of a path exist and the value there; so a missing field differs from null."""
     for depth, name in enumerate(fields):
         if not isinstance(value, dict) or name not in value:
             return [depth, value if not isinstance(value, dict) else None]
@@ -242,7 +244,8 @@ def _children(shape: Shape) -> Iterator[tuple[str, Shape]]:
         yield ".items", shape.items
 
 
-def _partner(item: Any, old: Any, shape: Shape) -> Any:
+def _old_item(item: Any, old: Any, shape: Shape) -> Any:
+    """Return the item of the old list that has the same keys."""
     if shape.list_type != "map" or not isinstance(old, list) or not isinstance(item, dict):
         return _MISSING
     for candidate in old:

@@ -1,9 +1,9 @@
-"""Objects against their shape: drop what is unknown, fill defaults, say what is wrong.
+"""Check objects against their shape: drop unknown fields, fill in defaults, report wrong values.
 
-Built-in kinds are decoded the way Go decodes them (unknown fields and nulls vanish, a wrong type is a
-400); custom kinds follow structural schemas (pruning, defaults, then value validation with the real
-server's wording). The walk runs for every write, so it builds no paths until something is wrong:
-each level returns None or findings that its parent prefixes.
+Built-in kinds are decoded as Go decodes them (unknown fields and nulls are dropped, a wrong type is a
+400). Custom kinds follow structural schemas: pruning, defaults, then validation in the wording of the real
+server. Every write runs through here, so no path is built until something is wrong: each level returns
+None or findings, and its parent puts its own name before their paths.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from sandbox.apiserver.model.errors import Cause
 from sandbox.apiserver.model.quantities import QuantityError, canonical
 from sandbox.apiserver.model.shapes import UNSET, Shape
 
-# (path, what): "unknown", or a sentence about a wrong value in which PLACE stands for the field.
+# (path, problem): UNKNOWN, or a sentence about a wrong value in which PLACE stands for the field.
 Finding = tuple[str, str]
 UNKNOWN: Final = "unknown"
 PLACE: Final = "{place}"
 
 
 def sift(value: Any, shape: Shape) -> list[Finding] | None:
-    """Drop unknown fields and nulls of a built-in object in place, report them and wrong types."""
+    """Drop the unknown fields and nulls of a built-in object in place; return unknown fields and wrong types."""
     if type(value) is dict:
         return _sift_object(value, shape)
     if type(value) is list:
@@ -40,25 +40,26 @@ def _sift_object(value: dict[str, Any], shape: Shape) -> list[Finding] | None:
     if shape.is_open:
         return None
     properties, extra = shape.properties, shape.extra
-    findings: list[Finding] | None = None
-    dropped: list[str] | None = None
-    for key, item in value.items():
+    findings: list[Finding] = []
+    dropped: list[str] = []
+    for key, field in value.items():
         child = properties.get(key) or extra
         if child is None:
-            findings = [*(findings or ()), (f".{key}", UNKNOWN)]
-            dropped = [*(dropped or ()), key]
-        elif item is None:
-            dropped = [*(dropped or ()), key]
-        elif child.accepts is not None and type(item) in child.accepts:
-            if child.kind == "quantity" and (wrong := _canonicalise(value, key, item)):
-                findings = [*(findings or ()), (f".{key}", wrong)]
-        elif not item and _is_omitted(item, child) and key not in shape.required:
-            dropped = [*(dropped or ()), key]
-        elif below := sift(item, child):
-            findings = [*(findings or ()), *((f".{key}{path}", what) for path, what in below)]
-    for key in dropped or ():
+            findings.append((f".{key}", UNKNOWN))
+            dropped.append(key)
+            continue
+        if child.accepts is not None and type(field) in child.accepts:
+            if child.kind == "quantity" and (problem := _canonicalise(value, key, field)):
+                findings.append((f".{key}", problem))
+            continue
+        if field is None or (not field and _is_omitted(field, child) and key not in shape.required):
+            dropped.append(key)
+            continue
+        if below := sift(field, child):
+            findings += [(f".{key}{path}", problem) for path, problem in below]
+    for key in dropped:
         del value[key]
-    return findings
+    return findings or None
 
 
 def _sift_list(value: list[Any], shape: Shape) -> list[Finding] | None:
@@ -70,12 +71,12 @@ def _sift_list(value: list[Any], shape: Shape) -> list[Finding] | None:
     findings: list[Finding] = []
     for index, item in enumerate(value):
         if below := sift(item, items):
-            findings += [(f"[{index}]{path}", what) for path, what in below]
+            findings += [(f"[{index}]{path}", problem) for path, problem in below]
     return findings or None
 
 
 def _is_omitted(value: Any, shape: Shape) -> bool:
-    """Whether Go leaves this empty value out: lists and maps, but not structs."""
+    """Return whether Go omits this empty value: it does for lists and maps, but not for structs."""
     return type(value) is list or (type(value) is dict and shape.extra is not None)
 
 
@@ -88,12 +89,13 @@ def _canonicalise(holder: dict[str, Any], key: str, value: Any) -> str | None:
 
 
 def _mismatch(value: Any, shape: Shape) -> str:
-    found = {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")
-    return f"json: cannot unmarshal {found} into Go struct field {PLACE} of type {shape.kind}"
+    names = {dict: "object", list: "array", str: "string", bool: "bool"}
+    actual = names.get(type(value), "number")
+    return f"json: cannot unmarshal {actual} into Go struct field {PLACE} of type {shape.kind}"
 
 
 def prune(value: Any, shape: Shape) -> list[str]:
-    """Drop the unknown fields of a custom object in place, return their paths."""
+    """Drop the unknown fields of a custom object in place; return their paths."""
     if isinstance(value, dict):
         return _prune_object(value, shape)
     unknown: list[str] = []
@@ -116,25 +118,29 @@ def _prune_object(value: dict[str, Any], shape: Shape) -> list[str]:
 
 
 def _is_typed_map(shape: Shape) -> bool:
-    # structural schemas prune below a bare `type: object` unless told to preserve
+    # Structural schemas prune below a bare `type: object` unless it preserves unknown fields.
     return shape.kind == "object" and not shape.preserve
 
 
 def fill_defaults(value: Any, shape: Shape) -> None:
     """Apply a custom kind's defaults, and drop nulls that its schema does not allow."""
     if isinstance(value, dict):
-        for key, child in shape.properties.items():
-            if value.get(key) is None and not (key in value and child.nullable):
-                value.pop(key, None)
-                if child.default is not UNSET:
-                    value[key] = copy.deepcopy(child.default)
-        for key, item in value.items():
-            below = shape.child(key)
-            if below is not None:
-                fill_defaults(item, below)
+        _fill_object_defaults(value, shape)
     elif isinstance(value, list) and shape.items is not None:
         for item in value:
             fill_defaults(item, shape.items)
+
+
+def _fill_object_defaults(value: dict[str, Any], shape: Shape) -> None:
+    for key, child in shape.properties.items():
+        if value.get(key) is None and not (key in value and child.nullable):
+            value.pop(key, None)
+            if child.default is not UNSET:
+                value[key] = copy.deepcopy(child.default)
+    for key, field in value.items():
+        below = shape.child(key)
+        if below is not None:
+            fill_defaults(field, below)
 
 
 def validate(value: Any, shape: Shape, path: str) -> list[Cause]:
@@ -165,18 +171,18 @@ def _has_type(value: Any, shape: Shape) -> bool:
         case "array":
             return isinstance(value, list)
         case "integer":
-            whole = isinstance(value, float) and value.is_integer()
-            return type(value) is int or whole
+            is_whole = isinstance(value, float) and value.is_integer()
+            return type(value) is int or is_whole
         case _:
             return shape.accepts is None or type(value) in shape.accepts
 
 
 def _type_cause(path: str, value: Any, shape: Shape) -> Cause:
     names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer"}
-    found = "null" if value is None else names.get(type(value), "number")
+    actual = "null" if value is None else names.get(type(value), "number")
     kind = "integer,string" if shape.kind == "int-or-string" else shape.kind
-    detail = f'{path} in body must be of type {kind}: "{found}"'
-    return errors.wrong_type(path, found, detail)
+    detail = f'{path} in body must be of type {kind}: "{actual}"'
+    return errors.wrong_type(path, actual, detail)
 
 
 def _validate_text(value: str, shape: Shape, path: str) -> list[Cause]:
@@ -242,12 +248,10 @@ def _validate_object(value: dict[str, Any], shape: Shape, path: str) -> list[Cau
     if len(value) > schema.get("maxProperties", len(value)):
         message = f"Too many: {len(value)}: must have at most {schema['maxProperties']} items"
         causes.append(Cause(path, "FieldValueTooMany", message))
-    for key, item in value.items():
-        child = shape.properties.get(key)
+    for key, field in value.items():
+        child = shape.child(key)
         if child is not None:
-            causes += validate(item, child, f"{path}.{key}".lstrip("."))
-        elif shape.extra is not None:
-            causes += validate(item, shape.extra, f"{path}.{key}".lstrip("."))
+            causes += validate(field, child, f"{path}.{key}".lstrip("."))
     return causes
 
 
@@ -283,29 +287,27 @@ def _duplicates(value: list[Any], shape: Shape, path: str) -> list[Cause]:
 
 
 def _validate_branches(value: Any, shape: Shape, path: str) -> list[Cause]:
-    """Check allOf, anyOf, oneOf and not; their branches carry only value rules in structural schemas."""
+    """Check allOf, anyOf, oneOf and not; in structural schemas their branches only restrict values."""
     schema = shape.schema
     if shape.kind == "int-or-string" or not schema.keys() & {"allOf", "anyOf", "oneOf", "not"}:
         return []
     causes: list[Cause] = []
     for branch in schema.get("allOf", ()):
         causes += validate(value, Shape(branch, _no_references), path)
-    for word, wanted in (("anyOf", None), ("oneOf", 1)):
-        branches = schema.get(word, ())
-        passing = sum(
-            not validate(value, Shape(branch, _no_references), path) for branch in branches
-        )
-        if branches and (passing == 0 or (wanted and passing != wanted)):
-            rule = (
-                "at least one schema (anyOf)"
-                if wanted is None
-                else "one and only one schema (oneOf)"
-            )
-            causes.append(errors.invalid_value(path, value, f"{path} in body must validate {rule}"))
+    if schema.get("anyOf") and _count_passing(value, schema["anyOf"], path) == 0:
+        detail = f"{path} in body must validate at least one schema (anyOf)"
+        causes.append(errors.invalid_value(path, value, detail))
+    if schema.get("oneOf") and _count_passing(value, schema["oneOf"], path) != 1:
+        detail = f"{path} in body must validate one and only one schema (oneOf)"
+        causes.append(errors.invalid_value(path, value, detail))
     if "not" in schema and not validate(value, Shape(schema["not"], _no_references), path):
         detail = f"{path} in body must not validate the schema (not)"
         causes.append(errors.invalid_value(path, value, detail))
     return causes
+
+
+def _count_passing(value: Any, branches: list[dict[str, Any]], path: str) -> int:
+    return sum(not validate(value, Shape(branch, _no_references), path) for branch in branches)
 
 
 def _no_references(name: str) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Objects on disk: a SQLite file that follows the store a few tens of milliseconds behind.
+"""Objects on disk: a SQLite file, at most some tens of milliseconds behind the store.
 
-Writes never wait for a transaction. The journal keeps the newest state of each changed key; a thread
-takes what has gathered every 50 ms and writes it in one transaction, so a burst of changes to one
-object costs one row. What has not got there yet is in the tail (tail.py), so a killed process loses
-nothing it has answered; `VERSION_GAP` keeps versions of its last moments from being handed out again.
+Requests do not wait for a transaction. The journal holds the newest state of each changed key; a thread
+writes all of them in one transaction every 50 ms, so that a burst of changes to one object costs one row.
+Changes that are not in the database yet are in the tail (tail.py), so a killed process loses no write that
+it has answered. `VERSION_GAP` prevents resourceVersions from being used twice after a kill.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Row = tuple[str, str, str, int, bytes]
 
 
 class HomeInUseError(Exception):
-    """Another server keeps its objects in the same place."""
+    """Another server uses the same home directory."""
 
 
 def _claim(path: Path) -> int:
-    """Take the lock of a home; the system gives it back when the process ends, however it ends."""
+    """Lock a home directory; the system releases the lock when the process ends, even by a kill."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -54,7 +54,7 @@ def _claim(path: Path) -> int:
 
 
 class Persistence:
-    """The file and the thread that writes it; `record` is the store's journal."""
+    """The database file and the thread that writes it; the store calls `record` for each change."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -67,7 +67,7 @@ class Persistence:
         self._thread = threading.Thread(target=self._run, name="sandbox-journal", daemon=True)
 
     def load(self) -> tuple[int, list[Row]]:
-        """Return the version to go on from and all saved objects; marks the file as in use."""
+        """Return the last used version and all saved objects, and mark the file as in use."""
         connection = self._connect()
         try:
             connection.executescript(_SCHEMA)
@@ -94,11 +94,11 @@ class Persistence:
             self._pending[storage, key] = entry
             try:
                 self._tail.append(storage, key, entry)
-            except OSError:  # a full disk: the change lives on in memory and goes with its batch
-                log.exception("a change to %s could not be kept beside %s", key, self._path)
+            except OSError:  # e.g. a full disk: the change is still in memory and part of its batch
+                log.exception("could not append a change of %s to the tail of %s", key, self._path)
 
     def stop(self, version: int) -> None:
-        """Write what is left and note that the file is complete up to `version`."""
+        """Write what is pending and record that the file is complete up to `version`."""
         self._stopping.set()
         self._thread.join()
         self._latest = version
@@ -134,15 +134,15 @@ class Persistence:
         try:
             self._save(connection, puts, drops)
         except sqlite3.Error:
-            # a full disk may be emptied again: what was not saved goes with the next batch
-            log.exception("%d changes could not be saved to %s", len(batch), self._path)
+            # A full disk may get room again: try these changes again with the next batch.
+            log.exception("could not save %d changes to %s, will retry", len(batch), self._path)
             with self._lock:
                 self._pending = {**batch, **self._pending}
         else:
             self._tail.forget(number)
 
     def _take_over_tail(self, connection: sqlite3.Connection) -> None:
-        """Put what a killed server had answered, but not saved, where it belongs."""
+        """Save the changes that a killed server had answered but not saved."""
         newest = {change[:3]: change for change in self._tail.changes()}
         puts = [(*key, c[3], c[4]) for key, c in newest.items() if c[4] is not None]
         self._save(connection, puts, [key for key, c in newest.items() if c[4] is None])

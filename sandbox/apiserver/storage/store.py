@@ -1,10 +1,10 @@
-"""The objects, in memory, each kept as the bytes that clients receive.
+"""The objects, in memory, each as the bytes that clients receive.
 
 Why bytes: an object is read, listed and watched far more often than it is written. It is serialised
-once, when written, and those bytes are shared by the store, every list, every watcher and the
-journal. Nothing can change an object by accident, and the garbage collector of Python has nothing
-to walk. What the server itself asks for often (labels, owners, selectable fields) sits beside the
-bytes in an `Entry`.
+once, when it is written, and the store, every list, every watcher and the journal share those bytes. No
+code can change a stored object by accident, and Python's garbage collector has little to traverse. An
+`Entry` holds, beside the bytes, the fields that the server reads often (labels, owners, selectable
+fields).
 
 All calls happen on the event loop's thread and none awaits, so each is atomic.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from sandbox.apiserver.model.entry import Entry, Key, Obj
-from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.resources import ServedResource
 from sandbox.apiserver.storage.watchlog import WatchLog
 
 
@@ -38,7 +38,7 @@ class Collection:
         self._sorted = None
 
     def listing(self, namespace: str) -> list[Entry]:
-        """Entries in the order of their keys, all or of one namespace."""
+        """Return the entries of one namespace, or all, sorted by key."""
         if self._sorted is None:
             self._sorted = sorted(self.entries)
         entries = self.entries
@@ -54,8 +54,8 @@ Listener = Callable[[str, Entry | None, Entry | None], None]
 class Store:
     """Every collection under one resourceVersion counter.
 
-    `journal(storage, key, entry)` hears of each change for the disk, `listeners` (storage, before,
-    after) inside the process: garbage collection, the registry of CRDs, the authoriser's cache.
+    Each change is passed to `journal(storage, key, entry)`, which saves it, and to every listener as
+    (storage, before, after): garbage collection, the custom kinds, the authorizer's cache.
     """
 
     def __init__(self, version: int = 1) -> None:
@@ -66,10 +66,10 @@ class Store:
         self.listeners: list[Listener] = []
 
     def collection(self, storage: str) -> Collection:
-        found = self._collections.get(storage)
-        if found is None:
-            found = self._collections[storage] = Collection(self._start)
-        return found
+        collection = self._collections.get(storage)
+        if collection is None:
+            collection = self._collections[storage] = Collection(self._start)
+        return collection
 
     def get(self, storage: str, namespace: str, name: str) -> Entry | None:
         return self.collection(storage).entries.get((namespace, name))
@@ -78,18 +78,18 @@ class Store:
         return list(self._collections.items())
 
     def load(self, entry: Entry) -> None:
-        """Put back an object that was read from disk: no event, no new version."""
+        """Add an object that was read from disk, without an event or a new version."""
         self.collection(entry.resource.storage).put(entry)
-        self._tell(entry.resource.storage, None, entry)
+        self._notify(entry.resource.storage, None, entry)
 
-    def create(self, resource: Resource, obj: Obj) -> Entry:
+    def create(self, resource: ServedResource, obj: Obj) -> Entry:
         return self._write(resource, obj, None)
 
     def update(self, before: Entry, obj: Obj) -> Entry:
         return self._write(before.resource, obj, before)
 
     def remove(self, before: Entry, obj: Obj | None = None) -> Entry:
-        """Delete; watchers receive the last state under a new resourceVersion."""
+        """Delete an object; watchers receive its last state with a new resourceVersion."""
         self.version += 1
         storage = before.resource.storage
         last = Entry(before.resource, obj or before.load(), self.version)
@@ -98,10 +98,10 @@ class Store:
         collection.log.append(last, before, deleted=True)
         if self.journal:
             self.journal(storage, before.key, None)
-        self._tell(storage, before, None)
+        self._notify(storage, before, None)
         return last
 
-    def _write(self, resource: Resource, obj: Obj, before: Entry | None) -> Entry:
+    def _write(self, resource: ServedResource, obj: Obj, before: Entry | None) -> Entry:
         self.version += 1
         entry = Entry(resource, obj, self.version)
         collection = self.collection(resource.storage)
@@ -109,9 +109,9 @@ class Store:
         collection.log.append(entry, before, deleted=False)
         if self.journal:
             self.journal(resource.storage, entry.key, entry)
-        self._tell(resource.storage, before, entry)
+        self._notify(resource.storage, before, entry)
         return entry
 
-    def _tell(self, storage: str, before: Entry | None, after: Entry | None) -> None:
+    def _notify(self, storage: str, before: Entry | None, after: Entry | None) -> None:
         for listener in self.listeners:
             listener(storage, before, after)

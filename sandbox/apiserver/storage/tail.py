@@ -1,8 +1,8 @@
-"""Changes that the database file does not have yet, appended to a plain file before they are answered.
+"""Changes that are not in the database yet, appended to a plain file before the request is answered.
 
-A process killed between an answer and the next batch must not take an answered write with it. A plain
-`write` survives the process (not the machine), costs a few microseconds, and needs no transaction: one
-frame per change, in one file per batch, which is deleted when the batch is in the database.
+A process killed between an answer and the next batch must not lose the answered write. Data given to
+`write` survives the process (not the machine), costs a few microseconds and needs no transaction. The
+file has one frame per change; there is one file per batch, deleted when the batch is in the database.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import msgspec
 from sandbox.apiserver.model.entry import Entry, Key
 
 _LENGTH = 4
-#: storage, namespace, name, version, raw; no raw: the object is gone
-Change = tuple[str, str, str, int, bytes | None]
+#: storage, namespace, name, version, raw; raw is None when the object was deleted
+SavedChange = tuple[str, str, str, int, bytes | None]
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Change).decode
+_decode = msgspec.msgpack.Decoder(SavedChange).decode
 
 
 class Tail:
@@ -31,7 +31,7 @@ class Tail:
         self._descriptor: int | None = None
 
     def append(self, storage: str, key: Key, entry: Entry | None) -> None:
-        """Add one change to the file of the batch that gathers now."""
+        """Add one change to the file of the current batch."""
         if self._descriptor is None:
             self._number += 1
             self._descriptor = os.open(
@@ -42,7 +42,7 @@ class Tail:
         os.write(self._descriptor, len(frame).to_bytes(_LENGTH, "big") + frame)
 
     def close_batch(self) -> int:
-        """End the file of the batch that is taken now; return its number for `forget`."""
+        """Close the file of the current batch; return its number for `forget`."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -54,8 +54,8 @@ class Tail:
             if number <= up_to:
                 path.unlink(missing_ok=True)
 
-    def changes(self) -> Iterator[Change]:
-        """Yield what the files hold, oldest first; a frame cut off by a kill ends its file."""
+    def changes(self) -> Iterator[SavedChange]:
+        """Yield the changes of all files, oldest first; a frame cut off by a kill ends its file."""
         for _, path in self._files():
             data = path.read_bytes()
             start = 0
@@ -70,5 +70,5 @@ class Tail:
         return self._database.with_suffix(f".tail.{number}")
 
     def _files(self) -> list[tuple[int, Path]]:
-        found = self._database.parent.glob(f"{self._database.stem}.tail.*")
-        return sorted((int(path.suffix[1:]), path) for path in found)
+        paths = self._database.parent.glob(f"{self._database.stem}.tail.*")
+        return sorted((int(path.suffix[1:]), path) for path in paths)

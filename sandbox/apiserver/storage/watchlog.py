@@ -1,9 +1,9 @@
 """The recent history of one collection, and the watchers that follow it.
 
-History is bounded in number and age, as etcd's is by compaction: a watch that starts before the
-oldest kept change gets 410 and must list again. An event renders its bytes once per form and all
-watchers share them; a watcher only appends references and is woken at most once per flush interval,
-so that a burst of writes becomes a few large sends.
+History is bounded in number and age, as etcd's is by compaction: a watch that starts before the oldest
+change in it gets 410 and must list again. The bytes of an event are rendered once and shared by all
+watchers. A watcher collects references to them and wakes at most once per flush interval, so that a burst
+of writes becomes a few large sends.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Render = Callable[[str, Entry], bytes]
 
 
 class Change:
-    """One event of the log: the state after it, the state before it, and its cached bytes."""
+    """One event of the log: the states after and before it, and its rendered lines."""
 
     __slots__ = ("_lines", "at", "before", "deleted", "entry", "version")
 
@@ -38,14 +38,14 @@ class Change:
         self._lines: dict[str, bytes] = {}
 
     def line(self, kind: str) -> bytes:
-        found = self._lines.get(kind)
-        if found is None:
-            found = self._lines[kind] = event_line(kind, self.entry.raw)
-        return found
+        line = self._lines.get(kind)
+        if line is None:
+            line = self._lines[kind] = event_line(kind, self.entry.raw)
+        return line
 
 
 class WatchLog:
-    """Changes in order; `dropped` is the version of the newest change that is no longer kept."""
+    """Changes in order; `dropped` is the version of the newest change that was forgotten."""
 
     def __init__(self, dropped: int) -> None:
         self.dropped = dropped
@@ -80,7 +80,7 @@ class WatchLog:
 
 
 class Watcher:
-    """One client's view of a log: filters, and lines that wait to be sent."""
+    """One client of a log: its filters, and the lines to be sent."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Watcher:
         return self._fields is None or self._fields(entry.fields)
 
     def offer(self, change: Change) -> None:
-        """Queue the change as this watcher sees it: an object may enter or leave its selection."""
+        """Queue a change; an object that enters or leaves the selection is added or deleted for it."""
         after = not change.deleted and self.selects(change.entry)
         before = change.before is not None and self.selects(change.before)
         if after:
@@ -125,19 +125,19 @@ class Watcher:
     def push(self, line: bytes) -> None:
         self._lines.append(line)
         if len(self._lines) > BACKLOG_LIMIT:
-            self.is_finished = True  # too slow: it may come back from where it stopped
+            self.is_finished = True  # The client is too slow; it can watch again from the last version it has read.
         if self._timer is None:
             self._timer = self._loop.call_later(FLUSH_INTERVAL_S, self._flush)
 
     def stop(self) -> None:
-        """End the stream after what is already queued."""
+        """End the stream after the lines that are queued."""
         self.is_finished = True
         if self._timer is not None:
             self._timer.cancel()
         self._wake.set()
 
     async def take(self, timeout_s: float) -> bytes:
-        """Wait for lines; nothing within the timeout gives empty bytes."""
+        """Wait for lines and return them; return no bytes after the timeout."""
         if not self._lines:
             try:
                 await asyncio.wait_for(self._wake.wait(), timeout_s)
@@ -147,7 +147,7 @@ class Watcher:
         return self.drain()
 
     def drain(self) -> bytes:
-        """Return what waits to be sent, at once."""
+        """Return the queued lines without waiting."""
         lines, self._lines = self._lines, []
         return b"".join(lines)
 

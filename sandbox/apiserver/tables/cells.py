@@ -1,4 +1,4 @@
-"""The cells of `kubectl get` for the built-in kinds that people look at, by column name."""
+"""The cells that `kubectl get` prints for the common built-in kinds, by column name."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _UNSET = "<unset>"
 
 
 def age(text: str | None, now: dt.datetime | None = None) -> str:
-    """Return how long ago a timestamp was, as kubectl shortens it."""
+    """Return how long ago a timestamp was, in kubectl's short form."""
     if not text:
         return "<unknown>"
     return human_duration((now or clock.now()) - clock.parse(text))
 
 
 def human_duration(span: dt.timedelta) -> str:
-    """Shorten a duration: 45s, 3m20s, 12m, 5h10m, 2d3h, 40d, 1y20d."""
+    """Return a duration in kubectl's short form: 45s, 3m20s, 12m, 5h10m, 2d3h, 40d, 1y20d."""
     total = int(span.total_seconds())
     if total < 0:
         return "0s"
@@ -158,23 +158,21 @@ def _daemon_set(obj: Obj) -> Cells:
 def _job(job: Obj) -> Cells:
     spec, status = job["spec"], job.get("status") or {}
     conditions = {c["type"] for c in status.get("conditions") or () if c.get("status") == "True"}
-    shown = "Running"
-    for kind in ("Complete", "Failed", "Suspended"):
-        if kind in conditions:
-            shown = kind
-            break
+    final = [kind for kind in ("Complete", "Failed", "Suspended") if kind in conditions]
+    phase = final[0] if final else "Running"
     if "deletionTimestamp" in job["metadata"]:
-        shown = "Terminating"
-    wanted = spec.get("completions")
-    if wanted is None:
-        wanted = f"1 of {spec.get('parallelism', 1)}" if spec.get("parallelism", 1) > 1 else "1"
+        phase = "Terminating"
+    completions = spec.get("completions")
+    if completions is None:
+        parallelism = spec.get("parallelism", 1)
+        completions = f"1 of {parallelism}" if parallelism > 1 else "1"
     duration = ""
     if status.get("startTime"):
         end = clock.parse(status["completionTime"]) if status.get("completionTime") else clock.now()
         duration = human_duration(end - clock.parse(status["startTime"]))
     return {
-        "Status": shown,
-        "Completions": f"{status.get('succeeded', 0)}/{wanted}",
+        "Status": phase,
+        "Completions": f"{status.get('succeeded', 0)}/{completions}",
         "Duration": duration,
         **_template_cells(spec),
     }

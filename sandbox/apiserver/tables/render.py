@@ -1,8 +1,8 @@
-"""Tables: what `kubectl get` prints. Columns come from the data file or the CRD, cells from here.
+"""Tables, the form in which `kubectl get` receives objects.
 
-Column headers of built-in kinds were captured from a real server; `cells.py` knows how to fill those
-of the kinds people look at, and any other column is filled by the field that bears its name, or left
-empty. Custom kinds use their printer columns.
+The columns of built-in kinds were captured from a real server. `cells.py` computes the cells of the common
+kinds; in other kinds a column shows the field of the same name, or nothing. Custom kinds have their
+printer columns.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from sandbox.apiserver.model.entry import Entry, Obj
-from sandbox.apiserver.model.resources import Registry, Resource
+from sandbox.apiserver.model.resources import Registry, ServedResource
 from sandbox.apiserver.schema import conversion, jsonpath
 from sandbox.apiserver.tables.cells import CELLS, age
 
@@ -22,13 +22,13 @@ _CREATED: Obj = {"name": "Created At", "type": "date", "format": "", "priority":
 
 
 class Tables:
-    """Turns entries into `meta.k8s.io/v1` Tables."""
+    """Renders entries as Tables of `meta.k8s.io/v1`."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
     def table(
-        self, resource: Resource, entries: list[Entry], include: str, *, with_columns: bool
+        self, resource: ServedResource, entries: list[Entry], include: str, *, with_columns: bool
     ) -> Obj:
         columns = self._columns(resource)
         rows = [self._row(resource, entry, columns, include) for entry in entries]
@@ -42,7 +42,7 @@ class Tables:
         }
 
     def bookmark(self, meta: Obj) -> Obj:
-        """A bookmark of a table watch is a table whose one row carries only the version."""
+        """Return the bookmark of a table watch: a table with one row, which holds only the version."""
         row = {
             "cells": [],
             "object": {
@@ -59,7 +59,7 @@ class Tables:
             "rows": [row],
         }
 
-    def _columns(self, resource: Resource) -> list[Obj]:
+    def _columns(self, resource: ServedResource) -> list[Obj]:
         if resource.custom is None:
             key = f"{resource.api_version}/{resource.plural}"
             return self._registry.bundle.columns.get(key) or [_NAME, _CREATED]
@@ -78,11 +78,11 @@ class Tables:
         ]
         return [_NAME, *custom]
 
-    def _row(self, resource: Resource, entry: Entry, columns: list[Obj], include: str) -> Obj:
+    def _row(self, resource: ServedResource, entry: Entry, columns: list[Obj], include: str) -> Obj:
         stored = entry.load()
-        maker = CELLS.get(resource.storage)
-        made = maker(stored) if maker is not None and resource.custom is None else {}
-        cells = [_cell(column, stored, made) for column in columns]
+        compute = CELLS.get(resource.storage)
+        computed = compute(stored) if compute is not None and resource.custom is None else {}
+        cells = [_cell(column, stored, computed) for column in columns]
         row: Obj = {"cells": cells}
         match include:
             case "None":
@@ -102,12 +102,12 @@ def _public(column: Obj) -> Obj:
     return {key: value for key, value in column.items() if key != "path"}
 
 
-def _cell(column: Obj, obj: Obj, made: dict[str, Any]) -> Any:
+def _cell(column: Obj, obj: Obj, computed: dict[str, Any]) -> Any:
     name = column["name"]
     if "path" in column:
         return _custom_cell(column, obj)
-    if name in made:
-        return made[name]
+    if name in computed:
+        return computed[name]
     if name == "Name":
         return obj["metadata"]["name"]
     if name == "Age":

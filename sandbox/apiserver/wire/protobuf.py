@@ -1,9 +1,9 @@
-"""Protobuf bodies, which typed Go clients send without asking: decoded by a table of field numbers.
+"""Protobuf bodies, decoded by a table of field numbers.
 
-kubectl posts reviews, tokens, deployments and other small objects as protobuf and does not fall back
-when that is refused. The table covers what kubectl creates and what event recorders and leader
-election write. A kind that is not in it, or a field that the table does not know and that carries
-something, is answered 415: nothing is ever dropped in silence.
+Typed Go clients send protobuf by default: kubectl posts reviews, tokens, deployments and other small
+objects that way and does not fall back to JSON. The table covers what kubectl creates and what event
+recorders and leader election write. An unknown kind, or an unknown field with a value, is answered with
+415, so that no data is lost without notice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Obj = dict[str, Any]
 
 
 class _UnknownFieldError(Exception):
-    """The message has content that the table cannot name."""
+    """The message has a field with a value that is not in the table."""
 
 
 def is_protobuf(media: str, data: bytes) -> bool:
@@ -40,56 +40,66 @@ def decode_object(data: bytes) -> Obj:
     """
     if not data.startswith(MAGIC):
         raise errors.bad_request("provided data does not appear to be a protobuf message")
-    head: Obj = {}
-    raw = b""
     try:
-        for number, value in _wire(data[len(MAGIC) :]):
-            if number == 1:
-                head = _message(value, "TypeMeta")
-            elif number == 2:
-                raw = value
-        kind = head.get("kind", "")
-        group = head.get("apiVersion", "").rpartition("/")[0]
+        type_meta, raw = _envelope(data[len(MAGIC) :])
+        kind = type_meta.get("kind", "")
+        group = type_meta.get("apiVersion", "").rpartition("/")[0]
         name = f"{group}/{kind}" if f"{group}/{kind}" in MESSAGES else kind
         if name not in MESSAGES:
             raise errors.unsupported_body(_FALLBACKS)
-        return {**head, **_message(raw, name)}
+        return {**type_meta, **_message(raw, name)}
     except _UnknownFieldError as error:
         raise errors.unsupported_body(_FALLBACKS) from error
     except (IndexError, UnicodeDecodeError) as error:
         raise errors.bad_request(f"the protobuf body is damaged: {error}") from error
 
 
-def _message(data: bytes, name: str) -> Obj:
-    fields = MESSAGES[name]
-    result: Obj = {}
-    for number, value in _wire(data):
-        if number not in fields:
-            if value not in (0, b""):
-                raise _UnknownFieldError(f"{name} has no field {number} in the table")
-            continue
-        key, kind = fields[number]
-        if kind.endswith("[]"):
-            result.setdefault(key, []).append(_value(value, kind[:-2]))
-        elif kind.endswith("{}"):
-            name_of, item = _pair(value, kind[:-2])
-            result.setdefault(key, {})[name_of] = item
-        elif kind != "-":
-            decoded = _value(value, kind.rstrip("?"))
-            # Go writes the zero of every plain field; JSON leaves it out unless it is a pointer's
-            if kind.endswith("?") or decoded not in ("", 0, False, None, {}):
-                result[key] = decoded
-    return result
-
-
-def _pair(data: bytes, kind: str) -> tuple[str, Any]:
-    key, item = "", _value(b"", kind) if kind != "quantity" else "0"
+def _envelope(data: bytes) -> tuple[Obj, bytes]:
+    """Return the type meta of the object inside an envelope, and the object's bytes."""
+    type_meta: Obj = {}
+    raw = b""
     for number, value in _wire(data):
         if number == 1:
-            key = value.decode()
+            type_meta = _message(value, "TypeMeta")
+        elif number == 2:
+            raw = value
+    return type_meta, raw
+
+
+def _message(data: bytes, name: str) -> Obj:
+    fields = MESSAGES[name]
+    message: Obj = {}
+    for number, value in _wire(data):
+        if number in fields:
+            _set_field(message, *fields[number], value)
+        elif value not in (0, b""):
+            raise _UnknownFieldError(f"{name} has no field {number} in the table")
+    return message
+
+
+def _set_field(message: Obj, key: str, kind: str, value: Any) -> None:
+    if kind == "-":
+        return
+    if kind.endswith("[]"):
+        message.setdefault(key, []).append(_value(value, kind[:-2]))
+    elif kind.endswith("{}"):
+        map_key, map_value = _map_entry(value, kind[:-2])
+        message.setdefault(key, {})[map_key] = map_value
+    else:
+        decoded = _value(value, kind.rstrip("?"))
+        # Go sends the zero value of every plain field; JSON omits it unless the field is a pointer.
+        if kind.endswith("?") or decoded not in ("", 0, False, None, {}):
+            message[key] = decoded
+
+
+def _map_entry(data: bytes, kind: str) -> tuple[str, Any]:
+    map_key, map_value = "", _value(b"", kind) if kind != "quantity" else "0"
+    for number, value in _wire(data):
+        if number == 1:
+            map_key = value.decode()
         else:
-            item = _value(value, kind)
-    return key, item
+            map_value = _value(value, kind)
+    return map_key, map_value
 
 
 def _value(value: Any, kind: str) -> Any:

@@ -2,8 +2,8 @@
 
 One line per message: `number name type`, separated by semicolons. Without a type a field is text;
 other types are `bool`, `int`, `bytes`, `time`, `quantity`, `port` (a number or a name) or a message,
-with `[]` for repeated fields and `{}` for maps from text. `?` marks a Go pointer, whose zero means
-something; `-` marks a field that a client may send and the server would ignore.
+with `[]` for repeated fields and `{}` for maps from text. `?` marks a Go pointer, whose zero value is
+not the same as absent; `-` marks a field that a client may send and the server ignores.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ TEXT: dict[str, str] = {
         "5 leaseTransitions int?"
     ),
     "Lease": "1 metadata ObjectMeta; 2 spec LeaseSpec",
-    # acts
+    # deletion, eviction, binding
     "Preconditions": "1 uid; 2 resourceVersion",
     "DeleteOptions": (
         "1 gracePeriodSeconds int?; 2 preconditions Preconditions; 3 orphanDependents bool?;"

@@ -1,4 +1,4 @@
-"""One HTTP request as the handlers see it, and the reply they give."""
+"""HTTP requests and replies in the form that the handlers use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import orjson
 import yaml
 
 from sandbox.apiserver.model import errors
-from sandbox.apiserver.model.resources import Resource
+from sandbox.apiserver.model.resources import ServedResource
 from sandbox.apiserver.model.user import ANONYMOUS, User
 
 Scope = MutableMapping[str, Any]
@@ -26,7 +26,7 @@ _YamlLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Request:
-    """Method, path, parameters, headers and (once `read` has run) the body."""
+    """Method, path, parameters, headers and, after `read`, the body."""
 
     __slots__ = ("_headers", "body", "method", "params", "path", "receive", "user")
 
@@ -75,9 +75,9 @@ class Request:
 
     @property
     def manager(self) -> str:
-        """The field manager: the parameter, or what the client calls itself."""
-        named = self.params.get("fieldManager", "")
-        return named or self.header(b"user-agent").partition("/")[0] or "unknown"
+        """The field manager: the parameter, or else the name in the user agent."""
+        stated = self.params.get("fieldManager", "")
+        return stated or self.header(b"user-agent").partition("/")[0] or "unknown"
 
     @property
     def content_type(self) -> str:
@@ -97,7 +97,7 @@ class Request:
 
 
 def parse_body(data: bytes, media: str) -> Any:
-    """Decode a JSON or YAML body; apply patches may be either under one name."""
+    """Decode a JSON or YAML body; the media type of an apply patch covers both."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -111,7 +111,7 @@ def parse_body(data: bytes, media: str) -> Any:
 
 @dataclass(slots=True)
 class Reply:
-    """Status, body and headers; a dict is encoded when the reply is sent."""
+    """Status, body and headers of one answer."""
 
     body: bytes
     code: int = 200
@@ -149,9 +149,9 @@ def warning_headers(warnings: Iterable[str]) -> list[tuple[bytes, bytes]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What a path names: a collection, one object, or a subresource of it."""
+    """What a path refers to: a collection, one object, or a subresource of an object."""
 
-    resource: Resource
+    resource: ServedResource
     namespace: str = ""
     name: str = ""
     sub: str = ""
@@ -159,7 +159,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The parts of a resource path before the resource is known to exist."""
+    """The segments of a resource path, before the resource is looked up."""
 
     group: str
     version: str

@@ -1,7 +1,7 @@
-"""Runs the workload controllers: watches feed a store, changes feed a queue, plans are carried out.
+"""Runs the workload controllers: watches fill a store, changes fill a queue, and plans are written.
 
-What a controller just created is put into the store at once (read your own writes), so that the next
-pass does not make the same pods again before the watch brings them back.
+Created objects are put into the store at once, so that the next pass does not create the same pods again
+before the watch delivers them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _BY_KIND = {resource.kind: resource for resource in _TYPES}
 
 @dataclass(slots=True)
 class WorkloadControllers:
-    """All workload controllers of one cluster, until `stop` is set."""
+    """Runs all workload controllers of one cluster until `stop` is set."""
 
     gateway: Gateway
     stop: threading.Event
@@ -91,15 +91,14 @@ class WorkloadControllers:
         self._pool.shutdown(wait=True)
 
     def reconcile(self, key: str) -> None:
-        """Make one pass over one workload; a failed write asks for another pass later."""
+        """Reconcile one workload; a failed write leads to a retry."""
         kind, _, name = key.partition(" ")
         resource = _BY_KIND[kind]
-        found = self.store.get(resource, name)
-        if found is None:
+        workload = self.store.get(resource, name)
+        if workload is None:
             return
-        plan = self._plan(resource, found)
-        failed = self._carry_out(plan.writes)
-        if failed:
+        plan = self._plan(resource, workload)
+        if not self._write_all(plan.writes):
             self.queue.retry(key)
             return
         self.queue.forget(key)
@@ -108,28 +107,28 @@ class WorkloadControllers:
         if plan.again_after_s is not None:
             self.queue.add_after(key, plan.again_after_s)
 
-    def _plan(self, resource: Resource, found: Any) -> Plan:
-        uid = found.metadata.uid
+    def _plan(self, resource: Resource, workload: Any) -> Plan:
+        uid = workload.metadata.uid
         now = self.clock()
         if resource is JOBS:
             pods = self._owned(PODS, uid)
             if uid not in self._tallies:
-                self._tallies[uid] = job.open_tally(found, pods)
-            return job.plan(found, pods, self._tallies[uid], now)
+                self._tallies[uid] = job.open_tally(workload, pods)
+            return job.plan(workload, pods, self._tallies[uid], now)
         if resource is CRONJOBS:
-            return cronjob.plan(found, self._owned(JOBS, uid), now)
+            return cronjob.plan(workload, self._owned(JOBS, uid), now)
         if resource is REPLICASETS:
-            return replicaset.plan(found, self._owned(PODS, uid))
+            return replicaset.plan(workload, self._owned(PODS, uid))
         if resource is DEPLOYMENTS:
-            return deployment.plan(found, self._owned(REPLICASETS, uid), now)
-        return statefulset.plan(found, self._owned(PODS, uid))
+            return deployment.plan(workload, self._owned(REPLICASETS, uid), now)
+        return statefulset.plan(workload, self._owned(PODS, uid))
 
     def _owned(self, resource: Resource, uid: str) -> list[Any]:
         return self.store.by_index(resource, "controller", uid)
 
-    def _carry_out(self, writes: Sequence[Write]) -> bool:
-        """Write at most BURST of them, several at a time; tell whether any failed."""
-        return not all(list(self._pool.map(self._write, writes[:BURST])))
+    def _write_all(self, writes: Sequence[Write]) -> bool:
+        """Perform at most BURST writes, several at a time; return whether all succeeded."""
+        return all(list(self._pool.map(self._write, writes[:BURST])))
 
     def _write(self, write: Write) -> bool:
         try:
@@ -154,7 +153,7 @@ class WorkloadControllers:
                     )
                     self._assume(write.resource, body)
         except (AlreadyExistsError, NotFoundError):
-            # Somebody was faster; the watch tells what is there now.
+            # Another client was faster; the watch delivers the current state.
             return True
         except KubeError as error:
             log.warning("%s", error)
@@ -162,8 +161,10 @@ class WorkloadControllers:
         return True
 
     def _assume(self, resource: Resource, body: Any) -> None:
-        """Show our own write at once; the store tells nobody of it, so we do (what we made or changed
-        may need a pass of its own or its owner's: a new ReplicaSet, a Job that just ended)."""
+        """Put our own write into the store, and queue what it concerns.
+
+        The store does not notify its listeners of assumed objects, but a new ReplicaSet or an ended Job needs a pass.
+        """
         as_type = _TYPES.get(resource)
         if as_type is not None:
             value = convert(body, as_type)
@@ -172,7 +173,7 @@ class WorkloadControllers:
                 self._changed(resource, EventType.MODIFIED, value)
 
     def _changed(self, resource: Resource, event: EventType, value: Any) -> None:
-        """Queue the workload that a change concerns: the object itself and its controller."""
+        """Queue the workloads that a change concerns: the object itself and its controller."""
         kind, name, uid = controller_of(value.metadata)
         if resource is not PODS:
             if event is EventType.DELETED:

@@ -1,7 +1,7 @@
 """CronJobs: a Job at each time of the schedule.
 
-Concurrency policies, suspension, starting deadlines, time zones and the history of finished Jobs.
-A run that was missed while nobody looked is made up for once: the latest one.
+Supports concurrency policies, suspension, starting deadlines, time zones and the history of finished Jobs.
+Of the runs that were missed while the simulator was down, only the latest is started.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def plan(cronjob: CronJob, jobs: Sequence[Job], now: float) -> Plan:
         if due is not None and _may_start(cronjob, active, due, now, result):
             result.create(JOBS, cronjob.metadata.namespace, _job(cronjob, due))
             last = timestamp(due)
-    _forget_history(cronjob, jobs, result)
+    _delete_old_jobs(cronjob, jobs, result)
     status = {"active": [_reference(job) for job in active] or None, "lastScheduleTime": last}
     result.set_status(CRONJOBS, cronjob, cronjob.status, status)
     return result
 
 
 def _run_due(cronjob: CronJob, now: float, result: Plan) -> float | None:
-    """Return the latest time of the schedule that has come and was not run; plan the next look."""
+    """Return the latest past time of the schedule without a run; plan the next pass."""
     last = cronjob.status.get("lastScheduleTime")
     since = parse_timestamp(last) if last else cronjob.metadata.created
     try:
@@ -86,7 +86,7 @@ def _job(cronjob: CronJob, due: float) -> Json:
     }
 
 
-def _forget_history(cronjob: CronJob, jobs: Sequence[Job], result: Plan) -> None:
+def _delete_old_jobs(cronjob: CronJob, jobs: Sequence[Job], result: Plan) -> None:
     for kind, limit in (
         ("Complete", cronjob.spec.successful_jobs_history_limit),
         ("Failed", cronjob.spec.failed_jobs_history_limit),

@@ -1,7 +1,7 @@
 """Deployments: one ReplicaSet per template, and the rolling move from old ones to the new one.
 
-Rolling update with maxSurge and maxUnavailable, Recreate, pausing, revisions and their history.
-Left out: minReadySeconds, progress deadlines, proportional scaling during a rollout.
+Supports rolling updates with maxSurge and maxUnavailable, Recreate, pausing and the revision history.
+Not supported: minReadySeconds, progress deadlines, proportional scaling during a rollout.
 """
 
 from __future__ import annotations
@@ -21,29 +21,27 @@ def plan(deployment: Deployment, owned: Sequence[ReplicaSet], now: float) -> Pla
     """Return what to write for one Deployment; `owned` are its ReplicaSets, new and old."""
     result = Plan()
     name = f"{deployment.metadata.name}-{template_hash(deployment.spec.template)}"
-    living = [item for item in owned if item.metadata.deletion_timestamp is None]
-    new = next((item for item in living if item.metadata.name == name), None)
-    old = sorted(
-        (item for item in living if item is not new), key=lambda item: item.metadata.created
-    )
+    current = [rs for rs in owned if rs.metadata.deletion_timestamp is None]
+    new = next((rs for rs in current if rs.metadata.name == name), None)
+    old = sorted((rs for rs in current if rs is not new), key=lambda rs: rs.metadata.created)
     if deployment.metadata.deletion_timestamp is None:
         if new is None and not deployment.spec.paused:
-            _make_new(deployment, name, old, result)
+            _create_new(deployment, name, old, result)
         elif new is not None:
-            _number(deployment, new, old, result)
-            _move(deployment, new, old, result)
-        _forget_history(deployment, old, result)
+            _set_revision(deployment, new, old, result)
+            _roll(deployment, new, old, result)
+        _delete_old_replicasets(deployment, old, result)
     _write_status(deployment, new, old, result, now)
     return result
 
 
-def _make_new(deployment: Deployment, name: str, old: Sequence[ReplicaSet], result: Plan) -> None:
+def _create_new(deployment: Deployment, name: str, old: Sequence[ReplicaSet], result: Plan) -> None:
     is_recreated = deployment.spec.strategy.get("type") == "Recreate"
-    if is_recreated and any(item.spec.replicas or item.exist for item in old):
-        for item in old:
-            _scale(item, 0, result)
+    if is_recreated and any(replicaset.spec.replicas or replicaset.pods for replicaset in old):
+        for replicaset in old:
+            _scale(replicaset, 0, result)
         return
-    running = sum(item.spec.replicas for item in old)
+    running = sum(replicaset.spec.replicas for replicaset in old)
     surge, _ = _bounds(deployment)
     replicas = min(deployment.spec.replicas, max(0, deployment.spec.replicas + surge - running))
     template = deployment.spec.template
@@ -71,10 +69,10 @@ def _make_new(deployment: Deployment, name: str, old: Sequence[ReplicaSet], resu
     result.create(REPLICASETS, deployment.metadata.namespace, body)
 
 
-def _number(
+def _set_revision(
     deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet], result: Plan
 ) -> None:
-    """Give the current ReplicaSet the highest revision (it may be an old one come back)."""
+    """Give the current ReplicaSet the highest revision; after a rollback it had a lower one."""
     revision = _revision(new)
     if old and revision <= _latest(old):
         revision = _latest(old) + 1
@@ -84,25 +82,26 @@ def _number(
         result.patch(DEPLOYMENTS, deployment, body)
 
 
-def _move(deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet], result: Plan) -> None:
-    """Scale the new ReplicaSet up and the old ones down, as far as surge and availability allow."""
+def _roll(deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet], result: Plan) -> None:
+    """Scale the new ReplicaSet up and the old ones down, as far as maxSurge and maxUnavailable allow."""
     replicas = deployment.spec.replicas
-    remaining = [item for item in old if item.spec.replicas]
+    remaining = [replicaset for replicaset in old if replicaset.spec.replicas]
     if not remaining or deployment.spec.paused:
         _scale(new, replicas, result)
         return
     surge, unavailable = _bounds(deployment)
-    total = new.spec.replicas + sum(item.spec.replicas for item in remaining)
+    total = new.spec.replicas + sum(replicaset.spec.replicas for replicaset in remaining)
     _scale(new, min(replicas, new.spec.replicas + max(0, replicas + surge - total)), result)
     spare = total - (replicas - unavailable) - max(0, new.spec.replicas - new.available)
-    for item in remaining:
-        # Pods that are not available anyway go first: giving them up costs nothing.
-        idle = min(max(0, item.spec.replicas - item.available), max(0, spare))
+    for replicaset in remaining:
+        # Pods that are not available go first, because removing them does not reduce availability.
+        size = replicaset.spec.replicas
+        idle = min(max(0, size - replicaset.available), max(0, spare))
         spare -= idle
         available = new.available + sum(other.available for other in remaining)
-        busy = max(0, min(item.spec.replicas - idle, spare, available - replicas + unavailable))
+        busy = max(0, min(size - idle, spare, available - replicas + unavailable))
         spare -= busy
-        _scale(item, item.spec.replicas - idle - busy, result)
+        _scale(replicaset, size - idle - busy, result)
 
 
 def _scale(replicaset: ReplicaSet, replicas: int, result: Plan) -> None:
@@ -110,10 +109,12 @@ def _scale(replicaset: ReplicaSet, replicas: int, result: Plan) -> None:
         result.patch(REPLICASETS, replicaset, {"spec": {"replicas": replicas}})
 
 
-def _forget_history(deployment: Deployment, old: Sequence[ReplicaSet], result: Plan) -> None:
-    empty = [item for item in old if not item.spec.replicas and not item.exist]
-    for item in empty[: max(0, len(empty) - deployment.spec.revision_history_limit)]:
-        result.delete(REPLICASETS, item)
+def _delete_old_replicasets(
+    deployment: Deployment, old: Sequence[ReplicaSet], result: Plan
+) -> None:
+    empty = [rs for rs in old if not rs.spec.replicas and not rs.pods]
+    for replicaset in empty[: max(0, len(empty) - deployment.spec.revision_history_limit)]:
+        result.delete(REPLICASETS, replicaset)
 
 
 def _write_status(
@@ -123,14 +124,14 @@ def _write_status(
     result: Plan,
     now: float,
 ) -> None:
-    everything = [*old, *([new] if new else [])]
-    exist = sum(item.exist for item in everything)
-    updated = new.exist if new else 0
-    available = sum(item.available for item in everything)
-    wanted = deployment.spec.replicas
+    replicasets = [*old, *([new] if new else [])]
+    pods = sum(replicaset.pods for replicaset in replicasets)
+    updated = new.pods if new else 0
+    available = sum(replicaset.available for replicaset in replicasets)
+    replicas = deployment.spec.replicas
     _, unavailable = _bounds(deployment)
-    is_available = available >= wanted - unavailable
-    is_done = updated == wanted == exist and available == wanted
+    is_available = available >= replicas - unavailable
+    is_done = updated == replicas == pods and available == replicas
     at = timestamp(now)
     known: list[Json] = deployment.status.get("conditions") or []
     conditions = [
@@ -154,21 +155,21 @@ def _write_status(
     ]
     status = {
         "observedGeneration": deployment.metadata.generation,
-        "replicas": exist or None,
+        "replicas": pods or None,
         "updatedReplicas": updated or None,
         "readyReplicas": available or None,
         "availableReplicas": available or None,
-        "unavailableReplicas": max(0, wanted - available) or None,
-        "conditions": [_as_known(item, known) for item in conditions],
+        "unavailableReplicas": max(0, replicas - available) or None,
+        "conditions": [_as_known(wanted, known) for wanted in conditions],
     }
     result.set_status(DEPLOYMENTS, deployment, deployment.status, status)
 
 
 def _as_known(wanted: Json, known: Sequence[Json]) -> Json:
-    """Return the stored condition if it says the same, so that times alone cause no write."""
-    for item in known:
-        if all(item.get(key) == value for key, value in wanted.items()):
-            return item
+    """Return the stored condition if only times differ, so that times alone cause no write."""
+    for stored in known:
+        if all(stored.get(key) == value for key, value in wanted.items()):
+            return stored
     return {**wanted, "lastUpdateTime": wanted["lastTransitionTime"]}
 
 
@@ -189,7 +190,7 @@ def _portion(value: int | str, replicas: int, *, is_rounded_up: bool) -> int:
 
 
 def _latest(replicasets: Sequence[ReplicaSet]) -> int:
-    return max((_revision(item) for item in replicasets), default=0)
+    return max((_revision(replicaset) for replicaset in replicasets), default=0)
 
 
 def _revision(replicaset: ReplicaSet) -> int:

@@ -1,11 +1,11 @@
 """Jobs: pods until enough have succeeded, or too many have failed.
 
-Plain and indexed completion, parallelism, work queues (no completions), back-off between failures and
-its limit, deadline, suspension, and the clean-up of finished Jobs after their time to live.
-Left out: pod failure policies, success policies, managedBy, per-index back-off.
+Supports plain and indexed completion, parallelism, work queues (no completions), back-off between failures
+and its limit, deadlines, suspension, and the deletion of finished Jobs after their time to live.
+Not supported: pod failure policies, success policies, managedBy, per-index back-off.
 
-Finished pods may be deleted by anybody while the Job runs on. A real controller holds them with a
-finalizer until they are counted; here a ledger remembers the ones that were seen.
+Finished pods may be deleted while the Job is running. The real controller keeps them with a finalizer
+until they are counted; here a tally remembers the ones that were seen.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BACKOFF_MOST_S = 600.0
 
 @dataclass(slots=True)
 class Tally:
-    """The finished pods of one Job: those seen, and a base for those of an earlier life."""
+    """The finished pods of one Job: those seen, and the count of those before the simulator started."""
 
     base_succeeded: int = 0
     base_failed: int = 0
@@ -35,7 +35,7 @@ class Tally:
 
     @property
     def succeeded(self) -> int:
-        # Copied first: the watch thread may record a pod meanwhile.
+        # Copied first, because the watch thread may record a pod meanwhile.
         return self.base_succeeded + list(self.seen.values()).count("Succeeded")
 
     @property
@@ -43,7 +43,7 @@ class Tally:
         return self.base_failed + list(self.seen.values()).count("Failed")
 
     def record(self, pods: Iterable[WorkPod], now: float) -> None:
-        """Count the finished ones among the pods, each once."""
+        """Count the finished pods, each once."""
         for pod in pods:
             if pod.is_finished and pod.metadata.uid not in self.seen:
                 self.seen[pod.metadata.uid] = pod.status.phase
@@ -52,7 +52,7 @@ class Tally:
 
 
 def open_tally(job: Job, pods: Iterable[WorkPod]) -> Tally:
-    """Return the tally of a Job seen for the first time: what its status knows and no pod shows."""
+    """Return the first tally of a Job: the finished pods in its status that no longer exist."""
     phases = [pod.status.phase for pod in pods]
     return Tally(
         base_succeeded=max(0, int(job.status.get("succeeded", 0)) - phases.count("Succeeded")),
@@ -104,10 +104,10 @@ class _Counts:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """How a Job ends: the condition that announces it, the one that seals it, and why."""
+    """How a Job ends: the condition before its pods have stopped, the final one, and the reason."""
 
-    announced: str
-    sealed: str
+    interim: str
+    final: str
     reason: str
     message: str
 
@@ -130,8 +130,8 @@ def _end(
     result: Plan,
 ) -> _End | None:
     for known in (_COMPLETE, _BACKOFF, _DEADLINE):
-        announced = job.condition(known.announced)
-        if announced is not None and announced.get("reason") == known.reason:
+        interim = job.condition(known.interim)
+        if interim is not None and interim.get("reason") == known.reason:
             return known
     if failed > job.spec.backoff_limit:
         return _BACKOFF
@@ -155,7 +155,7 @@ def _adjust(
     now: float,
     result: Plan,
 ) -> None:
-    """Create or delete pods until as many are active as there is work for."""
+    """Create or delete pods, so that as many are active as there is work for."""
     completions = job.spec.completions
     if completions is not None:
         wanted = min(job.spec.parallelism, completions - succeeded)
@@ -224,15 +224,15 @@ def _write_status(
     }
     if _is_indexed(job):
         wanted["completedIndexes"] = _format_indexes(counts.completed) or None
-    wanted["conditions"] = _conditions(job, end, at, is_sealed=not active and not terminating)
-    if any(item["type"] == "Complete" for item in wanted["conditions"] or ()):
+    wanted["conditions"] = _conditions(job, end, at, is_final=not active and not terminating)
+    if any(c["type"] == "Complete" for c in wanted["conditions"] or ()):
         wanted["completionTime"] = at
     result.set_status(JOBS, job, job.status, wanted)
 
 
-def _conditions(job: Job, end: _End | None, at: str, *, is_sealed: bool) -> list[Json] | None:
+def _conditions(job: Job, end: _End | None, at: str, *, is_final: bool) -> list[Json] | None:
     conditions: list[Json] = list(job.status.get("conditions") or ())
-    types = {item["type"]: item for item in conditions}
+    types = {condition["type"]: condition for condition in conditions}
 
     def put(kind: str, status: str, reason: str, message: str) -> None:
         if types.get(kind, {}).get("status") == status:
@@ -245,25 +245,25 @@ def _conditions(job: Job, end: _End | None, at: str, *, is_sealed: bool) -> list
             "lastProbeTime": at,
             "lastTransitionTime": at,
         }
-        conditions[:] = [item for item in conditions if item["type"] != kind] + [fresh]
+        conditions[:] = [c for c in conditions if c["type"] != kind] + [fresh]
 
     if job.spec.suspend:
         put("Suspended", "True", "JobSuspended", "Job suspended")
     elif "Suspended" in types:
         put("Suspended", "False", "JobResumed", "Job resumed")
     if end is not None:
-        put(end.announced, "True", end.reason, end.message)
-        if is_sealed:
-            put(end.sealed, "True", end.reason, end.message)
+        put(end.interim, "True", end.reason, end.message)
+        if is_final:
+            put(end.final, "True", end.reason, end.message)
     return conditions or None
 
 
 def _clean_up(job: Job, now: float, result: Plan) -> None:
     lifetime = job.spec.ttl_seconds_after_finished
-    sealed = job.condition("Complete") or job.condition("Failed")
-    if lifetime is None or sealed is None or job.metadata.deletion_timestamp is not None:
+    final = job.condition("Complete") or job.condition("Failed")
+    if lifetime is None or final is None or job.metadata.deletion_timestamp is not None:
         return
-    left = parse_timestamp(sealed["lastTransitionTime"]) + lifetime - now
+    left = parse_timestamp(final["lastTransitionTime"]) + lifetime - now
     if left > 0:
         result.look_again_after(left)
     else:
@@ -297,15 +297,15 @@ def _completed_indexes(job: Job, pods: Iterable[WorkPod]) -> frozenset[int]:
 
 
 def _parse_indexes(text: str) -> set[int]:
-    found: set[int] = set()
+    indexes: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return found
+        indexes.update(range(int(first), int(last or first) + 1))
+    return indexes
 
 
 def _format_indexes(indexes: Iterable[int]) -> str:
-    """Return e.g. `0-2,5`, the form of the status field."""
+    """Return indexes in the form of the status field, such as `0-2,5`."""
     runs: list[list[int]] = []
     for index in sorted(indexes):
         if runs and runs[-1][1] == index - 1:

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF012 - msgspec gives every struct its own copy of an empty default
-"""The workload kinds as their controllers read them; templates and status stay plain JSON."""
+"""The workload kinds with the fields that their controllers read; templates and status are plain JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class WorkPodSpec(KubeStruct, frozen=True, kw_only=True):
 
 
 class WorkPod(KubeObject, frozen=True, kw_only=True):
-    """A pod as a workload controller sees it."""
+    """The fields of a pod that a workload controller reads."""
 
     spec: WorkPodSpec = WorkPodSpec()
     status: WorkPodStatus = WorkPodStatus()
@@ -41,7 +41,8 @@ class WorkPod(KubeObject, frozen=True, kw_only=True):
     @property
     def is_ready(self) -> bool:
         return any(
-            item.type == "Ready" and item.status == "True" for item in self.status.conditions
+            condition.type == "Ready" and condition.status == "True"
+            for condition in self.status.conditions
         )
 
 
@@ -62,10 +63,10 @@ class Job(KubeObject, frozen=True, kw_only=True):
 
     def condition(self, kind: str) -> Json | None:
         """Return the condition of that type if it is True."""
-        for item in self.status.get("conditions") or ():
-            if item["type"] == kind and item["status"] == "True":
-                found: Json = item
-                return found
+        conditions: list[Json] = self.status.get("conditions") or []
+        for condition in conditions:
+            if condition["type"] == kind and condition["status"] == "True":
+                return condition
         return None
 
     @property
@@ -103,7 +104,7 @@ class ReplicaSet(KubeObject, frozen=True, kw_only=True):
         return int(self.status.get("availableReplicas", 0))
 
     @property
-    def exist(self) -> int:
+    def pods(self) -> int:
         return int(self.status.get("replicas", 0))
 
 

@@ -1,4 +1,4 @@
-"""What a controller wants written: a plan of creates, deletes and one status, made without a network."""
+"""The plan of one pass of a controller: what to create, patch and delete, and when to look again."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ Write = Create | Delete | Patch
 
 @dataclass(slots=True)
 class Plan:
-    """The writes of one pass, and when to look again even if nothing changes."""
+    """The writes of one pass, and the time of the next pass if nothing changes before."""
 
     writes: list[Write] = field(default_factory=list)
     again_after_s: float | None = None
 
     def look_again_after(self, seconds: float) -> None:
-        """Ask for another pass; the earliest wish counts."""
+        """Plan another pass after some seconds, unless an earlier one is planned."""
         soonest = seconds if self.again_after_s is None else min(seconds, self.again_after_s)
         self.again_after_s = max(0.0, soonest)
 
-    def delete(self, resource: Resource, item: KubeObject) -> None:
-        meta = item.metadata
+    def delete(self, resource: Resource, target: KubeObject) -> None:
+        meta = target.metadata
         self.writes.append(
             Delete(resource=resource, namespace=meta.namespace, name=meta.name, uid=meta.uid)
         )
@@ -69,17 +69,17 @@ class Plan:
     def create(self, resource: Resource, namespace: str, body: Json) -> None:
         self.writes.append(Create(resource=resource, namespace=namespace, body=body))
 
-    def patch(self, resource: Resource, item: KubeObject, body: Json, sub: str = "") -> None:
-        meta = item.metadata
+    def patch(self, resource: Resource, target: KubeObject, body: Json, sub: str = "") -> None:
+        meta = target.metadata
         self.writes.append(
             Patch(resource=resource, namespace=meta.namespace, name=meta.name, body=body, sub=sub)
         )
 
-    def set_status(self, resource: Resource, item: KubeObject, known: Json, wanted: Json) -> None:
+    def set_status(self, resource: Resource, target: KubeObject, known: Json, wanted: Json) -> None:
         """Write the status fields that differ from what is stored; None removes a field."""
         changed = {key: value for key, value in wanted.items() if known.get(key) != value}
         if changed:
-            self.patch(resource, item, {"status": changed}, "status")
+            self.patch(resource, target, {"status": changed}, "status")
 
 
 def owner_reference(resource: Resource, owner: KubeObject) -> Json:
@@ -103,11 +103,11 @@ def pod_body(
     annotations: Mapping[str, str] | None = None,
     name: str = "",
 ) -> Json:
-    """Return a pod made of a template, owned by `owner`; named by the server unless named here."""
-    of_template = template.get("metadata", {})
+    """Return a pod of a template, owned by `owner`; without a name, the server generates one."""
+    template_meta = template.get("metadata", {})
     metadata: Json = {
-        "labels": {**of_template.get("labels", {}), **(labels or {})},
-        "annotations": {**of_template.get("annotations", {}), **(annotations or {})},
+        "labels": {**template_meta.get("labels", {}), **(labels or {})},
+        "annotations": {**template_meta.get("annotations", {}), **(annotations or {})},
         "ownerReferences": [owner_reference(resource, owner)],
     }
     if name:
@@ -123,13 +123,13 @@ def pod_body(
 
 
 def template_hash(template: Json) -> str:
-    """Return ten letters that depend on the template only, as in the name of a ReplicaSet."""
+    """Return the hash of a template, ten letters as in the name of a ReplicaSet."""
     digest = hashlib.sha256(json.dumps(template, sort_keys=True).encode()).digest()
     return "".join(_SAFE[byte % len(_SAFE)] for byte in digest[:10])
 
 
 def first_to_go(pods: Iterable[WorkPod]) -> list[WorkPod]:
-    """Return pods in the order in which a shrinking workload gives them up: idle and young first."""
+    """Return pods in the order in which scaling down deletes them: unbound and young ones first."""
     return sorted(
         pods,
         key=lambda pod: (
@@ -145,11 +145,11 @@ def first_to_go(pods: Iterable[WorkPod]) -> list[WorkPod]:
 def condition(
     kind: str, known: Iterable[Any], *, is_true: bool, reason: str, message: str, at: str
 ) -> Json:
-    """Return a condition that keeps its transition time while its status stays."""
+    """Return a condition; its transition time changes only with its status."""
     status = "True" if is_true else "False"
-    for item in known:
-        if item["type"] == kind and item["status"] == status:
-            at = item.get("lastTransitionTime", at)
+    for stored in known:
+        if stored["type"] == kind and stored["status"] == status:
+            at = stored.get("lastTransitionTime", at)
     return {
         "type": kind,
         "status": status,

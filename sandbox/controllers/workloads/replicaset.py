@@ -1,6 +1,6 @@
-"""ReplicaSets: as many active pods as asked for.
+"""ReplicaSets: keep `spec.replicas` pods active.
 
-Pods are known by their owner reference only; a stray pod with matching labels is not adopted.
+Pods belong to a ReplicaSet by their owner reference only; an orphan with matching labels is not adopted.
 """
 
 from __future__ import annotations

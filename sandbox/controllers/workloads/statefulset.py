@@ -1,8 +1,8 @@
-"""StatefulSets: pods with fixed names, made and replaced in order.
+"""StatefulSets: pods with fixed names, created and replaced in order.
 
-Ordered or parallel management, rolling update from the highest ordinal down with a partition,
-OnDelete, and a volume claim per pod and template.
-Left out: ControllerRevision objects, start ordinals, maxUnavailable, claim retention policies.
+Supports ordered and parallel management, rolling updates from the highest ordinal down with a partition,
+OnDelete, and one volume claim per pod and template.
+Not supported: ControllerRevision objects, start ordinals, maxUnavailable, claim retention policies.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def ordinal_of(pod: WorkPod) -> int:
 def _adjust(
     statefulset: StatefulSet, pods: dict[int, WorkPod], revision: str, result: Plan
 ) -> None:
-    """Make one step (or all steps, when parallel) towards the wanted pods."""
+    """Plan the next change towards the desired pods; with parallel management all changes."""
     is_ordered = statefulset.spec.pod_management_policy != "Parallel"
     wanted = statefulset.spec.replicas
     for ordinal in range(wanted):
@@ -60,7 +60,7 @@ def _adjust(
 def _update(
     statefulset: StatefulSet, pods: dict[int, WorkPod], revision: str, result: Plan
 ) -> None:
-    """Replace the highest pod of an older template once everything above it is ready."""
+    """Delete the highest pod of an older template, once all pods above it are ready."""
     strategy = statefulset.spec.update_strategy
     if strategy.get("type") == "OnDelete":
         return
@@ -89,7 +89,7 @@ def _create(statefulset: StatefulSet, ordinal: int, revision: str, result: Plan)
     if claims:
         own = [_volume(claim, name) for claim in claims]
         names = {volume["name"] for volume in own}
-        others = [item for item in spec.get("volumes", ()) if item["name"] not in names]
+        others = [volume for volume in spec.get("volumes", ()) if volume["name"] not in names]
         spec["volumes"] = [*others, *own]
         for claim in claims:
             result.create(PVCS, statefulset.metadata.namespace, _claim(claim, name))
@@ -114,18 +114,18 @@ def _claim(template: Json, pod: str) -> Json:
 def _write_status(
     statefulset: StatefulSet, pods: dict[int, WorkPod], revision: str, result: Plan
 ) -> None:
-    living = [pod for pod in pods.values() if not pod.is_terminating]
-    ready = sum(1 for pod in living if pod.is_ready)
-    updated = sum(1 for pod in living if pod.metadata.labels.get(HASH) == revision)
-    is_done = updated == len(living) == statefulset.spec.replicas
+    present = [pod for pod in pods.values() if not pod.is_terminating]
+    ready = sum(1 for pod in present if pod.is_ready)
+    updated = sum(1 for pod in present if pod.metadata.labels.get(HASH) == revision)
+    is_done = updated == len(present) == statefulset.spec.replicas
     current = statefulset.status.get("currentRevision") or revision
     status = {
         "observedGeneration": statefulset.metadata.generation,
-        "replicas": len(living),
+        "replicas": len(present),
         "readyReplicas": ready or None,
         "availableReplicas": ready,
         "updatedReplicas": updated or None,
-        "currentReplicas": sum(1 for pod in living if pod.metadata.labels.get(HASH) == current)
+        "currentReplicas": sum(1 for pod in present if pod.metadata.labels.get(HASH) == current)
         or None,
         "currentRevision": revision if is_done else current,
         "updateRevision": revision,

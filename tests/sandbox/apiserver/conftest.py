@@ -42,8 +42,8 @@ class InProcess:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.store = server.store
-        self.app = Application(server.context)
-        self.token = server.context.authenticator.admin_token()
+        self.app = Application(server.parts)
+        self.token = server.parts.authenticator.admin_token()
 
     async def call(
         self,

@@ -70,7 +70,7 @@ async def test_page_tokens_belong_to_their_list(cluster: InProcess) -> None:
     token = (await cluster.get(f"{MAPS}?limit=1")).ok()["metadata"]["continue"]
     other = await cluster.get(f"/api/v1/configmaps?limit=1&continue={token}")
     assert (other.code, "it belongs to another list" in other.body["message"]) == (400, True)
-    cluster.server.context.snapshots._kept.clear()
+    cluster.server.parts.snapshots._snapshots.clear()
     gone = await cluster.get(f"{MAPS}?limit=1&continue={token}")
     assert (gone.code, gone.body["reason"]) == (410, "Expired")
 

@@ -99,7 +99,7 @@ def test_failed_batch_is_saved_with_the_next(
         patched.setattr(journal, "_save", _full_disk)
         with closing(journal._connect()) as connection:
             journal._write(connection)
-    assert "1 changes could not be saved" in caplog.text
+    assert "could not save 1 changes" in caplog.text
     journal.start()
     journal.stop(7)
     _, rows = Persistence(tmp_path / "objects.sqlite3").load()

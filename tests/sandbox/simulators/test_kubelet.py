@@ -10,7 +10,7 @@ from kube.objects.node import Node
 from kube.resources import PODS
 from sandbox.nodes import podhints
 from sandbox.nodes.devices import device_id
-from sandbox.nodes.kubelet import RETRY_S, Deed, KubeletRunner, Kubelets, Step
+from sandbox.nodes.kubelet import RETRY_S, DueAction, KubeletRunner, Kubelets, PodAction
 from sandbox.nodes.simpod import GPU, RESERVED_DEVICE, SimPod
 from tests.fakes.gateway import FakeGateway
 from tests.sandbox.simulators.pods import NOW, running, sim_pod
@@ -26,14 +26,14 @@ def node(name: str, gpus: int) -> Node:
     return convert({"metadata": {"name": name}, "status": {"allocatable": {GPU: str(gpus)}}}, Node)
 
 
-def deeds(steps: list[Step]) -> list[tuple[Deed, str]]:
-    return [(step.deed, step.pod.metadata.name) for step in steps]
+def deeds(steps: list[DueAction]) -> list[tuple[PodAction, str]]:
+    return [(step.action, step.pod.metadata.name) for step in steps]
 
 
 def test_bound_pod_starts_at_once() -> None:
     made = kubelets()
     made.pod_seen(sim_pod("a"), NOW)
-    assert deeds(made.due(NOW)) == [(Deed.START, "a")]
+    assert deeds(made.due(NOW)) == [(PodAction.START, "a")]
     assert made.due(NOW + 100) == []
 
 
@@ -48,7 +48,7 @@ def test_start_delay_postpones_the_start() -> None:
     made.pod_seen(sim_pod("a", annotations={podhints.START_DELAY: "5s"}), NOW)
     assert made.next_due() == NOW + 5
     assert made.due(NOW + 4.9) == []
-    assert deeds(made.due(NOW + 5)) == [(Deed.START, "a")]
+    assert deeds(made.due(NOW + 5)) == [(PodAction.START, "a")]
 
 
 def test_other_changes_do_not_start_a_pod_twice() -> None:
@@ -66,7 +66,7 @@ def test_running_pod_ends_after_its_duration_from_its_start() -> None:
     made = kubelets()
     made.pod_seen(running("a", annotations={podhints.DURATION: "1m30s"}), NOW + 60)
     assert made.next_due() == NOW + 90
-    assert deeds(made.due(NOW + 90)) == [(Deed.FINISH, "a")]
+    assert deeds(made.due(NOW + 90)) == [(PodAction.FINISH, "a")]
 
 
 def test_sleep_command_counts_as_a_duration() -> None:
@@ -85,7 +85,7 @@ def test_failing_container_is_restarted_on_failure() -> None:
     made = kubelets()
     hints = {podhints.DURATION: "10s", podhints.EXIT_CODE: "2"}
     made.pod_seen(running("a", restart="OnFailure", annotations=hints), NOW)
-    assert deeds(made.due(NOW + 10)) == [(Deed.RESTART, "a")]
+    assert deeds(made.due(NOW + 10)) == [(PodAction.RESTART, "a")]
 
 
 def test_restarted_container_runs_its_duration_again() -> None:
@@ -116,7 +116,7 @@ def test_deleted_pod_is_removed_after_its_shutdown() -> None:
     made.pod_seen(pod, NOW)
     assert made.next_due() == NOW + 10
     made.pod_seen(pod, NOW + 5)
-    assert deeds(made.due(NOW + 10)) == [(Deed.REMOVE, "a")]
+    assert deeds(made.due(NOW + 10)) == [(PodAction.REMOVE, "a")]
 
 
 def test_shutdown_is_cut_by_the_grace_period() -> None:
@@ -143,7 +143,7 @@ def test_deletion_overrules_a_planned_end() -> None:
         ),
         NOW,
     )
-    assert deeds(made.due(NOW)) == [(Deed.REMOVE, "a")]
+    assert deeds(made.due(NOW)) == [(PodAction.REMOVE, "a")]
     assert made.due(NOW + 4000) == []
 
 
@@ -153,9 +153,9 @@ def test_overbooked_node_refuses_the_pod_and_takes_the_next() -> None:
     made.pod_seen(sim_pod("big", gpus=2), NOW)
     made.pod_seen(sim_pod("small", gpus=1), NOW)
     refused, started = made.due(NOW)
-    assert (refused.deed, refused.pod.metadata.name) == (Deed.REFUSE, "big")
+    assert (refused.action, refused.pod.metadata.name) == (PodAction.REFUSE, "big")
     assert "Requested: 2, Available: 1" in refused.message
-    assert (started.deed, started.pod.metadata.name) == (Deed.START, "small")
+    assert (started.action, started.pod.metadata.name) == (PodAction.START, "small")
 
 
 def test_finished_and_gone_pods_give_their_devices_back() -> None:
@@ -165,7 +165,7 @@ def test_finished_and_gone_pods_give_their_devices_back() -> None:
     made.pod_seen(sim_pod("a", gpus=1, phase="Succeeded"), NOW)
     made.pod_gone(running("b", gpus=1))
     made.pod_seen(sim_pod("c", gpus=2), NOW)
-    assert deeds(made.due(NOW)) == [(Deed.START, "c")]
+    assert deeds(made.due(NOW)) == [(PodAction.START, "c")]
 
 
 def test_reservation_pod_is_told_a_free_device() -> None:
@@ -199,14 +199,14 @@ def test_relist_forgets_pods_that_are_gone() -> None:
     made = kubelets(gpus=1)
     made.pods_listed([running("a", gpus=1)], NOW)
     made.pods_listed([sim_pod("b", gpus=1)], NOW)
-    assert deeds(made.due(NOW)) == [(Deed.START, "b")]
+    assert deeds(made.due(NOW)) == [(PodAction.START, "b")]
 
 
 def test_deleted_node_takes_its_pods_along() -> None:
     made = kubelets()
     made.pod_seen(running("a"), NOW)
     made.node_gone("n1", NOW)
-    assert deeds(made.due(NOW)) == [(Deed.REMOVE, "a")]
+    assert deeds(made.due(NOW)) == [(PodAction.REMOVE, "a")]
 
 
 def test_failed_write_is_tried_again() -> None:
@@ -215,7 +215,7 @@ def test_failed_write_is_tried_again() -> None:
     (step,) = made.due(NOW)
     made.failed(step, NOW)
     assert made.next_due() == NOW + RETRY_S
-    assert deeds(made.due(NOW + RETRY_S)) == [(Deed.START, "a")]
+    assert deeds(made.due(NOW + RETRY_S)) == [(PodAction.START, "a")]
 
 
 def runner(gateway: FakeGateway, *pods: SimPod) -> KubeletRunner:
@@ -281,4 +281,4 @@ def test_temporary_error_puts_the_step_back_and_a_refusal_does_not() -> None:
         gateway.fail_next("patch", "pods", error)
     for step in made.kubelets.due(NOW):
         made.perform(step)
-    assert deeds(made.kubelets.due(NOW + RETRY_S)) == [(Deed.START, "a")]
+    assert deeds(made.kubelets.due(NOW + RETRY_S)) == [(PodAction.START, "a")]

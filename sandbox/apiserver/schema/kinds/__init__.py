@@ -1,1 +1,1 @@
-"""What the server does of its own accord to the built-in kinds: defaults, status, checks, immutability."""
+"""The rules of single built-in kinds: defaults, initial status, checks, immutable fields."""

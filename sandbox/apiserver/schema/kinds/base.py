@@ -1,4 +1,4 @@
-"""The strategy of one kind: the few functions in which kinds differ when they are written."""
+"""The strategy of one kind: the functions in which kinds differ when an object is written."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 from sandbox.apiserver.model.errors import Cause
 
 Obj = dict[str, Any]
-Change = Callable[[Obj], None]
+Modify = Callable[[Obj], None]
 Check = Callable[[Obj], list[Cause]]
 Compare = Callable[[Obj, Obj], list[Cause]]
 
 
-def _nothing(obj: Obj) -> None:
+def _leave_unchanged(obj: Obj) -> None:
     return None
 
 
-def _fine(obj: Obj) -> list[Cause]:
+def _accept(obj: Obj) -> list[Cause]:
     return []
 
 
-def _any_change(old: Obj, new: Obj) -> list[Cause]:
+def _accept_change(old: Obj, new: Obj) -> list[Cause]:
     return []
 
 
@@ -30,15 +30,15 @@ def _any_change(old: Obj, new: Obj) -> list[Cause]:
 class Strategy:
     """How one kind is defaulted, prepared and checked.
 
-    `status` is what a new object's status starts as: None keeps what the client sent (nodes).
-    `meta_by_status` says that a write to /status may also change labels and annotations.
+    `status` is the status of a new object; None keeps the one that the client sent (nodes).
+    With `meta_by_status`, a write to /status may also change labels and annotations.
     """
 
-    defaults: Change = _nothing
-    prepare: Change = _nothing
-    validate: Check = _fine
-    validate_update: Compare = _any_change
-    validate_status: Compare = _any_change
+    defaults: Modify = _leave_unchanged
+    prepare: Modify = _leave_unchanged
+    validate: Check = _accept
+    validate_update: Compare = _accept_change
+    validate_status: Compare = _accept_change
     status: Obj | None = None
     has_generation: bool = False
     meta_by_status: bool = False

@@ -35,7 +35,7 @@ def prepare_service(obj: Obj) -> None:
     if spec["type"] == "ExternalName":
         return
     if not spec.get("clusterIP"):
-        # no traffic flows, so the uid is random enough for an address that only has to look unique
+        # No traffic flows, so an address derived from the uid only has to be unlikely to occur twice.
         number = int(obj["metadata"]["uid"][:4], 16)
         spec["clusterIP"] = ".".join(map(str, (*_SERVICE_NETWORK, number >> 8, number & 255 or 1)))
     setdefaults(
@@ -212,7 +212,7 @@ def validate_resource_claim_update(old: Obj, new: Obj) -> list[Cause]:
 
 
 def validate_resource_claim_status(old: Obj, new: Obj) -> list[Cause]:
-    """What a claim was given can be taken away, not exchanged."""
+    """Refuse another allocation; an allocation can only be removed."""
     before = (old.get("status") or {}).get("allocation")
     after = (new.get("status") or {}).get("allocation")
     if before and after and before != after:

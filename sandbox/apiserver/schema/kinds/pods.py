@@ -22,7 +22,7 @@ def default_pod(pod: Obj) -> None:
     default_pod_spec(spec)
     setdefaults(spec, preemptionPolicy="PreemptLowerPriority", enableServiceLinks=True)
     for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
-        _request_what_is_limited(container["resources"])
+        _default_requests(container["resources"])
     tolerations = spec.setdefault("tolerations", [])
     present = {toleration.get("key") for toleration in tolerations}
     if not any(not t.get("key") and t.get("operator") == "Exists" for t in tolerations):
@@ -34,7 +34,7 @@ def default_pod(pod: Obj) -> None:
 
 
 def default_pod_spec(spec: Obj) -> None:
-    """Fill what the real server fills in pods and templates alike."""
+    """Set the defaults that the real server sets in pods and in templates."""
     setdefaults(
         spec,
         restartPolicy="Always",
@@ -72,8 +72,8 @@ def _default_container(container: Obj) -> None:
             _default_probe(container[field])
 
 
-def _request_what_is_limited(resources: Obj) -> None:
-    """A pod asks for its limits where it names no request; a template is left as it is."""
+def _default_requests(resources: Obj) -> None:
+    """Set each missing request to the limit; the real server does this for pods, not for templates."""
     for name, limit in (resources.get("limits") or {}).items():
         resources.setdefault("requests", {}).setdefault(name, limit)
 
@@ -108,18 +108,18 @@ def prepare_pod(pod: Obj) -> None:
 
 
 def quality_of_service(spec: Obj) -> str:
-    """Guaranteed when every container's limits equal its requests for cpu and memory."""
-    guaranteed, anything = True, False
+    """Return the QoS class: Guaranteed if all limits of CPU and memory are set and equal the requests."""
+    is_guaranteed, is_constrained = True, False
     for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
         resources = container.get("resources") or {}
         requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
         for name in ("cpu", "memory"):
-            asked, cap = _amount(requests, name), _amount(limits, name)
-            anything = anything or bool(asked) or bool(cap)
-            guaranteed = guaranteed and bool(cap) and asked == cap
-    if not anything:
+            request, limit = _amount(requests, name), _amount(limits, name)
+            is_constrained = is_constrained or bool(request) or bool(limit)
+            is_guaranteed = is_guaranteed and bool(limit) and request == limit
+    if not is_constrained:
         return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"
+    return "Guaranteed" if is_guaranteed else "Burstable"
 
 
 def _amount(resources: Obj, name: str) -> Decimal:
@@ -167,32 +167,37 @@ def _validate_container(container: Obj, path: str, names: set[str]) -> list[Caus
 
 def _validate_resources(resources: Obj, path: str) -> list[Cause]:
     causes: list[Cause] = []
-    limits = resources.get("limits") or {}
-    for field in ("limits", "requests"):
-        for name, text in (resources.get(field) or {}).items():
-            here = f"{path}.{field}[{name}]"
-            amount = value_of(str(text))
-            if amount < 0:
-                detail = "must be greater than or equal to 0"
-                causes.append(errors.invalid_value(here, text, detail))
-            elif _is_extended(name) and amount != amount.to_integral_value():
-                causes.append(errors.invalid_value(here, text, "must be an integer"))
-    for name, text in (resources.get("requests") or {}).items():
-        here = f"{path}.requests"
-        if name not in limits:
-            if _is_extended(name):
-                causes.append(
-                    errors.required(
-                        f"{path}.limits", "Limit must be set for non overcommitable resources"
-                    )
-                )
-        elif _is_extended(name) and value_of(str(text)) != value_of(str(limits[name])):
-            detail = f"must be equal to {name} limit of {limits[name]}"
-            causes.append(errors.invalid_value(here, text, detail))
-        elif value_of(str(text)) > value_of(str(limits[name])):
-            detail = f"must be less than or equal to {name} limit of {limits[name]}"
-            causes.append(errors.invalid_value(here, text, detail))
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for field, amounts in (("limits", limits), ("requests", requests)):
+        for name, text in amounts.items():
+            causes += _validate_amount(name, text, f"{path}.{field}[{name}]")
+    for name, text in requests.items():
+        causes += _validate_request(name, text, limits, path)
     return causes
+
+
+def _validate_amount(name: str, text: object, path: str) -> list[Cause]:
+    amount = value_of(str(text))
+    if amount < 0:
+        return [errors.invalid_value(path, text, "must be greater than or equal to 0")]
+    if _is_extended(name) and amount != amount.to_integral_value():
+        return [errors.invalid_value(path, text, "must be an integer")]
+    return []
+
+
+def _validate_request(name: str, text: object, limits: Obj, path: str) -> list[Cause]:
+    """Compare the request of one resource with its limit; extended resources need equal ones."""
+    if name not in limits:
+        detail = "Limit must be set for non overcommitable resources"
+        return [errors.required(f"{path}.limits", detail)] if _is_extended(name) else []
+    request, limit = value_of(str(text)), value_of(str(limits[name]))
+    if _is_extended(name) and request != limit:
+        detail = f"must be equal to {name} limit of {limits[name]}"
+    elif request > limit:
+        detail = f"must be less than or equal to {name} limit of {limits[name]}"
+    else:
+        return []
+    return [errors.invalid_value(f"{path}.requests", text, detail)]
 
 
 def _is_extended(name: str) -> bool:
@@ -207,7 +212,7 @@ LABEL_MESSAGE = (
 
 
 def validate_pod_update(old: Obj, new: Obj) -> list[Cause]:
-    """Refuse changes to a pod's spec other than the few that a running pod tolerates."""
+    """Refuse changes of a pod's spec, except the few that Kubernetes allows in a running pod."""
     causes: list[Cause] = []
     old_gates = {gate["name"] for gate in old["spec"].get("schedulingGates") or ()}
     for index, gate in enumerate(new["spec"].get("schedulingGates") or ()):
@@ -215,16 +220,10 @@ def validate_pod_update(old: Obj, new: Obj) -> list[Cause]:
             detail = "only deletion is allowed, but found new scheduling gate"
             path = f"spec.schedulingGates[{index}].name"
             causes.append(errors.field_forbidden(path, f"{detail} '{gate['name']}'"))
-    before, after = (
-        _frozen_part(old["spec"], gated=bool(old_gates)),
-        _frozen_part(new["spec"], gated=bool(old_gates)),
-    )
-    kept = [
-        t
-        for t in old["spec"].get("tolerations") or ()
-        if t not in (new["spec"].get("tolerations") or ())
-    ]
-    if kept:
+    before = _frozen_part(old["spec"], gated=bool(old_gates))
+    after = _frozen_part(new["spec"], gated=bool(old_gates))
+    tolerations = new["spec"].get("tolerations") or ()
+    if any(toleration not in tolerations for toleration in old["spec"].get("tolerations") or ()):
         detail = "existing toleration can not be modified except its tolerationSeconds"
         causes.append(errors.field_forbidden("spec.tolerations", detail))
     if before != after:

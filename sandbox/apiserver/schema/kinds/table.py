@@ -1,4 +1,4 @@
-"""Which strategy each built-in kind follows; kinds that are not listed have no peculiarity."""
+"""The strategy of each built-in kind; kinds that are not listed need no rules of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controllers' kinds: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob."""
+"""The workload kinds: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def default_cron_job(obj: Obj) -> None:
 
 
 def prepare_job(obj: Obj) -> None:
-    """Give the job the selector and its pods the labels that tie them together."""
+    """Set the selector of a job, and the labels of its pods that the selector matches."""
     obj["status"] = {}
     spec = obj["spec"]
     if spec["manualSelector"]:
@@ -154,7 +154,7 @@ def _validate_schedule(schedule: str) -> list[Cause]:
 
 def validate_job_update(old: Obj, new: Obj) -> list[Cause]:
     causes = _immutable(old, new, "selector", "completionMode")
-    # a suspended job that never started may still change where its pods run
+    # A suspended job may still change where its pods run.
     if not old["spec"].get("suspend"):
         causes += _immutable(old, new, "template")
     return causes

@@ -1,4 +1,4 @@
-"""The parts of one running server, handed to every handler."""
+"""The parts of one running server, which every handler receives."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sandbox.apiserver.tables.render import Tables
 
 
 @dataclass(slots=True, kw_only=True)
-class Context:
-    """Everything a handler may need; built once by `server.assemble`."""
+class ServerParts:
+    """Everything that a handler may need; `Server` builds it once."""
 
     store: Store
     registry: Registry
