@@ -17,31 +17,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import redis
+from redis.exceptions import LockError
+from redis.lock import Lock
+
+from kube.errors import KubeError
 
 log = logging.getLogger(__name__)
 
 TTL_S = 5.0
-
-# Takes the lock, or renews it for the same token; a change of holder raises the fence.
-_TAKE = """
-local held = redis.call('GET', KEYS[1])
-if held and held ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-if redis.call('GET', KEYS[2]) ~= ARGV[1] then
-  redis.call('SET', KEYS[2], ARGV[1])
-  redis.call('SETNX', KEYS[3], ARGV[3])
-  redis.call('INCR', KEYS[3])
-end
-return tonumber(redis.call('GET', KEYS[3]))
-"""
-_RENEW = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return 0
-"""
-_RELEASE = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0
-"""
 
 
 @dataclass(slots=True)
@@ -50,19 +33,25 @@ class ShardLock:
 
     Parameters
     ----------
-    first_fence : the fence numbers begin above this; the clock's seconds, so that they keep growing when
-        the broker forgets everything
+    next_fence : returns a number above all that were given out for the shard
     """
 
     client: redis.Redis
     shard: str
+    next_fence: Callable[[], int]
     ttl_s: float = TTL_S
     clock: Callable[[], float] = time.monotonic
-    first_fence: int = field(default_factory=lambda: int(time.time()))
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
     fence: int = 0
+    _lock: Lock = field(init=False)
     _valid_until: float = 0.0
     _stop: threading.Event | None = None
+    _stuck: tuple[Any, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Name the key; the renewing thread shares the token, so it is not kept per thread."""
+        name = f"kaiweb:lock:{self.shard}"
+        self._lock = Lock(self.client, name, timeout=self.ttl_s, thread_local=False)
 
     def acquire(self) -> bool:
         """Take the lock for a cycle and keep it alive from a thread; False if another holds it.
@@ -70,34 +59,39 @@ class ShardLock:
         Raises
         ------
         redis.RedisError : the broker cannot be asked
+        kube.errors.KubeError : the cluster gives no fence number
         """
         asked = self.clock()
-        answer = self._run(
-            _TAKE, self._keys(), self.token, str(int(self.ttl_s * 1000)), str(self.first_fence)
-        )
-        if not answer:
+        if not self._lock.acquire(blocking=False, token=self.token):
+            self._remove_if_stuck()
             return False
-        self.fence = int(answer)
+        self._stuck = None
         self._valid_until = asked + self.ttl_s
         self._stop = threading.Event()
         threading.Thread(
             target=self._renew_forever, args=(self._stop,), name=f"lock-{self.shard}", daemon=True
         ).start()
+        try:
+            self._update_fence()
+        except (redis.RedisError, KubeError):
+            self.release()
+            raise
         return True
 
     def is_held(self) -> bool:
-        """Tell whether writing is still allowed; by our own clock, without asking anyone."""
+        """Return whether writing is still allowed; by our own clock, without asking anyone."""
         return self.clock() < self._valid_until
 
     def renew(self) -> bool:
         """Prolong the lock once; False if it is not ours any more."""
         asked = self.clock()
-        answer = self._run(_RENEW, self._keys()[:1], self.token, str(int(self.ttl_s * 1000)))
-        if answer:
-            self._valid_until = asked + self.ttl_s
-        else:
+        try:
+            self._lock.reacquire()
+        except LockError:
             self._valid_until = 0.0
-        return bool(answer)
+            return False
+        self._valid_until = asked + self.ttl_s
+        return True
 
     def release(self) -> None:
         """Give the lock back, if it is still ours."""
@@ -106,21 +100,52 @@ class ShardLock:
             self._stop = None
         self._valid_until = 0.0
         try:
-            self._run(_RELEASE, self._keys()[:1], self.token)
+            self._lock.release()
+        except LockError:
+            log.debug("shard %s: nothing to release", self.shard)
         except redis.RedisError as error:
             log.info("lock of shard %s expires by itself: %s", self.shard, error)
+
+    def _update_fence(self) -> None:
+        """Take a new number if another process has held the lock since we last did.
+
+        The holder's name is written first: whoever is interrupted between the two steps finds another
+        name next time, or has no number, and takes a new one.
+        """
+        key = f"kaiweb:holder:{self.shard}"
+        before = self.client.set(key, self.token, get=True)
+        if self.fence and before in (self.token, self.token.encode()):
+            return
+        self.fence = 0
+        self.fence = self.next_fence()
+
+    def _remove_if_stuck(self) -> None:
+        """Remove a lock that lives longer than any of ours and that nobody has renewed for that long.
+
+        Somebody else set it, or its holder died just before the clock stepped back (the broker ends keys
+        by the wall clock). A living holder renews, which shortens the life to ours.
+        """
+        remaining_ms = self.client.pttl(self._lock.name)
+        token: Any = self.client.get(self._lock.name)
+        if token is None or 0 <= remaining_ms <= self.ttl_s * 1000:
+            self._stuck = None
+            return
+        now = self.clock()
+        if self._stuck is None or self._stuck[0] != token:
+            self._stuck = (token, now)
+        elif now - self._stuck[1] > self.ttl_s:
+            self._stuck = None
+            log.error("shard %s: removing a lock that nobody renews", self.shard)
+            try:
+                self._lock.do_release(token)
+            except LockError:
+                log.info("shard %s: another process removed it", self.shard)
 
     def _renew_forever(self, stop: threading.Event) -> None:
         while not stop.wait(self.ttl_s / 3):
             try:
-                if not self.renew():
+                if not self.renew() and not stop.is_set():
                     log.error("shard %s: the lock was lost", self.shard)
                     return
             except redis.RedisError as error:
                 log.warning("shard %s: lock not renewed: %s", self.shard, error)
-
-    def _keys(self) -> list[str]:
-        return [f"kaiweb:{name}:{self.shard}" for name in ("lock", "holder", "fence")]
-
-    def _run(self, script: str, keys: list[str], *arguments: str) -> Any:
-        return self.client.eval(script, len(keys), *keys, *arguments)

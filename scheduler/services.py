@@ -16,8 +16,10 @@ from dataclasses import dataclass
 import redis
 from django.conf import settings
 
-from kube.errors import KubeError
+from kube.errors import KubeError, UnauthorizedError
+from kube.lease import candidate_identity
 from queues.cluster import gateway
+from scheduler.fence import FenceLease
 from scheduler.lock import ShardLock
 from scheduler.plugin_server import PluginServer, metrics_page, plugin_pages
 from scheduler.report import Reporter
@@ -58,10 +60,12 @@ def shard_start(shard: str, *, wake: Callable[[], object] | None = None) -> Runn
         running = _running.get(shard)
         if running is None:
             client = broker()
-            lock = ShardLock(client, shard)
+            cluster = gateway()
+            fences = FenceLease(gateway=cluster, shard=shard, holder=candidate_identity())
+            lock = ShardLock(client, shard, fences.next_fence)
             worker = ShardWorker(
                 shard,
-                gateway(),
+                cluster,
                 end_process,
                 is_allowed=lock.is_held,
                 folder=settings.KAIWEB_HOME,
@@ -120,7 +124,7 @@ def run_cycle(shard: str) -> CycleSummary | None:
     if pause_s > 0:
         time.sleep(pause_s)  # changes that come meanwhile belong to this cycle
     running.lock.client.delete(kick_key(shard))  # changes from here on need another cycle
-    if not running.worker.is_ready() or not running.lock.acquire():
+    if not running.worker.is_ready() or not _acquire(running.lock):
         return None
     started = time.thread_time()
     try:
@@ -130,6 +134,16 @@ def run_cycle(shard: str) -> CycleSummary | None:
         running.rest_until = time.monotonic() + min(LONGEST_REST_S, time.thread_time() - started)
     running.reporter.offer(summary)
     return summary
+
+
+def _acquire(lock: ShardLock) -> bool:
+    try:
+        return lock.acquire()
+    except UnauthorizedError:
+        raise
+    except KubeError as error:
+        log.warning("shard %s: no cycle without a fence number: %s", lock.shard, error)
+        return False
 
 
 def kick(client: redis.Redis, shard: str) -> bool:
