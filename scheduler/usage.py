@@ -16,7 +16,7 @@ import urllib.parse
 import urllib.request
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -71,15 +71,17 @@ class UsageHistory:
                 self.samples.append(_read_sample(line))
 
     def record(self, sample: UsageSample) -> None:
-        """Add a sample (times must not go back) and drop those before the window.
+        """Add a sample and drop those before the window.
 
         A sample that follows the last one sooner than the fetch interval is passed over: what a
-        short cycle saw says nothing new.
+        short cycle saw says nothing new. When the clock has stepped back, the earlier samples move back
+        with it: their ages count, not their dates.
         """
         if self.samples:
             age = sample.time_s - self.samples[-1].time_s
             if age < 0:
-                raise ValueError(f"sample at {sample.time_s} is {-age:g} s older than the last one")
+                self._move(age)
+                return
             if age < self.params.fetch_interval_s:
                 return
         self.samples.append(sample)
@@ -111,6 +113,11 @@ class UsageHistory:
             name: (float(usage[0, i]), float(usage[1, i]), float(usage[2, i]))
             for i, name in enumerate(queues)
         }
+
+    def _move(self, step_s: float) -> None:
+        moved = [replace(sample, time_s=sample.time_s + step_s) for sample in self.samples]
+        self.samples = deque(moved)
+        self._write(moved[-1], rewrite=True)
 
     def _write(self, sample: UsageSample, *, rewrite: bool) -> None:
         if self.path is None:
@@ -239,7 +246,8 @@ class UsageReader:
 
     def refresh(self, now_s: float) -> None:
         """Fetch if the interval is over; a failure keeps the previous data and its age."""
-        if self.tried_s is not None and now_s - self.tried_s < self.params.fetch_interval_s:
+        # After a step back of the clock the last attempt lies in the future: then it is time as well.
+        if self.tried_s is not None and 0 <= now_s - self.tried_s < self.params.fetch_interval_s:
             return
         self.tried_s = now_s
         try:

@@ -89,8 +89,24 @@ def test_a_cron_window_begins_at_the_last_occurrence() -> None:
 def test_samples_closer_than_the_fetch_interval_are_passed_over() -> None:
     store = history(UsageParams(fetch_interval_s=60.0), [sample(0.0, a=1.0), sample(30.0, a=9.0)])
     assert [each.time_s for each in store.samples] == [0.0]
-    with pytest.raises(ValueError, match="60 s older"):
-        store.record(sample(-60.0, a=1.0))
+
+
+def test_samples_move_with_a_clock_that_steps_back_and_recording_goes_on(tmp_path) -> None:
+    params = UsageParams(window_s=10 * HOUR, fetch_interval_s=60.0)
+    store = UsageHistory(params, tmp_path / "shard.jsonl")
+    for time_s in (9000.0, 9060.0, 3060.0, 3090.0, 3120.0):
+        store.record(sample(time_s, a=1.0))
+    assert [each.time_s for each in store.samples] == [3000.0, 3060.0, 3120.0]
+    assert list(UsageHistory(params, tmp_path / "shard.jsonl").samples) == list(store.samples)
+
+
+def test_usage_is_fetched_again_after_a_step_back_of_the_clock() -> None:
+    params = UsageParams(window_s=10 * HOUR, fetch_interval_s=60.0)
+    reader = UsageReader(history(params, [sample(0.0, a=1.0)]), params)
+    reader.refresh(9000.0)
+    reader.source.record(sample(3000.0, b=1.0))
+    reader.refresh(3000.0)
+    assert (reader.fetched_s, set(reader.usage)) == (3000.0, {"a", "b"})
 
 
 def test_history_survives_the_process(tmp_path) -> None:
