@@ -67,7 +67,7 @@ bench: dev
 
 lock: $(VENV)/dev.stamp
 	$(UV) pyproject.toml -o requirements/run.txt
-	$(UV) --extra dev --extra postgres -c requirements/run.txt pyproject.toml -o requirements/dev.txt
+	$(UV) --extra dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
 
 clean:
 	rm -rf .venv .kaiweb .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis frontend/node_modules frontend/dist

@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# What the tests need beyond Python packages: Chromium from Debian's packages, kube-apiserver and etcd built with Go.
+# What the tests need beyond Python packages: Chromium and PostgreSQL from Debian's packages, kube-apiserver and etcd
+# built with Go.
 # Where one of them cannot be had, the tests that need it are skipped with a clear line.
 set -u
 cd "$(dirname "$0")/.."
-if ! command -v "${CHROMIUM:-chromium}" >/dev/null; then
+# $1: package, $2: which tests need it
+install_package() {
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "installing Chromium for the browser tests"
-    { apt-get update && apt-get install -y --no-install-recommends chromium; } >/tmp/kaiweb-apt.log 2>&1 \
-      || echo "Chromium could not be installed (see /tmp/kaiweb-apt.log): browser tests will be skipped"
+    echo "installing $1 for the $2 tests"
+    { apt-get update && apt-get install -y --no-install-recommends "$1"; } >"/tmp/kaiweb-apt-$1.log" 2>&1 \
+      || echo "$1 could not be installed (see /tmp/kaiweb-apt-$1.log): the $2 tests will be skipped"
   else
-    echo "no Chromium and no apt as root: browser tests will be skipped"
+    echo "no $1 and no apt as root: the $2 tests will be skipped"
   fi
-fi
+}
+command -v "${CHROMIUM:-chromium}" >/dev/null || install_package chromium browser
+ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || install_package postgresql PostgreSQL
 if command -v go >/dev/null; then
   .venv/bin/python -m tests.reallane.build || echo "kube-apiserver could not be built: its tests will be skipped"
 else
