@@ -26,7 +26,7 @@ KEPT_FREE_LABEL = "sandbox.kaiweb/kept-free"
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 WRITERS = 8
 # Answers about a node list each GPU: at 100,000 GPUs one answer of the web API takes 6.4 MB.
-MOST_GPUS_PER_NODE = 1024
+MOST_GPUS_PER_NODE = 999
 _UNIFORM = re.compile(r"([0-9]{1,6})x([0-9]{1,6})")
 
 
@@ -104,7 +104,7 @@ def profile(text: str) -> list[Machine]:
 
     Raises
     ------
-    ValueError : the text is none of these, or a node would have more than 1,024 GPUs
+    ValueError : the text is none of these, or a node would have more than 999 GPUs
     """
     if text == "demo":
         return demo()

@@ -32,9 +32,9 @@ def test_profiles() -> None:
         profile("lots")
 
 
-def test_a_profile_with_more_than_1024_gpus_per_node_is_refused() -> None:
-    assert profile("1x1024")[0].gpus == 1024
-    with pytest.raises(ValueError, match="'1x100000': expected at most 1024 GPUs per node, got 1"):
+def test_a_profile_with_more_than_999_gpus_per_node_is_refused() -> None:
+    assert profile("1x999")[0].gpus == 999
+    with pytest.raises(ValueError, match="'1x100000': expected at most 999 GPUs per node, got 1"):
         profile("1x100000")
 
 
