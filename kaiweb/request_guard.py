@@ -8,6 +8,7 @@ read before the request takes one of the places, so that slow bodies hold no pla
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from kaiweb import request_id
 from kaiweb.api.errors import MEDIA_TYPE, Problem
 from queues.http_guard import RareLog
 
@@ -173,6 +175,8 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 async def _refuse(scope: Scope, send: Send, problem: Problem) -> None:
     """Answer with a problem document below /api, elsewhere with a line of text."""
+    refusal_id = uuid.uuid4().hex
+    request_id.current.set(refusal_id)
     if scope["path"].startswith("/api/"):
         kind, body = MEDIA_TYPE, orjson.dumps(problem.body(scope["path"]))
     else:
@@ -181,6 +185,7 @@ async def _refuse(scope: Scope, send: Send, problem: Problem) -> None:
         "Content-Type": kind,
         "Content-Length": str(len(body)),
         "Cache-Control": "no-store",
+        request_id.HEADER: refusal_id,
         **problem.headers,
     }
     raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]

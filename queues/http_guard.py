@@ -4,7 +4,7 @@ uvicorn waits for ever for a request that does not come, or that comes slowly, a
 connections; when the process has no file descriptor left, nobody is served. Here the number of connections
 is bounded, for each address and in all, below the number of descriptors; a connection that is silent, or
 whose head is not complete after a few seconds, is closed. Where the bound is reached, the oldest connection
-without a request gives way to the new one, so that silent sockets never keep a real client out.
+without a complete request gives way to the new one: silent and slow clients never keep a real one out.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Connections:
         return sum(map(len, self._open.values()))
 
     def admit(self, newcomer: GuardedProtocol) -> bool:
-        """Take a connection in, if need be in place of a silent one; return whether there was room."""
+        """Take a connection in, if need be in place of a waiting one; return whether there was room."""
         address = newcomer.address
         has_room = self._has_room_for(address) and self._has_room()
         if has_room:
@@ -144,11 +144,11 @@ class Connections:
         of_address = self._open.get(address, {})
         if len(of_address) < self.limits.per_address and len(self) < self.limits.total:
             return True
-        silent = next((each for each in of_address.values() if each.is_silent), None)
-        if silent is None:
+        waiting = next((each for each in of_address.values() if each.is_waiting), None)
+        if waiting is None:
             return False
-        self.forget(silent)
-        silent.transport.abort()
+        self.forget(waiting)
+        waiting.transport.abort()
         return True
 
     def _sweep(self, address: str | None = None) -> None:
@@ -179,11 +179,16 @@ class GuardedProtocol(HttpToolsProtocol):
     _head_bytes = 0
 
     @property
-    def is_silent(self) -> bool:
-        """Whether the client could be sent away without losing a request that has come in."""
+    def is_waiting(self) -> bool:
+        """Whether no complete request has come in that is not answered yet."""
         if self._is_upgraded or self.transport.get_write_buffer_size():
             return False
-        return self.cycle is None or bool(self.cycle.response_complete)
+        return self._is_in_body or self._is_between_requests
+
+    @property
+    def _is_between_requests(self) -> bool:
+        is_answered = self.cycle is None or bool(self.cycle.response_complete)
+        return is_answered and not self._is_in_body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, or close it at once."""
@@ -213,7 +218,7 @@ class GuardedProtocol(HttpToolsProtocol):
             if self._head_bytes > self.guard.limits.head_bytes:
                 self.transport.write(TOO_LONG)
                 self.transport.close()
-        elif self.is_silent and self.timeout_keep_alive_task is None:
+        elif self._is_between_requests and self.timeout_keep_alive_task is None:
             # Line feeds between two requests end uvicorn's own timer and begin no head.
             self._arm(self.guard.limits.head_s)
 

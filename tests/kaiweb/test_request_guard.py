@@ -65,6 +65,7 @@ class Exchange:
     def problem(self) -> dict[str, Any]:
         assert (b"content-type", b"application/problem+json") in self.sent[0]["headers"]
         document: dict[str, Any] = orjson.loads(self.sent[1]["body"])
+        assert dict(self.sent[0]["headers"])[b"request-id"].decode() == document["requestId"]
         return document
 
 

@@ -142,6 +142,27 @@ async def test_silent_connections_give_way_to_those_that_ask(connect: Connect) -
         assert [await each.end() for each in silent[:-2]] == [b""] * 18
 
 
+async def test_slow_bodies_give_way_too(connect: Connect) -> None:
+    ended: asyncio.Queue[str] = asyncio.Queue()
+
+    async def reads(scope: Any, receive: Any, send: Any) -> None:
+        message = await receive()
+        while message.get("more_body"):
+            message = await receive()
+        ended.put_nowait(message["type"])
+        await hello(scope, receive, send)
+
+    async with serving(reads, per_address=2) as port:
+        for _ in range(2):
+            slow = await connect(port)
+            slow.writer.write(b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nx")
+            await slow.writer.drain()
+        await asyncio.sleep(0.05)
+        assert await (await connect(port)).ask() == b"HTTP/1.1 200 OK"
+        assert await asyncio.wait_for(ended.get(), 5) == "http.disconnect"
+        assert await asyncio.wait_for(ended.get(), 5) == "http.request"
+
+
 async def test_connections_with_a_running_request_are_never_sent_away(connect: Connect) -> None:
     running, goes_on = asyncio.Semaphore(0), asyncio.Event()
 
