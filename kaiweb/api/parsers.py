@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import IO, Any
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
@@ -26,11 +28,14 @@ class StrictJSONParser(BaseParser):
         Raises
         ------
         ParseError : it is no such JSON
+        RequestDataTooBig : it is larger than Django reads into memory
         """
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        raw = stream.read(most + 1)
+        if len(raw) > most:
+            raise RequestDataTooBig(f"expected at most {most} bytes, got more")
         try:
-            return json.loads(
-                stream.read().decode(), parse_constant=_constant, object_pairs_hook=_once
-            )
+            return json.loads(raw.decode(), parse_constant=_constant, object_pairs_hook=_once)
         except ValueError as error:
             raise ParseError(f"the body is not JSON that can be read: {error}") from error
 
