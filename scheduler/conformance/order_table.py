@@ -78,7 +78,7 @@ class _Turns:
         if self._victims is not None:
             batch = self._victims.get(self._position)
             self._position += 1
-            return None if batch is None else self._names[batch.group]
+            return None if batch is None else self._names[batch.pod_group]
         view = self._order.pop()
         return None if view is None else self._names[view.pod_group]
 

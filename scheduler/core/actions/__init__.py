@@ -1,1 +1,1 @@
-"""What a cycle does, in order; `table.py` lists the actions."""
+"""The actions of a cycle; `table.py` lists them."""

@@ -1,7 +1,7 @@
-"""Allocate: give pending pod groups room, in the order of queues, without disturbing anyone.
+"""Allocate: place pending pod groups, in the order of queues, without evicting anything.
 
-A pod group takes one chunk a turn (its missing gang, or one elastic step) and goes back into the order
-while it has pending tasks, so that growth competes with the other queues each time.
+A pod group places one chunk a turn (its missing gang, or one elastic step) and goes back into the order
+while it has pending tasks, so that its growth competes with the other queues each time.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ ALLOCATE = ActionName.ALLOCATE
 
 
 class AllocateAction:
-    """Binds on free room and nominates on room that is being freed."""
+    """Binds tasks on free room and nominates them on room that is being freed."""
 
     name = ALLOCATE
 
     def run(self, session: Session, placer: Placer, report: ActionReport) -> None:
-        """Serve pod groups until none is left that fits."""
+        """Place pod groups until each was placed as a whole or did not fit."""
         depth = session.config.depth_of(self.name)
         order = GroupOrder(session, pending_views(session), depth=depth)
         pending = session.state.pod_groups.pending
@@ -41,16 +41,16 @@ class AllocateAction:
 
 def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
     """Place the next chunk of a pod group and keep it; False if it does not fit."""
-    groups = session.state.pod_groups
-    held_none = groups.active_allocated[view.pod_group] == 0
+    pod_groups = session.state.pod_groups
+    is_start = pod_groups.active_allocated[view.pod_group] == 0
     chunk = view.next_chunk(include_evicted=False)
-    only = view.only_pod_set
-    if len(chunk) == 1 and only >= 0 and not groups.pod_sets.nominated[only]:
+    pod_set = view.only_pod_set
+    if len(chunk) == 1 and pod_set >= 0 and not pod_groups.pod_sets.nominated[pod_set]:
         node = placer.find_free(view, chunk[0])
         if node is not None:
             bind_directly(session, ALLOCATE, chunk[0], node)
-            if held_none:
-                groups.last_start[view.pod_group] = NOW
+            if is_start:
+                pod_groups.last_start[view.pod_group] = NOW
             return True
     statement = Statement(session, ALLOCATE)
     if not placer.place(statement, view, chunk, session.all_nodes, nominate_only=False):
@@ -60,6 +60,6 @@ def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
     if must_wait:
         statement.convert_to_nominated(view)
     statement.keep()
-    if held_none and not must_wait:
-        groups.last_start[view.pod_group] = NOW
+    if is_start and not must_wait:
+        pod_groups.last_start[view.pod_group] = NOW
     return True

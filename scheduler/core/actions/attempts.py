@@ -23,7 +23,7 @@ from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.search import Search, SearchTask
 from scheduler.core.solver.signatures import FailedSearches
 from scheduler.core.solver.trial import TrialRunner
-from scheduler.core.solver.turns import PendingBoard
+from scheduler.core.solver.turns import PendingTable
 from scheduler.core.solver.victims import Batch, VictimPool, VictimSequence
 from scheduler.core.times import NOW, remaining_s
 
@@ -77,7 +77,7 @@ class _SearchContext:
     """What all searches of one action share."""
 
     pool: VictimPool
-    board: PendingBoard
+    pending: PendingTable
     runner: TrialRunner
 
 
@@ -156,18 +156,18 @@ class Attempts:
             changed = self._groups_of(outcome.victims, view)
             outcome.statement.keep()
             pool.refresh(changed)
-            context.board.refresh(changed)
+            context.pending.refresh(changed)
         return outcome.result
 
     def _search_context(self) -> _SearchContext:
         """Collect victims and pending pod groups when the first search really starts."""
         if self._context is None:
             session = self._session
-            board = PendingBoard.of(session)
+            pending = PendingTable.of(session)
             runner = TrialRunner(
-                session, self._placer, board, self._rules.name, self._report.search
+                session, self._placer, pending, self._rules.name, self._report.search
             )
-            self._context = _SearchContext(VictimPool.of(session), board, runner)
+            self._context = _SearchContext(VictimPool.of(session), pending, runner)
         return self._context
 
     def _is_beyond_help(self, view: GangView) -> bool:

@@ -17,27 +17,27 @@ class Action(Protocol):
     name: ActionName
 
     def run(self, session: Session, placer: Placer, report: ActionReport) -> None:
-        """Decide; decisions are added to the session as statements are kept."""
+        """Run the action; its decisions are added to the session as statements are kept."""
         ...
 
 
 def pending_views(session: Session) -> list[GangView]:
-    """Return the pod groups that want places: ready, with a pending task, in a leaf queue."""
+    """Return the pod groups to place: with a pending task, enough tasks for a gang, in a leaf queue."""
     state = session.state
-    groups, queues = state.pod_groups, state.queues
-    sets, only_pod_set = groups.pod_sets, groups.only_pod_set
+    pod_groups, queues = state.pod_groups, state.queues
+    pod_sets, only_pod_set = pod_groups.pod_sets, pod_groups.only_pod_set
     is_leaf = [queues.is_leaf(queue) for queue in range(len(queues))]
-    found = []
-    for group, pending in enumerate(groups.pending):
+    views = []
+    for pod_group, pending in enumerate(pod_groups.pending):
         if not pending:
             continue
-        queue = groups.queue[group]
+        queue = pod_groups.queue[pod_group]
         if queue == NOWHERE or not is_leaf[queue]:
             continue
-        only = only_pod_set[group]
-        if only >= 0:
-            if pending >= sets.minimum[only] - sets.active_allocated[only]:
-                found.append(session.view(group))
-        elif session.view(group).is_ready_to_run():
-            found.append(session.view(group))
-    return found
+        pod_set = only_pod_set[pod_group]
+        if pod_set >= 0:
+            if pending >= pod_sets.minimum[pod_set] - pod_sets.active_allocated[pod_set]:
+                views.append(session.view(pod_group))
+        elif session.view(pod_group).is_ready_to_run():
+            views.append(session.view(pod_group))
+    return views

@@ -1,7 +1,8 @@
-"""Stale gangs: evict what is left of a pod group that has fallen below its minimum for too long.
+"""Stale gangs: evict what is left of a pod group that has been below its minimum for too long.
 
 A gang is stale while it has running tasks, none that succeeded, and its tree of subgroups does not run
-its minimum. The first cycle that sees it notes the time; after the grace everything it runs is evicted.
+its minimum. The first cycle that sees it records the time. After the grace period, everything that runs of
+it is evicted.
 """
 
 from __future__ import annotations
@@ -25,87 +26,87 @@ class EvictStaleAction:
     name = ActionName.STALE_GANG_EVICTION
 
     def run(self, session: Session, placer: Placer, report: ActionReport) -> None:
-        """Note, forget or act, for every pod group with tasks on nodes."""
+        """Record since when each gang is stale, and evict those whose grace period has elapsed."""
         del placer
-        groups = session.state.pod_groups
-        stale = stale_groups(session)
-        for group, since in enumerate(groups.stale_since):
-            if since is not None and group not in stale:
-                groups.stale_since[group] = None
-        for group in stale:
-            since = groups.stale_since[group]
+        stale_since = session.state.pod_groups.stale_since
+        stale = stale_pod_groups(session)
+        for pod_group, since in enumerate(stale_since):
+            if since is not None and pod_group not in stale:
+                stale_since[pod_group] = None
+        for pod_group in stale:
+            since = stale_since[pod_group]
             if since is None:
-                since = groups.stale_since[group] = NOW
-            grace = grace_s(session, group)
+                since = stale_since[pod_group] = NOW
+            grace = grace_s(session, pod_group)
             if grace >= 0 and elapsed_s(since) >= grace:
                 report.attempted += 1
-                report.succeeded += self._evict_rest(session, group)
+                report.succeeded += self._evict_rest(session, pod_group)
 
-    def _evict_rest(self, session: Session, group: int) -> bool:
-        view = session.view(group)
-        rest = view.all_active_tasks()
-        if not rest:
+    def _evict_rest(self, session: Session, pod_group: int) -> bool:
+        view = session.view(pod_group)
+        tasks = view.all_active_tasks()
+        if not tasks:
             return False
-        strays = _strays(session, group)
+        orphans = _orphan_pods(session, pod_group)
         statement = Statement(session, self.name)
         subgroup, minimum = first_shortfall(session, view)
         why = EvictReason(
             action=self.name,
-            gang_size=len(rest) + len(strays),
+            gang_size=len(tasks) + len(orphans),
             stale_subgroup=subgroup,
             stale_minimum=minimum,
         )
-        for task in rest:
+        for task in tasks:
             statement.evict(task, why)
         statement.keep()
-        given = session.state.pod_groups.inputs[group]
-        for stray in strays:
-            ref = TaskRef(stray.namespace, stray.name, stray.uid)
-            lost = replace(why, stale_subgroup=stray.subgroup, stale_minimum=None)
-            session.decisions.append(Evict(ref, given.name, given.namespace, stray.node, lost))
+        inputs = session.state.pod_groups.inputs[pod_group]
+        for pod in orphans:
+            ref = TaskRef(pod.namespace, pod.name, pod.uid)
+            reason = replace(why, stale_subgroup=pod.subgroup, stale_minimum=None)
+            session.decisions.append(Evict(ref, inputs.name, inputs.namespace, pod.node, reason))
         return True
 
 
-def grace_s(session: Session, group: int) -> float:
+def grace_s(session: Session, pod_group: int) -> float:
     """Return how long a pod group may stay stale; negative means for ever."""
-    own = session.state.pod_groups.inputs[group].staleness_grace_s
-    return session.config.staleness_grace_s if own is None else own
+    grace = session.state.pod_groups.inputs[pod_group].staleness_grace_s
+    return session.config.staleness_grace_s if grace is None else grace
 
 
-def stale_groups(session: Session) -> dict[int, None]:
-    """Return the pod groups that have running tasks but not their gang, and are not just finishing.
+def stale_pod_groups(session: Session) -> dict[int, None]:
+    """Return the pod groups that run fewer tasks than their gang needs, and are not just finishing.
 
-    Almost all pod groups are one pod set, whose counters answer at once; only the others have their
-    tree of subgroups asked. A subgroup counts as complete by its own required number of members, so
-    an optional empty subgroup does not make a gang stale, as it does in KAI.
+    Almost all pod groups are one pod set, whose counters are enough; only for the others the tree of
+    subgroups is examined. A subgroup is complete when it has its own required number of members, so an
+    optional empty subgroup does not make a gang stale, as it does in KAI.
     """
-    groups, sets = session.state.pod_groups, session.state.pod_groups.pod_sets
-    found: dict[int, None] = {}
-    used, minimum = sets.active_used, sets.minimum
-    for group, (first, count) in enumerate(
-        zip(groups.first_pod_set, groups.pod_set_count, strict=True)
+    pod_groups, pod_sets = session.state.pod_groups, session.state.pod_groups.pod_sets
+    stale: dict[int, None] = {}
+    used, minimum = pod_sets.active_used, pod_sets.minimum
+    for pod_group, (first, count) in enumerate(
+        zip(pod_groups.first_pod_set, pod_groups.pod_set_count, strict=True)
     ):
         if count == 1 and (not used[first] or used[first] >= minimum[first]):
             continue
-        if _is_stale(session, group):
-            found[group] = None
-    return found
+        if _is_stale(session, pod_group):
+            stale[pod_group] = None
+    return stale
 
 
-def _is_stale(session: Session, group: int) -> bool:
-    if not _has_used(session, group):
+def _is_stale(session: Session, pod_group: int) -> bool:
+    if not _has_used(session, pod_group):
         return False
     state = session.state
-    first = state.pod_groups.first_task[group]
-    tasks = range(first, first + state.pod_groups.task_count[group])
+    first = state.pod_groups.first_task[pod_group]
+    tasks = range(first, first + state.pod_groups.task_count[pod_group])
     if any(state.tasks.status[task] == TaskStatus.SUCCEEDED for task in tasks):
         return False
-    view = session.view(group)
+    view = session.view(pod_group)
     return not _runs_minimum(session, view, view.root)
 
 
 def first_shortfall(session: Session, view: GangView) -> tuple[str, int]:
-    """Return the name (empty for the default) and minimum of the first pod set that falls short."""
+    """Return the name (empty for the default) and minimum of the first pod set below its minimum."""
     sets = session.state.pod_groups.pod_sets
     for pod_set in session.state.pod_groups.pod_sets_of(view.pod_group):
         if sets.active_used[pod_set] < sets.minimum[pod_set]:
@@ -114,19 +115,20 @@ def first_shortfall(session: Session, view: GangView) -> tuple[str, int]:
     return ("", 0)
 
 
-def _strays(session: Session, group: int) -> list[TaskInput]:
-    """Return the pods that run for a subgroup the pod group no longer has; alone they are of no use."""
-    given = session.state.pod_groups.inputs[group]
-    return [task for task in given.invalid_subgroup_tasks if ACTIVE_ALLOCATED[task.status]]
+def _orphan_pods(session: Session, pod_group: int) -> list[TaskInput]:
+    """Return the running pods of subgroups that the pod group no longer has; they are evicted too."""
+    inputs = session.state.pod_groups.inputs[pod_group]
+    return [task for task in inputs.invalid_subgroup_tasks if ACTIVE_ALLOCATED[task.status]]
 
 
-def _has_used(session: Session, group: int) -> bool:
-    sets = session.state.pod_groups.pod_sets
-    return any(sets.active_used[pod_set] for pod_set in session.state.pod_groups.pod_sets_of(group))
+def _has_used(session: Session, pod_group: int) -> bool:
+    pod_groups = session.state.pod_groups
+    active_used = pod_groups.pod_sets.active_used
+    return any(active_used[pod_set] for pod_set in pod_groups.pod_sets_of(pod_group))
 
 
 def _runs_minimum(session: Session, view: GangView, member: TreeMember) -> bool:
-    """Count tasks that are on nodes, those that are leaving included."""
+    """Return whether a subgroup runs its minimum, counting also tasks that are being evicted."""
     if isinstance(member, SubgroupNode):
         complete = sum(_runs_minimum(session, view, inner) for inner in member.members)
         return complete >= view.required_members(member)

@@ -1,11 +1,11 @@
-"""The nodes of one set for one class of tasks, best first, kept up to date instead of worked out anew.
+"""The nodes of one set for one class of tasks, best first, kept up to date instead of computed again.
 
-The first time, room, verdicts and scores of all nodes are array operations. Afterwards only nodes that
-were touched since are asked again, one by one in plain floats, and the best is an argmax over a float
+The first time, room, filters and scores of all nodes are array operations. Afterwards only the nodes that
+were touched since are computed again, one by one in plain floats, and the best is an argmax over a float
 array. Filling a node thus costs the same on ten nodes and on a thousand.
 
-The score for filling nodes up is measured against the emptiest and the fullest node of the set, so a
-change of either of the two recomputes the set; filling a cluster changes them a handful of times.
+The score for filling nodes up depends on the emptiest and the fullest node of the set, so a change of
+either of the two recomputes the whole set. Filling a cluster changes them a handful of times.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from scheduler.core.session.session import Session
 
 #: Weight of the score for filling (or emptying) nodes.
 BINPACK_TOP = 9.0
-#: Sets this small are cheaper to ask node by node.
+#: Sets this small are cheaper to compute node by node.
 SMALL = 12
 
 
 def _needs(task_class: TaskClass) -> tuple[Floats, RowAmounts]:
-    """Return what must be free of the fixed rows, as a column, and of the other rows."""
+    """Return the amounts that must be free: the fixed rows as a column, and the other rows."""
     column = np.full((PODS_ROW + 1, 1), -inf)
     for row, amount in task_class.fits:
         if row <= PODS_ROW:
@@ -47,7 +47,7 @@ def _cells(array: Floats) -> Any:
 
 
 class Candidates:
-    """Nodes of `nodes` for tasks like `task`, with `best` and `in_order`."""
+    """The nodes of a set that may take a task of one class; `task` is any task of it."""
 
     __slots__ = (
         "_amount_view",
@@ -105,7 +105,7 @@ class Candidates:
             self._static = self._static & ~np.isnan(self._static_scores)
         self._need, self._more = _needs(task_class)
         self._low = self._high = 0.0
-        #: The node found last, -1 if none; and whether filling it can only make it better.
+        #: The node returned last, -1 if none; and whether filling it can only make it better.
         self._last = -1
         self._keeps_best = (
             self._binpack
@@ -133,10 +133,10 @@ class Candidates:
         return self._last
 
     def _is_still_best(self) -> bool:
-        """Tell whether the node found last is the best again, because only it was touched.
+        """Return whether the node returned last is the best again, because only it was touched.
 
-        A node that is filled up only gets better by being filled, as long as it has free room: so
-        a run of equal tasks needs no new comparison until the node is full.
+        When nodes are filled up, a node only gets better by being filled, as long as it has free room.
+        So a run of equal tasks needs no new comparison until the node is full.
         """
         if not self._keeps_best or self._last < 0:
             return False
@@ -168,14 +168,14 @@ class Candidates:
             values[place] = -inf
 
     def is_free(self, node: int) -> bool:
-        """Tell whether the node, which may take a task, has free room for it now."""
+        """Return whether a node that may take a task has free room for it now."""
         position_of = self._set.position_of
         place = node if position_of is None else position_of[node]
         if self._rooms[place] != FREE:
             return False
         waits = self._rules.waits
         return not waits or not any(
-            one.must_wait(self._task, node, self._task_class) for one in waits
+            wait.must_wait(self._task, node, self._task_class) for wait in waits
         )
 
     def cells(self, node: int) -> RowAmounts:
@@ -188,7 +188,7 @@ class Candidates:
     # ---------------------------------------------------------------------------------- build
 
     def _capacities(self) -> Floats:
-        """Denominators of the fill score: allocatable, or the labelled device count for spread."""
+        """Return the denominators of the fill score: allocatable amounts, or for spread the GPU count."""
         if self._row == GPU_ROW and not self._binpack:
             values = np.array(self._nodes.gpu_count, dtype=np.float64)
         else:
@@ -206,7 +206,7 @@ class Candidates:
         self._base: Floats = np.full(len(self._set), -inf)
         self._base_view = _cells(self._base)
         self._rooms = bytearray(len(self._set))
-        if self._needs_single_questions():
+        if self._is_cheaper_by_node():
             for place, node in enumerate(self._set.indices.tolist()):
                 self._base_view[place] = self._base_of(place, node)
         else:
@@ -214,14 +214,14 @@ class Candidates:
         self._measure_extent()
         self._revalue()
 
-    def _needs_single_questions(self) -> bool:
+    def _is_cheaper_by_node(self) -> bool:
         return len(self._set) <= SMALL or bool(self._rules.fit_rules)
 
     def _build_base(self) -> None:
-        """Work out room and scores of all nodes of the set with array operations.
+        """Compute room and scores of all nodes of the set with array operations.
 
-        Nodes with shared devices are asked one by one where the task shares: who fits on which
-        device is no question for arrays.
+        For tasks that share devices, nodes with shared devices are computed one by one, because each
+        device has to be looked at.
         """
         nodes, hooks, task_class = self._nodes, self._session.hooks, self._task_class
         idle, both = nodes.idle, nodes.idle_and_releasing
@@ -239,9 +239,9 @@ class Candidates:
             fits &= self._slice(nodes.gpu_memory_array) >= task_class.share_memory_mib
         base = self._static_scores + hooks.availability_weight * free
         self._rooms = bytearray((free.view(np.uint8) + np.uint8(FREEING)).tobytes())
-        for one in self._rules.node_filters + self._rules.cluster_filters:
+        for node_filter in self._rules.node_filters + self._rules.cluster_filters:
             if fits.any():
-                fits &= self._slice(one.mask(self._task, task_class))
+                fits &= self._slice(node_filter.mask(self._task, task_class))
         scores = self._rules.node_scores + self._rules.cluster_scores
         for score in scores:
             base = base + score.scores(self._task, task_class, self._set)
@@ -265,11 +265,11 @@ class Candidates:
         self._rooms[place] = room
         if room == NONE:
             return -inf
-        for one in rules.node_filters:
-            if not one.passes(task, task_class, node):
+        for node_filter in rules.node_filters:
+            if not node_filter.passes(task, task_class, node):
                 return -inf
-        for one in rules.cluster_filters:
-            if not one.passes(task, task_class, node):
+        for node_filter in rules.cluster_filters:
+            if not node_filter.passes(task, task_class, node):
                 return -inf
         hooks = self._session.hooks
         base = float(self._static_scores[place])

@@ -36,8 +36,8 @@ def choose_devices(
 
     Notes
     -----
-    KAI asks two free pod slots of every such task; we ask the second one only for a device that
-    becomes shared by this task, since only that one gets a reservation pod.
+    KAI requires two free pod slots for every such task. We require the second one only for a device
+    that becomes shared by this task, since only that device gets a reservation pod.
     """
     nodes = session.state.nodes
     memory = task_class.memory_on(nodes.gpu_memory[node])
@@ -48,10 +48,11 @@ def choose_devices(
     if score is not None:
         size = float(nodes.gpu_memory[node])
         ranked.sort(
-            key=lambda one: (
-                -score(None if one is None else (nodes.shared_gpus[node][one][USED_COLUMN], size))
+            key=lambda gpu: (
+                -score(None if gpu is None else (nodes.shared_gpus[node][gpu][USED_COLUMN], size))
             )
         )
+    # None stands for a whole device that becomes shared.
     chosen = ranked[: task_class.devices]
     opened = chosen.count(None)
     slots = nodes.idle_rows[PODS_ROW][node] + nodes.releasing_rows[PODS_ROW][node]
@@ -59,10 +60,10 @@ def choose_devices(
         return None
     must_wait = nominate_only or not fits_free
     groups = []
-    for one in chosen:
-        if one is None:
+    for gpu in chosen:
+        if gpu is None:
             groups.append(session.new_gpu_group_id())
         else:
-            groups.append(one)
-            must_wait = must_wait or not has_idle_room(nodes, node, one, memory)
+            groups.append(gpu)
+            must_wait = must_wait or not has_idle_room(nodes, node, gpu, memory)
     return DeviceChoice(tuple(groups), must_wait)

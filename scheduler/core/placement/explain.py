@@ -1,7 +1,7 @@
 """Count, over the nodes of a set, why none of them took a task.
 
-A full cluster turns away the same class of tasks again and again, so the count is kept until a node is
-touched. Resources a node lacks are counted from what is free, since that is what people see.
+A full cluster rejects the same class of tasks again and again, so the count is kept until a node is
+touched. Which resources a node lacks is counted from what is free, since that is what people see.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def count_rejections(
         cache = session.attach(_RejectionCache())
     queue = view.queue if task_class.is_shared else -1
     key: Key = (task_class.index, nodes.key, len(session.state.nodes.touched), queue)
-    found = cache.get(key)
-    if found is None or rules.is_volatile:
+    counts = cache.get(key)
+    if counts is None or rules.is_volatile:
         if len(cache) > 64:
             cache.clear()
-        found = cache[key] = _count(session, task_class, rules, nodes, task, view)
-    return found
+        counts = cache[key] = _count(session, task_class, rules, nodes, task, view)
+    return counts
 
 
 def _count(
@@ -91,9 +91,9 @@ def _count_lacking_everywhere(
         )
         is_bare_fit = (idle[rows] >= bare[:, None]).all(axis=0)
         parts = [(lacks & ~is_bare_fit, ""), (lacks & is_bare_fit, overhead)]
-    for place, row in enumerate(rows):
-        for those, text in parts:
-            count = int(np.count_nonzero(short[place] & those))
+    for position, row in enumerate(rows):
+        for lacking, text in parts:
+            count = int(np.count_nonzero(short[position] & lacking))
             if count:
                 counts[_insufficient(state.axis.names[row], text)] += count
     return [int(node) for node in nodes.indices[~lacks]]
@@ -129,7 +129,7 @@ def _count_lacking(
 
 
 def _lacking_devices(session: Session, task_class: TaskClass, node: int) -> NodeReason | None:
-    """Return what a node lacks of the devices a shared task wants, if anything."""
+    """Return what a node lacks of the devices that a task wants to share, if anything."""
     nodes = session.state.nodes
     memory = task_class.memory_on(nodes.gpu_memory[node])
     if memory > nodes.gpu_memory[node]:
@@ -141,7 +141,7 @@ def _lacking_devices(session: Session, task_class: TaskClass, node: int) -> Node
 
 
 def _without_overhead(session: Session, cells: RowAmounts, task_class: TaskClass) -> RowAmounts:
-    """Return what the containers of a pod need free, without the part its runtime takes beside them."""
+    """Return what the containers of a pod need free, without the overhead of the pod's runtime class."""
     row_of = session.state.axis.row_of
     overhead = {
         row_of[name]: amount for name, amount in task_class.request.overhead if name in row_of
@@ -161,7 +161,7 @@ def _other_reasons(
     node: int,
     view: GangView,
 ) -> tuple[NodeReason, ...]:
-    """Return the reasons of the first filter that refuses a node which has room."""
+    """Return the reasons of the first rule that rejects a node which has room."""
     if task_class.is_shared:
         refusal = session.policy.refuse(
             view.queue,
@@ -171,9 +171,9 @@ def _other_reasons(
         if refusal is not None:
             kind = NodeReasonKind.OVER_CAPACITY
             return (NodeReason(kind, refusal.reason.value, "", refusal),)
-    for one in rules.filters:
-        if not one.passes(task, task_class, node):
-            return one.reasons(task, task_class, node)
+    for node_filter in rules.filters:
+        if not node_filter.passes(task, task_class, node):
+            return node_filter.reasons(task, task_class, node)
     if task_class.is_shared:
         return (NodeReason(NodeReasonKind.POD_SLOTS),)
     return ()

@@ -1,8 +1,8 @@
-"""Where the tasks of one pod group go: all of the chunk, or none of it.
+"""Place the tasks of one pod group: all of the chunk, or none of it.
 
-The chunk passes the capacity gates of its queue, then the tree of subgroups is walked. Each member may
-be confined to node sets (topology), tried in turn and given up as a whole; inside a set tasks are placed
-one after the other on the best node, without going back to an earlier one.
+The chunk must pass the capacity gates of its queue, then the tree of subgroups is walked. Each member may
+be confined to node sets (topology), which are tried in turn. Inside a set, tasks are placed one after the
+other on the best node; a placed task is not moved again, so if the next one does not fit, the set fails.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
 
-#: Nodes in all kept orders together. Many sizes of tasks or many node sets make many orders, most of
-#: them asked once; a million nodes take some 60 MB.
-MOST_KEPT = 1_000_000
+#: Nodes in all cached `Candidates` together. Many sizes of tasks or many node sets need many of them, most
+#: of which are used once; a million nodes take some 60 MB.
+MOST_CACHED_NODES = 1_000_000
 
 
 @dataclass(slots=True)
@@ -47,17 +47,17 @@ class _Attempt:
 
 
 class Placer:
-    """Places chunks; keeps what it knows about classes of tasks for the rest of the session."""
+    """Places chunks; caches the rules and candidates of task classes for the rest of the session."""
 
-    __slots__ = ("_candidates", "_everywhere", "_kept", "_rules", "_session", "_static")
+    __slots__ = ("_cached_nodes", "_candidates", "_everywhere", "_rules", "_session", "_static")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._rules: dict[int, ClassRules] = {}
         self._candidates: dict[tuple[int, object], Candidates] = {}
         self._static: dict[StaticKey, Static] = {}
-        self._kept = 0
-        #: Candidates over all nodes of classes that no check concerns, for lone tasks.
+        self._cached_nodes = 0
+        #: Candidates over all nodes of classes that no check concerns, for chunks of one task.
         self._everywhere: dict[int, Candidates | None] = {}
 
     # --------------------------------------------------------------------------------- public
@@ -112,7 +112,7 @@ class Placer:
 
         Returns
         -------
-        the node, if the task has free room on it and may be bound directly; None if `place` must tell
+        the node, if the task has free room on it and may be bound directly; None if `place` must decide
         (no node takes it, it would have to wait, a gate or check refuses)
         """
         task_class = self._session.state.tasks.task_class[task]
@@ -139,7 +139,7 @@ class Placer:
         return self._candidates_of(task_class, rules, self._session.all_nodes, task)
 
     def failed_check(self, task: int, *, victim_invariant: bool) -> bool:
-        """Run the checks that need no node; record what failed.
+        """Run the checks that need no node; record and return whether any failed.
 
         victim_invariant : only those that no eviction can cure
         """
@@ -157,13 +157,13 @@ class Placer:
         return failed
 
     def rules(self, task_class: TaskClass, task: int) -> ClassRules:
-        """Return what plugins say about a class; `task` is any of its members."""
-        found = self._rules.get(task_class.index)
-        if found is None:
-            found = self._rules[task_class.index] = ClassRules(
+        """Return the rules of a class; `task` is any of its tasks."""
+        rules = self._rules.get(task_class.index)
+        if rules is None:
+            rules = self._rules[task_class.index] = ClassRules(
                 self._session, task_class, task, self._static
             )
-        return found
+        return rules
 
     def _place_plain(
         self,
@@ -173,7 +173,7 @@ class Placer:
         nodes: NodeSet,
         nominate_only: bool,
     ) -> bool:
-        """Place a pod group that has neither subgroups nor wishes about node sets."""
+        """Place a pod group that has neither subgroups nor topology constraints."""
         attempt = _Attempt(statement, view, _NO_TASKS, nominate_only)
         start = statement.checkpoint()
         for number, task in enumerate(tasks):
@@ -233,8 +233,8 @@ class Placer:
             if splitter.concerns(member):
                 sets = [
                     part
-                    for one in sets
-                    for part in splitter.split(attempt.view, member, tasks, one, record=record)
+                    for node_set in sets
+                    for part in splitter.split(attempt.view, member, tasks, node_set, record=record)
                 ]
         return sets
 
@@ -269,23 +269,23 @@ class Placer:
         if rules.is_volatile:
             return Candidates(self._session, task_class, rules, nodes, task)
         key = (task_class.index, nodes.key)
-        found = self._candidates.get(key)
-        if found is None:
-            self._kept += len(nodes)
-            if self._kept > MOST_KEPT:
+        candidates = self._candidates.get(key)
+        if candidates is None:
+            self._cached_nodes += len(nodes)
+            if self._cached_nodes > MOST_CACHED_NODES:
                 self._candidates.clear()
                 self._everywhere.clear()
-                self._kept = len(nodes)
-            found = self._candidates[key] = Candidates(
+                self._cached_nodes = len(nodes)
+            candidates = self._candidates[key] = Candidates(
                 self._session, task_class, rules, nodes, task
             )
-        return found
+        return candidates
 
     def _refuse_on(self, view: GangView, task_class: TaskClass, node: int) -> bool:
-        """Apply the capacity gates with what the task would weigh on this node.
+        """Apply the capacity gates to the amounts that the task would take on this node.
 
-        Only shared devices weigh differently from node to node; for everything else the gate before
-        placement has the same answer.
+        Only shares of devices differ from node to node; for everything else the gate before placement
+        has given the same answer.
         """
         session = self._session
         preemptible = session.state.pod_groups.preemptible[view.pod_group]

@@ -1,6 +1,6 @@
 """Whether one node has room for a task of a class: none, room being freed, or free room.
 
-The scalar twin of the array test in `candidates.py`; asked for touched nodes and at the final choice.
+The scalar twin of the array test in `candidates.py`; used for touched nodes and at the final choice.
 """
 
 from __future__ import annotations

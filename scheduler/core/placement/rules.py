@@ -1,7 +1,7 @@
-"""What plugins say about one class of tasks, sorted by how long each answer stays true.
+"""The rules of plugins that concern one class of tasks, sorted by how long each answer stays valid.
 
-Worked out once per class and session: which filters and scores concern it at all, and the sum of those
-that depend on nothing but the class and the node's description.
+Computed once per class and session: which filters and scores concern it at all, and the sum of those that
+depend only on the class and the node's description.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class ClassRules:
     node_filters, node_scores : answers that change when a node is touched
     cluster_filters, cluster_scores : answers that anything may change
     fit_rules : rules that change what must be free
-    waits : rules that let a place be had only after somebody left it
-    is_volatile : nothing about this class may be kept between two placements
+    waits : rules by which a place can only be used once another task has left it
+    is_volatile : no answer about this class may be kept between two placements
     """
 
     __slots__ = (
@@ -69,9 +69,9 @@ class ClassRules:
         self, session: Session, task_class: TaskClass, task: int, scores: list[NodeScore]
     ) -> Static:
         mask: Bools = np.ones(len(session.state.nodes), dtype=np.bool_)
-        for one in self.filters:
-            if one.scope is Scope.CLASS:
-                mask &= one.mask(task, task_class)
+        for node_filter in self.filters:
+            if node_filter.scope is Scope.CLASS:
+                mask &= node_filter.mask(task, task_class)
         total: Floats = np.zeros(len(session.state.nodes))
         for score in scores:
             if score.scope is Scope.CLASS:

@@ -1,8 +1,8 @@
-"""What no set of victims can give: conditions that refuse a search or a trial without running it.
+"""Conditions that any successful search or trial must meet; where one fails, it is not run at all.
 
 Each bound is necessary for success, so refusing by it never changes what is decided; it only saves
-trials that were bound to fail. Where a figure would not be an upper bound (shared devices, device
-claims) the trial is run.
+trials that cannot succeed. Where a figure would not be an upper bound (shared devices, device claims)
+the trial is run.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from scheduler.core.solver.victims import Batch
 
 #: Forgives float noise, as a part of what one task needs.
 SLACK = 1e-6
-#: What rounding to hundredths may hide on one shared device.
+#: How much of one shared device rounding to hundredths may hide.
 SHARE_NOISE = 0.02
 #: More places than any node has.
 MANY = 1 << 30
 
 
 class Places:
-    """How many tasks of a demand nodes could take if victims are gone and nobody returns.
+    """How many tasks of a demand nodes could take if victims leave and none of them comes back.
 
     Counted for demands of one class, in every resource the class needs, on the nodes its rules allow
     at all; `is_known` is False where the figures would not bound what a trial finds (shared devices
@@ -70,17 +70,17 @@ class Places:
         self._base: Ints | None = None
 
     def add_up(self, victims: Iterable[int], wanted: int) -> int:
-        """Count places if these victims were gone too; counting may stop at `wanted`."""
+        """Count the places if these victims left too; counting may stop at `wanted`."""
         freed = self._freed(victims)
         alone = {node: self._on(node, amounts) for node, amounts in freed.items()}
-        found = max(alone.values(), default=0)
-        if found >= wanted:
-            return found
+        most = max(alone.values(), default=0)
+        if most >= wanted:
+            return most
         base = self._base_places()
         return int(base.sum()) + sum(places - int(base[node]) for node, places in alone.items())
 
     def if_all_gone(self, victims: Iterable[int]) -> Ints:
-        """Return shape (nodes,): the places if all these victims were gone."""
+        """Return shape (nodes,): the places if all these victims left."""
         places = self._base_places().copy()
         for node, amounts in self._freed(victims).items():
             places[node] = self._on(node, amounts)
@@ -100,7 +100,7 @@ class Places:
         return self._base
 
     def _on(self, node: int, freed: list[float] | None) -> int:
-        """Count the places of one node with settled victims, and these, gone."""
+        """Count the places of one node without the settled victims, and with `freed` freed too."""
         if not self.is_allowed[node]:
             return 0
         nodes, settled = self._nodes, self._settled.get(node)
@@ -116,34 +116,35 @@ class Places:
 
     def _freed(self, victims: Iterable[int]) -> dict[int, list[float]]:
         node_of, task_class = self._tasks.node, self._tasks.task_class
-        found: dict[int, list[float]] = {}
+        """Return per node what victims free there, in the order of the rows."""
+        freed: dict[int, list[float]] = {}
         for task in victims:
             node = node_of[task]
             if node < 0:
                 continue
             amounts = self._amounts(task_class[task])
-            sums = found.get(node)
+            sums = freed.get(node)
             if sums is None:
-                found[node] = list(amounts)
+                freed[node] = list(amounts)
             else:
                 for index, amount in enumerate(amounts):
                     sums[index] += amount
-        return found
+        return freed
 
     def _amounts(self, task_class: TaskClass) -> tuple[float, ...]:
-        """Return what a victim frees at most, in the order of the rows; a share: whole devices."""
-        found = self._amounts_of.get(task_class.index)
-        if found is None:
+        """Return what a victim frees at most; a shared device counts as a whole one."""
+        amounts = self._amounts_of.get(task_class.index)
+        if amounts is None:
             held = dict(task_class.charge)
             if task_class.is_shared:
                 held[GPU_ROW] = float(task_class.devices)
-            found = tuple(held.get(row, 0.0) for row, _ in self._rows)
-            self._amounts_of[task_class.index] = found
-        return found
+            amounts = tuple(held.get(row, 0.0) for row, _ in self._rows)
+            self._amounts_of[task_class.index] = amounts
+        return amounts
 
 
 def may_fit(places: Places, demand: ProbeDemand, victims: Iterable[int]) -> bool:
-    """Tell whether evicting these (besides settled victims) could make room for all tasks."""
+    """Return whether evicting these (besides settled victims) could make room for all tasks."""
     wanted = len(demand.tasks)
     return not places.is_known or places.add_up(victims, wanted) >= wanted
 
@@ -156,7 +157,7 @@ def is_hopeless(
     batches: Sequence[Batch],
     takeable: float,
 ) -> bool:
-    """Tell whether not even all victims together could make room for a demand.
+    """Return whether not even all victims together could make room for a demand.
 
     Parameters
     ----------
@@ -164,7 +165,7 @@ def is_hopeless(
     demand : the whole chunk
     room : shape (nodes,); GPUs idle or being freed
     batches : every batch that could be taken
-    takeable : GPUs that the rules of the action let go at most (exclusive), inf if not known
+    takeable : exclusive upper bound on the GPUs that the action's rules allow to evict together
     """
     if places.is_known:
         most = places.if_all_gone(task for batch in batches for task in batch.tasks)
@@ -192,10 +193,10 @@ def is_shut_in(
     room: Floats,
     batches: Sequence[Batch],
 ) -> bool:
-    """Tell whether moving pods cannot help, because all that could be moved stays where no room is.
+    """Return whether moving pods cannot help, because the nodes they could move to are as full.
 
-    The demand may go to some nodes, what runs there may go to some more, and so on. If these nodes
-    together have less room than the demand asks for, someone must lose a place.
+    The demand may go to some nodes, what runs there may move to some more, and so on. If these nodes
+    together have less room than the demand asks for, some pod must lose its place.
     """
     state = session.state
     task_class = state.tasks.task_class[demand.tasks[0]]
@@ -230,7 +231,7 @@ def is_shut_in(
 
 
 def _needs_more_domains(session: Session, demand: ProbeDemand, usable: Sequence[int]) -> bool:
-    """Tasks that keep away from each other: is there a domain with room for each of them."""
+    """Return whether tasks that keep away from each other have fewer domains than there are tasks."""
     task_class = session.state.tasks.task_class[demand.tasks[0]]
     labels = session.state.tasks.inputs[demand.tasks[0]].labels
     for term in task_class.constraints.pod_anti_affinity:
@@ -243,23 +244,24 @@ def _needs_more_domains(session: Session, demand: ProbeDemand, usable: Sequence[
 
 
 def _matches_itself(term: PodTerm, labels: object) -> bool:
-    """Tell whether a task with these labels is one its own term keeps away; False if unsure."""
+    """Return whether the term of a task keeps away tasks with its own labels; False if unsure."""
     selector = term.selector
     if term.namespaces or term.namespace_selector or selector.nothing:
         return False
     if not isinstance(labels, dict) or not selector.expressions:
         return False
     return all(
-        one.operator == "In" and labels.get(one.key) in one.values for one in selector.expressions
+        expression.operator == "In" and labels.get(expression.key) in expression.values
+        for expression in selector.expressions
     )
 
 
-def has_topology_wish(group: SubgroupNode) -> bool:
-    """Tell whether any member of a tree is confined to domains."""
+def has_topology_constraint(group: SubgroupNode) -> bool:
+    """Return whether any member of a tree has a topology constraint."""
     if group.topology is not None and group.topology.topology:
         return True
     return any(
-        has_topology_wish(member)
+        has_topology_constraint(member)
         if isinstance(member, SubgroupNode)
         else member.topology is not None and bool(member.topology.topology)
         for member in group.members

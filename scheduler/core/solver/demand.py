@@ -33,13 +33,13 @@ class ProbeDemand:
         self.key = len(self.tasks)
         self.view = partial_view(session, view, self.tasks)
         classes = [task_class[task] for task in self.tasks]
-        self.gpus = sorted((one.gpu_amount + one.mig_units for one in classes), reverse=True)
+        self.gpus = sorted((kind.gpu_amount + kind.mig_units for kind in classes), reverse=True)
         self.total_gpus = sum(self.gpus)
-        self.wants_gpu = all(not one.is_cpu_only for one in classes)
+        self.wants_gpu = all(not kind.is_cpu_only for kind in classes)
         first = classes[0]
-        is_uniform = all(one is first for one in classes) or (
+        is_uniform = all(kind is first for kind in classes) or (
             self.gpus[0] == self.gpus[-1]
-            and all(one.request.gpus and not one.is_dra for one in classes)
+            and all(kind.request.gpus and not kind.is_dra for kind in classes)
         )
         is_whole = first.request.gpus > 0 and not (first.is_shared or first.is_mig or first.is_dra)
         self.unit = self.gpus[0] if is_uniform and is_whole else 0.0
@@ -49,8 +49,8 @@ class ProbeDemand:
 def partial_view(session: Session, view: GangView, tasks: Sequence[int]) -> GangView:
     """Return a view in which only the running tasks and some others exist.
 
-    Minimums are lowered to what is there, so that the tasks form exactly one chunk: each pod set to
-    its tasks, each subgroup to its members that have any.
+    Minimums are lowered to what exists, so that the tasks form exactly one chunk: that of a pod set to
+    its tasks, that of a subgroup to its members that have any.
     """
     state = session.state
     wanted = set(tasks)
@@ -82,7 +82,7 @@ def partial_view(session: Session, view: GangView, tasks: Sequence[int]) -> Gang
 
 
 def _lower_required(group: SubgroupNode, present: dict[int, int], out: dict[str, int]) -> bool:
-    """Fill `out` with the lowered numbers of required members; tell whether anything is below."""
+    """Fill `out` with the lowered numbers of required members; return whether any task is below."""
     members = 0
     for member in group.members:
         if isinstance(member, SubgroupNode):

@@ -1,7 +1,7 @@
-"""Cheap tests of a growing set of victims, before anything is tried with it.
+"""Cheap tests of a growing set of victims, before a trial is run with it.
 
-Each filter follows the set as it grows, batch by batch, and what passes once keeps passing (more
-victims only free more). They are KAI's: node affinity, GPUs per topology domain, GPUs per node.
+Each filter follows the set as it grows, batch by batch. A set that passes once keeps passing, since more
+victims only free more. They are KAI's: node affinity, GPUs per topology domain, GPUs per node.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from scheduler.core.solver.victims import Batch
 
 
 class GrowingFilter(Protocol):
-    """Follows a growing set of victims and says whether it is worth a trial."""
+    """Follows a growing set of victims and decides whether it is worth a trial."""
 
     def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
-        """Take in victims: where they are and how many GPUs each frees."""
+        """Add victims: the node of each, and how many GPUs it frees there."""
         ...
 
     def passes(self) -> bool:
-        """Tell whether the set so far passes."""
+        """Return whether the set so far passes."""
         ...
 
 
 class VictimFilters:
-    """All filters of one probe, and how many sets they turned away."""
+    """All filters of one probe, and how many sets they rejected."""
 
     def __init__(self, session: Session, demand: ProbeDemand, room: Floats) -> None:
         self.rejected = 0
@@ -47,19 +47,19 @@ class VictimFilters:
         self._filters.append(_idle_gpus_filter(demand, room))
 
     def add_batch(self, batch: Batch) -> None:
-        """Take in one more batch."""
+        """Add one more batch."""
         self.add(batch.nodes, batch.gpus)
 
     def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
-        """Take in victims."""
+        """Add victims."""
         if not self._has_passed:
-            for one in self._filters:
-                one.add(nodes, gpus)
+            for growing_filter in self._filters:
+                growing_filter.add(nodes, gpus)
 
     def passes(self) -> bool:
-        """Tell whether the set so far passes every filter."""
+        """Return whether the set so far passes every filter."""
         if not self._has_passed:
-            self._has_passed = all(one.passes() for one in self._filters)
+            self._has_passed = all(growing_filter.passes() for growing_filter in self._filters)
             self.rejected += not self._has_passed
         return self._has_passed
 
@@ -71,7 +71,7 @@ def _idle_gpus_filter(demand: ProbeDemand, room: Floats) -> GrowingFilter:
 
 
 class UniformGpusFilter:
-    """Equal whole-device tasks: enough nodes with enough GPUs, counted as victims come."""
+    """For equal tasks with whole devices: there must be as many places as tasks."""
 
     def __init__(self, demand: ProbeDemand, room: Floats) -> None:
         self._unit, self._wanted = demand.unit, len(demand.tasks)
@@ -88,12 +88,12 @@ class UniformGpusFilter:
                 self._places += whole_units(old + freed, self._unit) - whole_units(old, self._unit)
 
     def passes(self) -> bool:
-        """Tell whether there are as many places as tasks."""
+        """Return whether there are as many places as tasks."""
         return self._places >= self._wanted
 
 
 class NodeGpusFilter:
-    """Tasks of different sizes: the largest first onto the nodes with most GPUs."""
+    """For tasks of different sizes: the largest tasks must fit onto the nodes with most GPUs."""
 
     def __init__(self, demand: ProbeDemand, room: Floats) -> None:
         self._gpus = demand.gpus
@@ -106,12 +106,12 @@ class NodeGpusFilter:
                 self._room[node] += freed
 
     def passes(self) -> bool:
-        """Match greedily; only as many nodes as there are tasks are looked at."""
+        """Match greedily; only as many nodes as there are tasks count."""
         return _greedy_match(self._gpus, self._room)
 
 
 class DomainGpusFilter:
-    """Subgroups that must each sit in one domain: the largest first into the emptiest domains."""
+    """For subgroups confined to one domain: the largest must fit into the domains with most GPUs."""
 
     def __init__(
         self, wants: Mapping[tuple[str, str], list[float]], domains: _Domains, room: Floats
@@ -172,7 +172,7 @@ def _collect_wants(
 
 
 def _gpus_below(session: Session, demand: ProbeDemand, group: SubgroupNode) -> float:
-    """Sum what all tasks below ask for, those that run already included."""
+    """Sum what all tasks below ask for, including those that run already."""
     tasks, view = session.state.tasks, demand.view
     total = 0.0
     for leaf in group.pod_sets():
@@ -183,7 +183,10 @@ def _gpus_below(session: Session, demand: ProbeDemand, group: SubgroupNode) -> f
 
 
 class NodeAffinityFilter:
-    """Tasks that name their nodes: each needs at least one such node among those in play."""
+    """For tasks with node selectors or affinity: each needs an allowed node among those in play.
+
+    In play are the nodes with free GPUs (all nodes for CPU tasks) and those of victims.
+    """
 
     def __init__(self, masks: list[Floats], in_play: set[int]) -> None:
         self._masks = masks
@@ -191,7 +194,7 @@ class NodeAffinityFilter:
 
     @classmethod
     def make(cls, session: Session, demand: ProbeDemand, room: Floats) -> NodeAffinityFilter | None:
-        """Return the filter, or None if no task names its nodes."""
+        """Return the filter, or None if no task selects its nodes."""
         tasks = session.state.tasks
         classes = {
             tasks.task_class[task].index: task
@@ -199,10 +202,10 @@ class NodeAffinityFilter:
             if tasks.task_class[task].constraints.node_selector
             or tasks.task_class[task].constraints.node_affinity is not None
         }
-        one = next((f for f in session.hooks.filters if f.name == NODE_AFFINITY), None)
-        if not classes or one is None:
+        affinity = next((f for f in session.hooks.filters if f.name == NODE_AFFINITY), None)
+        if not classes or affinity is None:
             return None
-        masks = [one.mask(task, tasks.task_class[task]) for task in classes.values()]
+        masks = [affinity.mask(task, tasks.task_class[task]) for task in classes.values()]
         if demand.wants_gpu:
             in_play = set(np.flatnonzero(room > 0).tolist())
         else:
@@ -215,12 +218,12 @@ class NodeAffinityFilter:
         self._open = [m for m in self._open if not any(n >= 0 and m[n] for n in nodes)]
 
     def passes(self) -> bool:
-        """Tell whether every task has a node."""
+        """Return whether every task has a node."""
         return not self._open
 
 
 def _greedy_match(wants: Sequence[float], room: Floats) -> bool:
-    """Match wants, largest first, to the largest rooms; a want of nothing ends it well."""
+    """Return whether the wants, largest first, fit into the largest rooms; zeros always fit."""
     count = min(len(wants), len(room))
     left = np.sort(room)[::-1][:count].tolist()
     for want in wants:

@@ -1,9 +1,9 @@
 """Which sets of victims are tried, and in what order.
 
-Both generators let a set of victims grow batch by batch in the order of loss. `NodeLocalGreedy` tries,
-for every node the newest victim touches, only what was collected on that node. `MultiNodeGang` tries
-prefixes of the nodes, the poorest sufficient ones first, and doubles the step. Both begin with the
-victims that earlier probes have settled on, which are part of every trial.
+Both generators let a set of victims grow batch by batch in eviction order. `NodeLocalGreedy` tries, for
+every node the newest victim's pod group is on, only what was collected on that node. `MultiNodeGang`
+sorts the nodes by what they could offer, least first, and tries longer and longer prefixes of them. Both
+begin with the victims that earlier probes have settled on, which are part of every trial.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Probe:
     def growing(self) -> Iterator[Batch | None]:
         """Yield the newest batch each time the set of victims passes the filters.
 
-        The empty set comes first, as None. Batches with settled victims are passed over.
+        The empty set comes first, as None. Batches with settled victims are skipped.
         """
         if self.filters.passes():
             yield None
@@ -78,7 +78,8 @@ def node_local_greedy(probe: Probe) -> Iterator[Potential]:
 
     Notes
     -----
-    A pod group with any victim on the node gives all its victims collected so far, wherever they are.
+    A pod group with any victim on the node contributes all its victims collected so far, wherever they
+    are.
     """
     tasks_of: dict[int, list[int]] = {}
     groups_on: dict[int, dict[int, None]] = {}
@@ -87,21 +88,23 @@ def node_local_greedy(probe: Probe) -> Iterator[Potential]:
             if probe.settled:
                 yield ()
             continue
-        tasks_of.setdefault(batch.group, []).extend(batch.tasks)
+        tasks_of.setdefault(batch.pod_group, []).extend(batch.tasks)
         for node in batch.nodes:
-            groups_on.setdefault(node, {})[batch.group] = None
+            groups_on.setdefault(node, {})[batch.pod_group] = None
         if not probe.filters.passes():
             continue
-        seen: set[Potential] = set()
-        for node in _nodes_of_group(probe.session, batch.group):
-            potential = tuple(task for group in groups_on.get(node, ()) for task in tasks_of[group])
-            if potential and potential not in seen:
-                seen.add(potential)
+        yielded: set[Potential] = set()
+        for node in _nodes_of(probe.session, batch.pod_group):
+            potential = tuple(
+                task for pod_group in groups_on.get(node, ()) for task in tasks_of[pod_group]
+            )
+            if potential and potential not in yielded:
+                yielded.add(potential)
                 yield potential
 
 
 def multi_node_gang(probe: Probe) -> Iterator[Potential]:
-    """Yield sets of victims from the poorest nodes that together give enough.
+    """Yield sets of victims from nodes that together offer enough GPUs, the nodes with least first.
 
     Notes
     -----
@@ -135,7 +138,7 @@ class _Collected:
         self._baseline = float(probe.room[in_play].sum())
 
     def add(self, batch: Batch) -> None:
-        """Take in a batch; nodes it touches first stop being part of the baseline."""
+        """Add a batch; its nodes no longer count in the baseline."""
         number = len(self._batches)
         self._batches.append(batch)
         for node, gpus in zip(batch.nodes, batch.gpus, strict=True):
@@ -150,7 +153,7 @@ class _Collected:
             self._capacity[node] += gpus
 
     def prefixes(self) -> Iterator[Potential]:
-        """Yield the victims of growing prefixes of the nodes, poorest first."""
+        """Yield the victims of longer and longer prefixes of the nodes, those with least first."""
         nodes = [
             node
             for node, capacity in self._capacity.items()
@@ -179,15 +182,15 @@ class _Collected:
         return None
 
     def _victims_on(self, nodes: Sequence[int]) -> Potential:
-        picked = sorted({number for node in nodes for number in self._on_node[node]})
-        return tuple(task for number in picked for task in self._batches[number].tasks)
+        numbers = sorted({number for node in nodes for number in self._on_node[node]})
+        return tuple(task for number in numbers for task in self._batches[number].tasks)
 
 
-def _nodes_of_group(session: Session, group: int) -> list[int]:
+def _nodes_of(session: Session, pod_group: int) -> list[int]:
     """Return the nodes any task of a pod group is on, in order of name."""
-    groups, tasks = session.state.pod_groups, session.state.tasks
-    first = groups.first_task[group]
-    count = groups.task_count[group]
+    pod_groups, tasks = session.state.pod_groups, session.state.tasks
+    first = pod_groups.first_task[pod_group]
+    count = pod_groups.task_count[pod_group]
     if count == 1:
         return [tasks.node[first]]
     nodes = {tasks.node[task] for task in range(first, first + count)}

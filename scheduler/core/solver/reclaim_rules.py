@@ -1,7 +1,8 @@
 """The rules of taking from other queues, applied to searches and trials.
 
-The pure rules are in `fairshare.reclaimable`; here they meet the session: which leaf queues to look
-at, what a trial's losers were worth chunk by chunk, and how much a search could take at most.
+The rules themselves are pure functions in `fairshare.reclaimable`. This module applies them to a
+session: which leaf queues a search may take from, what the victims of a trial held chunk by chunk, and
+how much a search could take at most.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from scheduler.core.solver.victims import Batch
 
 
 def may_start(session: Session, reclaimer: Reclaimer) -> bool:
-    """Tell whether the reclaimer may look for victims; without fair shares nobody may."""
+    """Return whether the reclaimer may search for victims; without fair shares none may."""
     return session.policy.is_active and can_reclaim(session.policy.ledger, reclaimer)
 
 
@@ -55,7 +56,7 @@ def is_just(
     reclaimer: Reclaimer,
     victims: Mapping[int, Sequence[int]],
 ) -> bool:
-    """Tell whether the rules allow what a trial took.
+    """Return whether the rules allow what a trial took.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def is_just(
             session.policy.ledger,
             before,
             reclaimer,
-            {queue: taken for queue, taken in chunks.items() if taken},
+            {queue: amounts for queue, amounts in chunks.items() if amounts},
             session.policy.saturation_multiplier,
         )
         is None
@@ -80,27 +81,27 @@ def is_just(
 
 
 def _chunks_of(session: Session, tasks: Sequence[int]) -> list[Amounts]:
-    """Split the losers of one pod group: each elastic task alone, then all core tasks together.
+    """Split the victims of one pod group: each elastic task alone, then all core tasks together.
 
-    The first losers of each pod set, as many as its minimum, are its core.
+    The first victims of each pod set, as many as its minimum, are its core.
     """
     state = session.state
     status, accepted = state.tasks.status, state.tasks.accepted
     ignores_placed = session.config.allow_consolidating_reclaim
     if len(tasks) == 1:
-        only = tasks[0]
-        gone = not (ignores_placed and ACTIVE_ALLOCATED[status[only]])
-        return [accepted[only]] if gone else []
+        task = tasks[0]
+        has_place = ignores_placed and ACTIVE_ALLOCATED[status[task]]
+        return [] if has_place else [accepted[task]]
     elastic: list[Amounts] = []
     core: Amounts = (0.0, 0.0, 0.0)
     core_size = 0
-    taken: dict[int, int] = {}
+    lost: dict[int, int] = {}
     for task in tasks:
         if ignores_placed and ACTIVE_ALLOCATED[status[task]]:
             continue
         pod_set = state.tasks.pod_set[task]
-        taken[pod_set] = taken.get(pod_set, 0) + 1
-        if taken[pod_set] <= state.pod_groups.pod_sets.minimum[pod_set]:
+        lost[pod_set] = lost.get(pod_set, 0) + 1
+        if lost[pod_set] <= state.pod_groups.pod_sets.minimum[pod_set]:
             core = plus(core, accepted[task])
             core_size += 1
         else:
@@ -109,7 +110,7 @@ def _chunks_of(session: Session, tasks: Sequence[int]) -> list[Amounts]:
 
 
 def takeable_gpus(session: Session, reclaimer: Reclaimer, batches: Sequence[Batch]) -> float:
-    """Return a number of GPUs that no just set of victims reaches.
+    """Return a number of GPUs that no allowed set of victims reaches.
 
     A queue loses chunks only while it holds more than one of its bounds in some resource. Where only
     GPUs can be above a bound, it loses less than the surplus plus the largest chunk.
@@ -121,10 +122,10 @@ def takeable_gpus(session: Session, reclaimer: Reclaimer, batches: Sequence[Batc
     ledger = session.policy.ledger
     largest: dict[int, float] = {}
     for batch in batches:
-        leaf = session.state.pod_groups.queue[batch.group]
+        leaf = session.state.pod_groups.queue[batch.pod_group]
         side, other = leveled_pair(ledger, reclaimer.queue, leaf)
         del side
-        largest[other] = max(largest.get(other, 0.0), _group_gpus(session, batch.group))
+        largest[other] = max(largest.get(other, 0.0), _group_gpus(session, batch.pod_group))
     total = 0.0
     for other, chunk in largest.items():
         surplus = _surplus_gpus(session, reclaimer, other)

@@ -1,7 +1,7 @@
-"""How many GPUs each node can give: idle and being freed, with shared leftovers and MIG slices.
+"""How many GPUs each node can offer: idle and being freed, with shared leftovers and MIG slices.
 
-Every probe of every search asks this of every node, and between two searches only a few nodes
-change. The figures are therefore kept for the whole session and refreshed for touched nodes only.
+Every probe of every search needs this of every node, and between two searches only a few nodes change.
+The figures are therefore kept for the whole session and refreshed for touched nodes only.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """The search for victims of one pod group: larger and larger parts of its chunk, then all of it.
 
-For one generator after the other: how many of the tasks can be given room. One task, two, four ...
-until a probe fails; then by halving between the last success and the first failure. What a probe had to
-evict is settled: it is part of every later probe. At the end the whole chunk is tried once more, and
-only that counts. Solving the whole chunk at once would find other, larger sets of victims.
+Each generator in turn finds out how many of the tasks can get room. It probes one task, two, four ...
+until a probe fails, then halves between the last success and the first failure. What a probe had to evict
+is settled: it is part of every later probe. At the end the whole chunk is tried once more, and only that
+counts. Solving the whole chunk at once would find other, larger sets of victims.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
 from scheduler.core.solver.bounds import (
     Places,
-    has_topology_wish,
+    has_topology_constraint,
     is_hopeless,
     is_shut_in,
     may_fit,
@@ -32,7 +33,7 @@ from scheduler.core.solver.room import GpuRoom
 from scheduler.core.solver.trial import Success, Trial, TrialRunner
 from scheduler.core.solver.victims import Batch, VictimSequence
 
-#: Failed trials after which it is worth asking whether the search can succeed at all.
+#: Failed trials after which it is worth checking whether the search can succeed at all.
 PATIENCE = 3
 
 
@@ -43,10 +44,11 @@ class SearchTask:
     Attributes
     ----------
     view : the pod group that wants room
-    make_sequence : who may be taken, in order; called again where settled victims are elastic
+    make_sequence : tasks that are gone already -> what may be evicted, in order; called again where
+        settled victims are elastic
     accepts : the action's rules on the outcome of a trial
     reason_of : (victim, number of victims) -> why it is evicted
-    takeable : GPUs that the rules let go at most (exclusive), given every batch there is
+    takeable : every batch there is -> exclusive upper bound on the GPUs that may be evicted together
     may_lose : whether any victim may end without a place
     """
 
@@ -86,8 +88,9 @@ class Search:
         self._sequence: VictimSequence | None = None
         self._failed: set[tuple[int, frozenset[int], frozenset[int]]] = set()
         self._failures = 0
+        #: The answer of `_is_hopeless`, once it was computed.
         self._was_hopeless: bool | None = None
-        self._has_topology = has_topology_wish(task.view.root)
+        self._has_topology = has_topology_constraint(task.view.root)
         self._room: Floats = GpuRoom.of(session).gpus
 
     def run(self) -> SearchOutcome:
@@ -111,7 +114,7 @@ class Search:
         return SearchOutcome(SearchResult.GENERATORS_EXHAUSTED)
 
     def _finish(self, success: Success) -> SearchOutcome:
-        """Keep a success only if the gang really runs with it; KAI lets others stand, unsolved."""
+        """Keep a success only if the gang really runs with it; KAI keeps others too, as unsolved."""
         if self._task.view.is_gang_satisfied():
             return SearchOutcome(SearchResult.SOLVED, success.statement, success.victims)
         success.statement.discard()
@@ -187,8 +190,8 @@ class Search:
             return None
         if not may_fit(places, probe.demand, potential):
             return None
-        known = (probe.demand.key, probe.is_settled, frozenset(potential))
-        if known in self._failed:
+        key = (probe.demand.key, probe.is_settled, frozenset(potential))
+        if key in self._failed:
             self._runner.report.trials.append((self._runner.generator, DUPLICATE, 0.0))
             return None
         trial = Trial(
@@ -200,25 +203,25 @@ class Search:
         )
         success = self._runner.run(trial, self._task.accepts)
         if success is None:
-            self._failed.add(known)
+            self._failed.add(key)
             self._failures += 1
         return success
 
     # ------------------------------------------------------------------------------- the parts
 
     def _demand(self, size: int) -> ProbeDemand:
-        found = self._demands.get(size)
-        if found is None:
-            found = ProbeDemand(self._session, self._task.view, self._chunk[:size])
-            self._demands[size] = found
-        return found
+        demand = self._demands.get(size)
+        if demand is None:
+            demand = ProbeDemand(self._session, self._task.view, self._chunk[:size])
+            self._demands[size] = demand
+        return demand
 
     def _places(self, demand: ProbeDemand, settled: tuple[int, ...]) -> Places:
         task = demand.tasks[0]
         return Places(self._session, self._runner.rules_of(task), demand, settled)
 
     def _sequence_for(self, settled: tuple[int, ...]) -> VictimSequence:
-        """Return the victims in order; they are found once, unless settled ones are elastic.
+        """Return the victims in order; the sequence is shared, unless settled victims are elastic.
 
         A pod group that lost some of its tasks competes for the rest, which changes the order.
         """
@@ -229,18 +232,16 @@ class Search:
         return self._sequence
 
     def _has_partial(self, settled: tuple[int, ...]) -> bool:
-        groups = self._session.state.pod_groups
-        of_group: dict[int, int] = {}
-        group_of = self._session.state.tasks.pod_group
-        for task in settled:
-            of_group[group_of[task]] = of_group.get(group_of[task], 0) + 1
-        return any(count < groups.active_allocated[group] for group, count in of_group.items())
+        """Return whether some pod group has lost a part of its tasks only."""
+        active = self._session.state.pod_groups.active_allocated
+        pod_group_of = self._session.state.tasks.pod_group
+        lost = Counter(pod_group_of[task] for task in settled)
+        return any(count < active[pod_group] for pod_group, count in lost.items())
 
     def _nodes(self, probe: Probe, potential: Potential) -> NodeSet:
-        """Return where a trial may place: everywhere, unless domains are measured.
+        """Return where a trial may place: on all nodes, unless a topology domain must be chosen.
 
-        A domain must be chosen among the nodes that matter: those with room for GPUs, and those of
-        victims.
+        A domain is chosen among the nodes that matter: those with free GPUs, and those of victims.
         """
         if not (self._has_topology and probe.demand.wants_gpu):
             return self._session.all_nodes

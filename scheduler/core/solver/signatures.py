@@ -1,8 +1,8 @@
-"""Which pod groups are alike in what they demand of nodes, and which of them need no second look.
+"""Which pod groups ask the same of nodes, so that a failed search need not be repeated for the next constraints.
 
-When a pod group found no victims, another one with the same demands is only worth a search if it is
-easier: fewer tasks, or some smaller task. KAI's heuristic is kept as it is: amounts, labels, device
-claims and config maps are not part of the signature.
+When the search for a pod group has failed, another one with the same constraints is worth a search only
+if it is easier: fewer tasks, or some smaller task. This is KAI's heuristic: amounts, labels, device claims
+and config maps are not part of the signature.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler.core.cluster.constraints import TaskConstraints, Toleration
+from scheduler.core.cluster.inputs import TopologyConstraint
 from scheduler.core.cluster.podgroups import SubgroupNode
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED
 from scheduler.core.session.gang import GangView
@@ -20,31 +21,31 @@ Vectors = list[tuple[float, ...]]
 
 
 class FailedSearches:
-    """The easiest pod group of each signature that failed, per scope (a queue, or everything)."""
+    """The easiest pod group of each signature that failed, per scope (a queue; None: all queues)."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._failed: dict[tuple[int | None, object], Vectors] = {}
-        self._of_constraints: dict[int, object] = {}
+        self._of_constraints: dict[int, str] = {}
 
     def is_worth_a_search(self, scope: int | None, view: GangView) -> bool:
-        """Tell whether a pod group is unlike those that failed, or easier than the easiest."""
-        known = self._failed.get((scope, self._signature(view)))
-        return known is None or _is_easier(self._vectors(view), known)
+        """Return whether no pod group of its signature failed, or it is easier than the easiest."""
+        easiest = self._failed.get((scope, self._signature(view)))
+        return easiest is None or _is_easier(self._vectors(view), easiest)
 
     def note_failure(self, scope: int | None, view: GangView) -> None:
-        """Remember a pod group that failed, if it is at most as demanding as the one known."""
+        """Remember a pod group that failed, unless one that asks for less has failed before."""
         key = (scope, self._signature(view))
-        mine = self._vectors(view)
-        known = self._failed.get(key)
-        if known is None or _is_at_most(mine, known):
-            self._failed[key] = mine
+        vectors = self._vectors(view)
+        easiest = self._failed.get(key)
+        if easiest is None or _is_at_most(vectors, easiest):
+            self._failed[key] = vectors
 
     # -------------------------------------------------------------------------------- vectors
 
     def _vectors(self, view: GangView) -> Vectors:
         """Return the amounts of the pending tasks, smallest first."""
-        task_class = self._session.state.tasks.task_class
+        class_of = self._session.state.tasks.task_class
         tasks = [
             task
             for pod_set in self._session.state.pod_groups.pod_sets_of(view.pod_group)
@@ -52,8 +53,9 @@ class FailedSearches:
         ]
         vectors = []
         for task in tasks:
-            one = task_class[task]
-            vectors.append((*one.vector.tolist(), float(one.share_memory_mib * one.devices)))
+            task_class = class_of[task]
+            shared_memory = float(task_class.share_memory_mib * task_class.devices)
+            vectors.append((*task_class.vector.tolist(), shared_memory))
         return sorted(vectors)
 
     # ------------------------------------------------------------------------------ signatures
@@ -64,18 +66,18 @@ class FailedSearches:
         return tuple(sorted(parts))
 
     def _collect(
-        self, view: GangView, group: SubgroupNode, above: tuple[str, ...], parts: list[str]
+        self, view: GangView, subgroup: SubgroupNode, above: tuple[str, ...], parts: list[str]
     ) -> None:
-        levels = (*above, _topology_text(group.topology))
-        for member in group.members:
+        levels = (*above, _topology_text(subgroup.topology))
+        for member in subgroup.members:
             if isinstance(member, SubgroupNode):
                 self._collect(view, member, levels, parts)
                 continue
             waiting = self._waiting(member.index)
             if waiting:
-                own = (*levels, _topology_text(member.topology))
+                topology = _topology_text(member.topology)
                 pods = sorted(self._of_task(task) for task in waiting)
-                parts.append("|".join((*own, *pods)))
+                parts.append("|".join((*levels, topology, *pods)))
 
     def _waiting(self, pod_set: int) -> list[int]:
         status = self._session.state.tasks.status
@@ -87,51 +89,54 @@ class FailedSearches:
 
     def _of_task(self, task: int) -> str:
         constraints = self._session.state.tasks.task_class[task].constraints
-        found = self._of_constraints.get(id(constraints))
-        if found is None:
-            found = repr(self._relevant(constraints))
-            self._of_constraints[id(constraints)] = found
-        return str(found)
+        text = self._of_constraints.get(id(constraints))
+        if text is None:
+            text = self._of_constraints[id(constraints)] = repr(self._relevant(constraints))
+        return text
 
-    def _relevant(self, one: TaskConstraints) -> tuple[Any, ...]:
-        volumes = one.volume_claims if self._session.config.schedule_csi_storage else ()
+    def _relevant(self, constraints: TaskConstraints) -> tuple[Any, ...]:
+        volumes = constraints.volume_claims if self._session.config.schedule_csi_storage else ()
         return (
             volumes,
-            one.node_selector,
-            one.node_affinity,
-            one.pod_affinity,
-            one.pod_anti_affinity,
-            one.preferred_pod_affinity,
-            one.preferred_pod_anti_affinity,
-            tuple(sorted(_toleration(each) for each in one.tolerations)),
-            one.priority_class,
-            one.host_ports,
-            one.signature_extra,
+            constraints.node_selector,
+            constraints.node_affinity,
+            constraints.pod_affinity,
+            constraints.pod_anti_affinity,
+            constraints.preferred_pod_affinity,
+            constraints.preferred_pod_anti_affinity,
+            tuple(sorted(_toleration(entry) for entry in constraints.tolerations)),
+            constraints.priority_class,
+            constraints.host_ports,
+            constraints.signature_extra,
         )
 
 
-def _is_easier(mine: Sequence[tuple[float, ...]], known: Sequence[tuple[float, ...]]) -> bool:
-    if len(mine) < len(known):
+def _is_easier(vectors: Vectors, failed: Vectors) -> bool:
+    """Return whether there are fewer tasks than in the failed search, or some task is smaller."""
+    if len(vectors) < len(failed):
         return True
-    for one, other in zip(mine, known, strict=False):
-        if one != other and all(a <= b for a, b in zip(one, other, strict=True)):
-            return True
-    return False
-
-
-def _is_at_most(mine: Sequence[tuple[float, ...]], known: Sequence[tuple[float, ...]]) -> bool:
-    return len(mine) <= len(known) and all(
-        a <= b
-        for one, other in zip(mine, known, strict=False)
-        for a, b in zip(one, other, strict=True)
+    return any(
+        left != right and _all_at_most(left, right)
+        for left, right in zip(vectors, failed, strict=False)
     )
 
 
-def _toleration(one: Toleration) -> tuple[str, str, str, str]:
-    return (one.key, str(one.operator), one.value, one.effect)
+def _is_at_most(vectors: Vectors, failed: Vectors) -> bool:
+    """Return whether there are no more tasks than in the failed search, and none is larger."""
+    return len(vectors) <= len(failed) and all(
+        _all_at_most(left, right) for left, right in zip(vectors, failed, strict=False)
+    )
 
 
-def _topology_text(wish: Any) -> str:
-    if wish is None:
+def _all_at_most(left: Sequence[float], right: Sequence[float]) -> bool:
+    return all(a <= b for a, b in zip(left, right, strict=True))
+
+
+def _toleration(toleration: Toleration) -> tuple[str, str, str, str]:
+    return (toleration.key, str(toleration.operator), toleration.value, toleration.effect)
+
+
+def _topology_text(topology: TopologyConstraint | None) -> str:
+    if topology is None:
         return ""
-    return f"{wish.topology}:{wish.required_level}:{wish.preferred_level}"
+    return f"{topology.topology}:{topology.required_level}:{topology.preferred_level}"

@@ -1,9 +1,9 @@
-"""One trial: evict a set of victims, let everyone concerned find a place, see who lost.
+"""One trial: evict a set of victims, let the evictor and the victims find places, see which victims lost.
 
-A trial runs inside a statement, on the real placement with all its rules. The asking pod group and
-the victims take turns in fair order; a victim that gets its own place back was never evicted, one that
-finds another place was moved, one that finds none loses its place. If the asking pod group finds room
-and the rules of the action accept who lost, the statement stays open for the caller to keep.
+A trial runs inside a statement, on the real placement with all its rules. The evictor (the pod group that
+room is made for) and the victims take turns in fair order. A victim that gets its own place back was
+never evicted, one that finds another place was moved, one that finds none loses its place. If the evictor
+finds room and the rules of the action accept the losses, the statement stays open for the caller to keep.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
 from scheduler.core.solver.demand import ProbeDemand
-from scheduler.core.solver.turns import PendingBoard, TurnOrder
+from scheduler.core.solver.turns import PendingTable, TurnOrder
 
 #: (demand, victims by pod group) -> whether the action accepts the outcome of a trial.
 Verdict = Callable[[ProbeDemand, Mapping[int, Sequence[int]]], bool]
@@ -35,7 +35,7 @@ Verdict = Callable[[ProbeDemand, Mapping[int, Sequence[int]]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What is tried: the demand, everyone who is evicted for it, and why they would be.
+    """What is tried: the demand, the tasks evicted for it, and why each would be evicted.
 
     `may_lose` False: the action accepts no loss, so the first victim without a place ends the trial.
     """
@@ -57,20 +57,20 @@ class Success:
 
 
 class TrialRunner:
-    """Runs trials of one action and reports each; `generator` names who proposes them now."""
+    """Runs trials of one action and reports each; `generator` names the one that proposes them now."""
 
     def __init__(
         self,
         session: Session,
         placer: Placer,
-        board: PendingBoard,
+        pending: PendingTable,
         action: ActionName,
         report: SearchReport,
     ) -> None:
         self._session = session
         self.report = report
         self._placer = placer
-        self._board = board
+        self._pending = pending
         self._action = action
         self.generator = ""
 
@@ -84,7 +84,7 @@ class TrialRunner:
         Parameters
         ----------
         trial : the demand and the victims
-        accepts : the action's rules on the outcome, asked while the statement is open
+        accepts : the action's rules on the outcome, called while the statement is open
 
         Returns
         -------
@@ -93,9 +93,9 @@ class TrialRunner:
         if not trial.victims:
             return None
         clock = self._session.clock
-        begun = clock()
+        started = clock()
         result, success = self._run(trial, accepts)
-        self.report.trials.append((self.generator, result, clock() - begun))
+        self.report.trials.append((self.generator, result, clock() - started))
         return success
 
     def _run(self, trial: Trial, accepts: Verdict) -> tuple[str, Success | None]:
@@ -127,7 +127,7 @@ class TrialRunner:
         return by_group
 
     def _has_evicted(self, tasks: Sequence[int]) -> bool:
-        """Tell whether some victims of a pod group have no place yet.
+        """Return whether some victims of a pod group have no place yet.
 
         They get another turn, one step at a time as in allocation; KAI gives every victim one turn
         only, so that a pod group that lost two elastic tasks can never get both back.
@@ -138,10 +138,10 @@ class TrialRunner:
     def _take_turns(
         self, statement: Statement, trial: Trial, victims: Mapping[int, Sequence[int]]
     ) -> bool:
-        session, asking = self._session, trial.demand.view
-        views: list[GangView] = [session.view(group) for group in victims]
-        order = TurnOrder(session, self._board, [*views, asking])
-        found_room = False
+        session, evictor = self._session, trial.demand.view
+        views: list[GangView] = [session.view(pod_group) for pod_group in victims]
+        order = TurnOrder(session, self._pending, [*views, evictor])
+        has_room = False
         while (view := order.pop()) is not None:
             placed = self._placer.place(
                 statement,
@@ -150,12 +150,12 @@ class TrialRunner:
                 trial.nodes,
                 nominate_only=True,
             )
-            if view is asking:
+            if view is evictor:
                 if not placed:
                     return False
-                found_room = True
+                has_room = True
             elif placed and self._has_evicted(victims[view.pod_group]):
                 order.push(view)
             elif not placed and not trial.may_lose:
                 return False
-        return found_room
+        return has_room

@@ -1,10 +1,10 @@
-"""Whose turn it is inside a trial: victims and the asking pod group among all that is pending.
+"""Whose turn it is inside a trial: the victims and the evictor, among all pending pod groups.
 
-In a trial, victims that stand before the asking pod group get their place back first. The order is
-that of the queues, and it depends on every pending pod group, because a queue is compared by what the
-best pod group below it would take. Pod groups that are neither victim nor asking only take their turn
-and do nothing; a run of them with equal requests in one leaf queue is passed in one step, since
-nothing that the order looks at changes in between.
+In a trial, victims that come before the evictor get their place back first. The order is that of the
+queues. It depends on every pending pod group, because a queue is compared by what the best pod group
+below it would take. Pod groups that do not take part in the trial (bystanders) only use up their turn. A
+run of bystanders with equal requests in one leaf queue is skipped in one step, since nothing that the
+order depends on changes in between.
 """
 
 from __future__ import annotations
@@ -20,33 +20,37 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.policy import Comparable
 from scheduler.core.session.session import Session
 from scheduler.core.solver.leaves import Entry, LeafTable
+from scheduler.core.solver.queue_tree import QueueTree
+
+#: An entry with the view of its pod group.
+ViewEntry = tuple[Any, int, GangView]
 
 
-class PendingBoard(LeafTable):
+class PendingTable(LeafTable):
     """Pod groups with pending tasks."""
 
     def __init__(self, session: Session) -> None:
         self._runs: dict[int, _Runs] = {}
         super().__init__(session)
 
-    def _belongs(self, group: int) -> bool:
-        return self._session.state.pod_groups.pending[group] > 0
+    def _belongs(self, pod_group: int) -> bool:
+        return self._session.state.pod_groups.pending[pod_group] > 0
 
     def _forget(self, queue: int) -> None:
         self._runs.pop(queue, None)
 
     def runs(self, queue: int) -> _Runs:
-        """Return what the pending pod groups of a leaf queue ask for, and their runs of equals."""
-        found = self._runs.get(queue)
-        if found is None:
+        """Return the requests of the pending pod groups of a leaf queue, and their runs of equals."""
+        runs = self._runs.get(queue)
+        if runs is None:
             session = self._session
-            found = self._runs[queue] = _Runs(
+            runs = self._runs[queue] = _Runs(
                 [
-                    session.requested_by(session.view(group).next_chunk(include_evicted=True))
-                    for _, group in self.entries(queue)
+                    session.requested_by(session.view(pod_group).next_chunk(include_evicted=True))
+                    for _, pod_group in self.entries(queue)
                 ]
             )
-        return found
+        return runs
 
 
 class _Runs:
@@ -58,125 +62,105 @@ class _Runs:
         self.requests = requests
         self.ends = [0] * len(requests)
         end = len(requests)
-        for place in range(len(requests) - 1, -1, -1):
-            if requests[place] != requests[end - 1]:
-                end = place + 1
-            self.ends[place] = end
+        for position in range(len(requests) - 1, -1, -1):
+            if requests[position] != requests[end - 1]:
+                end = position + 1
+            self.ends[position] = end
 
 
 class TurnOrder:
-    """The order of victims and the asking pod group in one trial; made after the evictions."""
+    """The order of the participants of one trial (its victims and the evictor).
 
-    def __init__(self, session: Session, board: PendingBoard, views: Sequence[GangView]) -> None:
+    Create it after the evictions. A participant may be pushed again for another turn.
+    """
+
+    def __init__(self, session: Session, pending: PendingTable, views: Sequence[GangView]) -> None:
         self._session = session
-        self._board = board
+        self._pending = pending
         self._policy = session.policy
         self._paths = session.policy.ledger.paths
-        self._left = len(views)
-        self._lines: dict[int, _LeafTurns] = {}
-        self._keys: dict[int, Comparable] = {}
+        self._waiting = len(views)
+        self._leaves: dict[int, _LeafTurns] = {}
         self._cursor = Cursor(session.policy.touched)
-        own: dict[int, list[tuple[Any, int, GangView]]] = {}
+        by_queue: dict[int, list[ViewEntry]] = {}
         for view in views:
             entry = (session.pod_group_key(view), view.pod_group, view)
-            own.setdefault(view.queue, []).append(entry)
-        self._concerned = concerned = frozenset(view.pod_group for view in views)
-        for queue, entries in own.items():
-            entries.sort(key=_entry_key)
-            self._lines[queue] = _LeafTurns(entries, board.entries(queue), concerned)
-        self._contested = self._contested_queues(own)
-        for queue in self._bystanders(board):
-            self._lines[queue] = _LeafTurns([], board.entries(queue), concerned)
-        self._children = self._tree()
+            by_queue.setdefault(view.queue, []).append(entry)
+        self._participants = participants = frozenset(view.pod_group for view in views)
+        for queue, entries in by_queue.items():
+            entries.sort(key=_without_view)
+            self._leaves[queue] = _LeafTurns(entries, pending.entries(queue), participants)
+        self._contested = self._contested_queues(by_queue)
+        for queue in self._queues_of_bystanders():
+            self._leaves[queue] = _LeafTurns([], pending.entries(queue), participants)
+        self._tree = QueueTree(self._paths, self._leaves)
+        self._children, self._keys = self._tree.children, self._tree.keys
 
     def pop(self) -> GangView | None:
-        """Return the next pod group of those given, None when all had their turn."""
-        while self._left:
-            self._note_touched()
+        """Return the participant whose turn it is; None when all had their turn."""
+        while self._waiting:
+            self._follow_policy()
             queue = self._best(NOWHERE)
-            while queue not in self._lines:
+            while queue not in self._leaves:
                 queue = self._best(queue)
-            line = self._lines[queue]
-            view = line.take_own()
+            leaf = self._leaves[queue]
+            view = leaf.take_participant()
             if view is not None:
-                self._left -= 1
+                self._waiting -= 1
             else:
-                line.pass_run(self._board.runs(queue).ends)
-            self._forget(queue)
-            if line.is_empty or (line.is_own_taken and not self._still_matters(queue)):
-                self._remove(queue)
+                leaf.skip_run(self._pending.runs(queue).ends)
+            self._tree.forget_keys(queue)
+            if leaf.is_empty or (leaf.has_no_participants and not self._can_decide(queue)):
+                del self._leaves[queue]
+                self._tree.remove(queue)
             if view is not None:
                 return view
         return None
 
     def push(self, view: GangView) -> None:
-        """Give a pod group that had its turn, and is not whole again, another one."""
-        line = self._lines.get(view.queue)
-        if line is None:
-            line = self._lines[view.queue] = _LeafTurns(
-                [], self._board.entries(view.queue), self._concerned
+        """Give a participant another turn."""
+        leaf = self._leaves.get(view.queue)
+        if leaf is None:
+            leaf = self._leaves[view.queue] = _LeafTurns(
+                [], self._pending.entries(view.queue), self._participants
             )
-            self._hang(self._children, view.queue)
-        line.put_own((self._session.pod_group_key(view), view.pod_group, view))
-        self._left += 1
-        self._forget(view.queue)
+            self._tree.add(view.queue)
+        leaf.put_back((self._session.pod_group_key(view), view.pod_group, view))
+        self._waiting += 1
+        self._tree.forget_keys(view.queue)
 
-    # ------------------------------------------------------------------------------ structure
+    # ------------------------------------------------------------------------ which queues count
 
-    def _contested_queues(self, own: Iterable[int]) -> set[int]:
-        """Return the queues whose key is ever compared with that of a concerned sibling."""
+    def _contested_queues(self, leaves: Iterable[int]) -> set[int]:
+        """Return the queues, among those above participants, that compete with one another."""
         parents = self._policy.ledger.parents
-        concerned = {index for queue in own for index in self._paths[queue]}
+        above_participants = {queue for leaf in leaves for queue in self._paths[leaf]}
         by_parent: dict[int, int] = {}
-        for index in concerned:
-            by_parent[parents[index]] = by_parent.get(parents[index], 0) + 1
-        return {index for index in concerned if by_parent[parents[index]] > 1}
+        for queue in above_participants:
+            by_parent[parents[queue]] = by_parent.get(parents[queue], 0) + 1
+        return {queue for queue in above_participants if by_parent[parents[queue]] > 1}
 
-    def _still_matters(self, queue: int) -> bool:
-        """Tell whether a leaf queue without own pod groups can decide a comparison.
+    def _can_decide(self, leaf: int) -> bool:
+        """Return whether a leaf queue without participants can decide a comparison.
 
-        It does where its best can be the best below an ancestor that competes.
+        It can if its best pod group may be the best below an ancestor that competes.
         """
-        return any(index in self._contested for index in self._paths[queue][1:])
+        return any(queue in self._contested for queue in self._paths[leaf][1:])
 
-    def _bystanders(self, board: PendingBoard) -> list[int]:
-        """Return leaf queues without a view of their own that matter all the same."""
+    def _queues_of_bystanders(self) -> list[int]:
+        """Return the leaf queues without participants that can decide a comparison."""
         if not self._contested:
             return []
         return [
-            queue
-            for queue in board.leaves
-            if queue not in self._lines and self._still_matters(queue)
+            leaf
+            for leaf in self._pending.leaves
+            if leaf not in self._leaves and self._can_decide(leaf)
         ]
-
-    def _tree(self) -> dict[int, list[int]]:
-        children: dict[int, list[int]] = {}
-        for leaf in self._lines:
-            self._hang(children, leaf)
-        return children
-
-    def _hang(self, children: dict[int, list[int]], leaf: int) -> None:
-        path = self._paths[leaf]
-        for below, above in zip(path, (*path[1:], NOWHERE), strict=True):
-            siblings = children.setdefault(above, [])
-            if below in siblings:
-                return
-            siblings.append(below)
-
-    def _remove(self, queue: int) -> None:
-        del self._lines[queue]
-        path = self._paths[queue]
-        for below, above in zip(path, (*path[1:], NOWHERE), strict=True):
-            siblings = self._children[above]
-            siblings.remove(below)
-            if siblings or above == NOWHERE:
-                return
-            del self._children[above]
 
     # ----------------------------------------------------------------------------------- keys
 
-    def _best(self, above: int) -> int:
-        children = self._children[above]
+    def _best(self, parent: int) -> int:
+        children = self._children[parent]
         best = children[0]
         if len(children) == 1:
             return best
@@ -188,96 +172,101 @@ class TurnOrder:
         return best
 
     def _key(self, queue: int) -> Comparable:
-        found = self._keys.get(queue)
-        if found is None:
+        key = self._keys.get(queue)
+        if key is None:
             leaf = queue
-            while leaf not in self._lines:
+            while leaf not in self._leaves:
                 leaf = self._best(leaf)
-            found = self._policy.key(queue, self._request(leaf))
-            self._keys[queue] = found
-        return found
+            key = self._keys[queue] = self._policy.key(queue, self._request(leaf))
+        return key
 
-    def _request(self, leaf: int) -> Amounts:
-        line = self._lines[leaf]
-        if line.is_bystander_next:
-            return self._board.runs(leaf).requests[line.next_bystander]
-        return self._session.requested_by(
-            line.own[line.next_own][2].next_chunk(include_evicted=True)
-        )
+    def _request(self, queue: int) -> Amounts:
+        """Return what the first pod group of a leaf queue would take."""
+        leaf = self._leaves[queue]
+        if leaf.is_bystander_next:
+            return self._pending.runs(queue).requests[leaf.next_bystander]
+        view = leaf.participants[leaf.next_participant][2]
+        return self._session.requested_by(view.next_chunk(include_evicted=True))
 
-    def _forget(self, queue: int) -> None:
-        for index in self._paths[queue]:
-            self._keys.pop(index, None)
-
-    def _note_touched(self) -> None:
+    def _follow_policy(self) -> None:
+        """Drop the keys of queues that gained or lost something since the last turn."""
         if self._cursor.is_behind():
             for queue in self._cursor.read():
-                self._forget(queue)
+                self._tree.forget_keys(queue)
 
 
 class _LeafTurns:
-    """One leaf queue: own pod groups and bystanders, each sorted, merged as they are read."""
+    """One leaf queue: participants and bystanders, each sorted, merged as they are read."""
 
-    __slots__ = ("bystanders", "concerned", "next_bystander", "next_own", "own")
+    __slots__ = (
+        "all_participants",
+        "bystanders",
+        "next_bystander",
+        "next_participant",
+        "participants",
+    )
 
     def __init__(
         self,
-        own: list[tuple[Any, int, GangView]],
+        participants: list[ViewEntry],
         bystanders: Sequence[Entry],
-        concerned: frozenset[int],
+        all_participants: frozenset[int],
     ) -> None:
-        self.own = own
+        self.participants = participants
         self.bystanders = bystanders
-        self.concerned = concerned
-        self.next_own = self.next_bystander = 0
-        self._skip_concerned()
+        self.all_participants = all_participants
+        self.next_participant = self.next_bystander = 0
+        self._skip_participants()
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nobody is left."""
-        return self.next_own == len(self.own) and self.next_bystander == len(self.bystanders)
+        """Return whether no pod group is left."""
+        return self.has_no_participants and self.next_bystander == len(self.bystanders)
 
     @property
     def is_bystander_next(self) -> bool:
-        """Tell whether the next one is neither victim nor asking."""
+        """Return whether the next turn is that of a bystander."""
         if self.next_bystander == len(self.bystanders):
             return False
-        if self.next_own == len(self.own):
+        if self.next_participant == len(self.participants):
             return True
-        return bool(self.bystanders[self.next_bystander] < self.own[self.next_own][:2])
+        participant = self.participants[self.next_participant]
+        return bool(self.bystanders[self.next_bystander] < participant[:2])
 
     @property
-    def is_own_taken(self) -> bool:
-        """Tell whether all victims and the asking pod group of this queue had their turn."""
-        return self.next_own == len(self.own)
+    def has_no_participants(self) -> bool:
+        """Return whether all participants of this queue had their turn."""
+        return self.next_participant == len(self.participants)
 
-    def take_own(self) -> GangView | None:
-        """Take the next pod group out if it is a victim or asking."""
+    def take_participant(self) -> GangView | None:
+        """Take the next pod group out, unless it is a bystander."""
         if self.is_bystander_next:
             return None
-        view = self.own[self.next_own][2]
-        self.next_own += 1
+        view = self.participants[self.next_participant][2]
+        self.next_participant += 1
         return view
 
-    def put_own(self, entry: tuple[Any, int, GangView]) -> None:
-        """Put one pod group in among those that still wait for their turn."""
-        insort(self.own, entry, lo=self.next_own, key=_entry_key)
+    def put_back(self, entry: ViewEntry) -> None:
+        """Insert a participant among those that still wait for their turn."""
+        insort(self.participants, entry, lo=self.next_participant, key=_without_view)
 
-    def pass_run(self, ends: Sequence[int]) -> None:
-        """Let a run of bystanders with equal requests have its turn, up to the next own one."""
-        stop = ends[self.next_bystander]
-        if self.next_own < len(self.own):
-            stop = min(stop, bisect_left(self.bystanders, self.own[self.next_own][:2]))
-        self.next_bystander = stop
-        self._skip_concerned()
+    def skip_run(self, ends: Sequence[int]) -> None:
+        """Skip a run of bystanders with equal requests, up to the next participant."""
+        end = ends[self.next_bystander]
+        if self.next_participant < len(self.participants):
+            participant = self.participants[self.next_participant]
+            end = min(end, bisect_left(self.bystanders, participant[:2]))
+        self.next_bystander = end
+        self._skip_participants()
 
-    def _skip_concerned(self) -> None:
+    def _skip_participants(self) -> None:
+        """Move on to the next entry of the pending pod groups that is not a participant."""
         while (
             self.next_bystander < len(self.bystanders)
-            and self.bystanders[self.next_bystander][1] in self.concerned
+            and self.bystanders[self.next_bystander][1] in self.all_participants
         ):
             self.next_bystander += 1
 
 
-def _entry_key(entry: tuple[Any, int, GangView]) -> Entry:
+def _without_view(entry: ViewEntry) -> Entry:
     return entry[:2]

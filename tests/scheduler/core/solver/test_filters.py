@@ -23,7 +23,7 @@ from scheduler.core.cluster.inputs import (
 )
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.session import Session
-from scheduler.core.solver.bounds import Places, has_topology_wish, is_hopeless, may_fit
+from scheduler.core.solver.bounds import Places, has_topology_constraint, is_hopeless, may_fit
 from scheduler.core.solver.demand import ProbeDemand, whole_units
 from scheduler.core.solver.filters import VictimFilters
 from scheduler.core.solver.room import GpuRoom
@@ -288,7 +288,7 @@ def test_units_forgive_noise() -> None:
     assert whole_units(7.5, 2.0) == 3
 
 
-def test_where_a_tree_has_topology_wishes() -> None:
+def test_where_a_tree_has_topology_constraintes() -> None:
     wish = TopologyConstraint(topology="t", required_level="rack")
     plain = SubGroupInput(pod_sets=(PodSetInput(),))
     inner = SubGroupInput(
@@ -297,6 +297,6 @@ def test_where_a_tree_has_topology_wishes() -> None:
     for root, expected in ((plain, False), (inner, True)):
         session = full().pending("want", 1, root=root).session()
         assert (
-            has_topology_wish(session.view(session.state.pod_groups.pending.index(1)).root)
+            has_topology_constraint(session.view(session.state.pod_groups.pending.index(1)).root)
             is expected
         )

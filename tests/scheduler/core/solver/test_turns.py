@@ -9,7 +9,7 @@ import pytest
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.session.order import GroupOrder
 from scheduler.core.session.session import Session
-from scheduler.core.solver.turns import PendingBoard, TurnOrder
+from scheduler.core.solver.turns import PendingTable, TurnOrder
 from tests.builders import ClusterBuilder, cluster
 
 
@@ -19,7 +19,7 @@ def index_of(session: Session, name: str) -> int:
 
 def turns(session: Session, *names: str) -> list[str]:
     views = [session.view(index_of(session, name)) for name in names]
-    order = TurnOrder(session, PendingBoard(session), views)
+    order = TurnOrder(session, PendingTable(session), views)
     inputs = session.state.pod_groups.inputs
     found = []
     while (view := order.pop()) is not None:
@@ -66,7 +66,7 @@ def test_bystanders_take_part_in_the_order_of_queues() -> None:
 def test_a_pod_group_that_had_its_turn_may_get_another() -> None:
     session = busy().session()
     views = [session.view(index_of(session, name)) for name in ("x1-0", "y1-0")]
-    order = TurnOrder(session, PendingBoard(session), views)
+    order = TurnOrder(session, PendingTable(session), views)
     first = order.pop()
     order.push(first)
     second = order.pop()
@@ -82,7 +82,7 @@ def test_a_pod_group_that_had_its_turn_may_get_another() -> None:
 
 def test_the_board_follows_changes() -> None:
     session = busy().session()
-    board = PendingBoard(session)
+    board = PendingTable(session)
     queue = session.state.queues.index_of["x2"]
     group = index_of(session, "x2-0")
     assert board.runs(queue).ends == [6] * 6
@@ -104,17 +104,17 @@ def test_the_board_follows_changes() -> None:
 def test_runs_end_where_requests_differ(chosen) -> None:
     session = busy().session()
     queue = session.state.queues.index_of["y1"]
-    runs = PendingBoard(session).runs(queue)
+    runs = PendingTable(session).runs(queue)
     assert runs.ends == [1, 2, 3, 4, 5, 6]
     assert turns(session, *chosen) == plainly(session, *chosen)
 
 
 def test_a_session_keeps_its_board_and_catches_up() -> None:
     session = busy().session()
-    board = PendingBoard.of(session)
+    board = PendingTable.of(session)
     queue = session.state.queues.index_of["x2"]
     assert len(board.entries(queue)) == 6
     group = index_of(session, "x2-3")
     session.state.set_status(session.state.pod_groups.first_task[group], TaskStatus.RUNNING)
-    assert PendingBoard.of(session) is board
+    assert PendingTable.of(session) is board
     assert group not in [each for _, each in board.entries(queue)]
