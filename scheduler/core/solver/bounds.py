@@ -115,14 +115,14 @@ class Places:
         return max(places, 0)
 
     def _freed(self, victims: Iterable[int]) -> dict[int, list[float]]:
-        node_of, task_class = self._tasks.node, self._tasks.task_class
         """Return per node what victims free there, in the order of the rows."""
+        node_of, class_of = self._tasks.node, self._tasks.task_class
         freed: dict[int, list[float]] = {}
         for task in victims:
             node = node_of[task]
             if node < 0:
                 continue
-            amounts = self._amounts(task_class[task])
+            amounts = self._amounts(class_of[task])
             sums = freed.get(node)
             if sums is None:
                 freed[node] = list(amounts)

@@ -28,11 +28,11 @@ class ProbeDemand:
     __slots__ = ("gpus", "key", "required", "tasks", "total_gpus", "unit", "view", "wants_gpu")
 
     def __init__(self, session: Session, view: GangView, tasks: Sequence[int]) -> None:
-        task_class = session.state.tasks.task_class
+        class_of = session.state.tasks.task_class
         self.tasks = tuple(tasks)
         self.key = len(self.tasks)
         self.view = partial_view(session, view, self.tasks)
-        classes = [task_class[task] for task in self.tasks]
+        classes = [class_of[task] for task in self.tasks]
         self.gpus = sorted((kind.gpu_amount + kind.mig_units for kind in classes), reverse=True)
         self.total_gpus = sum(self.gpus)
         self.wants_gpu = all(not kind.is_cpu_only for kind in classes)
