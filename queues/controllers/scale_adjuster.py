@@ -20,6 +20,7 @@ import msgspec
 
 from kube.errors import AlreadyExistsError, InvalidError, KubeError, NotFoundError
 from kube.gateway import Gateway
+from kube.numbers import MAX_INT32, int_or_none
 from kube.objects.pod import Pod
 from kube.quantity import parse
 from kube.resources import PODS
@@ -242,18 +243,12 @@ class ScaleAdjuster:
 
 def _need_of(pod: Pod, settings: AdjusterSettings) -> Need | None:
     annotations = pod.metadata.annotations
-    devices = 1
-    if annotations.get(DEVICES_ANNOTATION):
-        text = annotations[DEVICES_ANNOTATION]
-        if not (text.isascii() and text.isdigit() and int(text) > 0):
-            return None
-        devices = int(text)
+    devices = int_or_none(annotations.get(DEVICES_ANNOTATION) or "1", smallest=1, largest=MAX_INT32)
+    if devices is None:
+        return None
     part: Fraction | float
     if annotations.get(FRACTION_ANNOTATION):
-        try:
-            part = parse(annotations[FRACTION_ANNOTATION])
-        except ValueError:
-            return None
+        part = accounting.gpu_fraction(annotations)
     elif annotations.get(MEMORY_ANNOTATION):
         part = settings.memory_ratio
     else:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kube.numbers import MAX_INT32, int_or_none
 from kube.objects.node import Node
 from kube.objects.topology import NodeResourceTopology, Zone
 from queues.accounting import MIG_PREFIX
@@ -25,6 +26,8 @@ GPU_COUNT_LABEL = "nvidia.com/gpu.count"
 MIG_STRATEGY_LABEL = "nvidia.com/mig.strategy"
 PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 _MIB = 1_048_576
+# Eighteen digits are more zones than any node has, and cheap to compare.
+_LAST_DIGITS = re.compile(r"[0-9]{1,18}$")
 _POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 
 
@@ -104,7 +107,7 @@ class NodeBuilder:
             ),
             gpu_memory_mib=UNKNOWN_GPU_MEMORY_MIB if memory_mib is None else memory_mib,
             gpu_memory_known=memory_mib is not None,
-            gpu_count_label=int(count) if count.isdigit() else None,
+            gpu_count_label=int_or_none(count, smallest=0, largest=MAX_INT32),
             dra_gpus=dra_gpus,
             mig_enabled=self._has_mig(labels, allocatable),
             mig_strategy=strategy if strategy in ("single", "mixed") else "none",
@@ -125,9 +128,9 @@ def gpu_memory_mib(label: str) -> int | None:
 
     Large numbers are bytes: some label writers use them.
     """
-    if not label.isdigit() or int(label) <= 0:
+    value = int_or_none(label, smallest=1)
+    if value is None:
         return None
-    value = int(label)
     mib = value // _MIB if value >= _MIB else value
     return mib // 100 * 100
 
@@ -167,5 +170,5 @@ def _old_policy(combined: str) -> tuple[str, str]:
 
 
 def _zone_order(zone: Zone) -> tuple[int, int, str]:
-    number = re.search(r"(\d+)$", zone.name)
-    return (0, int(number[1]), zone.name) if number else (1, 0, zone.name)
+    number = _LAST_DIGITS.search(zone.name)
+    return (0, int(number[0]), zone.name) if number else (1, 0, zone.name)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
+from kube.durations import seconds_or_none
 from kube.objects import podgroup as api
 from kube.objects.cluster import PriorityClass
 from kube.objects.podgroup import PodGroup, SubGroup
 from kube.objects.topology import Topology
-from queues.durations import parse_duration
+from kube.times import time_or_none
 from queues.scheduling_conditions import is_backed_off
 from scheduler.core.cluster.inputs import (
     DEFAULT_SUBGROUP,
@@ -146,8 +146,8 @@ def group_shape(group: PodGroup, aliases: Aliases) -> GroupShape:
         last_start=_moment(annotations.get(LAST_START, "")),
         last_eviction=_moment(annotations.get(LAST_EVICTION, "")),
         stale_since=_moment(annotations.get(STALE_SINCE, "")),
-        staleness_grace_s=_seconds(group.spec.staleness_grace_period),
-        preemption_delay_s=max(0.0, _seconds(group.spec.preemption_delay) or 0.0),
+        staleness_grace_s=seconds_or_none(group.spec.staleness_grace_period),
+        preemption_delay_s=max(0.0, seconds_or_none(group.spec.preemption_delay) or 0.0),
     )
 
 
@@ -233,23 +233,9 @@ def _constraint(
 
 
 def _moment(text: str) -> float | None:
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment.timestamp() if moment.tzinfo else None
+    moment = time_or_none(text)
+    return None if moment is None else moment.timestamp()
 
 
 def _relative(moment: float | None, now: float) -> float | None:
     return None if moment is None else moment - now
-
-
-def _seconds(duration: str | None) -> float | None:
-    if not duration:
-        return None
-    try:
-        return parse_duration(duration) / 1e9
-    except ValueError:
-        return None

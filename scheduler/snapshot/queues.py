@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
 
+from kube.durations import seconds_or_none
 from kube.objects.queue import Queue, QueueResource, QueueResources
-from queues.durations import parse_duration
 from scheduler.core.arrays import Amounts
 from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
 
@@ -69,10 +69,5 @@ def _amounts(resource: QueueResource, unit: float, used: float) -> QueueAmounts:
 
 def _seconds(duration: str | None) -> float | None:
     """Return a minimum runtime; unset, negative or unreadable means "ask the parent"."""
-    if not duration:
-        return None
-    try:
-        seconds = parse_duration(duration) / 1e9
-    except ValueError:
-        return None
-    return seconds if seconds >= 0 else None
+    seconds = seconds_or_none(duration)
+    return seconds if seconds is not None and seconds >= 0 else None
