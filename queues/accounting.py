@@ -229,8 +229,14 @@ def add_amounts(total: Amounts, more: Mapping[str, Fraction]) -> None:
 
 
 def parse_list(resources: Mapping[str, Quantity]) -> Amounts:
-    """Return a ResourceList as exact amounts."""
-    return {name: parse(value) for name, value in resources.items()}
+    """Return a ResourceList of a status as exact amounts; what is no quantity counts as not stated."""
+    amounts: Amounts = {}
+    for name, value in resources.items():
+        try:
+            amounts[name] = parse(value)
+        except BadValueError:
+            continue
+    return amounts
 
 
 def format_list(amounts: Mapping[str, Fraction]) -> dict[str, str]:

@@ -24,11 +24,13 @@ from kube.numbers import MAX_INT32, int_or_none
 from kube.objects.pod import Pod
 from kube.quantity import parse
 from kube.resources import PODS
+from kube.set_aside import SetAside
 from kube.store import Store
 from queues import accounting
 from queues.accounting import DEVICES_ANNOTATION, FRACTION_ANNOTATION, GPU, MEMORY_ANNOTATION
 
 log = logging.getLogger(__name__)
+_ASIDE = SetAside("scale adjuster")
 
 LEASE = "7n7h49uc.kai.scheduler"
 NAME_LABEL = "shared-gpu-pod-name"
@@ -106,7 +108,7 @@ def missing_stand_ins(needs: Sequence[Need], stand_ins: Sequence[Pod]) -> list[N
     if needed == 0:
         return []
     covered = {_source_key(stand_in) for stand_in in stand_ins}
-    sizes = [_devices_of(stand_in) for stand_in in stand_ins]
+    sizes = _ASIDE.each("Pod", stand_ins, _devices_of)
     total, largest = sum(sizes), max(sizes, default=0)
     chosen = []
     for need in needs:
@@ -223,7 +225,9 @@ class ScaleAdjuster:
             return
 
     def _create(self, need: Need) -> None:
-        body = stand_in_body(need, self.settings)
+        body = _ASIDE.read("Pod", need.pod, lambda _: stand_in_body(need, self.settings))
+        if body is None:
+            return
         name, namespace = body["metadata"]["name"], self.settings.namespace
         try:
             self.gateway.create(PODS, body, namespace=namespace)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from kube.numbers import MAX_INT32, int_or_none
 from kube.objects.node import Node
 from kube.objects.topology import NodeResourceTopology, Zone
+from kube.set_aside import SetAside
 from queues.accounting import MIG_PREFIX
 from scheduler.core.cluster.inputs import (
     GPU,
@@ -36,6 +38,7 @@ class NodeBuilder:
     """Makes node inputs, remembering those whose node did not change."""
 
     params: ShardParams
+    aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
     _known: dict[str, tuple[Node, float, NodeResourceTopology | None, NodeInput]] = field(
         default_factory=dict
     )
@@ -67,7 +70,12 @@ class NodeBuilder:
                 or entry[1] != published
                 or entry[2] is not topology
             ):
-                entry = (node, published, topology, self._make(node, published, topology))
+                made_node = self.aside.read(
+                    "Node", node, partial(self._make, dra_gpus=published, topology=topology)
+                )
+                if made_node is None:
+                    continue
+                entry = (node, published, topology, made_node)
             self._known[name] = entry
             made.append(entry[3])
         return tuple(made)
@@ -113,7 +121,9 @@ class NodeBuilder:
             mig_strategy=strategy if strategy in ("single", "mixed") else "none",
             is_gpu_worker=self.params.gpu_worker_label_key in labels,
             is_cpu_worker=self.params.cpu_worker_label_key in labels,
-            numa=numa_topology(topology) if topology is not None else None,
+            numa=self.aside.read("NodeResourceTopology", topology, numa_topology)
+            if topology is not None
+            else None,
         )
 
     def _has_mig(self, labels: Mapping[str, str], allocatable: Mapping[str, float]) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from kube.durations import seconds_or_none
 from kube.objects import podgroup as api
 from kube.objects.cluster import PriorityClass
 from kube.objects.podgroup import PodGroup, SubGroup
 from kube.objects.topology import Topology
+from kube.set_aside import SetAside
 from kube.times import time_or_none
 from queues.scheduling_conditions import is_backed_off
 from scheduler.core.cluster.inputs import (
@@ -61,6 +63,7 @@ class GroupBuilder:
     """Makes pod group inputs, remembering the shapes of groups that did not change."""
 
     params: ShardParams
+    aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
     _known: dict[str, tuple[GroupShape, Aliases]] = field(default_factory=dict)
 
     def shapes(self, groups: Mapping[str, PodGroup], aliases: Aliases) -> dict[str, GroupShape]:
@@ -72,7 +75,10 @@ class GroupBuilder:
                 continue
             entry = known.get(key)
             if entry is None or entry[0].group is not group or entry[1] is not aliases:
-                entry = (group_shape(group, aliases), aliases)
+                shape = self.aside.read("PodGroup", group, partial(group_shape, aliases=aliases))
+                if shape is None:
+                    continue
+                entry = (shape, aliases)
             self._known[key] = entry
             if not is_backed_off(group, self.params.node_pool_label_key):
                 shapes[key] = entry[0]
