@@ -171,8 +171,8 @@ class FitRule(Protocol):
         """Tell whether tasks of this class are affected."""
         ...
 
-    def adjust(self, task: int, node: int, cells: RowAmounts) -> RowAmounts:
-        """Return the cells that must be free on the node."""
+    def adjust(self, task: int, node: int, needs: RowAmounts) -> RowAmounts:
+        """Return the amounts that must be free on the node."""
         ...
 
 

@@ -284,10 +284,10 @@ class _DeviceBacked:
         """Ask tasks that want such a resource besides GPUs, which nodes count in their GPU row."""
         return bool(task_class.request.other) and self._plugin.concerns(task_class)
 
-    def adjust(self, task: int, node: int, cells: RowAmounts) -> RowAmounts:
+    def adjust(self, task: int, node: int, needs: RowAmounts) -> RowAmounts:
         """Leave out the rows that devices serve."""
         rows = self._plugin.missing_rows(task, node) - {GPU_ROW}
-        return tuple(cell for cell in cells if cell[0] not in rows) if rows else cells
+        return tuple(need for need in needs if need[0] not in rows) if rows else needs
 
 
 def is_gpu(device_class: str) -> bool:

@@ -44,17 +44,17 @@ class SharedDevices:
         """Ask tasks that want GPUs through claims."""
         return task_class.is_dra
 
-    def adjust(self, task: int, node: int, cells: RowAmounts) -> RowAmounts:
+    def adjust(self, task: int, node: int, needs: RowAmounts) -> RowAmounts:
         """Take off the devices that another pod on the node pays for already."""
         held = self._devices.get(task)
         if not held:
-            return cells
+            return needs
         discount = sum(1 for device in held if self._is_paid(device, task, node))
         if not discount:
-            return cells
+            return needs
         return tuple(
             (row, max(amount - discount, 0.0) if row == GPU_ROW else amount)
-            for row, amount in cells
+            for row, amount in needs
         )
 
     def correct_charges(self) -> None:
