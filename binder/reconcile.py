@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kube.backoff import doubled_s
-from kube.numbers import int_or_none
 from kube.objects.bindrequest import BindRequest
 from kube.objects.pod import Pod
 from kube.store import version_number
@@ -70,10 +69,10 @@ class Fences:
 
     def is_outdated(self, request: BindRequest) -> bool:
         """Learn from a fresh request; tell whether it comes from a worker that lost its shard."""
-        fence = int_or_none(request.metadata.annotations.get(FENCE), smallest=0)
-        if fence is None:
+        text = request.metadata.annotations.get(FENCE, "")
+        if not text.isdigit():
             return False
-        version = version_number(request.metadata.resource_version)
+        fence, version = int(text), version_number(request.metadata.resource_version)
         pool = request.metadata.labels.get(NODE_POOL, "")
         newest, since = self._newest.get(pool, (0, 0))
         if fence > newest or (fence == newest and version < since):

@@ -35,7 +35,6 @@ from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.resources import BINDREQUESTS, NODES, PODS
 from kube.store import Store
-from kube.times import format_time
 
 log = logging.getLogger(__name__)
 
@@ -272,7 +271,7 @@ class BindService:
             "status": "True" if is_bound else "False",
             "reason": "Bound" if is_bound else "BindingError",
             "message": text,
-            "lastTransitionTime": format_time(self.wall()),
+            "lastTransitionTime": self.wall().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         try:
             self.gateway.patch(

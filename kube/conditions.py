@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from kube.objects.meta import Condition, as_body
-from kube.times import format_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,6 @@ def _body(before: Condition | None, kind: str, said: Said, now: datetime) -> dic
         "status": said.status,
         "reason": said.reason,
         "message": said.message,
-        "lastTransitionTime": format_time(since),
+        "lastTransitionTime": since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     return {**body, "observedGeneration": said.generation} if said.generation else body

@@ -10,18 +10,23 @@ import numpy as np
 
 from scheduler.conformance.verdict import Mismatch, compare_numbers, compare_values
 from scheduler.core.arrays import Amounts
-from scheduler.core.fairshare.capacity import refuse_over_capacity, refuse_over_quota
+from scheduler.core.fairshare.capacity import (
+    CapacityReason,
+    refuse_at_gate,
+    refuse_over_capacity,
+)
 from scheduler.core.fairshare.division import DivisionInput, divide_tree, settle
-from scheduler.core.fairshare.queue_order import queue_key
 from scheduler.core.fairshare.reclaimable import (
     Reclaimer,
     can_reclaim,
     find_violation,
     guarantees_quota,
-    keeps_victim,
     maintains_fair_share,
+    may_hold_victims,
+    stays_within_quota,
 )
 from scheduler.core.fairshare.shares import QueueLedger
+from scheduler.core.session.policy import FairSharePolicy
 
 Case = Mapping[str, Any]
 
@@ -75,8 +80,9 @@ def queue_order(case: Case) -> list[Mismatch]:
     """Order two sibling queues; equal in everything and equally old, the right one goes first."""
     queues = {"right": case["right"], "left": case["left"]}
     ledger = read_ledger(queues, case["total"], tree=False)
-    left = queue_key(ledger, 1, _triple(case["left_job_request"]))
-    right = queue_key(ledger, 0, _triple(case["right_job_request"]))
+    policy = FairSharePolicy(ledger)
+    left = policy.key(1, _triple(case["left_job_request"]))
+    right = policy.key(0, _triple(case["right_job_request"]))
     return compare_values(
         "order", case["expected"], "left_first" if left < right else "right_first"
     )
@@ -93,7 +99,7 @@ def victim_filter(case: Case) -> list[Mismatch]:
     """May this queue hold victims for the pod group."""
     ledger = read_ledger(case["queues"])
     victim = ledger.names.index(case["victim_queue"])
-    got = keeps_victim(ledger, _reclaimer(case["reclaimer"], ledger), victim)
+    got = may_hold_victims(ledger, _reclaimer(case["reclaimer"], ledger), victim)
     return compare_values("keeps victim", case["expected"], got)
 
 
@@ -127,7 +133,8 @@ def reclaim_strategies(case: Case) -> list[Mismatch]:
         got = maintains_fair_share(ledger, 1, remaining)
     else:
         required = _triple(case["reclaimer_request"])
-        got = guarantees_quota(ledger, 0, ledger.allocated[0], required, 1, remaining)
+        is_within_quota = stays_within_quota(ledger, 0, ledger.allocated[0], required)
+        got = guarantees_quota(ledger, 1, remaining, is_within_quota=is_within_quota)
     return compare_values(case["strategy"], case["expected"], got)
 
 
@@ -137,7 +144,12 @@ def capacity_policy(case: Case) -> list[Mismatch]:
     queue = ledger.names.index(case["job_queue"])
     requested, preemptible = _triple(case["requested"]), bool(case["job_preemptible"])
     if case["check"] == "non_preemptible_over_quota":
-        refusal = None if preemptible else refuse_over_quota(ledger, queue, requested)
+        gate = CapacityReason.NON_PREEMPTIBLE_OVER_QUOTA
+        refusal = (
+            None
+            if preemptible
+            else refuse_at_gate(gate, ledger, queue, requested, preemptible=False)
+        )
     else:
         refusal = refuse_over_capacity(ledger, queue, requested, preemptible=preemptible)
     wanted = case["expected"]

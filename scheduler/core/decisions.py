@@ -1,10 +1,10 @@
-"""What a cycle decides; the only thing that leaves the core.
+"""The output of a cycle: decisions, and a report on each action.
 
-A kept statement yields `Bind`, `Evict` and `Nominate`; the end of the cycle adds the reasons of what did
-not fit and the marks a pod group should carry. Applying them is the business of the room around.
+A kept statement yields `Bind`, `Evict` and `Nominate` decisions; `scheduler/commit.py` applies them. Why
+something did not fit is in the session's fit log.
 
-They are values like all others here, compared and never changed, but not frozen ones: a frozen class of
-this many fields takes 8 microseconds to make (Python 3.11), and a cycle makes thousands.
+Decisions are values, compared and never changed. They are not frozen dataclasses, because making a frozen
+one of this many fields takes 8 microseconds (Python 3.11) and a cycle makes thousands.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ReceivedType(StrEnum):
 
 @dataclass(slots=True, unsafe_hash=True)
 class TaskRef:
-    """Which pod a decision speaks of."""
+    """The pod that a decision is about."""
 
     namespace: str
     name: str
@@ -44,7 +44,14 @@ class TaskRef:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Bind:
-    """Put this pod on this node."""
+    """Bind a pod to a node.
+
+    Attributes
+    ----------
+    gpu_groups : GPU group ids of the shared devices the pod gets
+    gpu_count : whole GPUs, or how many GPUs it shares
+    gpu_portion : the part of each shared GPU, 1 for whole ones
+    """
 
     task: TaskRef
     pod_group: str
@@ -61,7 +68,10 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class QueueSide:
-    """One side of a reclaim as the victim's event tells it; amounts are (cpu, memory, gpu)."""
+    """The queue of a reclaimer or a victim, for the text of the victim's event.
+
+    Amounts are (CPU millicores, memory bytes, GPUs); tuples because reasons are hashed.
+    """
 
     name: str
     allocated: tuple[float, float, float]
@@ -72,7 +82,16 @@ class QueueSide:
 
 @dataclass(frozen=True, slots=True)
 class EvictReason:
-    """Why a pod must go, with what the event text needs."""
+    """Why a pod is evicted, with what the text of its event needs.
+
+    Attributes
+    ----------
+    gang_size : how many tasks of its pod group are evicted together
+    evictor, evictor_namespace : the pod group that gets the room; empty for stale gangs
+    victim_side, evictor_side : both queues, for a reclaim
+    stale_subgroup, stale_minimum : for a stale gang, which subgroup fell below which minimum. The name
+        is empty for the default pod set, the minimum None for a subgroup that the pod group lacks
+    """
 
     action: ActionName
     gang_size: int = 0
@@ -80,15 +99,13 @@ class EvictReason:
     evictor_namespace: str = ""
     victim_side: QueueSide | None = None
     evictor_side: QueueSide | None = None
-    #: Stale gangs: (subgroup, minimum); the default pod set has the empty name, a subgroup that the pod
-    #: group does not have no minimum.
     stale_subgroup: str = ""
     stale_minimum: int | None = 0
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Evict:
-    """Delete this pod; `moved_to` names the node its successor is expected on (consolidation)."""
+    """Evict a pod; `moved_to` is the node where its replacement is expected, empty if it has none."""
 
     task: TaskRef
     pod_group: str
@@ -100,7 +117,7 @@ class Evict:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Nominate:
-    """A pod placed on room that is still being freed; an event and nothing else."""
+    """A pod placed on room that is still being freed. It leads to an event, not to a bind."""
 
     task: TaskRef
     pod_group: str
@@ -108,7 +125,7 @@ class Nominate:
     node: str
     action: ActionName
     gpu_groups: tuple[str, ...] = ()
-    #: True for a victim that was given a new place, False for the task that asked.
+    #: True for a victim that gets another place, False for a pending task.
     is_moved_victim: bool = False
 
 
@@ -117,7 +134,7 @@ Decision = Bind | Evict | Nominate
 
 @dataclass(frozen=True, slots=True)
 class GroupMarks:
-    """Timestamps (seconds relative to the cycle) a pod group should carry; None: not set."""
+    """The timestamps that a pod group should carry, as moments (`core/times.py`); None for unset."""
 
     pod_group: str
     namespace: str
@@ -140,7 +157,7 @@ class SearchReport:
     results : (how a search ended, whether its time was cut by the action's end) -> searches
     emitted : generator -> scenarios it proposed
     trials : (generator, result, seconds) of every scenario that was looked at
-    filtered : sets of victims that cheap filters turned away
+    filtered : sets of victims that cheap filters rejected
     """
 
     results: dict[tuple[str, bool], int] = field(default_factory=dict)
@@ -150,13 +167,13 @@ class SearchReport:
 
     @property
     def simulated(self) -> int:
-        """Return how many scenarios were tried."""
+        """Return how many scenarios were simulated; duplicates of earlier ones are not."""
         return sum(result != DUPLICATE for _, result, _ in self.trials)
 
 
 @dataclass(slots=True)
 class ActionReport:
-    """What one action did and how long it took (seconds, by the clock handed in)."""
+    """What one action did, and how long it took in seconds of the session's clock."""
 
     action: ActionName
     seconds: float = 0.0

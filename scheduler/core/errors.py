@@ -1,7 +1,7 @@
-"""What can go wrong inside the scheduling core.
+"""The errors of the scheduling core.
 
-The core does not log and carry on. Bad input is refused where it is read, with the object, what was
-expected and what came; an impossible state raises `InvariantError` with the story that led there.
+The core does not log an error and continue. Bad input is rejected where it is read, with the object, what
+was expected and what it was; an impossible state raises `InvariantError`.
 """
 
 from __future__ import annotations
@@ -20,4 +20,4 @@ class ConfigError(CoreError):
 
 
 class InvariantError(CoreError):
-    """The state broke one of its own rules; always a defect of the scheduler, never of the input."""
+    """The state is inconsistent; always a bug of the scheduler, never a fault of the input."""

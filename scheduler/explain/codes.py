@@ -48,9 +48,7 @@ CODE_OF_REFUSAL = {
 _DEVICE_KINDS = frozenset(
     {NodeReasonKind.INSUFFICIENT_GPU_MEMORY, NodeReasonKind.GPU_MEMORY_UNKNOWN}
 )
-_CLAIM_KINDS = frozenset(
-    {NodeReasonKind.VOLUME, NodeReasonKind.DEVICES, NodeReasonKind.CLAIM_ELSEWHERE}
-)
+_CLAIM_KINDS = frozenset({NodeReasonKind.VOLUME, NodeReasonKind.DEVICES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,7 @@ class Coder:
     def _lacks_more_of_others(self, task_class: TaskClass, usable: NDArray[np.bool_]) -> bool:
         """Tell whether more of the nodes it may use lack CPU, memory or slots than lack devices."""
         room = self._session.state.nodes.idle_and_releasing[:, usable]
-        lacking = {row: int((room[row] < amount).sum()) for row, amount in task_class.fits}
+        lacking = {row: int((room[row] < amount).sum()) for row, amount in task_class.must_be_free}
         devices = {row: count for row, count in lacking.items() if self._is_device(row)}
         others = lacking.keys() - devices.keys()
         # What is shared has no row of its own in the request: then the nodes' own words count.

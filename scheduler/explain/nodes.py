@@ -6,10 +6,9 @@ class, which costs as much as a cycle without any hope.
 
 from __future__ import annotations
 
-from scheduler.core.cluster.axis import plain_amount
+from scheduler.core.cluster.amount_text import human_amount, plain_amount
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.decisions import TaskRef
-from scheduler.core.fairshare.capacity import human_amount
 from scheduler.core.placement.explain import count_rejections
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.fit import NodeReason, NodeReasonKind

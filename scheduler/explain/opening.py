@@ -85,13 +85,13 @@ class OpeningRoom:
         return []
 
     def _give(self, room: NDArray[np.float64], task: int, node: int, sign: float) -> None:
-        for row, amount in self._session.state.charge_cells(task, node):
+        for row, amount in self._session.state.charge_amounts(task, node):
             room[row, node] += sign * amount
 
 
 def _places(room: NDArray[np.float64], task_class: TaskClass) -> NDArray[np.float64]:
     """Return how many tasks of a class each node has room for, shape (nodes,)."""
-    rows = [row for row, amount in task_class.fits if amount > 0]
-    need = np.array([amount for _, amount in task_class.fits if amount > 0])[:, None]
+    rows = [row for row, amount in task_class.must_be_free if amount > 0]
+    need = np.array([amount for _, amount in task_class.must_be_free if amount > 0])[:, None]
     places: NDArray[np.float64] = np.floor(room[rows] / need).min(axis=0)
     return np.maximum(places, 0)

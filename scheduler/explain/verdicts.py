@@ -11,15 +11,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kube.durations import SECOND, format_duration
-from kube.times import format_time
+from queues.durations import SECOND, format_duration
 from queues.reasons import QUEUE_ORPHAN
 from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.decisions import TaskRef
 from scheduler.core.fairshare.capacity import (
     CapacityRefusal,
-    capacity_message,
 )
 from scheduler.core.session.fit import (
     DelayRefusal,
@@ -31,6 +29,7 @@ from scheduler.core.session.fit import (
 )
 from scheduler.core.session.session import Session
 from scheduler.explain import texts
+from scheduler.explain.capacity import capacity_message
 from scheduler.explain.codes import Cause, Coder
 from scheduler.explain.details import queue_details
 from scheduler.explain.nodes import NodeTeller
@@ -274,7 +273,7 @@ class _Writer:
         delay = format_duration(round(refusal.delay_s * SECOND))
         return (
             f"Workload is within its preemption delay window ({delay}) and may not trigger "
-            f"evictions before {format_time(until)}"
+            f"evictions before {until:%Y-%m-%dT%H:%M:%SZ}"
         )
 
     def _unready(self, group: int) -> list[tuple[str, int, int, int]]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from math import inf
 
-from kube.durations import seconds_or_none
 from kube.objects.queue import Queue, QueueResource, QueueResources
-from kube.set_aside import SetAside
+from queues.durations import parse_duration
 from scheduler.core.arrays import Amounts
 from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
 
@@ -26,7 +24,6 @@ class QueueBuilder:
     """Makes queue inputs, remembering those whose queue did not change."""
 
     origin: float
-    aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
     _known: dict[str, tuple[Queue, Amounts, QueueInput]] = field(default_factory=dict)
 
     def queues(self, queues: Mapping[str, Queue], usage: Usage) -> tuple[QueueInput, ...]:
@@ -37,12 +34,7 @@ class QueueBuilder:
             queue, used = queues[name], usage.get(name, _NO_USAGE)
             entry = known.get(name)
             if entry is None or entry[0] is not queue or entry[1] != used:
-                made_queue = self.aside.read(
-                    "Queue", queue, partial(queue_input, origin=self.origin, used=used)
-                )
-                if made_queue is None:
-                    continue
-                entry = (queue, used, made_queue)
+                entry = (queue, used, queue_input(queue, self.origin, used))
             self._known[name] = entry
             made.append(entry[2])
         return tuple(made)
@@ -77,5 +69,10 @@ def _amounts(resource: QueueResource, unit: float, used: float) -> QueueAmounts:
 
 def _seconds(duration: str | None) -> float | None:
     """Return a minimum runtime; unset, negative or unreadable means "ask the parent"."""
-    seconds = seconds_or_none(duration)
-    return seconds if seconds is not None and seconds >= 0 else None
+    if not duration:
+        return None
+    try:
+        seconds = parse_duration(duration) / 1e9
+    except ValueError:
+        return None
+    return seconds if seconds >= 0 else None

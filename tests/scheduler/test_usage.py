@@ -13,7 +13,8 @@ from scheduler.usage_params import (
     UsageConfigError,
     UsageParams,
     WindowType,
-    read_seconds,
+    parse_duration,
+    print_duration,
     read_usage_config,
     read_usage_params,
 )
@@ -220,7 +221,14 @@ def test_only_http_addresses_are_read() -> None:
     ],
 )
 def test_durations_are_read(text, seconds) -> None:
-    assert read_seconds(text) == pytest.approx(seconds)
+    assert parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(60, "1m0s"), (3600, "1h0m0s"), (5, "5s"), (90.5, "1m30.5s")]
+)
+def test_durations_are_printed_as_go_does(seconds, text) -> None:
+    assert print_duration(seconds) == text
 
 
 def test_a_configuration_is_read_in_full() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
-from kube.numbers import int_or_none
 from queues.grouping.base import (
     Json,
     annotations_of,
@@ -59,7 +58,7 @@ def knative_objects(service: Json) -> list[Json]:
         "metadata": {"labels": labels, "annotations": annotations},
         "spec": dig_map(template, "spec"),
     }
-    count = (int_or_none(scale, smallest=0) if isinstance(scale, str) else None) or 1
+    count = int(scale) if isinstance(scale, str) and scale.isdigit() else 1
     deployment = made_object("apps/v1", "Deployment", f"{revision_name}-deployment", revision)
     replica_set = made_object(
         "apps/v1",

@@ -133,28 +133,28 @@ def record_update(
     old: Obj, new: Obj, resource: ServedResource, sub: str, manager: str, meta_shape: Shape
 ) -> None:
     """Record the manager of a plain write as owner of what it changed, if the object has records."""
-    entries = new["metadata"].get("managedFields")
+    stated = new["metadata"].get("managedFields")
     before = old["metadata"].get("managedFields")
-    if before is None and not entries:
+    if before is None and not stated:
         new["metadata"].pop("managedFields", None)
         return
-    if entries is not None and (not entries or entries == [{}]):
+    if stated is not None and (not stated or stated == [{}]):
         new["metadata"].pop("managedFields", None)  # the documented way to reset the records
         return
-    source = new if entries else old
+    source = new if stated else old
     shares = read_shares(source)
     shape = ObjectShape(resource, meta_shape)
     changed, removed = shape.changes(old, new)
     if not changed and not removed:
         write_shares(new, shares)
         return
-    writer = Owner(manager, "Update", sub)
+    mine = Owner(manager, "Update", sub)
     for owner, share in shares.items():
         share.fields -= removed
-        if owner != writer:
+        if owner != mine:
             share.fields -= changed
     if changed:
-        share_before = shares.get(writer)
-        fields = (share_before.fields if share_before else set()) | changed
-        shares[writer] = Share(fields, resource.api_version, clock.stamp())
+        held = shares.get(mine)
+        fields = (held.fields if held else set()) | changed
+        shares[mine] = Share(fields, resource.api_version, clock.stamp())
     write_shares(new, shares)

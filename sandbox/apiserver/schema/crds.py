@@ -75,8 +75,8 @@ def complete(crd: Obj) -> None:
     status = crd.setdefault("status", {})
     status["acceptedNames"] = dict(names)
     stored = [version["name"] for version in spec["versions"] if version["storage"]]
-    previous = status.get("storedVersions") or []
-    status["storedVersions"] = previous + [name for name in stored if name not in previous]
+    former = status.get("storedVersions") or []
+    status["storedVersions"] = former + [name for name in stored if name not in former]
     if not status.get("conditions"):
         status["conditions"] = [
             _condition("NamesAccepted", "NoConflicts", "no conflicts found"),

@@ -209,8 +209,9 @@ def _operation(
             for name in parameters
         ]
         media: tuple[str, ...] = _PATCH_MEDIA if action == "patch" else ("application/json",)
-        # kubectl chooses the patch type from this list; custom kinds have no strategic merge.
-        if custom:
+        if (
+            custom
+        ):  # kubectl chooses the patch type from this list; custom kinds have no strategic merge
             media = tuple(kind for kind in media if kind != _STRATEGIC)
         operation["requestBody"] = {"required": True, "content": dict.fromkeys(media, content)}
     return operation

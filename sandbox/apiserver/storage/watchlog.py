@@ -125,8 +125,7 @@ class Watcher:
     def push(self, line: bytes) -> None:
         self._lines.append(line)
         if len(self._lines) > BACKLOG_LIMIT:
-            # The client is too slow; it can watch again from the last version that it has read.
-            self.is_finished = True
+            self.is_finished = True  # The client is too slow; it can watch again from the last version it has read.
         if self._timer is None:
             self._timer = self._loop.call_later(FLUSH_INTERVAL_S, self._flush)
 

@@ -63,7 +63,7 @@ class PreemptAttempt:
         if self._session.state.pod_groups.preemptible[preemptor.pod_group]:
             return True
         amount = self._session.gate_amount(preemptor.next_chunk(include_evicted=True))
-        return self._session.policy.refuse_non_preemptible(preemptor.queue, amount) is None
+        return self._session.policy.refuse_over_quota(preemptor.queue, amount) is None
 
     def victims(self, pool: VictimPool, passed_over: frozenset[int]) -> VictimSequence:
         """Take from pod groups of lower priority in the queue."""

@@ -1,7 +1,7 @@
 """The resource axis: which row of the arrays holds which resource.
 
-CPU, memory, GPU and pod slots have fixed rows; MIG profiles and other resources get rows as the
-snapshot mentions them, in order of name so that equal snapshots make equal arrays.
+CPU, memory, GPU and pod slots have fixed rows. MIG profiles and other resources get a row each if the
+snapshot mentions them, sorted by name so that equal snapshots give equal arrays.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ _MIG = re.compile(r"nvidia\.com/mig-(\d+)g\.(\d+)gb")
 
 
 def mig_units(resource: str) -> float:
-    """Return how many GPUs a MIG resource counts in quota (`mig-3g.20gb` counts 3), else 0."""
-    found = _MIG.fullmatch(resource)
-    return float(found.group(1)) if found else 0.0
+    """Return as how many GPUs one unit of a MIG resource counts in quota: 3 for `mig-3g.20gb`.
 
-
-def plain_amount(resource: str, amount: float) -> str:
-    """Print an amount of a resource that has no unit of its own: items, or bytes of storage.
-
-    Extended resources and huge pages are kept in thousandths, as KAI prints them too; people count items.
+    Other resources count as 0.
     """
-    is_whole = resource in (PODS, *STORAGE) or resource.startswith(MIG_PREFIX)
-    return f"{amount if is_whole else amount / 1000:.15g}"
+    match = _MIG.fullmatch(resource)
+    return float(match.group(1)) if match else 0.0
 
 
 class ResourceAxis:
-    """Row numbers of resources."""
+    """Row numbers of resources.
+
+    Attributes
+    ----------
+    names : resource name per row
+    row_of : row per resource name
+    mig_rows : (row, GPUs per unit) of each MIG profile
+    """
 
     __slots__ = ("mig_rows", "names", "row_of")
 
     def __init__(self, extra: Iterable[str] = ()) -> None:
         self.names: tuple[str, ...] = FIXED + tuple(sorted(set(extra) - set(FIXED)))
         self.row_of: dict[str, int] = {name: row for row, name in enumerate(self.names)}
-        #: (row, GPUs per unit) of the MIG profiles.
         self.mig_rows: tuple[tuple[int, float], ...] = tuple(
             (row, mig_units(name)) for row, name in enumerate(self.names) if mig_units(name)
         )
@@ -52,22 +52,22 @@ class ResourceAxis:
 
 
 def axis_of(cluster: ClusterInput) -> ResourceAxis:
-    """Collect every resource that a node offers or a task asks for."""
+    """Return an axis with every resource that a node offers or a task requests."""
     extra: set[str] = set()
     for node in cluster.nodes:
         extra.update(node.allocatable)
-    seen: set[int] = set()
+    visited: set[int] = set()  # by identity: tasks share their requests
     for request in _requests(cluster):
-        if id(request) not in seen:
-            seen.add(id(request))
+        if id(request) not in visited:
+            visited.add(id(request))
             extra.update(name for name, _ in request.other)
             extra.update(name for name, _ in request.mig)
     return ResourceAxis(extra)
 
 
 def _requests(cluster: ClusterInput) -> Iterable[TaskRequest]:
-    for group in cluster.pod_groups:
-        for task in group.tasks:
+    for pod_group in cluster.pod_groups:
+        for task in pod_group.tasks:
             yield task.request
     for pod in cluster.other_pods:
         yield pod.task.request

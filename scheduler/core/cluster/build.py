@@ -1,4 +1,4 @@
-"""From the snapshot to arrays: order, number and charge everything once, at the start of a cycle."""
+"""Build the state of a cycle from a snapshot: sort and number everything, and charge the nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from scheduler.core.cluster.axis import GPU_ROW, axis_of
-from scheduler.core.cluster.classes import ClassTable, GpuMemoryRange
+from scheduler.core.cluster.classes import ClassTable, GpuMemoryRange, RowAmounts
 from scheduler.core.cluster.inputs import (
     UNKNOWN_GPU_MEMORY_MIB,
     ClusterInput,
@@ -30,30 +30,31 @@ from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.errors import InputError
 
 
-def build_state(given: ClusterInput, *, full_hierarchy: bool = True) -> ClusterState:
-    """Make the state of a cycle from a snapshot.
+def build_state(cluster_input: ClusterInput, *, full_hierarchy: bool = True) -> ClusterState:
+    """Build the state of a cycle from a snapshot.
 
     Parameters
     ----------
-    given : the snapshot
+    cluster_input : the snapshot
     full_hierarchy : False puts every queue directly under one unlimited root
 
     Returns
     -------
-    a state whose nodes are charged with everything that runs; queues are charged by the session
+    the state; nodes are charged with everything on them, queues are charged later (by the
+    proportion plugin)
 
     Raises
     ------
     InputError : two nodes, queues or pod groups of one name, or a task of an unknown pod set
     """
-    axis = axis_of(given)
-    queues = Queues(given.queues if full_hierarchy else flatten(given.queues))
+    axis = axis_of(cluster_input)
+    queues = Queues(cluster_input.queues if full_hierarchy else flatten(cluster_input.queues))
     state = ClusterState(
-        cluster_input=given,
+        cluster_input=cluster_input,
         axis=axis,
-        nodes=Nodes(given.nodes, axis),
+        nodes=Nodes(cluster_input.nodes, axis),
         queues=queues,
-        classes=ClassTable(axis, _gpu_memory_range(given.nodes)),
+        classes=ClassTable(axis, _gpu_memory_range(cluster_input.nodes)),
     )
     _add_pod_groups(state)
     _add_tasks(state)
@@ -73,70 +74,73 @@ def _add_pod_groups(state: ClusterState) -> None:
     ordered = sorted(
         state.cluster_input.pod_groups, key=lambda g: (g.created, g.uid, g.namespace, g.name)
     )
-    if len({(given.namespace, given.name) for given in ordered}) < len(ordered):
-        names = sorted(f"{given.namespace}/{given.name}" for given in ordered)
-        twice = next(a for a, b in pairwise(names) if a == b)
-        raise InputError(f"pod group {twice} is in the snapshot twice")
+    if len({(each.namespace, each.name) for each in ordered}) < len(ordered):
+        names = sorted(f"{each.namespace}/{each.name}" for each in ordered)
+        duplicate = next(a for a, b in pairwise(names) if a == b)
+        raise InputError(f"pod group {duplicate} is in the snapshot twice")
     state.pod_groups.fill(ordered, state.queues.index_of)
 
 
 def _add_tasks(state: ClusterState) -> None:
     """Number the tasks of all pod groups, and after them the pods outside of pod groups."""
-    groups, others = state.pod_groups, state.cluster_input.other_pods
+    pod_groups, others = state.pod_groups, state.cluster_input.other_pods
     inputs: list[TaskInput] = []
     pod_set_of: list[int] = []
-    group_of: list[int] = []
-    for group, given in enumerate(groups.inputs):
-        groups.first_task[group] = len(inputs)
-        groups.task_count[group] = len(given.tasks)
-        pod_set_of += _pod_sets_of(state, group)
-        group_of += [group] * len(given.tasks)
-        inputs += given.tasks
-    own = len(inputs)
+    pod_group_of: list[int] = []
+    for index, pod_group in enumerate(pod_groups.inputs):
+        pod_groups.first_task[index] = len(inputs)
+        pod_groups.task_count[index] = len(pod_group.tasks)
+        pod_set_of += _pod_sets_of(state, index)
+        pod_group_of += [index] * len(pod_group.tasks)
+        inputs += pod_group.tasks
+    first_other = len(inputs)
     inputs += [pod.task for pod in others]
     pod_set_of += [NOWHERE] * len(others)
-    group_of += [NOWHERE] * len(others)
+    pod_group_of += [NOWHERE] * len(others)
     class_of = state.classes.of
-    state.tasks.fill(inputs, [class_of(task) for task in inputs], pod_set_of, group_of)
+    state.tasks.fill(inputs, [class_of(task) for task in inputs], pod_set_of, pod_group_of)
     state.tasks.reservations = frozenset(
-        own + place for place, pod in enumerate(others) if pod.is_reservation
+        task for task, pod in enumerate(others, first_other) if pod.is_reservation
     )
     state.tasks.foreign = frozenset(
-        own + place for place, pod in enumerate(others) if pod.is_foreign and not pod.is_reservation
+        task
+        for task, pod in enumerate(others, first_other)
+        if pod.is_foreign and not pod.is_reservation
     )
-    _count(state, own)
+    _count(state, first_other)
 
 
-def _pod_sets_of(state: ClusterState, group: int) -> list[int]:
+def _pod_sets_of(state: ClusterState, pod_group: int) -> list[int]:
     """Return the pod set of each task of a pod group."""
-    groups, sets = state.pod_groups, state.pod_groups.pod_sets
-    index_of = {sets.name[index]: index for index in groups.pod_sets_of(group)}
-    if len(index_of) != groups.pod_set_count[group]:
-        raise InputError(f"pod group {groups.name(group)} has two pod sets of one name")
+    pod_groups, sets = state.pod_groups, state.pod_groups.pod_sets
+    index_of = {sets.name[index]: index for index in pod_groups.pod_sets_of(pod_group)}
+    if len(index_of) != pod_groups.pod_set_count[pod_group]:
+        raise InputError(f"pod group {pod_groups.name(pod_group)} has two pod sets of one name")
+    tasks = pod_groups.inputs[pod_group].tasks
     try:
-        return [index_of[task.subgroup] for task in groups.inputs[group].tasks]
+        return [index_of[task.subgroup] for task in tasks]
     except KeyError as error:
-        lost = next(t for t in groups.inputs[group].tasks if t.subgroup not in index_of)
+        task = next(task for task in tasks if task.subgroup not in index_of)
         raise InputError(
-            f"task {lost.namespace}/{lost.name} is in subgroup {lost.subgroup!r}, "
-            f"pod group {groups.name(group)} has {sorted(index_of)}"
+            f"task {task.namespace}/{task.name} is in subgroup {task.subgroup!r}, "
+            f"pod group {pod_groups.name(pod_group)} has {sorted(index_of)}"
         ) from error
 
 
-def _count(state: ClusterState, own: int) -> None:
-    """Put tasks into their pod sets and count how they stand."""
-    groups, sets, tasks = state.pod_groups, state.pod_groups.pod_sets, state.tasks
-    for task in range(own):
-        status, pod_set, group = tasks.status[task], tasks.pod_set[task], tasks.pod_group[task]
+def _count(state: ClusterState, first_other: int) -> None:
+    """List the tasks of every pod set and count them by status."""
+    pod_groups, sets, tasks = state.pod_groups, state.pod_groups.pod_sets, state.tasks
+    for task in range(first_other):
+        status, pod_set, pod_group = tasks.status[task], tasks.pod_set[task], tasks.pod_group[task]
         sets.tasks[pod_set].append(task)
         if status == PENDING:
             sets.pending[pod_set] += 1
-            groups.pending[group] += 1
+            pod_groups.pending[pod_group] += 1
         elif ACTIVE_USED[status]:
             sets.active_used[pod_set] += 1
             if ACTIVE_ALLOCATED[status]:
                 sets.active_allocated[pod_set] += 1
-                groups.active_allocated[group] += 1
+                pod_groups.active_allocated[pod_group] += 1
                 if status == NOMINATED:
                     sets.nominated[pod_set] += 1
         elif status == GATED:
@@ -144,36 +148,40 @@ def _count(state: ClusterState, own: int) -> None:
 
 
 def _charge_nodes(state: ClusterState) -> None:
-    """Charge what is on nodes: alike tasks in bulk, shared devices and odd nodes one by one."""
+    """Charge the nodes with the tasks on them.
+
+    Tasks of one class are summed up by node and charged together. Charged one by one are those whose
+    charge is not simply that of their class, and nominated tasks.
+    """
     tasks, nodes = state.tasks, state.nodes
     index_of = nodes.index_of
     bulk: dict[tuple[int, bool], list[int]] = defaultdict(list)
-    for task, given in enumerate(tasks.inputs):
+    for task, task_input in enumerate(tasks.inputs):
         status = tasks.status[task]
-        if not given.node or not ACTIVE_USED[status]:
+        if not task_input.node or not ACTIVE_USED[status]:
             continue
-        node = index_of.get(given.node)
+        node = index_of.get(task_input.node)
         if node is None:
             continue
         tasks.node[task] = node
-        _accept(state, task, given, node)
+        _note_placement(state, task, task_input, node)
         task_class = tasks.task_class[task]
         if (
             task_class.is_shared
             or status == NOMINATED
             or task in tasks.reservations
-            or _odd(nodes, node, task_class.charge)
+            or _lacks_charged_resource(nodes, node, task_class.charge)
         ):
             state.charge(task, node, hold_of(status))
         else:
             nodes.tasks[node][task] = None
             bulk[task_class.index, status == RELEASING].append(node)
-    for (index, leaving), places in bulk.items():
-        counts = np.bincount(places, minlength=len(nodes)).astype(np.float64)
+    for (index, is_leaving), placed_on in bulk.items():
+        counts = np.bincount(placed_on, minlength=len(nodes)).astype(np.float64)
         for row, amount in state.classes.classes[index].charge:
             taken = counts * amount
             nodes.idle_rows[row][:] = (np.array(nodes.idle_rows[row]) - taken).tolist()
-            if leaving:
+            if is_leaving:
                 releasing = np.array(nodes.releasing_rows[row]) + taken
                 nodes.releasing_rows[row][:] = releasing.tolist()
             if row == GPU_ROW:
@@ -181,15 +189,15 @@ def _charge_nodes(state: ClusterState) -> None:
                 nodes.whole_gpus_used[:] = used.tolist()
 
 
-def _odd(nodes: Nodes, node: int, charge: tuple[tuple[int, float], ...]) -> bool:
-    zero = nodes.zero_rows[node]
-    return bool(zero) and any(row in zero for row, _ in charge)
+def _lacks_charged_resource(nodes: Nodes, node: int, charge: RowAmounts) -> bool:
+    zero_rows = nodes.zero_rows[node]
+    return bool(zero_rows) and any(row in zero_rows for row, _ in charge)
 
 
-def _accept(state: ClusterState, task: int, given: TaskInput, node: int) -> None:
+def _note_placement(state: ClusterState, task: int, task_input: TaskInput, node: int) -> None:
     task_class = state.tasks.task_class[task]
-    state.tasks.accepted[task] = task_class.accepted_on(state.nodes.gpu_memory[node])
-    if given.numa:
-        state.tasks.numa[task] = given.numa
-    if given.claim_allocations:
-        state.tasks.claim_allocations[task] = given.claim_allocations
+    state.tasks.accepted[task] = task_class.charged_on(state.nodes.gpu_memory[node])
+    if task_input.numa:
+        state.tasks.numa[task] = task_input.numa
+    if task_input.claim_allocations:
+        state.tasks.claim_allocations[task] = task_input.claim_allocations

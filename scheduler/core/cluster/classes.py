@@ -1,9 +1,9 @@
-"""Classes of equal tasks, and every measure of what a task takes.
+"""Classes of equal tasks, and every way in which the request of a task is measured.
 
-Eight thousand pods of one job array are one class: the filters and scores of nodes are worked out once
-for all of them. A class also owns the several ways a request is measured, because they differ exactly
-where mistakes are made: a request for GPU memory weighs differently in the request of its queue (against
-the smallest GPU of the cluster), in the gate before placement (against the largest) and on a node.
+The eight thousand pods of one job array are one class, so that the filters and scores of nodes are
+computed once for all of them. A class also owns the measures of a request. They differ for a request for
+GPU memory: in the request of its queue it counts as a share of the smallest GPU of the cluster, in the
+capacity gate before placement as a share of the largest one, and on a node as a share of that node's GPU.
 """
 
 from __future__ import annotations
@@ -23,30 +23,48 @@ from scheduler.core.cluster.axis import (
     mig_units,
 )
 from scheduler.core.cluster.constraints import TaskConstraints
-from scheduler.core.cluster.inputs import TaskInput, TaskRequest
+from scheduler.core.cluster.inputs import UNKNOWN_GPU_MEMORY_MIB, TaskInput, TaskRequest
 
+#: (row of the resource axis, amount) pairs; rows that are not mentioned are 0.
 RowAmounts = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class GpuMemoryRange:
-    """Smallest and largest known device memory of the cluster (MiB); None where no node says."""
+    """Smallest and largest known GPU memory of the cluster in MiB; None if no node reports any."""
 
     smallest: int | None
     largest: int | None
 
 
 class TaskClass:
-    """Tasks that ask for the same and may go to the same nodes."""
+    """Tasks that request the same and may run on the same nodes.
+
+    Attributes
+    ----------
+    index : position in `ClassTable.classes`
+    charge : what such a task takes from its node; the memory of shared GPUs is charged to the devices
+        instead (`gpus.py`)
+    must_be_free : what a node must have free. CPU, memory, GPUs and pod slots are checked even for a
+        request of 0, so that an over-committed node is rejected
+    requested : amounts in the request of its queue
+    gate_amounts : amounts in the capacity gate before placement
+    devices : how many GPUs it shares; 0 for a task that shares none
+    portion : the part of each shared GPU, 0 for a request by memory (`share_memory_mib`)
+    dra_gpus : GPUs requested through device claims (dynamic resource allocation)
+    gpu_amount : GPUs of any form except by memory
+    mig_units : MIG slices, counted as GPUs in quota
+    vector : shape (resources,); the request over the whole axis
+    kind : equal for classes that differ in amounts only; key of verdicts that do not depend on amounts
+    """
 
     __slots__ = (
-        "accepted",
+        "_charged",
         "charge",
         "constraints",
         "devices",
         "dra_gpus",
-        "fits",
-        "gate",
+        "gate_amounts",
         "gpu_amount",
         "index",
         "is_cpu_only",
@@ -56,6 +74,7 @@ class TaskClass:
         "is_shared",
         "kind",
         "mig_units",
+        "must_be_free",
         "namespace",
         "nominated_node",
         "portion",
@@ -90,7 +109,6 @@ class TaskClass:
         self.is_cpu_only = not (
             request.gpus or self.is_shared or self.is_mig or self.is_dra or self.is_legacy_mig
         )
-        #: Equal for classes that differ in amounts only, for verdicts that ask no amounts.
         self.kind = (
             id(self.constraints),
             self.is_cpu_only,
@@ -102,35 +120,36 @@ class TaskClass:
         )
         self.gpu_amount = self._gpu_amount()
         self.vector = self._vector(axis)
-        cells = tuple((row, float(v)) for row, v in enumerate(self.vector.tolist()) if v > 0)
-        #: What is taken from a node; a shared device is charged through its group instead.
+        positive = tuple((row, float(v)) for row, v in enumerate(self.vector.tolist()) if v > 0)
         self.charge: RowAmounts = tuple(
-            c for c in cells if not (self.is_shared and c[0] == GPU_ROW)
+            pair for pair in positive if not (self.is_shared and pair[0] == GPU_ROW)
         )
-        #: What must be free: the fixed rows always, since even nothing does not fit into a debt.
         fixed = tuple(
             (row, float(self.vector[row]))
             for row in (CPU_ROW, MEMORY_ROW, GPU_ROW, PODS_ROW)
             if not (self.is_shared and row == GPU_ROW)
         )
-        self.fits: RowAmounts = fixed + tuple(c for c in cells if c[0] > PODS_ROW)
-        small, large = gpu_memory.smallest or 100, gpu_memory.largest
+        self.must_be_free: RowAmounts = fixed + tuple(
+            pair for pair in positive if pair[0] > PODS_ROW
+        )
+        smallest = gpu_memory.smallest or UNKNOWN_GPU_MEMORY_MIB
+        largest = gpu_memory.largest
         memory_total = self.devices * self.share_memory_mib
         gpus = self.gpu_amount + self.mig_units
         self.requested: Amounts = (
             request.cpu_milli,
             request.memory_bytes,
-            gpus + memory_total / small,
+            gpus + memory_total / smallest,
         )
-        self.gate: Amounts = (
+        self.gate_amounts: Amounts = (
             request.cpu_milli,
             request.memory_bytes,
-            gpus + (memory_total / large if large else 0.0),
+            gpus + (memory_total / largest if largest else 0.0),
         )
-        self.accepted: dict[int, Amounts] = {}
+        self._charged: dict[int, Amounts] = {}
 
     def _gpu_amount(self) -> float:
-        """GPU row of the request: devices of any form except GPU memory, which has none."""
+        """Return the GPU row of the request; a request by GPU memory has none."""
         if self.request.gpu_fraction > 0:
             hundredths = floor(self.request.gpu_fraction * 100 + 0.5)
             return hundredths * self.request.gpu_devices / 100 + self.dra_gpus
@@ -147,32 +166,32 @@ class TaskClass:
         return vector
 
     def memory_on(self, node_memory_mib: int) -> int:
-        """Return the MiB of each device a shared task takes on a node with such devices."""
+        """Return the MiB that a sharing task takes of each of its GPUs on a node with such GPUs."""
         if self.share_memory_mib:
             return self.share_memory_mib
         return int(self.portion * node_memory_mib)
 
     def portion_on(self, node_memory_mib: int) -> float:
-        """Return the part of each device a shared task takes on a node with such devices."""
+        """Return the part that a sharing task takes of each of its GPUs on a node with such GPUs."""
         if self.share_memory_mib:
             return ceil(100 * self.share_memory_mib / node_memory_mib) / 100
         return self.portion
 
-    def accepted_on(self, node_memory_mib: int) -> Amounts:
-        """Return what the task's queue is charged on a node with such devices."""
+    def charged_on(self, node_memory_mib: int) -> Amounts:
+        """Return what the task's queue is charged on a node whose GPUs have this much memory."""
         if not self.share_memory_mib:
             return (self.requested[0], self.requested[1], self.gpu_amount + self.mig_units)
-        found = self.accepted.get(node_memory_mib)
-        if found is None:
+        amounts = self._charged.get(node_memory_mib)
+        if amounts is None:
             gpus = self.devices * self.portion_on(node_memory_mib) + self.dra_gpus
-            found = self.accepted[node_memory_mib] = (self.requested[0], self.requested[1], gpus)
-        return found
+            amounts = self._charged[node_memory_mib] = (self.requested[0], self.requested[1], gpus)
+        return amounts
 
-    def gate_on(self, node_memory_mib: int) -> Amounts:
-        """Return what the capacity gate asks for one task on one node.
+    def gate_amounts_on(self, node_memory_mib: int) -> Amounts:
+        """Return what the capacity gate measures for a task on a node with this much GPU memory.
 
-        A fraction is measured by the memory it takes there, rounded up to a hundredth; KAI sees no
-        GPU at all in a task that asks through device claims only, we count its devices.
+        A fraction is measured by the memory it takes there, rounded up to a hundredth of a device.
+        KAI counts no GPU for a task that requests them through device claims only; we count them.
         """
         if not self.is_shared:
             return (self.requested[0], self.requested[1], self.gpu_amount + self.mig_units)
@@ -185,7 +204,11 @@ class TaskClass:
 
 
 class ClassTable:
-    """Finds the class of a task: by identity of its parts, then by their value."""
+    """All classes of a cluster. A task is looked up by the identity of its parts, then by value.
+
+    Producers share equal requests and constraints between tasks, so that identity nearly always hits
+    and saves hashing them.
+    """
 
     __slots__ = ("_axis", "_by_identity", "_by_value", "_gpu_memory", "classes")
 
@@ -197,16 +220,16 @@ class ClassTable:
         self.classes: list[TaskClass] = []
 
     def of(self, task: TaskInput) -> TaskClass:
-        """Return the class of a task, making it if this is its first member."""
+        """Return the class of a task; the first task of a class creates it."""
         constraints = task.constraints
         identity = (id(task.request), id(constraints), task.namespace, task.nominated_node)
-        found = self._by_identity.get(identity)
-        if found is None:
+        task_class = self._by_identity.get(identity)
+        if task_class is None:
             value = (task.request, constraints, task.namespace, task.nominated_node)
-            found = self._by_value.get(value)
-            if found is None:
-                found = TaskClass(len(self.classes), task, self._axis, self._gpu_memory)
-                self.classes.append(found)
-                self._by_value[value] = found
-            self._by_identity[identity] = found
-        return found
+            task_class = self._by_value.get(value)
+            if task_class is None:
+                task_class = TaskClass(len(self.classes), task, self._axis, self._gpu_memory)
+                self.classes.append(task_class)
+                self._by_value[value] = task_class
+            self._by_identity[identity] = task_class
+        return task_class

@@ -1,7 +1,7 @@
-"""What a task demands of a node besides room: selectors, tolerations, ports, neighbours, volumes.
+"""What a task requires of a node besides room: selectors, tolerations, ports, other pods, volumes.
 
-Values are normalised by whoever builds the snapshot and are hashable, so that equal tasks share one
-object and one cached verdict per node.
+Whoever builds the snapshot normalises the values. They are hashable, so that equal tasks share one object
+and one cached verdict per node.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NodeTerm:
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """What keeps tasks off a node."""
+    """A taint: keeps tasks without a toleration off a node."""
 
     key: str
     value: str = ""
@@ -69,7 +69,7 @@ class HostPort:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """All expressions must hold over the labels; `nothing` marks a selector that was absent."""
+    """All expressions must hold; `nothing` marks a missing selector, which matches no labels."""
 
     expressions: tuple[Expression, ...] = ()
     nothing: bool = False
@@ -92,7 +92,7 @@ class PodTerm:
 
 @dataclass(frozen=True, slots=True)
 class ClaimReference:
-    """A device claim a task names: the claim's own name, and whether it came from a template."""
+    """A device claim that a task uses: the claim's name, and whether it comes from a template."""
 
     claim: str
     from_template: bool = False
@@ -102,7 +102,7 @@ class ClaimReference:
 class ContainerRequest:
     """Requests of one container, for rules that look below the pod (NUMA, extended resources).
 
-    `requests` are in order of the names the API has for them: claims count their places in it.
+    `requests` are sorted by the names the API has for them, because claims refer to their positions.
     """
 
     name: str = ""
@@ -115,7 +115,7 @@ class TaskConstraints:
     """Everything besides amounts that decides which nodes take a task. Equal objects are shared."""
 
     node_selector: tuple[tuple[str, str], ...] = ()
-    #: None: no required affinity; otherwise any one of the terms must match (an empty tuple: none can).
+    #: Any of the terms must match (so an empty tuple matches no node); None without required affinity.
     node_affinity: tuple[NodeTerm, ...] | None = None
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
@@ -125,13 +125,14 @@ class TaskConstraints:
     preferred_pod_anti_affinity: tuple[PodTerm, ...] = ()
     #: Names of persistent volume claims in the task's namespace (ephemeral ones resolved).
     volume_claims: tuple[str, ...] = ()
-    #: Names of config maps that must exist in the task's namespace (exempt ones already left out).
+    #: Names of config maps that must exist in the task's namespace; optional ones are left out.
     config_maps: tuple[str, ...] = ()
     device_claims: tuple[ClaimReference, ...] = ()
     containers: tuple[ContainerRequest, ...] = ()
     qos_class: str = "Burstable"
     priority_class: str = ""
-    #: Text that the constraint signature covers and no rule reads (volumes verbatim, spread constraints).
+    #: Distinguishes the signatures of tasks whose other fields (volumes, spread constraints) differ;
+    #: no rule reads it.
     signature_extra: str = ""
 
 

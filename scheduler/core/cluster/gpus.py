@@ -1,9 +1,10 @@
-"""Shared devices: when a group of tasks takes a whole GPU from its node, and when it gives it back.
+"""Shared GPUs: when a set of tasks takes a whole GPU from its node, and when it gives the GPU back.
 
-Per node and group the ledger holds MiB used (everyone), allocated (all but nominated) and releasing
-(leaving minus nominated). The device itself moves between the node's idle, used and releasing pools when
-a group gets its first or loses its last user. The comparison with the node's device count guards against
-counting a device twice when the label and the allocatable amount disagree.
+The tasks on one shared GPU have a GPU group id in common. For each there is a ledger (`SharedGpu`) of the
+MiB used by all tasks, allocated (all but nominated tasks), and releasing (leaving less nominated tasks).
+The device itself moves between the idle, used and releasing GPUs of its node when the first task joins
+and the last one leaves. Comparing with the node's device count avoids counting a device twice where the
+label and the allocatable amount disagree.
 """
 
 from __future__ import annotations
@@ -23,115 +24,121 @@ from scheduler.core.cluster.nodes import (
 
 
 class Hold(Enum):
-    """How a task holds what it is charged."""
+    """How a task holds what it is charged: in use, about to leave, or promised but not there yet."""
 
     NORMAL = 0
     RELEASING = 1
     NOMINATED = 2
 
 
-#: The members as module names, see `status.py`.
+#: The members as module names, which are faster to look up (see `status.py`).
 NORMAL_HOLD = Hold.NORMAL
 LEAVING_HOLD = Hold.RELEASING
 NOMINATED_HOLD = Hold.NOMINATED
 
 
 def join_shared_gpu(
-    nodes: Nodes, journal: Journal, node: int, group_id: str, memory: int, hold: Hold
+    nodes: Nodes, journal: Journal, node: int, gpu_group: str, memory: int, hold: Hold
 ) -> None:
-    """Charge one device group with one task's memory."""
-    groups = nodes.shared_gpus[node]
-    group = groups.get(group_id)
-    if group is None:
-        group = SharedGpu((0.0, 0.0, 0.0, 0.0))
-        journal.insert(groups, group_id, group)
+    """Charge a shared GPU with the memory of one task, opening it if the task is the first.
+
+    Parameters
+    ----------
+    memory : MiB
+    hold : how the task holds the memory
+    """
+    shared_gpus = nodes.shared_gpus[node]
+    gpu = shared_gpus.get(gpu_group)
+    if gpu is None:
+        gpu = SharedGpu((0.0, 0.0, 0.0, 0.0))
+        journal.insert(shared_gpus, gpu_group, gpu)
         nodes.sharing[node] = None
     if hold is NOMINATED_HOLD:
-        journal.put(group, USED_COLUMN, group[USED_COLUMN] + memory)
-        journal.put(group, RELEASING_COLUMN, group[RELEASING_COLUMN] - memory)
-        if group[USED_COLUMN] - memory == group[RELEASING_COLUMN] + memory:
+        journal.put(gpu, USED_COLUMN, gpu[USED_COLUMN] + memory)
+        journal.put(gpu, RELEASING_COLUMN, gpu[RELEASING_COLUMN] - memory)
+        if gpu[USED_COLUMN] - memory == gpu[RELEASING_COLUMN] + memory:
             _add(nodes.releasing_rows[GPU_ROW], journal, node, -1.0)
         return
-    journal.put(group, USED_COLUMN, group[USED_COLUMN] + memory)
-    journal.put(group, ALLOCATED_COLUMN, group[ALLOCATED_COLUMN] + memory)
+    journal.put(gpu, USED_COLUMN, gpu[USED_COLUMN] + memory)
+    journal.put(gpu, ALLOCATED_COLUMN, gpu[ALLOCATED_COLUMN] + memory)
     if hold is NORMAL_HOLD:
-        if group[USED_COLUMN] <= memory:
+        if gpu[USED_COLUMN] <= memory:
             if _lacks_device(nodes, node):
                 _add(nodes.idle_rows[GPU_ROW], journal, node, -1.0)
-            _unmark(nodes, journal, node, group)
-        elif group[MARKED_COLUMN]:
-            _unmark(nodes, journal, node, group)
+            _unmark(nodes, journal, node, gpu)
+        elif gpu[MARKED_COLUMN]:
+            _unmark(nodes, journal, node, gpu)
         return
-    journal.put(group, RELEASING_COLUMN, group[RELEASING_COLUMN] + memory)
-    if group[USED_COLUMN] == group[RELEASING_COLUMN]:
-        _mark(nodes, journal, node, group)
-    if group[USED_COLUMN] <= memory and _lacks_device(nodes, node):
+    journal.put(gpu, RELEASING_COLUMN, gpu[RELEASING_COLUMN] + memory)
+    if gpu[USED_COLUMN] == gpu[RELEASING_COLUMN]:
+        _mark(nodes, journal, node, gpu)
+    if gpu[USED_COLUMN] <= memory and _lacks_device(nodes, node):
         _add(nodes.idle_rows[GPU_ROW], journal, node, -1.0)
 
 
 def leave_shared_gpu(
-    nodes: Nodes, journal: Journal, node: int, group_id: str, memory: int, hold: Hold
+    nodes: Nodes, journal: Journal, node: int, gpu_group: str, memory: int, hold: Hold
 ) -> None:
-    """Take one task's memory off a device group."""
-    group = nodes.shared_gpus[node][group_id]
+    """Release the memory of one task on a shared GPU; the reverse of `join_shared_gpu`."""
+    gpu = nodes.shared_gpus[node][gpu_group]
     if hold is NOMINATED_HOLD:
-        was_all_leaving = group[USED_COLUMN] == group[RELEASING_COLUMN]
-        journal.put(group, USED_COLUMN, group[USED_COLUMN] - memory)
-        journal.put(group, RELEASING_COLUMN, group[RELEASING_COLUMN] + memory)
-        if was_all_leaving or group[USED_COLUMN] == group[RELEASING_COLUMN]:
+        was_all_leaving = gpu[USED_COLUMN] == gpu[RELEASING_COLUMN]
+        journal.put(gpu, USED_COLUMN, gpu[USED_COLUMN] - memory)
+        journal.put(gpu, RELEASING_COLUMN, gpu[RELEASING_COLUMN] + memory)
+        if was_all_leaving or gpu[USED_COLUMN] == gpu[RELEASING_COLUMN]:
             _add(nodes.releasing_rows[GPU_ROW], journal, node, 1.0)
         return
-    journal.put(group, USED_COLUMN, group[USED_COLUMN] - memory)
-    journal.put(group, ALLOCATED_COLUMN, group[ALLOCATED_COLUMN] - memory)
+    journal.put(gpu, USED_COLUMN, gpu[USED_COLUMN] - memory)
+    journal.put(gpu, ALLOCATED_COLUMN, gpu[ALLOCATED_COLUMN] - memory)
     if hold is LEAVING_HOLD:
-        journal.put(group, RELEASING_COLUMN, group[RELEASING_COLUMN] - memory)
-        if group[USED_COLUMN] <= 0:
+        journal.put(gpu, RELEASING_COLUMN, gpu[RELEASING_COLUMN] - memory)
+        if gpu[USED_COLUMN] <= 0:
             _give_back(nodes, journal, node)
-            _unmark(nodes, journal, node, group)
-        elif group[MARKED_COLUMN] and group[USED_COLUMN] != group[RELEASING_COLUMN]:
-            _unmark(nodes, journal, node, group)
+            _unmark(nodes, journal, node, gpu)
+        elif gpu[MARKED_COLUMN] and gpu[USED_COLUMN] != gpu[RELEASING_COLUMN]:
+            _unmark(nodes, journal, node, gpu)
         return
-    if group[USED_COLUMN] <= 0:
+    if gpu[USED_COLUMN] <= 0:
         _give_back(nodes, journal, node)
-    elif group[USED_COLUMN] == group[RELEASING_COLUMN]:
-        _mark(nodes, journal, node, group)
+    elif gpu[USED_COLUMN] == gpu[RELEASING_COLUMN]:
+        _mark(nodes, journal, node, gpu)
 
 
 def fitting_shared_gpus(nodes: Nodes, node: int, memory: int) -> list[str]:
-    """Return the groups that can take this much more, counting what is leaving them.
+    """Return the GPU group ids of shared GPUs with this many MiB free or about to be freed.
 
-    A group whose users are all leaving is a whole releasing device, not one to join.
+    A GPU whose tasks are all leaving is left out: it counts as a whole releasing device.
     """
     return [
-        group_id
-        for group_id, group in nodes.shared_gpus[node].items()
-        if group[USED_COLUMN]
-        and group[ALLOCATED_COLUMN] != group[RELEASING_COLUMN]
-        and nodes.gpu_memory[node] - group[ALLOCATED_COLUMN] + group[RELEASING_COLUMN] - memory >= 0
+        gpu_group
+        for gpu_group, gpu in nodes.shared_gpus[node].items()
+        if gpu[USED_COLUMN]
+        and gpu[ALLOCATED_COLUMN] != gpu[RELEASING_COLUMN]
+        and nodes.gpu_memory[node] - gpu[ALLOCATED_COLUMN] + gpu[RELEASING_COLUMN] - memory >= 0
     ]
 
 
-def has_idle_room(nodes: Nodes, node: int, group_id: str, memory: int) -> bool:
-    """Tell whether a group takes this much more without waiting; never one that is only nominated."""
-    group = nodes.shared_gpus[node].get(group_id)
-    if group is None or group[ALLOCATED_COLUMN] <= 0:
+def has_idle_room(nodes: Nodes, node: int, gpu_group: str, memory: int) -> bool:
+    """Return whether a shared GPU has this many MiB free now; False if it is only nominated."""
+    gpu = nodes.shared_gpus[node].get(gpu_group)
+    if gpu is None or gpu[ALLOCATED_COLUMN] <= 0:
         return False
-    return nodes.gpu_memory[node] - group[ALLOCATED_COLUMN] - memory >= 0
+    return nodes.gpu_memory[node] - gpu[ALLOCATED_COLUMN] - memory >= 0
 
 
 def leftovers(nodes: Nodes, node: int) -> tuple[float, float]:
-    """Return idle and releasing GPUs of a node, parts of shared devices included.
+    """Return idle and releasing GPUs of a node, including the free parts of shared GPUs.
 
-    Parts are rounded to whole hundredths against the newcomer: the taken part goes up.
+    What is taken of a device is rounded up to a hundredth, so that too much is never offered.
     """
     idle = nodes.idle_rows[GPU_ROW][node]
     releasing = nodes.releasing_rows[GPU_ROW][node]
     memory = nodes.gpu_memory[node]
-    for group in nodes.shared_gpus[node].values():
-        if group[ALLOCATED_COLUMN] > 0:
-            idle += 1 - _hundredths(group[ALLOCATED_COLUMN], memory)
-        if group[RELEASING_COLUMN] > 0 and group[RELEASING_COLUMN] != group[USED_COLUMN]:
-            releasing += _hundredths(group[RELEASING_COLUMN], memory)
+    for gpu in nodes.shared_gpus[node].values():
+        if gpu[ALLOCATED_COLUMN] > 0:
+            idle += 1 - _hundredths(gpu[ALLOCATED_COLUMN], memory)
+        if gpu[RELEASING_COLUMN] > 0 and gpu[RELEASING_COLUMN] != gpu[USED_COLUMN]:
+            releasing += _hundredths(gpu[RELEASING_COLUMN], memory)
     return idle, releasing
 
 
@@ -139,15 +146,15 @@ def _hundredths(amount: float, memory: int) -> float:
     return -(-100 * amount // memory) / 100
 
 
-def _groups_in_use(nodes: Nodes, node: int) -> int:
-    return sum(1 for group in nodes.shared_gpus[node].values() if group[USED_COLUMN] > 0)
+def _shared_gpus_in_use(nodes: Nodes, node: int) -> int:
+    return sum(1 for gpu in nodes.shared_gpus[node].values() if gpu[USED_COLUMN] > 0)
 
 
 def _devices_seen(nodes: Nodes, node: int) -> int:
     return (
         int(nodes.idle_rows[GPU_ROW][node])
         + int(nodes.whole_gpus_used[node])
-        + _groups_in_use(nodes, node)
+        + _shared_gpus_in_use(nodes, node)
     )
 
 
@@ -160,15 +167,15 @@ def _give_back(nodes: Nodes, journal: Journal, node: int) -> None:
         _add(nodes.idle_rows[GPU_ROW], journal, node, 1.0)
 
 
-def _mark(nodes: Nodes, journal: Journal, node: int, group: SharedGpu) -> None:
-    if not group[MARKED_COLUMN]:
-        journal.put(group, MARKED_COLUMN, 1.0)
+def _mark(nodes: Nodes, journal: Journal, node: int, gpu: SharedGpu) -> None:
+    if not gpu[MARKED_COLUMN]:
+        journal.put(gpu, MARKED_COLUMN, 1.0)
         _add(nodes.releasing_rows[GPU_ROW], journal, node, 1.0)
 
 
-def _unmark(nodes: Nodes, journal: Journal, node: int, group: SharedGpu) -> None:
-    if group[MARKED_COLUMN]:
-        journal.put(group, MARKED_COLUMN, 0.0)
+def _unmark(nodes: Nodes, journal: Journal, node: int, gpu: SharedGpu) -> None:
+    if gpu[MARKED_COLUMN]:
+        journal.put(gpu, MARKED_COLUMN, 0.0)
         _add(nodes.releasing_rows[GPU_ROW], journal, node, -1.0)
 
 

@@ -1,12 +1,12 @@
-"""The snapshot in words the core understands; the one door through which a cluster enters it.
+"""The snapshot of a cluster as the core reads it; there is no other input besides the configuration.
 
-Three producers fill these values: the snapshot builder (Kubernetes objects), the conformance loader and
-the benchmark loader. Units: CPU in millicores, memory and storage in bytes, GPUs in devices, GPU memory
-in MiB, other resources in thousandths as Kubernetes counts them. Times are seconds relative to the start
-of the cycle (negative: past). "Unlimited" is infinity; -1 stays at the border.
+Producers of these values are the snapshot builder (from Kubernetes objects), the loaders of conformance
+cases and benchmarks, and the simulator. Units: CPU in millicores, memory and storage in bytes, GPUs in
+devices, GPU memory in MiB, other resources in thousandths. Times are seconds relative to the start of the
+cycle, negative in the past (`core/times.py`). "Unlimited" is infinity; only producers know of -1.
 
-Producers should share equal `TaskRequest` and `TaskConstraints` objects between tasks: classes of equal
-tasks are then found by identity, which keeps opening a session cheap.
+Producers should share equal `TaskRequest` and `TaskConstraints` objects between tasks. Classes of equal
+tasks are then looked up by identity, which keeps opening a session cheap.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scheduler.core.cluster.status import TaskStatus
 
 CPU, MEMORY, GPU, PODS = "cpu", "memory", "gpu", "pods"
 DEFAULT_SUBGROUP = "default"
-#: Memory of one GPU where the node does not say: shares then work as percentages.
+#: Memory of one GPU where the node does not report it, so that a fraction is a percentage.
 UNKNOWN_GPU_MEMORY_MIB = 100
 
 
@@ -29,7 +29,8 @@ UNKNOWN_GPU_MEMORY_MIB = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRequest:
-    """What one task asks for; at most one of the GPU forms is used (DRA may join whole devices).
+    """What one task requests. It uses at most one form of GPU request, except that device claims may
+    come with whole devices.
 
     Attributes
     ----------
@@ -37,11 +38,11 @@ class TaskRequest:
     gpu_fraction : part of a device, (0, 1], of each of `gpu_devices` devices
     gpu_memory_mib : memory of a device, of each of `gpu_devices` devices; excludes `gpu_fraction`
     mig : resource name -> count, e.g. ("nvidia.com/mig-1g.5gb", 2)
-    device_classes : GPU device class -> devices asked through claims (non-GPU classes left out)
+    device_classes : GPU device class -> devices requested by claims (other classes left out)
     other : resource name -> amount for everything else (extended, hugepages, ephemeral storage)
-    legacy_mig : the old unaccounted MIG annotation; such a task fits nowhere
+    legacy_mig : it has the old MIG annotation, which is not accounted; such a task fits on no node
     overhead : the part of the amounts that is pod overhead
-    overhead_text : the same as people wrote it, for messages: ` cpu: 250m memory: 120Mi`
+    overhead_text : the overhead as written in the pod, for messages: ` cpu: 250m memory: 120Mi`
     """
 
     cpu_milli: float = 0.0
@@ -66,13 +67,13 @@ class NumaShare:
     amounts: tuple[tuple[str, float], ...]
 
 
-#: Name, in allocations, of the claim made up for a pod's extended resources; the binder creates the real one.
+#: Name in allocations of the claim for a pod's extended resources, which the binder is to create.
 EXTENDED_CLAIM = "<extended-resources>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimAllocation:
-    """Devices given to a claim, as they go into a BindRequest."""
+    """Devices allocated to a claim, as the BindRequest carries them."""
 
     claim: str
     namespace: str
@@ -80,13 +81,13 @@ class ClaimAllocation:
     devices: tuple[tuple[str, str, str, str], ...] = ()
     #: None: usable from every node.
     node_terms: tuple[NodeTerm, ...] | None = None
-    #: What was asked, for a claim that nobody wrote (extended resources); the binder writes it.
+    #: Requests of a claim that does not exist yet (extended resources), from which the binder creates it.
     requests: tuple[DeviceRequest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskInput:
-    """One pod. `node` is where it sits, or the selected node of its live bind request."""
+    """One pod. `node` is its node, or the selected node of its pending bind request."""
 
     name: str
     uid: str
@@ -98,11 +99,11 @@ class TaskInput:
     constraints: TaskConstraints = NO_CONSTRAINTS
     created: float = 0.0
     labels: Mapping[str, str] = field(default_factory=dict)
-    #: Ids of the shared devices it holds; meaningful per node.
+    #: GPU group ids of the shared devices it holds; unique on one node only.
     gpu_groups: tuple[str, ...] = ()
-    #: status.nominatedNodeName, read for scoring only.
+    #: `status.nominatedNodeName`, used for scoring only.
     nominated_node: str = ""
-    #: From the bind request or the pod's annotations, newest first choice made by the producer.
+    #: From the bind request or, if there is none, from the pod's annotations.
     numa: tuple[NumaShare, ...] = ()
     claim_allocations: tuple[ClaimAllocation, ...] = ()
 
@@ -112,9 +113,9 @@ class OtherPod:
     """A pod on a node that belongs to no pod group of this shard."""
 
     task: TaskInput
-    #: Another scheduler placed it: its request leaves the total that queues share.
+    #: Another scheduler placed it, so its request is subtracted from the total that queues share.
     is_foreign: bool = False
-    #: Holds a shared device for others: charged CPU, memory and slot, never the device.
+    #: It holds a shared GPU for other pods, so it is charged CPU, memory and a pod slot but no GPU.
     is_reservation: bool = False
 
 
@@ -123,7 +124,7 @@ class OtherPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyConstraint:
-    """Levels are node label keys (aliases already replaced); empty means not asked."""
+    """Levels are node label keys, not aliases; empty if there is no such constraint."""
 
     topology: str
     required_level: str = ""
@@ -132,7 +133,7 @@ class TopologyConstraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSetInput:
-    """A leaf of the subgroup tree; the only place tasks attach to."""
+    """A leaf of the subgroup tree. Every task belongs to one leaf."""
 
     name: str = DEFAULT_SUBGROUP
     min_available: int = 1
@@ -166,12 +167,12 @@ class PodGroupInput:
     created: float = 0.0
     root: SubGroupInput = SINGLE_TASK
     tasks: tuple[TaskInput, ...] = ()
-    #: Tasks that name a subgroup the tree does not have; they take no part in anything.
+    #: Tasks whose subgroup the tree does not have. They are not scheduled and count nowhere.
     invalid_subgroup_tasks: tuple[TaskInput, ...] = ()
     last_start: float | None = None
     last_eviction: float | None = None
     stale_since: float | None = None
-    #: None: the shard's default; negative: never evicted for being stale.
+    #: How long it may stay stale; None for the shard's default, negative for ever.
     staleness_grace_s: float | None = None
     preemption_delay_s: float = 0.0
 
@@ -186,7 +187,7 @@ class QueueAmounts:
     quota: float = 0.0
     limit: float = 0.0
     over_quota_weight: float = 0.0
-    #: Consumption in the past as a fraction of the cluster.
+    #: What it held in the past, as a fraction of the cluster.
     usage: float = 0.0
 
 
@@ -214,7 +215,7 @@ class QueueInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumaZone:
-    """A NUMA zone: what it has and what is free, by resource name."""
+    """A NUMA zone: what it has and what is free, by name of the resource."""
 
     zone: str
     allocatable: Mapping[str, float]
@@ -223,7 +224,13 @@ class NumaZone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumaTopology:
-    """policy: none | best-effort | restricted | single-numa-node; scope: container | pod."""
+    """The NUMA zones of a node and its Topology Manager settings.
+
+    Attributes
+    ----------
+    policy : none | best-effort | restricted | single-numa-node
+    scope : container | pod
+    """
 
     policy: str = "none"
     scope: str = "container"
@@ -237,11 +244,11 @@ class NodeInput:
     Attributes
     ----------
     allocatable : "gpu" includes the devices published through resource slices (`dra_gpus` of them)
-    gpu_memory_mib : memory of one device, already floored to a multiple of 100
-    gpu_memory_known : False where the label is missing; GPU-memory requests are refused there
-    gpu_count_label : nvidia.com/gpu.count if it is a number
+    pressures : names of the pressure and network conditions that are true
+    gpu_memory_mib : memory of one device, rounded down to a multiple of 100
+    gpu_memory_known : False if the label is missing; requests by GPU memory do not fit then
+    gpu_count_label : the label nvidia.com/gpu.count, None if missing or no number
     mig_strategy : single | mixed | none
-    pressures : names of the pressure and network conditions that are set
     """
 
     name: str
@@ -264,7 +271,7 @@ class NodeInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyInput:
-    """Levels are node label keys, coarsest first."""
+    """A topology; its levels are node label keys, coarsest first."""
 
     name: str
     levels: tuple[str, ...]
@@ -275,7 +282,13 @@ class TopologyInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRequest:
-    """One request of a claim; `mode` ExactCount | All; only the first available of alternatives."""
+    """One request of a device claim. Of alternatives (`firstAvailable`) only the first is kept.
+
+    Attributes
+    ----------
+    mode : ExactCount | All
+    selectors : CEL expressions
+    """
 
     name: str = "gpu"
     device_class: str = ""
@@ -286,14 +299,14 @@ class DeviceRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceClaim:
-    """A ResourceClaim as far as it is known; `allocation` None: nothing given yet."""
+    """A ResourceClaim; `allocation` is None until it has devices."""
 
     name: str
     namespace: str = ""
     requests: tuple[DeviceRequest, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     allocation: ClaimAllocation | None = None
-    #: uids of the pods that hold a reservation.
+    #: uids of the pods that the claim is reserved for.
     reserved_for: tuple[str, ...] = ()
     #: Owner pod (uid) of a claim made from a template.
     owner_uid: str = ""
@@ -302,7 +315,7 @@ class DeviceClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """One device of a slice with the attributes selectors may read."""
+    """One device of a slice with its attributes."""
 
     name: str
     attributes: Mapping[str, str | int | bool] = field(default_factory=dict)
@@ -310,7 +323,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSlice:
-    """Devices one driver publishes; an empty `node` means reachable by `node_terms` or from all."""
+    """Devices published by one driver, usable from `node`, from nodes of `node_terms`, or from all."""
 
     driver: str
     pool: str
@@ -322,7 +335,7 @@ class DeviceSlice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceClass:
-    """A device class: CEL selectors and the extended resource it backs."""
+    """A device class: CEL selectors, and the extended resource it provides if any."""
 
     name: str
     selectors: tuple[str, ...] = ()
@@ -332,28 +345,35 @@ class DeviceClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceInputs:
-    """Dynamic resource allocation of the cluster; `available` False: the API does not serve it."""
+    """Dynamic resource allocation: all its objects.
+
+    Attributes
+    ----------
+    available : False if the API server does not serve these kinds
+    matching : (driver, pool, device, selector) tuples that match; None if no selector was evaluated.
+        Whoever builds the snapshot evaluates the CEL selectors
+    """
 
     available: bool = True
     classes: tuple[DeviceClass, ...] = ()
     slices: tuple[DeviceSlice, ...] = ()
     claims: tuple[DeviceClaim, ...] = ()
-    #: Which text evaluates the CEL selectors is the producer's business; pairs that match.
     matching: frozenset[tuple[str, str, str, str]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeClaim:
-    """A persistent volume claim as the volume rules need it.
+    """A persistent volume claim with what the volume rules read.
 
     Attributes
     ----------
-    problem : a verdict that no node can cure (lost, bound to a missing volume ...), empty if none
+    problem : why no node can be chosen (lost, bound to a missing volume ...), empty if there is no problem
     volume_terms : node affinity of the bound volume, None if it has none or is not bound
     waits_for_consumer : binding is delayed until a node is chosen
     allowed_terms : topologies where the class can provision, None if everywhere
     roomy_terms : topologies whose storage has room for it, None if everywhere or not known
     is_volume_missing : it names a volume that does not exist
+    owner_uid, is_owner_deleted : the pod that owns it (ephemeral volumes), and whether that pod is gone
     """
 
     name: str
@@ -395,7 +415,7 @@ class VolumeInputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterInput:
-    """Everything one cycle knows."""
+    """Everything one cycle knows: the snapshot."""
 
     nodes: tuple[NodeInput, ...] = ()
     queues: tuple[QueueInput, ...] = ()
@@ -404,7 +424,7 @@ class ClusterInput:
     topologies: tuple[TopologyInput, ...] = ()
     devices: DeviceInputs = field(default_factory=DeviceInputs)
     volumes: VolumeInputs = field(default_factory=VolumeInputs)
-    #: (namespace, name) of the config maps that exist; None: not known, nothing is refused.
+    #: (namespace, name) of the config maps that exist; None if not known, then none counts as missing.
     config_maps: frozenset[tuple[str, str]] | None = None
     #: Labels of namespaces, for namespace selectors.
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -1,9 +1,9 @@
-"""The undo journal: every cell a session overwrites, with the value it held.
+"""The undo journal: everything a session overwrites, with the value that was there before.
 
-Undo by arithmetic would not restore floats exactly, so the journal keeps what was there and puts it
-back. One cell is `(container, key, old value)`; lists, byte arrays, memory views, dicts and whole rows
-(key: a slice) are all just containers, so every part of the state, and every plugin with a ledger of
-its own, undoes through the same five lines.
+Undoing by arithmetic would not restore floats exactly, so the journal keeps old values and puts them
+back. An entry is `(container, key, old value)`. Lists, byte arrays, dicts and whole rows (the key is a
+slice) are all containers in this sense, so the state and the ledgers of plugins are undone by the same
+few lines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ WHOLE: Final = slice(None)
 
 
 class Journal:
-    """RowAmounts overwritten since the last statement was kept. Positions in it are checkpoints."""
+    """What was overwritten since the last statement was kept; a checkpoint is a position in it.
+
+    Code that runs at every placement appends to `entries` itself instead of calling `put`.
+    """
 
     __slots__ = ("entries",)
 
@@ -26,21 +29,21 @@ class Journal:
         self.entries: list[tuple[Any, Any, Any]] = []
 
     def put(self, container: Any, key: Any, value: Any) -> None:
-        """Write one cell that exists."""
+        """Overwrite the value of a key that exists."""
         self.entries.append((container, key, container[key]))
         container[key] = value
 
     def insert(self, mapping: Any, key: Any, value: Any) -> None:
-        """Write one key of a mapping that may not have it yet."""
+        """Set a key of a mapping, which may not have it yet."""
         self.entries.append((mapping, key, mapping.get(key, MISSING)))
         mapping[key] = value
 
     def remove(self, mapping: Any, key: Any) -> None:
-        """Delete one key of a mapping."""
+        """Delete a key of a mapping."""
         self.entries.append((mapping, key, mapping.pop(key)))
 
     def rewind(self, position: int) -> None:
-        """Put back everything written since `position`, last first."""
+        """Restore everything that was overwritten since a position, the last change first."""
         entries = self.entries
         while len(entries) > position:
             container, key, old = entries.pop()
@@ -50,5 +53,5 @@ class Journal:
                 container[key] = old
 
     def forget(self) -> None:
-        """Drop the story: what was written stays."""
+        """Clear the journal, so that what was written can no longer be undone."""
         self.entries.clear()

@@ -1,4 +1,4 @@
-"""Kubernetes' ways of matching labels, taints and ports, on plain values."""
+"""How Kubernetes matches labels, node terms, taints and ports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPELLING = ("NoSchedule", "NoExecute")
 
 
 def matches_expression(labels: Mapping[str, str], expression: Expression) -> bool:
-    """Compare one label; an absent label matches NotIn and DoesNotExist only."""
+    """Return whether labels match an expression; a missing label matches NotIn and DoesNotExist only."""
     value = labels.get(expression.key)
     match expression.operator:
         case Operator.IN | Operator.EQUAL:
@@ -45,29 +45,29 @@ def _compares(value: str | None, expression: Expression) -> bool:
 
 
 def matches_selector(labels: Mapping[str, str], selector: LabelSelector) -> bool:
-    """Match a label selector; an absent one matches nothing, an empty one everything."""
+    """Return whether labels match a selector; a missing one matches nothing, an empty one everything."""
     if selector.nothing:
         return False
-    return all(matches_expression(labels, one) for one in selector.expressions)
+    return all(matches_expression(labels, expression) for expression in selector.expressions)
 
 
 def matches_node_term(node: NodeInput, term: NodeTerm) -> bool:
-    """Match one term of node affinity; a term that asks nothing matches nothing."""
+    """Return whether a node matches one term of node affinity; an empty term matches nothing."""
     if not term.labels and not term.fields:
         return False
     fields = {"metadata.name": node.name}
-    return all(matches_expression(node.labels, one) for one in term.labels) and all(
-        matches_expression(fields, one) for one in term.fields
+    return all(matches_expression(node.labels, expression) for expression in term.labels) and all(
+        matches_expression(fields, expression) for expression in term.fields
     )
 
 
 def matches_any_term(node: NodeInput, terms: Iterable[NodeTerm]) -> bool:
-    """Match terms joined by "or"."""
+    """Return whether a node matches any of the terms."""
     return any(matches_node_term(node, term) for term in terms)
 
 
 def matches_node(node: NodeInput, constraints: TaskConstraints) -> bool:
-    """Match node selector and required node affinity."""
+    """Return whether a node matches the node selector and the required node affinity."""
     for key, value in constraints.node_selector:
         if node.labels.get(key) != value:
             return False
@@ -75,20 +75,24 @@ def matches_node(node: NodeInput, constraints: TaskConstraints) -> bool:
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
-    """Tell whether any toleration covers a taint."""
+    """Return whether any toleration covers a taint."""
     return any(
-        (not one.effect or one.effect == taint.effect)
-        and (not one.key or one.key == taint.key)
+        (not toleration.effect or toleration.effect == taint.effect)
+        and (not toleration.key or toleration.key == taint.key)
         and (
-            one.operator is Operator.EXISTS
-            or (one.operator is Operator.EQUAL and bool(one.key) and one.value == taint.value)
+            toleration.operator is Operator.EXISTS
+            or (
+                toleration.operator is Operator.EQUAL
+                and bool(toleration.key)
+                and toleration.value == taint.value
+            )
         )
-        for one in tolerations
+        for toleration in tolerations
     )
 
 
 def tolerates_node(node: NodeInput, constraints: TaskConstraints) -> bool:
-    """Tell whether no taint of a node keeps a task away."""
+    """Return whether every taint that repels pods is tolerated."""
     return all(
         taint.effect not in REPELLING or tolerates(constraints.tolerations, taint)
         for taint in node.taints
@@ -96,7 +100,7 @@ def tolerates_node(node: NodeInput, constraints: TaskConstraints) -> bool:
 
 
 def ports_clash(left: HostPort, right: HostPort) -> bool:
-    """Tell whether two ports cannot be open on one node."""
+    """Return whether two ports cannot be open on one node."""
     if left.port != right.port or left.protocol != right.protocol:
         return False
     first, second = left.address or ALL_ADDRESSES, right.address or ALL_ADDRESSES

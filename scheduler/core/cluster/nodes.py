@@ -1,16 +1,17 @@
-"""Nodes as rows of numbers, one per resource, read as arrays or cell by cell.
+"""Nodes as rows of numbers, one row per resource, for reading as arrays or number by number.
 
 Questions about all nodes (which fit, which score best) are array operations over `idle[resource, node]`.
-Questions about one node, which are asked and answered at every placement, read and write one number; a
-Python list does that six times faster than an array. So the lists (`idle_rows`) hold the truth, every
-change is noted in `touched`, and asking for the array first copies what was touched since.
+Every placement also reads and writes a few numbers of one node, which a Python list does six times faster
+than an array. So the lists (`idle_rows`) are authoritative, every change is noted in `touched`, and
+reading the array first copies the nodes touched since the last reading.
 
-Nodes are kept in order of name, so "the first best index" and "the best node, ties by name" are the same.
+Nodes are sorted by name, so that "the first best index" and "the best node, ties by name" are the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -38,13 +39,16 @@ class Nodes:
 
     Attributes
     ----------
-    allocatable : shape (resources, nodes); `idle` and `releasing` likewise, as of the last change
-    allocatable_rows, idle_rows, releasing_rows : per resource, one number per node; the truth
-    whole_gpus_used : GPUs held by tasks that take whole devices
-    shared_gpus : per node, the shared devices by group id
-    sharing : nodes that have had a shared device in this session; never undone
-    tasks : per node, the tasks on it (a dict for its order); also those being evicted from it
-    touched : every change of a node appends its index; readers remember how far they have read
+    allocatable : shape (resources, nodes)
+    allocatable_rows, idle_rows, releasing_rows : per resource, one number per node; authoritative
+    zero_rows : per node, the resources it has none of; such parts of a request are not charged there
+    gpu_memory : per node, MiB of one GPU; `gpu_memory_array` holds the same
+    gpu_count : per node, its number of GPUs: the label if it has one, else the allocatable amount
+    whole_gpus_used : per node, GPUs held by tasks that take whole devices
+    shared_gpus : per node, the shared devices by GPU group id
+    sharing : nodes that have had a shared device in this session, in order; never undone
+    tasks : per node, the tasks on it, in order; also those being evicted from it
+    touched : the nodes that changed
     """
 
     __slots__ = (
@@ -75,8 +79,8 @@ class Nodes:
         self.names = [node.name for node in self.inputs]
         self.index_of = {name: index for index, name in enumerate(self.names)}
         if len(self.index_of) != len(self.names):
-            twice = next(a for a, b in zip(self.names, self.names[1:], strict=False) if a == b)
-            raise InputError(f"node {twice!r} is in the snapshot twice")
+            duplicate = next(a for a, b in pairwise(self.names) if a == b)
+            raise InputError(f"node {duplicate!r} is in the snapshot twice")
         shape = (len(axis), len(self.names))
         self.allocatable: Floats = np.zeros(shape)
         for column, node in enumerate(self.inputs):
@@ -89,7 +93,6 @@ class Nodes:
         self.idle_rows: list[list[float]] = self.allocatable.tolist()
         self.releasing_rows: list[list[float]] = self._releasing.tolist()
         zero = self.allocatable == 0
-        #: Rows a node has nothing of; such parts of a request are not charged there.
         self.zero_rows = [frozenset(np.flatnonzero(zero[:, n]).tolist()) for n in range(shape[1])]
         self.gpu_memory = [node.gpu_memory_mib for node in self.inputs]
         self.gpu_memory_array: Floats = np.array(self.gpu_memory, dtype=np.float64)
@@ -108,27 +111,30 @@ class Nodes:
 
     @property
     def idle(self) -> Floats:
-        """Return what is free now, shape (resources, nodes); for reading."""
+        """Return what is free now, shape (resources, nodes); read-only."""
         if self._cursor.is_behind():
             self._copy_touched()
         return self._idle
 
     @property
     def releasing(self) -> Floats:
-        """Return what is being freed less what is promised of it, shape (resources, nodes)."""
+        """Return what is being freed less what nominated tasks will take of it; read-only.
+
+        Shape (resources, nodes).
+        """
         if self._cursor.is_behind():
             self._copy_touched()
         return self._releasing
 
     @property
     def idle_and_releasing(self) -> Floats:
-        """Return the sum of both, shape (resources, nodes); for reading."""
+        """Return the sum of both, shape (resources, nodes); read-only."""
         if self._cursor.is_behind():
             self._copy_touched()
         return self._both
 
     def copy_rows(self) -> None:
-        """Copy all rows into the arrays, after a change of many nodes that was not noted."""
+        """Copy all rows into the arrays, after a change of many nodes that `touched` does not list."""
         self._idle[:] = self.idle_rows
         self._releasing[:] = self.releasing_rows
         np.add(self._idle, self._releasing, out=self._both)

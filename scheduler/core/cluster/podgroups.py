@@ -1,8 +1,9 @@
-"""Pod groups as columns, their trees of subgroups, and the counters that gang rules ask.
+"""Pod groups as columns, their trees of subgroups, and the counters that gang rules read.
 
-A pod group has one or more pod sets (leaves of its tree), numbered through the whole cluster. How many
-tasks of a pod set pend, hold or run is counted as statuses change, so no rule ever scans tasks to learn
-whether a gang is complete. Pod groups are in order of age (then uid, then name): an index is an age.
+A pod group has one or more pod sets (the leaves of its tree), which are numbered over the whole cluster.
+The counters of tasks per status are updated with every change of a status, so that no rule has to scan
+tasks to learn whether a gang is complete. Pod groups are sorted by age, then uid, namespace and name, so
+that a smaller index means an older pod group.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from scheduler.core.errors import InputError
 
 @dataclass(slots=True)
 class PodSetLeaf:
-    """A leaf of the tree of subgroups; `index` counts through all pod sets of the cluster."""
+    """A leaf of a tree of subgroups; `index` is the index of its pod set."""
 
     name: str
     index: int
@@ -30,7 +31,12 @@ class PodSetLeaf:
 
 @dataclass(slots=True)
 class SubgroupNode:
-    """An inner node; `required` is how many members must be satisfied (None: all)."""
+    """An inner node of a tree of subgroups.
+
+    Attributes
+    ----------
+    min_subgroups : how many direct members must be satisfied, None for all
+    """
 
     name: str
     min_subgroups: int | None
@@ -39,18 +45,18 @@ class SubgroupNode:
 
     @property
     def required(self) -> int:
-        """Return how many direct members must be satisfied."""
+        """Return how many direct members must be satisfied, as a number."""
         return len(self.members) if self.min_subgroups is None else self.min_subgroups
 
     def pod_sets(self) -> list[PodSetLeaf]:
         """Return all leaves below, in the order of the tree."""
-        found: list[PodSetLeaf] = []
+        leaves: list[PodSetLeaf] = []
         for member in self.members:
             if isinstance(member, PodSetLeaf):
-                found.append(member)
+                leaves.append(member)
             else:
-                found.extend(member.pod_sets())
-        return found
+                leaves.extend(member.pod_sets())
+        return leaves
 
 
 #: What a subgroup consists of.
@@ -59,12 +65,20 @@ TreeMember = SubgroupNode | PodSetLeaf
 
 @dataclass(slots=True)
 class PodSets:
-    """One entry per pod set; the counters change with every status."""
+    """One entry per pod set.
+
+    Attributes
+    ----------
+    pod_group : index of its pod group
+    minimum : how many of its tasks must run
+    tasks : indices of its tasks, in task order once a session has sorted them
+    pending, gated, nominated, active_allocated, active_used : how many of its tasks are so (see
+        `status.py`); `ClusterState.set_status` updates them
+    """
 
     name: list[str] = field(default_factory=list)
     pod_group: list[int] = field(default_factory=list)
     minimum: list[int] = field(default_factory=list)
-    #: Task indices, in task order once a session has sorted them.
     tasks: list[list[int]] = field(default_factory=list)
     pending: list[int] = field(default_factory=list)
     gated: list[int] = field(default_factory=list)
@@ -73,7 +87,7 @@ class PodSets:
     active_used: list[int] = field(default_factory=list)
 
     def clear_counters(self) -> None:
-        """Begin counting: nobody is in any pod set yet."""
+        """Set all counters to 0, with no tasks in any pod set."""
         count = len(self.name)
         self.tasks.extend([] for _ in range(count))
         for counter in (
@@ -93,9 +107,12 @@ class PodGroups:
     Attributes
     ----------
     queue : index of the leaf queue, NOWHERE if it does not exist
+    first_pod_set, pod_set_count, first_task, task_count : its ranges of pod sets and tasks
     pending, active_allocated : how many of its tasks are so
     version : counts the status changes of its tasks, for caches; never restored by undo
-    last_start, last_eviction, stale_since : seconds relative to the cycle, None if unset
+    last_start, last_eviction, stale_since : moments (`core/times.py`), None if unset
+    only_pod_set : its pod set, if it has one pod set, no subgroups and no topology constraint; else -1
+    trees : trees of subgroups that were needed so far
     """
 
     inputs: list[PodGroupInput] = field(default_factory=list)
@@ -112,7 +129,6 @@ class PodGroups:
     last_start: list[float | None] = field(default_factory=list)
     last_eviction: list[float | None] = field(default_factory=list)
     stale_since: list[float | None] = field(default_factory=list)
-    #: Index of the only pod set of a pod group without subgroups and topology wishes, else -1.
     only_pod_set: list[int] = field(default_factory=list)
     trees: dict[int, SubgroupNode] = field(default_factory=dict)
     pod_sets: PodSets = field(default_factory=PodSets)
@@ -120,66 +136,66 @@ class PodGroups:
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def name(self, group: int) -> str:
-        """Return namespace/name for messages of errors."""
-        given = self.inputs[group]
-        return f"{given.namespace}/{given.name}"
+    def name(self, pod_group: int) -> str:
+        """Return namespace/name, for messages of errors."""
+        pod_group_input = self.inputs[pod_group]
+        return f"{pod_group_input.namespace}/{pod_group_input.name}"
 
-    def pod_sets_of(self, group: int) -> range:
+    def pod_sets_of(self, pod_group: int) -> range:
         """Return the indices of a pod group's pod sets."""
-        first = self.first_pod_set[group]
-        return range(first, first + self.pod_set_count[group])
+        first = self.first_pod_set[pod_group]
+        return range(first, first + self.pod_set_count[pod_group])
 
-    def tasks_of(self, group: int) -> range:
+    def tasks_of(self, pod_group: int) -> range:
         """Return the indices of a pod group's tasks."""
-        first = self.first_task[group]
-        return range(first, first + self.task_count[group])
+        first = self.first_task[pod_group]
+        return range(first, first + self.task_count[pod_group])
 
-    def tree(self, group: int) -> SubgroupNode:
+    def tree(self, pod_group: int) -> SubgroupNode:
         """Return the tree of subgroups; the root carries the constraint of the whole pod group."""
-        found = self.trees.get(group)
-        if found is None:
-            by_name = {self.pod_sets.name[i]: i for i in self.pod_sets_of(group)}
-            found = self.trees[group] = _tree(self.inputs[group].root, by_name)
-        return found
+        tree = self.trees.get(pod_group)
+        if tree is None:
+            by_name = {self.pod_sets.name[i]: i for i in self.pod_sets_of(pod_group)}
+            tree = self.trees[pod_group] = _tree(self.inputs[pod_group].root, by_name)
+        return tree
 
-    def fill(self, given: Sequence[PodGroupInput], queue_of: Mapping[str, int]) -> None:
-        """Take all pod groups, oldest first, with their pod sets and no tasks yet.
+    def fill(self, inputs: Sequence[PodGroupInput], queue_of: Mapping[str, int]) -> None:
+        """Add all pod groups, oldest first, with their pod sets but without tasks.
 
-        Column by column: a cluster has tens of thousands of pod groups, and nearly all of them are
-        one pod set.
+        Filled column by column, which is fastest: a cluster has tens of thousands of pod groups, and
+        nearly all of them have one pod set.
         """
-        count = len(given)
-        self.inputs.extend(given)
-        self.queue.extend([queue_of.get(one.queue, -1) for one in given])
-        self.priority.extend([one.priority for one in given])
-        self.preemptible.extend([one.preemptible for one in given])
-        self.last_start.extend([one.last_start for one in given])
-        self.last_eviction.extend([one.last_eviction for one in given])
-        self.stale_since.extend([one.stale_since for one in given])
-        for zeros in (
+        count = len(inputs)
+        self.inputs.extend(inputs)
+        self.queue.extend([queue_of.get(each.queue, -1) for each in inputs])
+        self.priority.extend([each.priority for each in inputs])
+        self.preemptible.extend([each.preemptible for each in inputs])
+        self.last_start.extend([each.last_start for each in inputs])
+        self.last_eviction.extend([each.last_eviction for each in inputs])
+        self.stale_since.extend([each.stale_since for each in inputs])
+        for column in (
             self.first_task,
             self.task_count,
             self.pending,
             self.active_allocated,
             self.version,
         ):
-            zeros.extend([0] * count)
-        for group, one in enumerate(given):
-            self._add_pod_sets(group, one.root)
+            column.extend([0] * count)
+        for pod_group, pod_group_input in enumerate(inputs):
+            self._add_pod_sets(pod_group, pod_group_input.root)
         self.pod_sets.clear_counters()
 
-    def _add_pod_sets(self, group: int, root: SubGroupInput) -> None:
+    def _add_pod_sets(self, pod_group: int, root: SubGroupInput) -> None:
         sets = self.pod_sets
         first = len(sets.name)
         leaves = root.pod_sets if not root.subgroups else tuple(_leaves(root))
         for leaf in leaves:
             sets.name.append(leaf.name)
-            sets.pod_group.append(group)
+            sets.pod_group.append(pod_group)
             sets.minimum.append(leaf.min_available)
         self.first_pod_set.append(first)
         self.pod_set_count.append(len(leaves))
-        self.only_pod_set.append(first if _is_plain(root) else -1)
+        self.only_pod_set.append(first if _is_single_pod_set(root) else -1)
 
 
 def _leaves(root: SubGroupInput) -> Iterator[PodSetInput]:
@@ -188,7 +204,7 @@ def _leaves(root: SubGroupInput) -> Iterator[PodSetInput]:
         yield from _leaves(inner)
 
 
-def _is_plain(root: SubGroupInput) -> bool:
+def _is_single_pod_set(root: SubGroupInput) -> bool:
     return (
         len(root.pod_sets) == 1
         and not root.subgroups
@@ -198,10 +214,10 @@ def _is_plain(root: SubGroupInput) -> bool:
     )
 
 
-def _tree(given: SubGroupInput, index_of: dict[str, int]) -> SubgroupNode:
-    members: list[TreeMember] = [_tree(inner, index_of) for inner in given.subgroups]
-    for pod_set in given.pod_sets:
+def _tree(subgroup: SubGroupInput, index_of: dict[str, int]) -> SubgroupNode:
+    members: list[TreeMember] = [_tree(inner, index_of) for inner in subgroup.subgroups]
+    for pod_set in subgroup.pod_sets:
         if pod_set.name not in index_of:
             raise InputError(f"pod set {pod_set.name!r} is not one of {sorted(index_of)}")
         members.append(PodSetLeaf(pod_set.name, index_of[pod_set.name], pod_set.topology))
-    return SubgroupNode(given.name, given.min_subgroups, members, given.topology)
+    return SubgroupNode(subgroup.name, subgroup.min_subgroups, members, subgroup.topology)

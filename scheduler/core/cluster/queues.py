@@ -1,4 +1,4 @@
-"""The queue tree of a snapshot: parents, children, paths, and which queues fall away as orphans."""
+"""The queue tree of a snapshot: parents and children. Queues that hang below no root are left out."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ FLAT_ROOT = "default"
 
 
 class Queues:
-    """Queues in order of age, then name; a queue without its parent is gone with all below it.
+    """Queues sorted by age, then name. A queue whose parent is missing is left out, with all below it.
 
     Attributes
     ----------
-    inputs, names : the queues that remain
+    inputs, names : the queues of the tree
     parent : index of the parent, -1 for a top queue
     children : indices, oldest first
     """
 
     __slots__ = ("children", "index_of", "inputs", "names", "parent")
 
-    def __init__(self, given: Sequence[QueueInput]) -> None:
+    def __init__(self, inputs: Sequence[QueueInput]) -> None:
         by_name: dict[str, QueueInput] = {}
-        for queue in given:
+        for queue in inputs:
             if queue.name in by_name:
                 raise InputError(f"queue {queue.name!r} is in the snapshot twice")
             by_name[queue.name] = queue
-        rooted = [queue for queue in given if _is_rooted(queue, by_name)]
+        rooted = [queue for queue in inputs if _is_rooted(queue, by_name)]
         self.inputs = sorted(rooted, key=lambda queue: (queue.created, queue.name))
         self.names = [queue.name for queue in self.inputs]
         self.index_of = {name: index for index, name in enumerate(self.names)}
@@ -44,29 +44,29 @@ class Queues:
         return len(self.inputs)
 
     def is_leaf(self, queue: int) -> bool:
-        """Tell whether pod groups may be in this queue."""
+        """Return whether pod groups may be in this queue."""
         return not self.children[queue]
 
 
 def _is_rooted(queue: QueueInput, by_name: dict[str, QueueInput]) -> bool:
-    """Follow the parents up; a missing one, or a circle, leaves the queue without a root."""
-    seen = {queue.name}
+    """Return whether the chain of parents ends at a root, not at a missing parent or in a circle."""
+    visited = {queue.name}
     while queue.parent:
-        above = by_name.get(queue.parent)
-        if above is None or above.name in seen:
+        parent = by_name.get(queue.parent)
+        if parent is None or parent.name in visited:
             return False
-        seen.add(above.name)
-        queue = above
+        visited.add(parent.name)
+        queue = parent
     return True
 
 
-def flatten(given: Sequence[QueueInput]) -> list[QueueInput]:
-    """Put every queue that has a parent directly under one unlimited queue; drop the others."""
+def flatten(inputs: Sequence[QueueInput]) -> list[QueueInput]:
+    """Return a tree of two levels: one unlimited root, below it every queue that had a parent."""
     root = QueueInput(
         name=FLAT_ROOT, cpu=UNLIMITED_AMOUNTS, memory=UNLIMITED_AMOUNTS, gpu=UNLIMITED_AMOUNTS
     )
     return [root] + [
         replace(queue, parent=FLAT_ROOT)
-        for queue in given
+        for queue in inputs
         if queue.parent and queue.name != FLAT_ROOT
     ]

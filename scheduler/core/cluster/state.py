@@ -1,7 +1,8 @@
-"""The mutable picture of the cluster during one cycle, and the only writers of it.
+"""The mutable state of the cluster during one cycle, and the only methods that change it.
 
-Everything a statement does to tasks, pod sets, nodes and devices goes through the few methods here, and
-each of them writes through the journal. `validate` states the invariants that must hold between them.
+Everything that a statement does to tasks, pod sets, nodes and devices goes through the few methods here,
+and each of them writes through the journal. (`session/direct.py` makes the same changes without a journal
+for tasks that are bound at once.) `validate` checks the invariants between the parts.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from scheduler.core.cluster.axis import GPU_ROW, ResourceAxis
-from scheduler.core.cluster.classes import ClassTable, RowAmounts, TaskClass
+from scheduler.core.cluster.classes import ClassTable, RowAmounts
 from scheduler.core.cluster.gpus import (
     LEAVING_HOLD,
     NOMINATED_HOLD,
@@ -42,11 +43,11 @@ _HOLD_OF = {
     TaskStatus.RELEASING: Hold.RELEASING,
 }
 
-#: A rule that changes what a task is charged on a node: (task, node, cells) -> cells.
+#: A rule that changes what a task is charged on a node: (task, node, amounts) -> amounts.
 ChargeRule = Callable[[int, int, RowAmounts], RowAmounts]
 
-
-GroupMove = Callable[[Nodes, Journal, int, str, int, Hold], None]
+#: `join_shared_gpu` or `leave_shared_gpu`.
+_SharedGpuMove = Callable[[Nodes, Journal, int, str, int, Hold], None]
 
 
 def hold_of(status: int) -> Hold:
@@ -55,7 +56,16 @@ def hold_of(status: int) -> Hold:
 
 
 class ClusterState:
-    """Nodes, queues, pod groups and tasks of one cycle, and the journal of what was overwritten."""
+    """Nodes, queues, pod groups and tasks of one cycle, and the journal of what was overwritten.
+
+    Attributes
+    ----------
+    cluster_input : the snapshot it was built from
+    axis, classes : the resources of the arrays, the classes of equal tasks
+    nodes, queues, pod_groups, tasks : the parts
+    journal : for undoing
+    charge_rules : change what tasks are charged where they share a resource (devices of one claim)
+    """
 
     __slots__ = (
         "_deltas",
@@ -86,92 +96,91 @@ class ClusterState:
         self.pod_groups = PodGroups()
         self.tasks = Tasks()
         self.journal = Journal()
-        #: Plugins with resources that tasks share (devices of one claim) adjust charges here.
         self.charge_rules: list[ChargeRule] = []
         self._deltas: dict[tuple[int, int], tuple[_Deltas, _Deltas]] = {}
 
     # ------------------------------------------------------------------------------ statuses
 
     def set_status(self, task: int, status: TaskStatus) -> None:
-        """Move a task to a status and keep the counters of its pod set and pod group."""
+        """Set the status of a task and update the counters of its pod set and pod group."""
         tasks = self.tasks
-        cells = self.journal.entries
+        entries = self.journal.entries
         old = tasks.status[task]
-        cells.append((tasks.status, task, old))
+        entries.append((tasks.status, task, old))
         tasks.status[task] = status
         pod_set = tasks.pod_set[task]
         if pod_set < 0:
             return
-        group = tasks.pod_group[task]
-        self.pod_groups.version[group] += 1
-        in_pod_set, in_group = self._deltas_between(old, status)
+        pod_group = tasks.pod_group[task]
+        self.pod_groups.version[pod_group] += 1
+        in_pod_set, in_pod_group = self._deltas_between(old, status)
         for counter, delta in in_pod_set:
             value = counter[pod_set]
-            cells.append((counter, pod_set, value))
+            entries.append((counter, pod_set, value))
             counter[pod_set] = value + delta
-        for counter, delta in in_group:
-            value = counter[group]
-            cells.append((counter, group, value))
-            counter[group] = value + delta
+        for counter, delta in in_pod_group:
+            value = counter[pod_group]
+            entries.append((counter, pod_group, value))
+            counter[pod_group] = value + delta
 
     def _deltas_between(self, old: int, new: int) -> tuple[_Deltas, _Deltas]:
         """Return which counters of pod sets and of pod groups a change of status moves, and how."""
-        found = self._deltas.get((old, new))
-        if found is None:
-            found = self._deltas[old, new] = (
-                _changes(self.pod_groups.pod_sets, _COUNTED_BY_SET, old, new),
-                _changes(self.pod_groups, _COUNTED_BY_GROUP, old, new),
+        deltas = self._deltas.get((old, new))
+        if deltas is None:
+            deltas = self._deltas[old, new] = (
+                _changes(self.pod_groups.pod_sets, _COUNTED_BY_POD_SET, old, new),
+                _changes(self.pod_groups, _COUNTED_BY_POD_GROUP, old, new),
             )
-        return found
+        return deltas
 
     # -------------------------------------------------------------------------------- charges
 
-    def charge_cells(self, task: int, node: int) -> RowAmounts:
+    def charge_amounts(self, task: int, node: int) -> RowAmounts:
         """Return what a task takes of each resource of a node."""
-        cells = self.tasks.task_class[task].charge
-        zero = self.nodes.zero_rows[node]
-        if zero:
-            for row, _ in cells:
-                if row in zero:
-                    cells = tuple(cell for cell in cells if cell[0] not in zero)
+        amounts = self.tasks.task_class[task].charge
+        zero_rows = self.nodes.zero_rows[node]
+        if zero_rows:
+            for row, _ in amounts:
+                if row in zero_rows:
+                    amounts = tuple(pair for pair in amounts if pair[0] not in zero_rows)
                     break
         if self.tasks.reservations and task in self.tasks.reservations:
-            cells = tuple(cell for cell in cells if cell[0] != GPU_ROW)
+            amounts = tuple(pair for pair in amounts if pair[0] != GPU_ROW)
         for rule in self.charge_rules:
-            cells = rule(task, node, cells)
-        return cells
+            amounts = rule(task, node, amounts)
+        return amounts
 
     def charge(self, task: int, node: int, hold: Hold) -> None:
-        """Take from a node what a task needs, in the way it holds it."""
+        """Put a task on a node: take what it needs, from idle or (nominated) from releasing."""
         nodes = self.nodes
-        log = self.journal.entries
-        taken = nodes.releasing_rows if hold is NOMINATED_HOLD else nodes.idle_rows
-        for row, amount in self.charge_cells(task, node):
-            cells = taken[row]
-            old = cells[node]
-            log.append((cells, node, old))
-            cells[node] = old - amount
+        entries = self.journal.entries
+        taken_from = nodes.releasing_rows if hold is NOMINATED_HOLD else nodes.idle_rows
+        for row, amount in self.charge_amounts(task, node):
+            per_node = taken_from[row]
+            old = per_node[node]
+            entries.append((per_node, node, old))
+            per_node[node] = old - amount
             if hold is LEAVING_HOLD:
                 self._add(nodes.releasing_rows[row], node, amount)
             if row == GPU_ROW:
                 used = nodes.whole_gpus_used
-                log.append((used, node, used[node]))
+                entries.append((used, node, used[node]))
                 used[node] += amount
         task_class = self.tasks.task_class[task]
         if task_class.is_shared:
             memory = task_class.memory_on(nodes.gpu_memory[node])
-            for group_id in self.tasks.gpu_groups[task]:
-                join_shared_gpu(nodes, self.journal, node, group_id, memory, hold)
+            for gpu_group in self.tasks.gpu_groups[task]:
+                join_shared_gpu(nodes, self.journal, node, gpu_group, memory, hold)
         on_node = nodes.tasks[node]
         if task not in on_node:
-            log.append((on_node, task, MISSING))
+            entries.append((on_node, task, MISSING))
             on_node[task] = None
         nodes.touched.append(node)
 
     def release(self, task: int, node: int, hold: Hold) -> None:
-        """Give back what a task holds on a node; the reverse of `charge`."""
+        """Take a task off a node and give back what it holds; the reverse of `charge`."""
         nodes = self.nodes
-        for row, amount in self.charge_cells(task, node):
+        for row, amount in self.charge_amounts(task, node):
             if hold is NOMINATED_HOLD:
                 self._add(nodes.releasing_rows[row], node, amount)
             else:
@@ -183,76 +192,76 @@ class ClusterState:
         task_class = self.tasks.task_class[task]
         if task_class.is_shared:
             memory = task_class.memory_on(nodes.gpu_memory[node])
-            for group_id in self.tasks.gpu_groups[task]:
-                leave_shared_gpu(nodes, self.journal, node, group_id, memory, hold)
+            for gpu_group in self.tasks.gpu_groups[task]:
+                leave_shared_gpu(nodes, self.journal, node, gpu_group, memory, hold)
         self.journal.remove(nodes.tasks[node], task)
         nodes.touched.append(node)
 
     def turn_to_releasing(self, task: int, node: int) -> None:
-        """Let a task that holds room normally hold it as leaving; its devices follow."""
+        """Count what a task holds on its node as releasing, because the task will leave."""
         self._turn(task, node, 1.0)
         self._rejoin(task, node, NORMAL_HOLD, LEAVING_HOLD)
 
     def turn_to_normal(self, task: int, node: int) -> None:
-        """Let a leaving task hold its room normally again."""
+        """Count what a leaving task holds as in use again, because the task will stay."""
         self._turn(task, node, -1.0)
         self._rejoin(task, node, LEAVING_HOLD, NORMAL_HOLD)
 
     def withdraw(self, task: int, node: int) -> None:
-        """Give back what was promised to a nominated task; it was never there."""
+        """Cancel a nomination: the task never used what was promised to it."""
         self._turn(task, node, 1.0)
         self._move_promise(task, node, leave_shared_gpu)
         self.journal.remove(self.nodes.tasks[node], task)
 
     def promise_again(self, task: int, node: int) -> None:
-        """Promise room to a task again after `withdraw`."""
+        """Restore a nomination that `withdraw` cancelled."""
         self._turn(task, node, -1.0)
         self._move_promise(task, node, join_shared_gpu)
         self.journal.insert(self.nodes.tasks[node], task, None)
 
-    def _move_promise(self, task: int, node: int, move: GroupMove) -> None:
+    def _move_promise(self, task: int, node: int, move: _SharedGpuMove) -> None:
         task_class = self.tasks.task_class[task]
         if task_class.is_shared:
             memory = task_class.memory_on(self.nodes.gpu_memory[node])
-            for group_id in self.tasks.gpu_groups[task]:
-                move(self.nodes, self.journal, node, group_id, memory, NOMINATED_HOLD)
+            for gpu_group in self.tasks.gpu_groups[task]:
+                move(self.nodes, self.journal, node, gpu_group, memory, NOMINATED_HOLD)
 
     def _turn(self, task: int, node: int, sign: float) -> None:
-        releasing, log = self.nodes.releasing_rows, self.journal.entries
-        for row, amount in self.charge_cells(task, node):
-            cells = releasing[row]
-            old = cells[node]
-            log.append((cells, node, old))
-            cells[node] = old + sign * amount
+        releasing, entries = self.nodes.releasing_rows, self.journal.entries
+        for row, amount in self.charge_amounts(task, node):
+            per_node = releasing[row]
+            old = per_node[node]
+            entries.append((per_node, node, old))
+            per_node[node] = old + sign * amount
         self.nodes.touched.append(node)
 
     def _rejoin(self, task: int, node: int, old: Hold, new: Hold) -> None:
-        task_class: TaskClass = self.tasks.task_class[task]
+        task_class = self.tasks.task_class[task]
         if not task_class.is_shared:
             return
         memory = task_class.memory_on(self.nodes.gpu_memory[node])
-        for group_id in self.tasks.gpu_groups[task]:
-            leave_shared_gpu(self.nodes, self.journal, node, group_id, memory, old)
-            join_shared_gpu(self.nodes, self.journal, node, group_id, memory, new)
+        for gpu_group in self.tasks.gpu_groups[task]:
+            leave_shared_gpu(self.nodes, self.journal, node, gpu_group, memory, old)
+            join_shared_gpu(self.nodes, self.journal, node, gpu_group, memory, new)
 
-    def _add(self, cells: list[float], key: int, amount: float) -> None:
-        old = cells[key]
-        self.journal.entries.append((cells, key, old))
-        cells[key] = old + amount
+    def _add(self, per_node: list[float], node: int, amount: float) -> None:
+        old = per_node[node]
+        self.journal.entries.append((per_node, node, old))
+        per_node[node] = old + amount
 
     # ----------------------------------------------------------------------------- invariants
 
     def validate(self) -> None:
-        """Check what must hold between the parts of the state.
+        """Check the invariants between the parts of the state.
 
         Raises
         ------
-        InvariantError : counters that differ from the statuses, a device above its memory, a task
-            that holds a node without being on it
+        InvariantError : a counter that differs from the statuses, a device above its memory, a task
+            that holds a node without being on it, or more idle GPUs than a node has
         """
         self._validate_counters()
         self._validate_devices()
-        self._validate_whereabouts()
+        self._validate_places()
 
     def _validate_counters(self) -> None:
         sets = self.pod_groups.pod_sets
@@ -266,9 +275,9 @@ class ClusterState:
                 (sets.active_used, sum(ACTIVE_USED[s] for s in statuses)),
             ):
                 if counter[index] != expected:
-                    group = self.pod_groups.name(sets.pod_group[index])
+                    pod_group = self.pod_groups.name(sets.pod_group[index])
                     raise InvariantError(
-                        f"pod set {sets.name[index]!r} of {group}: a counter says "
+                        f"pod set {sets.name[index]!r} of {pod_group}: a counter says "
                         f"{counter[index]}, its tasks say {expected} ({statuses})"
                     )
 
@@ -284,34 +293,37 @@ class ClusterState:
                         f"does not fit a device of {nodes.gpu_memory[node]} MiB"
                     )
 
-    def _validate_whereabouts(self) -> None:
+    def _validate_places(self) -> None:
         tasks, nodes = self.tasks, self.nodes
         for task, node in enumerate(tasks.node):
             status = tasks.status[task]
             if status == RELEASING or not ACTIVE_USED[status]:
-                continue  # a nomination that was withdrawn looks like a task that leaves
+                continue  # a task whose nomination was withdrawn is RELEASING, but on no node
             if node >= 0 and task not in nodes.tasks[node]:
                 raise InvariantError(
                     f"task {tasks.inputs[task].name} holds node {nodes.names[node]} "
                     f"but is not on it"
                 )
-        over = np.flatnonzero(nodes.idle[GPU_ROW] > nodes.allocatable[GPU_ROW] + 1e-6)
-        if over.size:
-            raise InvariantError(f"node {nodes.names[over[0]]} has more idle GPUs than it has GPUs")
+        excess = np.flatnonzero(nodes.idle[GPU_ROW] > nodes.allocatable[GPU_ROW] + 1e-6)
+        if excess.size:
+            raise InvariantError(
+                f"node {nodes.names[excess[0]]} has more idle GPUs than it has GPUs"
+            )
 
 
+#: (counter, difference) pairs.
 _Deltas = tuple[tuple[list[int], int], ...]
 
-#: Counter -> for which statuses a task counts in it.
-_COUNTED_BY_SET = {
+#: Counter of pod sets -> for each status, whether a task counts in it.
+_COUNTED_BY_POD_SET = {
     "pending": tuple(status == PENDING for status in TaskStatus),
     "gated": tuple(status == GATED for status in TaskStatus),
     "nominated": tuple(status == NOMINATED for status in TaskStatus),
     "active_allocated": ACTIVE_ALLOCATED,
     "active_used": ACTIVE_USED,
 }
-_COUNTED_BY_GROUP = {
-    "pending": _COUNTED_BY_SET["pending"],
+_COUNTED_BY_POD_GROUP = {
+    "pending": _COUNTED_BY_POD_SET["pending"],
     "active_allocated": ACTIVE_ALLOCATED,
 }
 

@@ -1,7 +1,7 @@
-"""The states of a task and the groups of states that rules speak of.
+"""The statuses of a task, and the sets of statuses that rules use.
 
-Statuses are small integers so that they fit byte arrays; the sets are tables indexed by status, because
-`ACTIVE_USED[status]` costs less than membership in a set and reads the same.
+Statuses are small integers so that they fit into byte arrays. A set is a tuple of booleans indexed by
+status, because `ACTIVE_USED[status]` is faster than a test of membership.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class TaskStatus(IntEnum):
-    """Where a task stands; ALLOCATED and NOMINATED exist only inside a session."""
+    """The state of a task. A session begins without ALLOCATED tasks and ends without them."""
 
     PENDING = 0
     GATED = 1
@@ -27,7 +27,7 @@ class TaskStatus(IntEnum):
 
 
 # The members again as module names, for code that runs thousands of times in a cycle: looking a member
-# up on its class costs ten times a comparison (Python 3.11).
+# up on its class takes ten times as long as comparing it (Python 3.11).
 PENDING = TaskStatus.PENDING
 GATED = TaskStatus.GATED
 ALLOCATED = TaskStatus.ALLOCATED
@@ -60,7 +60,7 @@ ACTIVE_USED = _table(
     TaskStatus.RELEASING,
     TaskStatus.STUCK_IN_RELEASING,
 )
-#: Charged to its queue when a snapshot is read (a nomination never survives a session).
+#: Charged to its queue when a session opens; nominations of earlier cycles are not.
 QUEUE_ALLOCATED = _table(
     TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING
 )

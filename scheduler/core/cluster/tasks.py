@@ -19,12 +19,16 @@ class Tasks:
     Attributes
     ----------
     status : TaskStatus as a byte
-    is_virtual : 1 while the status comes from a statement that is not kept yet
+    is_virtual : 1 while the status comes from a statement that is still open
     node : index of the node, NOWHERE if none
-    left_node : node a task was evicted from before it was nominated elsewhere, else NOWHERE
+    left_node : node that an evicted task left before it was nominated to another one, else NOWHERE
     pod_set, pod_group : index of its pod set and pod group; NOWHERE for pods outside pod groups
     accepted : what its queue is charged for it now
-    gpu_groups : ids of the shared devices it holds
+    gpu_groups : GPU group ids of the shared devices it holds
+    numa : task -> what it takes of NUMA zones
+    claim_allocations : task -> devices given to its claims
+    reservations : pods that hold a shared GPU for others
+    foreign : pods that another scheduler placed
     """
 
     inputs: list[TaskInput] = field(default_factory=list)
@@ -39,7 +43,6 @@ class Tasks:
     gpu_groups: list[tuple[str, ...]] = field(default_factory=list)
     numa: dict[int, tuple[NumaShare, ...]] = field(default_factory=dict)
     claim_allocations: dict[int, tuple[ClaimAllocation, ...]] = field(default_factory=dict)
-    #: Pods that hold a shared device for others, and pods another scheduler placed.
     reservations: frozenset[int] = frozenset()
     foreign: frozenset[int] = frozenset()
 
@@ -48,20 +51,20 @@ class Tasks:
 
     def fill(
         self,
-        given: Sequence[TaskInput],
+        inputs: Sequence[TaskInput],
         task_class: Sequence[TaskClass],
         pod_set: Sequence[int],
         pod_group: Sequence[int],
     ) -> None:
-        """Take all tasks, those of one pod group beside each other; nobody is anywhere yet."""
-        count = len(given)
-        self.inputs.extend(given)
+        """Add all tasks, those of one pod group in a row; none is on a node yet."""
+        count = len(inputs)
+        self.inputs.extend(inputs)
         self.task_class.extend(task_class)
         self.pod_set.extend(pod_set)
         self.pod_group.extend(pod_group)
-        self.status.extend(one.status for one in given)
+        self.status.extend(task.status for task in inputs)
         self.is_virtual.extend(bytes(count))
         self.node.extend([NOWHERE] * count)
         self.left_node.extend([NOWHERE] * count)
         self.accepted.extend([NO_AMOUNTS] * count)
-        self.gpu_groups.extend([one.gpu_groups for one in given])
+        self.gpu_groups.extend([task.gpu_groups for task in inputs])

@@ -1,8 +1,8 @@
-"""The two gates every placement passes: queue limits, and quota for non-preemptible work.
+"""The two gates that every placement must pass: queue limits, and quota for non-preemptible work.
 
-Fair share is no gate: a preemptible pod group may use free room beyond it. Only the limit of
-the queue and of its ancestors stops it, and work that cannot be preempted must fit into quota
-at every level, so that quotas stay a promise that can be kept.
+Fair share is no gate: a preemptible pod group may use free resources beyond the fair share of its queue.
+Only the limits of the queue and its ancestors stop it. Non-preemptible work must also fit into the quota
+of every queue on its path, because what it holds can never be reclaimed for another queue's quota.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scheduler.core.arrays import CPU_INDEX, GPU_INDEX, Amounts
+from scheduler.core.arrays import Amounts
 from scheduler.core.fairshare.shares import RESOURCES, QueueLedger
 
 
 class CapacityReason(StrEnum):
-    """Why a queue cannot take the work, as shown in conditions."""
+    """Why a queue cannot take the work, as shown in conditions; also the name of the gate."""
 
     OVER_LIMIT = "OverLimit"
     NON_PREEMPTIBLE_OVER_QUOTA = "NonPreemptibleOverQuota"
@@ -25,8 +25,14 @@ class CapacityReason(StrEnum):
 class CapacityRefusal:
     """The first queue and resource that do not allow the request, with the figures.
 
-    `bound` is the limit or the quota, `held` what is allocated against it, `requested` what the
-    pod group asks for, all in the resource's internal unit (millicores, bytes, GPUs).
+    Attributes
+    ----------
+    queue, resource : index of the queue; position in `Amounts`
+    bound : its limit or quota, in millicores, bytes or GPUs, as are the next two
+    held : what is allocated against that bound
+    requested : what the pod group requests of this resource
+    requested_all : what it requests of all three
+    preemptible : whether the pod group is preemptible
     """
 
     reason: CapacityReason
@@ -42,111 +48,63 @@ class CapacityRefusal:
 def refuse_over_capacity(
     ledger: QueueLedger, queue: int, requested: Amounts, *, preemptible: bool
 ) -> CapacityRefusal | None:
-    """Check the limit gate for everyone, then the quota gate for non-preemptible work.
+    """Check the limit gate, and for non-preemptible work then the quota gate.
 
     Parameters
     ----------
     ledger : the queues with what they hold now
     queue : leaf queue of the pod group
-    requested : triple; a resource of which nothing is requested is not checked
+    requested : a resource of which nothing is requested is not checked
     preemptible : whether the pod group may be evicted later
 
     Returns
     -------
-    None if the request may be placed, else the first refusal found from leaf to root
+    None if the request may be placed, else the first refusal from leaf to root
     """
-    refusal = refuse_over_limit(ledger, queue, requested, preemptible=preemptible)
+    over_limit = CapacityReason.OVER_LIMIT
+    refusal = refuse_at_gate(over_limit, ledger, queue, requested, preemptible=preemptible)
     if refusal is None and not preemptible:
-        refusal = refuse_over_quota(ledger, queue, requested)
+        over_quota = CapacityReason.NON_PREEMPTIBLE_OVER_QUOTA
+        refusal = refuse_at_gate(over_quota, ledger, queue, requested, preemptible=False)
     return refusal
 
 
-def refuse_over_limit(
-    ledger: QueueLedger, queue: int, requested: Amounts, *, preemptible: bool
+def refuse_at_gate(
+    gate: CapacityReason,
+    ledger: QueueLedger,
+    queue: int,
+    requested: Amounts,
+    *,
+    preemptible: bool,
 ) -> CapacityRefusal | None:
-    """Check that no queue on the path to the root passes its limit."""
+    """Check one gate on the whole path to the root.
+
+    Parameters
+    ----------
+    gate : compares all allocations with limits, or non-preemptible ones with quotas
+    ledger, queue, requested, preemptible : as in `refuse_over_capacity`
+
+    Returns
+    -------
+    None if every queue allows the request, else the first refusal from leaf to root
+    """
+    if gate is CapacityReason.OVER_LIMIT:
+        bounds, allocated = ledger.limits, ledger.allocated
+    else:
+        bounds, allocated = ledger.quotas, ledger.allocated_non_preemptible
     for index in ledger.paths[queue]:
-        limit, held = ledger.limits[index], ledger.allocated[index]
+        bound, held = bounds[index], allocated[index]
         for resource in RESOURCES:
             amount = requested[resource]
-            if amount and limit[resource] < held[resource] + amount:
+            if amount and bound[resource] < held[resource] + amount:
                 return CapacityRefusal(
-                    reason=CapacityReason.OVER_LIMIT,
+                    reason=gate,
                     queue=index,
                     resource=resource,
-                    bound=limit[resource],
+                    bound=bound[resource],
                     held=held[resource],
                     requested=amount,
                     requested_all=requested,
                     preemptible=preemptible,
                 )
     return None
-
-
-def refuse_over_quota(
-    ledger: QueueLedger, queue: int, requested: Amounts
-) -> CapacityRefusal | None:
-    """Check that non-preemptible work fits into quota on the whole path to the root."""
-    for index in ledger.paths[queue]:
-        quota, held = ledger.quotas[index], ledger.allocated_non_preemptible[index]
-        for resource in RESOURCES:
-            amount = requested[resource]
-            if amount and quota[resource] < held[resource] + amount:
-                return CapacityRefusal(
-                    reason=CapacityReason.NON_PREEMPTIBLE_OVER_QUOTA,
-                    queue=index,
-                    resource=resource,
-                    bound=quota[resource],
-                    held=held[resource],
-                    requested=amount,
-                    requested_all=requested,
-                    preemptible=False,
-                )
-    return None
-
-
-def capacity_message(refusal: CapacityRefusal, queue_name: str) -> str:
-    """Word a refusal as KAI words it; `queue_name` is the name shown to people."""
-    bound = human_amount(refusal.bound, refusal.resource)
-    held = human_amount(refusal.held, refusal.resource)
-    requested = human_amount(refusal.requested, refusal.resource)
-    if refusal.reason is CapacityReason.OVER_LIMIT:
-        noun, unit = _LIMIT_WORDS[refusal.resource]
-        return (
-            f"{queue_name} quota has reached the allowable limit of {noun}. "
-            f"Limit is {bound} {unit}, currently {held} {unit} allocated and "
-            f"workload requested {requested} {unit}"
-        )
-    if refusal.resource == GPU_INDEX:
-        requested = _plain_number(refusal.requested)
-    asked, unit = _QUOTA_WORDS[refusal.resource]
-    return (
-        "Non-preemptible workload is over quota. "
-        f"Workload requested {requested} {asked}, but {queue_name} quota is {bound} {unit}, "
-        f"while {held} {unit} are already allocated for non-preemptible pods. "
-        "Use a preemptible workload to go over quota."
-    )
-
-
-def human_amount(amount: float, resource: int) -> str:
-    """Print an amount in cores, GB or GPUs, cut (not rounded) to three decimals.
-
-    Examples: 1500 millicores -> ``1.5``, inf -> ``Unlimited``.
-    """
-    if amount == float("inf"):
-        return "Unlimited"
-    text = f"{amount / _UNIT_SIZE[resource]:.6f}"[:-3]
-    return text.rstrip("0").rstrip(".")
-
-
-def _plain_number(amount: float) -> str:
-    return str(int(amount)) if amount == int(amount) else repr(amount)
-
-
-_UNIT_SIZE = {CPU_INDEX: 1000.0, 1: 1e9, GPU_INDEX: 1.0}
-_LIMIT_WORDS = {CPU_INDEX: ("CPU cores", "cores"), 1: ("memory", "GB"), GPU_INDEX: ("GPUs", "GPUs")}
-_QUOTA_WORDS = {
-    CPU_INDEX: ("CPU cores", "cores"),
-    1: ("GB memory", "GB"),
-    GPU_INDEX: ("GPUs", "GPUs"),
-}

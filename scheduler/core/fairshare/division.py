@@ -1,13 +1,13 @@
 """Hierarchical division of the cluster among queues.
 
-The problem: three resources are handed down a tree of queues, each resource on its own. Among
-siblings every queue first gets its quota (as far as it asks for it), then what is left goes out
-by priority and over-quota weight in whole units, and the cut-off fractions are settled last.
+Three resources are divided down a tree of queues, each resource by itself. Among siblings every queue
+first gets its quota, as far as it requests it. What is left is divided by priority and over-quota weight
+in whole units, and the fractions that this cuts off are given out last.
 
-The solution: one level of the tree is one flat problem. Every (resource, queue) pair of the
-level is one entry, every (resource, parent) pair one pool, and a round of water-filling is a
-handful of array operations over all entries of all pools at once. Ten thousand siblings, or a
-thousand departments of ten queues, cost about the same few milliseconds.
+One level of the tree is one flat problem: every (resource, queue) pair of the level is an entry, every
+(resource, parent) pair a pool, and one round of water-filling is a handful of array operations over the
+entries of all pools. Ten thousand siblings, or a thousand departments of ten queues, take about the same
+few milliseconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scheduler.core.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DivisionInput:
-    """What queues are entitled to and ask for; the input of the division.
+    """What queues may have and what they request.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ class DivisionInput:
     seniority: Ints
 
 
-def divide_tree(total: Floats, parent: Ints, demand: DivisionInput, k_value: float) -> Floats:
+def divide_tree(total: Floats, parent: Ints, queues: DivisionInput, k_value: float) -> Floats:
     """Divide the cluster among top queues, then each queue's share among its children.
 
     Parameters
     ----------
     total : shape (resources,); what the cluster has (millicores, bytes, GPUs)
     parent : shape (queues,); index of the parent queue, -1 for a top queue
-    demand : the queues, in the same order as `parent`
+    queues : in the same order as `parent`
     k_value : strength of the time-based term, >= 0 (negative counts as 0)
 
     Returns
@@ -62,25 +62,24 @@ def divide_tree(total: Floats, parent: Ints, demand: DivisionInput, k_value: flo
     -----
     A parent's own quota, limit, weight and priority count only among its siblings.
     """
-    share = np.zeros_like(demand.request)
+    share = np.zeros_like(queues.request)
     for level in _levels(parent):
-        above = parent[level]
-        parents, group = np.unique(above, return_inverse=True)
+        parents, family = np.unique(parent[level], return_inverse=True)
         pools = np.empty((len(total), len(parents)))
         for column, index in enumerate(parents.tolist()):
             pools[:, column] = total if index < 0 else share[:, index]
-        share[:, level] = divide_siblings(pools, group, _take(demand, level), k_value)
+        share[:, level] = divide_siblings(pools, family, _take(queues, level), k_value)
     return share
 
 
-def divide_siblings(pools: Floats, group: Ints, demand: DivisionInput, k_value: float) -> Floats:
-    """Divide pools among groups of sibling queues, all resources and groups at once.
+def divide_siblings(pools: Floats, family: Ints, queues: DivisionInput, k_value: float) -> Floats:
+    """Divide pools among families of sibling queues, all resources and families at once.
 
     Parameters
     ----------
-    pools : shape (resources, groups); what each group of siblings divides
-    group : shape (queues,); the group of each queue
-    demand : the queues
+    pools : shape (resources, families); what the siblings of each family divide
+    family : shape (queues,); the family of each queue
+    queues : the queues
     k_value : strength of the time-based term, >= 0
 
     Returns
@@ -90,47 +89,52 @@ def divide_siblings(pools: Floats, group: Ints, demand: DivisionInput, k_value: 
     Notes
     -----
     Quotas are never scaled down: their sum may exceed the pool, and then nothing is left over.
-    Surplus is given in whole units unless it satisfies the queue; the last pass gives at most
-    one unit to each queue whose share was cut off, largest fraction first, without looking at
-    its request or limit again (so a share may end less than one unit above the request).
+    Surplus is given in whole units unless less satisfies the queue. The last pass gives at most one
+    unit to each queue whose share was rounded down, largest fraction first, without checking request
+    and limit again; so a share may end up to one unit above the request.
     """
-    return settle(pools, group, demand, k_value)[0]
+    return settle(pools, family, queues, k_value)[0]
 
 
 def settle(
-    pools: Floats, group: Ints, demand: DivisionInput, k_value: float, start: Floats | None = None
+    pools: Floats, family: Ints, queues: DivisionInput, k_value: float, start: Floats | None = None
 ) -> tuple[Floats, Floats]:
     """Divide as `divide_siblings` does; return the shares and what is left of each pool.
 
-    `start`, shape (resources, queues), is what the queues have been given before.
+    `start`, shape (resources, queues), is what the queues have already received.
     """
-    resources, queues = demand.request.shape
-    groups = pools.shape[1]
+    resource_count, queue_count = queues.request.shape
+    family_count = pools.shape[1]
     flat = _Entries(
-        pool_of=(np.arange(resources)[:, None] * groups + group[None, :]).ravel(),
-        requestable=np.minimum(demand.limit, demand.request).ravel(),
-        weight=demand.weight.ravel(),
-        usage=demand.usage.ravel(),
+        pool_of=(np.arange(resource_count)[:, None] * family_count + family[None, :]).ravel(),
+        requestable=np.minimum(queues.limit, queues.request).ravel(),
+        weight=queues.weight.ravel(),
+        usage=queues.usage.ravel(),
         k_value=max(0.0, k_value),
     )
     total = pools.ravel()
-    entitled = np.where(np.isinf(demand.quota.ravel()), total[flat.pool_of], demand.quota.ravel())
+    entitled = np.where(np.isinf(queues.quota.ravel()), total[flat.pool_of], queues.quota.ravel())
     share = np.minimum(entitled, flat.requestable)
     rest = total - _sum_by_pool(flat.pool_of, share, len(total))
     if start is not None:
         share += start.ravel()
 
-    remainder = np.zeros(resources * queues)
-    rank = np.tile(_priority_ranks(group, demand.priority), resources)
+    remainder = np.zeros(resource_count * queue_count)
+    rank = np.tile(_priority_ranks(family, queues.priority), resource_count)
     for stage in range(int(rank.max(initial=-1)) + 1):
         _fill_stage(flat, np.flatnonzero(rank == stage), share, rest, remainder)
-    _settle_remainders(flat, rank, np.tile(demand.seniority, resources), share, rest, remainder)
-    return share.reshape(resources, queues), rest.reshape(pools.shape)
+    _settle_remainders(
+        flat, rank, np.tile(queues.seniority, resource_count), share, rest, remainder
+    )
+    return share.reshape(resource_count, queue_count), rest.reshape(pools.shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entries:
-    """One entry for each (resource, queue) pair of a level."""
+    """The (resource, queue) pairs of a level as flat arrays, shape (entries,).
+
+    `pool_of` is the pool of each entry; `requestable` its request, cut by the limit.
+    """
 
     pool_of: Ints
     requestable: Floats
@@ -142,10 +146,10 @@ class _Entries:
 def _fill_stage(
     flat: _Entries, members: Ints, share: Floats, rest: Floats, remainder: Floats
 ) -> None:
-    """Water-fill one priority of every pool; `share`, `rest` and `remainder` change in place.
+    """Water-fill one priority of every pool; changes `share`, `rest` and `remainder` in place.
 
-    The pools of all groups advance together, and a pool leaves the loop as soon as its own
-    stopping rule holds, so that every pool sees exactly the rounds it would see alone.
+    All pools advance together. A pool leaves the loop as soon as its own stopping rule holds, so that
+    every pool gets exactly the rounds it would get alone.
     """
     live = rest > 0
     members = members[live[flat.pool_of[members]]]
@@ -163,16 +167,15 @@ def _fill_stage(
 
         takes_part = (weight != 0) & (weight_sum[pool] != 0) & (strength_sum[pool] != 0)
         satisfied = takes_part & (want <= offer)
-        cut = takes_part & ~satisfied
-        give = np.where(satisfied, want, np.where(cut, np.floor(offer), 0.0))
+        rounded_down = takes_part & ~satisfied
+        give = np.where(satisfied, want, np.where(rounded_down, np.floor(offer), 0.0))
         fraction = offer - give
         remainder[members[satisfied]] = 0.0
-        kept = cut & (fraction > 0)
-        remainder[members[kept]] = fraction[kept]
+        has_fraction = rounded_down & (fraction > 0)
+        remainder[members[has_fraction]] = fraction[has_fraction]
 
         share[members] += give
-        given = _sum_by_pool(pool, give, len(rest))
-        rest -= given
+        rest -= _sum_by_pool(pool, give, len(rest))
         again = np.zeros(len(rest), dtype=np.bool_)
         again[pool[satisfied & (give > 0) & (want < offer)]] = True
         again &= rest > 0
@@ -187,7 +190,7 @@ def _settle_remainders(
     rest: Floats,
     remainder: Floats,
 ) -> None:
-    """Give the cut-off units back: by pool, priority, size of the fraction, age and name."""
+    """Give one unit for each fraction cut off: by pool, priority, size of the fraction, age, name."""
     listed = np.flatnonzero((remainder > 0) & (rest[flat.pool_of] > 0))
     if not listed.size:
         return
@@ -212,31 +215,31 @@ def _levels(parent: Ints) -> list[Ints]:
         depth[inside] = len(levels)
         current = np.flatnonzero(depth == len(levels))
     if (depth < 0).any():
-        lost = np.flatnonzero(depth < 0).tolist()
-        raise ValueError(f"queues {lost} have no path to a top queue: a parent cycle")
+        unreached = np.flatnonzero(depth < 0).tolist()
+        raise ValueError(f"queues {unreached} have no path to a top queue: a parent cycle")
     return levels
 
 
-def _take(demand: DivisionInput, index: Ints) -> DivisionInput:
+def _take(queues: DivisionInput, index: Ints) -> DivisionInput:
     return DivisionInput(
-        quota=demand.quota[:, index],
-        limit=demand.limit[:, index],
-        weight=demand.weight[:, index],
-        request=demand.request[:, index],
-        usage=demand.usage[:, index],
-        priority=demand.priority[index],
-        seniority=demand.seniority[index],
+        quota=queues.quota[:, index],
+        limit=queues.limit[:, index],
+        weight=queues.weight[:, index],
+        request=queues.request[:, index],
+        usage=queues.usage[:, index],
+        priority=queues.priority[index],
+        seniority=queues.seniority[index],
     )
 
 
-def _priority_ranks(group: Ints, priority: Ints) -> Ints:
-    """Rank priorities inside each group, the highest getting 0, equal ones the same rank."""
-    order = np.lexsort((-priority, group))
-    sorted_group, sorted_priority = group[order], priority[order]
-    new_group = np.r_[True, sorted_group[1:] != sorted_group[:-1]]
-    step = np.r_[False, sorted_priority[1:] != sorted_priority[:-1]] & ~new_group
+def _priority_ranks(family: Ints, priority: Ints) -> Ints:
+    """Rank priorities inside each family: the highest gets 0, equal ones the same rank."""
+    order = np.lexsort((-priority, family))
+    sorted_family, sorted_priority = family[order], priority[order]
+    is_first = np.r_[True, sorted_family[1:] != sorted_family[:-1]]
+    step = np.r_[False, sorted_priority[1:] != sorted_priority[:-1]] & ~is_first
     running = np.cumsum(step)
-    starts = np.flatnonzero(new_group)
+    starts = np.flatnonzero(is_first)
     base = np.repeat(running[starts], np.diff(np.r_[starts, len(order)]))
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = running - base

@@ -1,11 +1,11 @@
 """Whether a queue may take resources back from other queues, and from which ones.
 
-Three questions with different strictness. `can_reclaim`: may this pod group start a search at
-all (its leaf queue stays within fair share). `keeps_victim`: is a queue worth looking at
-(cheap, before any simulation). `find_violation`: is a concrete set of victims just, chunk by
-chunk and then level by level (after a simulation, on the state from before it).
+Three checks of increasing strictness. `can_reclaim`: may this pod group start a search at all (its leaf
+queue must stay within fair share). `may_hold_victims`: is a queue worth searching (cheap, before any
+simulation). `find_violation`: is a concrete set of victims allowed, chunk by chunk and then level by level
+(after a simulation, on the allocations from before it).
 
-Two queues are always compared at the level where their paths from the root part.
+Two queues are always compared at the level where their paths from the root diverge.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scheduler.core.fairshare.shares import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reclaimer:
-    """The pod group that wants room: its leaf queue and what its next chunk takes."""
+    """The pod group that reclaims: its leaf queue, and what its next chunk takes."""
 
     queue: int
     required: Amounts
@@ -45,7 +45,7 @@ class StrategyViolation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaturationViolation:
-    """The reclaimer's side would end at least as full as the sibling it takes from."""
+    """A queue of the reclaimer would end at least as saturated as the sibling that it takes from."""
 
     queue: int
     sibling: int
@@ -56,7 +56,7 @@ class SaturationViolation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaViolation:
-    """Non-preemptible work would pass the quota of this queue."""
+    """Non-preemptible work would exceed the quota of this queue."""
 
     queue: int
 
@@ -65,12 +65,12 @@ Violation = StrategyViolation | SaturationViolation | QuotaViolation
 
 
 def can_reclaim(ledger: QueueLedger, reclaimer: Reclaimer) -> bool:
-    """Tell whether a pod group may look for victims at all.
+    """Return whether a pod group may search for victims at all.
 
     Notes
     -----
-    Its leaf queue must stay within fair share in all three resources, and within quota too if
-    the pod group is non-preemptible. Ancestors are not asked here.
+    Its leaf queue must stay within fair share in all three resources, and within quota too if the pod
+    group is non-preemptible. Ancestors are not checked here.
     """
     queue, required = reclaimer.queue, reclaimer.required
     if not fits_within(plus(ledger.allocated[queue], required), ledger.fair_shares[queue]):
@@ -78,14 +78,14 @@ def can_reclaim(ledger: QueueLedger, reclaimer: Reclaimer) -> bool:
     if reclaimer.preemptible:
         return True
     held = ledger.allocated_non_preemptible[queue]
-    return fits_within(plus(held, required), ledger.quotas[queue])
+    return stays_within_quota(ledger, queue, held, required)
 
 
-def leveled_pair(ledger: QueueLedger, reclaimer: int, victim: int) -> tuple[int, int]:
-    """Return the ancestors at which the paths of two queues part, seen from the root.
+def diverging_pair(ledger: QueueLedger, reclaimer: int, victim: int) -> tuple[int, int]:
+    """Return the ancestors of two queues at the first level, seen from the root, where they differ.
 
-    Different trees part at their top queues; if one queue lies above the other, the deepest
-    level that both paths reach counts.
+    Queues of different trees differ at their top queues. If one queue is an ancestor of the other, the
+    deepest level that both paths reach counts.
     """
     left = right = -1
     for left, right in zip(
@@ -96,46 +96,56 @@ def leveled_pair(ledger: QueueLedger, reclaimer: int, victim: int) -> tuple[int,
     return left, right
 
 
-def keeps_victim(ledger: QueueLedger, reclaimer: Reclaimer, victim_queue: int) -> bool:
-    """Tell whether a queue may hold victims for this pod group (an early, cheap filter).
+def may_hold_victims(ledger: QueueLedger, reclaimer: Reclaimer, victim_queue: int) -> bool:
+    """Return whether a queue may hold victims for this pod group (an early, cheap filter).
 
     Notes
     -----
-    A claim within quota may look at every queue that is not merely below its own quota in what
-    is asked for; any other claim only at queues above their allocatable share somewhere.
+    A reclaimer that stays within its quota may take from every queue, unless that queue is below its
+    own quota in one of the requested resources and above it in none. Any other reclaimer may only take
+    from queues that are above their allocatable share in some resource.
     """
-    side, other = leveled_pair(ledger, reclaimer.queue, victim_queue)
+    own, other = diverging_pair(ledger, reclaimer.queue, victim_queue)
     held = ledger.allocated[other]
-    if not _claims_quota(ledger, side, ledger.allocated[side], reclaimer.required):
+    if not stays_within_quota(ledger, own, ledger.allocated[own], reclaimer.required):
         return exceeds_somewhere(held, ledger.allocatable[other])
-    below = False
+    is_below = False
     quota = ledger.quotas[other]
     for resource in RESOURCES:
         if reclaimer.required[resource] <= 0 or quota[resource] == inf:
             continue
         if held[resource] > quota[resource]:
             return True
-        below = below or held[resource] < quota[resource]
-    return not below
+        is_below = is_below or held[resource] < quota[resource]
+    return not is_below
 
 
 def maintains_fair_share(ledger: QueueLedger, other: int, remaining: Amounts) -> bool:
-    """First rule: the queue still holds more than its allocatable share in some resource."""
+    """Return whether a queue still holds more than its allocatable share in some resource.
+
+    The first of the two rules that allow taking a chunk.
+    """
     return exceeds_somewhere(remaining, ledger.allocatable[other])
 
 
 def guarantees_quota(
-    ledger: QueueLedger,
-    side: int,
-    side_held: Amounts,
-    required: Amounts,
-    other: int,
-    remaining: Amounts,
+    ledger: QueueLedger, other: int, remaining: Amounts, *, is_within_quota: bool
 ) -> bool:
-    """Second rule: the reclaimer stays within quota, the other holds more than its quota."""
-    return _claims_quota(ledger, side, side_held, required) and exceeds_somewhere(
-        remaining, ledger.quotas[other]
-    )
+    """Return whether the reclaimer stays within its quota and the other queue is above its own.
+
+    The second of the two rules that allow taking a chunk.
+
+    Parameters
+    ----------
+    other : the queue that loses, with what it holds before the chunk is taken (`remaining`)
+    is_within_quota : whether the reclaimer's queue stays within quota (`stays_within_quota`)
+    """
+    return is_within_quota and exceeds_somewhere(remaining, ledger.quotas[other])
+
+
+def stays_within_quota(ledger: QueueLedger, queue: int, held: Amounts, required: Amounts) -> bool:
+    """Return whether a queue that holds some amounts may take more within its quota."""
+    return fits_within(plus(held, required), ledger.quotas[queue])
 
 
 def find_violation(
@@ -151,13 +161,13 @@ def find_violation(
     ----------
     ledger : the queues; only quotas, shares and paths are read
     before : what the queues held before the search began
-    reclaimer : who takes
-    chunks_of_queue : leaf queue -> the triples taken from it, in the order they are taken
-    saturation_multiplier : how much fuller the other side must stay, at least 1
+    reclaimer : the pod group that takes
+    chunks_of_queue : leaf queue -> the chunks taken from it, in the order they are taken
+    saturation_multiplier : how much more saturated the other queue must stay, at least 1
 
     Returns
     -------
-    None if the set is just, else the first violation
+    None if the set is allowed, else the first violation
     """
     remaining: dict[int, Amounts] = {}
     involved: dict[int, set[int]] = {}
@@ -181,16 +191,16 @@ def _take_chunks(
     chunks: Sequence[Amounts],
     remaining: dict[int, Amounts],
 ) -> StrategyViolation | None:
-    """Subtract chunk by chunk; the rule is asked before each one is taken."""
-    side, other = leveled_pair(ledger, reclaimer.queue, leaf)
-    claims_quota = _claims_quota(ledger, side, before.allocated[side], reclaimer.required)
+    """Subtract the chunks of one leaf queue from `remaining`, checking before each one."""
+    own, other = diverging_pair(ledger, reclaimer.queue, leaf)
+    is_within_quota = stays_within_quota(ledger, own, before.allocated[own], reclaimer.required)
     for chunk in chunks:
-        left = remaining.get(other, before.allocated[other])
-        allowed = maintains_fair_share(ledger, other, left) or (
-            claims_quota and exceeds_somewhere(left, ledger.quotas[other])
-        )
-        if not allowed:
-            return StrategyViolation(queue=other, remaining=left)
+        held = remaining.get(other, before.allocated[other])
+        if not (
+            maintains_fair_share(ledger, other, held)
+            or guarantees_quota(ledger, other, held, is_within_quota=is_within_quota)
+        ):
+            return StrategyViolation(queue=other, remaining=held)
         for index in ledger.paths[leaf]:
             remaining[index] = minus(remaining.get(index, before.allocated[index]), chunk)
     return None
@@ -204,14 +214,14 @@ def _check_boundaries(
     involved: Mapping[int, set[int]],
     multiplier: float,
 ) -> Violation | None:
-    """At each level upward compare the reclaimer's saturation with the siblings that lost."""
-    asked = {r for r in RESOURCES if reclaimer.required[r] > 0}
+    """Compare the reclaimer's saturation with that of the siblings that lost, at each level upward."""
+    requested = {r for r in RESOURCES if reclaimer.required[r] > 0}
     for level in ledger.paths[reclaimer.queue]:
         held = plus(remaining.get(level, before.allocated[level]), reclaimer.required)
         for sibling in sorted(remaining):
             if sibling == level or ledger.parents[sibling] != ledger.parents[level]:
                 continue
-            for resource in sorted(involved[sibling] | asked):
+            for resource in sorted(involved[sibling] | requested):
                 ratio = _saturation(held[resource], ledger.fair_shares[level][resource])
                 sibling_share = ledger.fair_shares[sibling][resource]
                 sibling_ratio = _saturation(remaining[sibling][resource], sibling_share)
@@ -224,14 +234,10 @@ def _check_boundaries(
                         sibling_ratio=sibling_ratio,
                     )
         if not reclaimer.preemptible:
-            firm = plus(before.allocated_non_preemptible[level], reclaimer.required)
-            if not fits_within(firm, ledger.quotas[level]):
+            non_preemptible = before.allocated_non_preemptible[level]
+            if not stays_within_quota(ledger, level, non_preemptible, reclaimer.required):
                 return QuotaViolation(queue=level)
     return None
-
-
-def _claims_quota(ledger: QueueLedger, side: int, held: Amounts, required: Amounts) -> bool:
-    return fits_within(plus(held, required), ledger.quotas[side])
 
 
 def _saturation(amount: float, fair_share: float) -> float:

@@ -1,14 +1,14 @@
-"""The ledger of queues: what each is entitled to, holds and asks for, as plain triples.
+"""The ledger of queues: the quota, limit, fair share, request and allocation of each.
 
-Division works on arrays of all queues; the questions asked thousands of times in a cycle (may
-this gang run, which queue is next, may this victim be taken) look at one queue at a time. For
-three numbers plain Python is several times faster than an array, so the ledger keeps a triple
-`(cpu in millicores, memory in bytes, GPUs)` per queue. Unlimited is `inf` everywhere.
+Division works on arrays of all queues. But the questions asked thousands of times in a cycle (may this
+gang run, which queue is next, may this victim be taken) concern one queue each, and for three numbers
+plain Python is several times faster than an array. So the ledger keeps `Amounts` per queue: CPU in
+millicores, memory in bytes, GPUs. Unlimited is `inf`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -21,7 +21,7 @@ RESOURCES = (CPU_INDEX, MEMORY_INDEX, GPU_INDEX)
 
 @dataclass(slots=True, kw_only=True)
 class QueueLedger:
-    """All queues of one session, one row each; only the two `allocated` rows ever change.
+    """All queues of one session, one row each; only the two `allocated` columns change.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ class QueueLedger:
     parents : index of the parent queue, -1 for a top queue
     priorities : higher is served first
     seniority : rank by (created, name), 0 is the oldest
-    quotas, limits, fair_shares, requests : triples, inf where unlimited
-    allocated, allocated_non_preemptible : live triples, moved by `charge`
+    quotas, limits, fair_shares, requests : amounts, inf where unlimited
+    allocated, allocated_non_preemptible : amounts held now, changed by `charge`
     totals : what the cluster has
-    paths : for each queue its own index and those of its ancestors, leaf to root; filled here
-    allocatable : for each queue the share it may count on, see `allocatable_share`; filled here
+    paths : for each queue its own index and those of its ancestors, leaf to root; computed
+    allocatable : for each queue what it may count on, see `allocatable_share`; computed
     """
 
     names: list[str]
@@ -52,7 +52,7 @@ class QueueLedger:
     allocatable: list[Amounts] = None  # type: ignore[assignment]  # filled in __post_init__
 
     def __post_init__(self) -> None:
-        """Derive what depends on the rows given."""
+        """Compute paths and allocatable shares."""
         self.paths = [self._path(index) for index in range(len(self.names))]
         self.allocatable = [
             allocatable_share(quota, limit, share)
@@ -69,7 +69,7 @@ class QueueLedger:
         return tuple(path)
 
     def charge(self, queue: int, amounts: Amounts, *, preemptible: bool) -> None:
-        """Add amounts to a leaf queue and all its ancestors (negative amounts give back)."""
+        """Add amounts to a leaf queue and all its ancestors; negative amounts are subtracted."""
         cpu, memory, gpu = amounts
         for index in self.paths[queue]:
             row = self.allocated[index]
@@ -85,14 +85,14 @@ class QueueLedger:
             row[2] += gpu
 
     def copy_allocated(self) -> Holdings:
-        """Copy the live rows, for a check that must not see what happens after."""
+        """Return a copy of the allocations, for a check that must not see later changes."""
         return Holdings(
             allocated=[tuple(row) for row in self.allocated],
             allocated_non_preemptible=[tuple(row) for row in self.allocated_non_preemptible],
         )
 
     def holdings(self) -> Holdings:
-        """Return a view of the live rows."""
+        """Return the allocations as they are at any time, without copying."""
         return Holdings(
             allocated=self.allocated, allocated_non_preemptible=self.allocated_non_preemptible
         )
@@ -100,23 +100,17 @@ class QueueLedger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """What every queue holds: the live rows of a ledger, or a copy of them."""
+    """What every queue holds: the columns of a ledger, or copies of them."""
 
     allocated: Sequence[Amounts]
     allocated_non_preemptible: Sequence[Amounts]
 
 
 def allocatable_share(quota: Amounts, limit: Amounts, fair_share: Amounts) -> Amounts:
-    """Return what a queue may count on: its limit if the quota is unlimited, else the larger
-    of quota and fair share, cut by the limit.
+    """Return what a queue may count on of each resource.
 
-    Parameters
-    ----------
-    quota, limit, fair_share : triples; inf is unlimited
-
-    Returns
-    -------
-    a triple; inf where neither quota nor limit bounds the queue
+    It is the limit if the quota is unlimited, else the larger of quota and fair share, but at most the
+    limit; inf where neither quota nor limit bounds the queue.
     """
     return tuple(
         upper if guaranteed == inf else min(max(guaranteed, fair), upper)
@@ -124,54 +118,31 @@ def allocatable_share(quota: Amounts, limit: Amounts, fair_share: Amounts) -> Am
     )
 
 
-def dominant_share(allocated: Amounts, allocatable: Amounts, totals: Amounts) -> float:
-    """Return the largest ratio of allocated to allocatable over the resources, at least 0.
-
-    Notes
-    -----
-    An unlimited share is measured against the cluster, even for a nested queue; a share of
-    nothing counts a thousandfold, so that a queue with no right to a resource comes last.
-    """
-    largest = 0.0
-    for resource in RESOURCES:
-        share, amount = allocatable[resource], allocated[resource]
-        measure = totals[resource] if share == inf else share
-        ratio = amount / measure if measure else amount * 1000.0
-        if ratio > largest:
-            largest = ratio
-    return largest
-
-
 def plus(left: Amounts, right: Amounts) -> Amounts:
-    """Add two triples."""
+    """Add two amounts."""
     return (left[0] + right[0], left[1] + right[1], left[2] + right[2])
 
 
 def minus(left: Amounts, right: Amounts) -> Amounts:
-    """Subtract the right triple from the left one."""
+    """Subtract the right amounts from the left ones."""
     return (left[0] - right[0], left[1] - right[1], left[2] - right[2])
 
 
-def total_of(chunks: Iterable[Amounts]) -> Amounts:
-    """Add up any number of triples."""
-    cpu = memory = gpu = 0.0
-    for chunk in chunks:
-        cpu += chunk[0]
-        memory += chunk[1]
-        gpu += chunk[2]
-    return (cpu, memory, gpu)
-
-
 def fits_within(amounts: Amounts, bound: Amounts) -> bool:
-    """Tell whether amounts stay at or below a bound in all three resources."""
+    """Return whether amounts stay at or below a bound in all three resources."""
     return amounts[0] <= bound[0] and amounts[1] <= bound[1] and amounts[2] <= bound[2]
 
 
 def exceeds_somewhere(amounts: Amounts, bound: Amounts) -> bool:
-    """Tell whether amounts are above a bound in at least one resource."""
+    """Return whether amounts are above a bound in at least one resource."""
     return amounts[0] > bound[0] or amounts[1] > bound[1] or amounts[2] > bound[2]
 
 
+def is_weaker(left: Amounts, right: Amounts) -> bool:
+    """Return whether the left share is nowhere above the right one, and below it somewhere."""
+    return fits_within(left, right) and exceeds_somewhere(right, left)
+
+
 def rows_of(columns: Floats) -> list[Amounts]:
-    """Turn an array of shape (resources, queues) into one triple per queue."""
+    """Turn an array of shape (resources, queues) into the amounts of each queue."""
     return [tuple(row) for row in np.ascontiguousarray(columns.T).tolist()]

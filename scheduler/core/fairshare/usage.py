@@ -1,9 +1,9 @@
-"""Past use of queues as a share of what the cluster could give, faded by age.
+"""Past use of queues as a fraction of the cluster, with older use counting less.
 
-The time-based term of the division wants to know how much of the cluster each queue has had
-lately. Given samples of allocation and capacity inside a window this is one weighted ratio; a
-half-life lets old samples count less, in the numerator and the denominator alike, so that a
-queue holding the whole cluster all the time has a usage of exactly 1.
+The time-based term of the division needs to know how much of the cluster each queue has had lately. It is
+a weighted ratio of allocation to capacity over the samples of a window. A half-life reduces the weight of
+old samples in numerator and denominator alike, so that a queue that holds the whole cluster all the time
+has a usage of exactly 1.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def decayed_usage(
     now_s: float,
     half_life_s: float | None,
 ) -> Floats:
-    """Weigh samples of a window into one usage per resource and queue.
+    """Return the weighted use in a window, per resource and queue.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def decayed_usage(
     allocated : shape (samples, resources, queues); what queues held
     capacity : shape (samples, resources); what the cluster had
     since_s, now_s : the window; samples outside (since_s, now_s] do not count
-    half_life_s : age at which a sample counts half; None or <= 0 for no fading
+    half_life_s : age at which a sample counts half; None or <= 0 if all count alike
 
     Returns
     -------
@@ -47,12 +47,18 @@ def decayed_usage(
     if half_life_s is not None and half_life_s > 0:
         weight = np.exp2((times_s[inside] - now_s) / half_life_s)
     used: Floats = np.tensordot(weight, allocated[inside], axes=1)
-    could: Floats = np.tensordot(weight, capacity[inside], axes=1)[:, None]
-    return np.divide(used, could, out=np.zeros_like(used), where=could > 0)
+    available: Floats = np.tensordot(weight, capacity[inside], axes=1)[:, None]
+    return np.divide(used, available, out=np.zeros_like(used), where=available > 0)
 
 
 def tumbling_start(anchor_s: float, window_s: float, now_s: float) -> float:
-    """Return the latest reset before now; an anchor in the future means "reset now".
+    """Return the last time before now at which a tumbling window began.
+
+    Parameters
+    ----------
+    anchor_s : a time at which some window begins; if it is not before `now_s`, the window begins now
+    window_s : length of the windows
+    now_s : the time asked for
 
     Raises
     ------

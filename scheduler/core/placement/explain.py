@@ -79,15 +79,18 @@ def _count_lacking_everywhere(
     state = session.state
     idle = state.nodes.idle[:, nodes.indices]
     both = idle + state.nodes.releasing[:, nodes.indices]
-    rows = [row for row, _ in task_class.fits]
-    need = np.array([amount for _, amount in task_class.fits])[:, None]
+    rows = [row for row, _ in task_class.must_be_free]
+    need = np.array([amount for _, amount in task_class.must_be_free])[:, None]
     lacks = (both[rows] < need).any(axis=0)
     short = idle[rows] < need
     overhead = task_class.request.overhead_text
     parts = [(lacks, "")]
     if overhead:
         bare = np.array(
-            [amount for _, amount in _without_overhead(session, task_class.fits, task_class)]
+            [
+                amount
+                for _, amount in _without_overhead(session, task_class.must_be_free, task_class)
+            ]
         )
         is_bare_fit = (idle[rows] >= bare[:, None]).all(axis=0)
         parts = [(lacks & ~is_bare_fit, ""), (lacks & is_bare_fit, overhead)]
@@ -108,19 +111,19 @@ def _count_lacking(
     counts: Counter[NodeReason],
 ) -> bool:
     nodes = session.state.nodes
-    needs = task_class.fits
+    cells = task_class.must_be_free
     for rule in rules.fit_rules:
-        needs = rule.adjust(task, node, needs)
-    if room_on(nodes, task_class, needs, node) != NONE:
+        cells = rule.adjust(task, node, cells)
+    if room_on(nodes, task_class, cells, node) != NONE:
         return False
     devices = _lacking_devices(session, task_class, node) if task_class.is_shared else None
     overhead = "" if devices else task_class.request.overhead_text
     if overhead and any(
         nodes.idle_rows[row][node] < amount
-        for row, amount in _without_overhead(session, needs, task_class)
+        for row, amount in _without_overhead(session, cells, task_class)
     ):
         overhead = ""
-    for row, amount in needs:
+    for row, amount in cells:
         if nodes.idle_rows[row][node] < amount:
             counts[_insufficient(session.state.axis.names[row], overhead)] += 1
     if devices:
@@ -140,13 +143,13 @@ def _lacking_devices(session: Session, task_class: TaskClass, node: int) -> Node
     return None
 
 
-def _without_overhead(session: Session, needs: RowAmounts, task_class: TaskClass) -> RowAmounts:
+def _without_overhead(session: Session, cells: RowAmounts, task_class: TaskClass) -> RowAmounts:
     """Return what the containers of a pod need free, without the overhead of the pod's runtime class."""
     row_of = session.state.axis.row_of
     overhead = {
         row_of[name]: amount for name, amount in task_class.request.overhead if name in row_of
     }
-    return tuple((row, amount - overhead.get(row, 0.0)) for row, amount in needs)
+    return tuple((row, amount - overhead.get(row, 0.0)) for row, amount in cells)
 
 
 def _insufficient(resource: str, overhead: str = "") -> NodeReason:
@@ -165,7 +168,7 @@ def _other_reasons(
     if task_class.is_shared:
         refusal = session.policy.refuse(
             view.queue,
-            task_class.gate_on(session.state.nodes.gpu_memory[node]),
+            task_class.gate_amounts_on(session.state.nodes.gpu_memory[node]),
             preemptible=session.state.pod_groups.preemptible[view.pod_group],
         )
         if refusal is not None:

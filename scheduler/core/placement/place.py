@@ -289,7 +289,7 @@ class Placer:
         """
         session = self._session
         preemptible = session.state.pod_groups.preemptible[view.pod_group]
-        amount = task_class.gate_on(session.state.nodes.gpu_memory[node])
+        amount = task_class.gate_amounts_on(session.state.nodes.gpu_memory[node])
         return session.policy.refuse(view.queue, amount, preemptible=preemptible) is not None
 
     def _put_whole(self, attempt: _Attempt, task: int, node: int, is_free: bool) -> None:

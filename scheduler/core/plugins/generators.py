@@ -1,4 +1,4 @@
-"""Switches for the generators of victim scenarios, which are part of the solver."""
+"""Switches for the generators of victim scenarios; what they do is the solver's business."""
 
 from __future__ import annotations
 

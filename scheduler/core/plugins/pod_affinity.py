@@ -11,7 +11,7 @@ import numpy as np
 from scheduler.core.arrays import Floats
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.session.hooks import Scope
-from scheduler.core.session.neighbours import Neighbours, Wish, neighbours_of
+from scheduler.core.session.neighbours import Neighbours, TermKind, neighbours_of
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 
@@ -32,11 +32,11 @@ class PodAffinityPlugin:
         self._meant: frozenset[int] = frozenset()
         if not self._neighbours.has_terms:
             return
-        attracting = (Wish.AFFINITY, Wish.PREFERRED, Wish.PREFERRED_ANTI)
+        attracting = (TermKind.AFFINITY, TermKind.PREFERRED, TermKind.PREFERRED_ANTI)
         self._meant = frozenset(
             task_class.index
             for task, task_class in enumerate(session.state.tasks.task_class)
-            if any(self._neighbours.owners_meaning(task, wish) for wish in attracting)
+            if any(self._neighbours.owners_matching(task, wish) for wish in attracting)
         )
         session.hooks.scores.append(self)
 
@@ -52,11 +52,11 @@ class PodAffinityPlugin:
         near = self._neighbours
         total: Floats = np.zeros(len(nodes))
         weighted = [
-            *((t.weight, c) for t, c in near.matching_each(task_class, Wish.PREFERRED)),
-            *((-t.weight, c) for t, c in near.matching_each(task_class, Wish.PREFERRED_ANTI)),
-            *((t.weight, c) for t, c in near.owners_meaning(task, Wish.PREFERRED)),
-            *((-t.weight, c) for t, c in near.owners_meaning(task, Wish.PREFERRED_ANTI)),
-            *((HARD_AFFINITY_WEIGHT, c) for _, c in near.owners_meaning(task, Wish.AFFINITY)),
+            *((t.weight, c) for t, c in near.matching_each(task_class, TermKind.PREFERRED)),
+            *((-t.weight, c) for t, c in near.matching_each(task_class, TermKind.PREFERRED_ANTI)),
+            *((t.weight, c) for t, c in near.owners_matching(task, TermKind.PREFERRED)),
+            *((-t.weight, c) for t, c in near.owners_matching(task, TermKind.PREFERRED_ANTI)),
+            *((HARD_AFFINITY_WEIGHT, c) for _, c in near.owners_matching(task, TermKind.AFFINITY)),
         ]
         for weight, counter in weighted:
             total = total + weight * counter.per_node()[nodes.indices]

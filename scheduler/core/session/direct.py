@@ -1,9 +1,9 @@
-"""Binding a lone task at once, without a trial.
+"""Binding a single task at once, without a statement.
 
-A pod group of one pending task that found free room needs no statement: nothing that follows could make
-it fail. The same cells change as in `Statement.allocate` and `keep`, without the journal in between;
-`test_direct.py` compares the two cell by cell. On a cluster filled by thousands of small jobs this is
-most of what a cycle does.
+A chunk of one pending task that found free room needs no statement, because nothing that follows could
+make it fail. The state changes exactly as by `Statement.allocate` and `keep`, but without the journal;
+`test_direct.py` compares the two. On a cluster filled by thousands of small jobs this is most of what a
+cycle does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MIG = ReceivedType.MIG
 
 
 def can_bind_directly(session: Session, task: int) -> bool:
-    """Tell whether nothing but the core's own ledgers follows this kind of task."""
+    """Return whether the task shares no GPU and no plugin follows or plans its placement."""
     state = session.state
     return (
         not state.tasks.task_class[task].is_shared
@@ -29,42 +29,44 @@ def can_bind_directly(session: Session, task: int) -> bool:
 
 
 def bind_directly(session: Session, action: ActionName, task: int, node: int) -> Bind:
-    """Give a pending task of a plain pod group free room on a node, for good.
+    """Bind a pending task, whose pod group has one pod set, to free room on a node.
 
     Returns
     -------
-    the decision, which is also added to those of the session
+    the decision, which is also appended to those of the session
     """
     state = session.state
-    tasks, groups, nodes = state.tasks, state.pod_groups, state.nodes
+    tasks, pod_groups, nodes = state.tasks, state.pod_groups, state.nodes
     task_class = tasks.task_class[task]
-    group, pod_set = tasks.pod_group[task], tasks.pod_set[task]
+    pod_group, pod_set = tasks.pod_group[task], tasks.pod_set[task]
 
     tasks.status[task] = BINDING
     tasks.node[task] = node
-    accepted = tasks.accepted[task] = task_class.accepted_on(nodes.gpu_memory[node])
-    sets = groups.pod_sets
+    accepted = tasks.accepted[task] = task_class.charged_on(nodes.gpu_memory[node])
+    sets = pod_groups.pod_sets
     sets.pending[pod_set] -= 1
     sets.active_allocated[pod_set] += 1
     sets.active_used[pod_set] += 1
-    groups.pending[group] -= 1
-    groups.active_allocated[group] += 1
-    groups.version[group] += 1
+    pod_groups.pending[pod_group] -= 1
+    pod_groups.active_allocated[pod_group] += 1
+    pod_groups.version[pod_group] += 1
 
     idle = nodes.idle_rows
-    for row, amount in state.charge_cells(task, node):
+    for row, amount in state.charge_amounts(task, node):
         idle[row][node] -= amount
         if row == GPU_ROW:
             nodes.whole_gpus_used[node] += amount
     nodes.tasks[node][task] = None
     nodes.touched.append(node)
 
-    queue = groups.queue[group]
+    queue = pod_groups.queue[pod_group]
     if queue != NOWHERE:
-        session.policy.charge_for_good(queue, accepted, preemptible=groups.preemptible[group])
-    given, owner = tasks.inputs[task], groups.inputs[group]
+        session.policy.charge_for_good(
+            queue, accepted, preemptible=pod_groups.preemptible[pod_group]
+        )
+    pod, owner = tasks.inputs[task], pod_groups.inputs[pod_group]
     decision = Bind(
-        TaskRef(given.namespace, given.name, given.uid),
+        TaskRef(pod.namespace, pod.name, pod.uid),
         owner.name,
         owner.namespace,
         nodes.names[node],

@@ -1,7 +1,7 @@
-"""Why things did not fit, as facts with evidence; the words people read are made from them elsewhere.
+"""Why pod groups and tasks did not fit, as data; `scheduler/explain` turns them into text.
 
-Looking and finding nothing is the commonest thing a full cluster does, so a refusal is cheap: tasks of
-one class that fail against the same state share one count of reasons.
+On a full cluster most attempts fail, so recording a refusal must be cheap: tasks of one class that fail
+against the same state share one count of reasons.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from scheduler.core.fairshare.capacity import CapacityRefusal
 
 
 class NodeReasonKind(StrEnum):
-    """What about a node turned a task away."""
+    """Why a node does not take a task; the comments say what `NodeReason.subject` holds."""
 
     INSUFFICIENT = "insufficient"  # subject: resource name
     INSUFFICIENT_GPU_MEMORY = "insufficient-gpu-memory"
-    OVER_CAPACITY = "over-capacity"  # subject: reason, figures: the refusal
+    OVER_CAPACITY = "over-capacity"  # subject: the reason; the figures are in `refusal`
     LEGACY_MIG = "legacy-mig"  # subject: node
     FRACTION_ON_DRA_NODE = "fraction-on-dra-node"
     MIG_ON_PLAIN_NODE = "mig-on-plain-node"
-    MIG_BESIDE_LEGACY_MIG = "mig-beside-legacy-mig"  # subject: the legacy pods
+    MIG_BESIDE_LEGACY_MIG = "mig-beside-legacy-mig"  # subject: the pods with the legacy annotation
     NOT_WHOLE_ON_SINGLE = "not-whole-on-mig-single"
     NOT_MIG_ON_MIXED = "not-mig-on-mig-mixed"
     GPU_MEMORY_UNKNOWN = "gpu-memory-unknown"
@@ -40,8 +40,7 @@ class NodeReasonKind(StrEnum):
     VOLUME = "volume"  # subject: the text of the volume rule
     NOT_GPU_WORKER = "not-gpu-worker"
     NOT_CPU_WORKER = "not-cpu-worker"
-    DEVICES = "devices"
-    CLAIM_ELSEWHERE = "claim-elsewhere"  # subject: the claim
+    DEVICES = "devices"  # subject: the text of the device rule
     NUMA = "numa"
 
 
@@ -49,8 +48,10 @@ class NodeReasonKind(StrEnum):
 class NodeReason:
     """One reason of one node; equal reasons of many nodes are counted together.
 
-    `node` is filled only where the text names the node, because then every node has its own reason.
-    `overhead`: the pod's overhead in words, where the node lacks no more than that.
+    Attributes
+    ----------
+    node : name of the node if the message shows it, else empty, so that the reasons of nodes are equal
+    overhead : the pod's overhead as text, if the node would have room for the pod without it
     """
 
     kind: NodeReasonKind
@@ -62,10 +63,15 @@ class NodeReason:
 
 @dataclass(frozen=True, slots=True)
 class CheckFailure:
-    """A check that needs no node failed (a missing config map, a request larger than any node).
+    """A failed check of a task that needs no node (a missing config map, a request above any node's size).
 
-    `check` is the name of the check, `text` its message, `reasons` further lines of the same check.
-    `is_victim_invariant`: no eviction can cure it. `stands_alone`: the text is all there is to say.
+    Attributes
+    ----------
+    check : name of the check
+    text : its message
+    reasons : further lines of the message
+    is_victim_invariant : True if no eviction can change the outcome
+    stands_alone : True if the message is the text alone, without the name of the check
     """
 
     check: str
@@ -77,13 +83,13 @@ class CheckFailure:
 
 @dataclass(slots=True)
 class TaskFit:
-    """All that turned one task away in this cycle; attempts add up."""
+    """Every refusal of one task in this cycle, over all attempts."""
 
     checks: list[CheckFailure] = field(default_factory=list)
     counts: list[Mapping[NodeReason, int]] = field(default_factory=list)
 
     def reasons(self) -> Counter[NodeReason]:
-        """Return how many rejections each reason has over all attempts."""
+        """Return how many refusals each reason has over all attempts."""
         total: Counter[NodeReason] = Counter()
         for counts in self.counts:
             total.update(counts)
@@ -103,9 +109,14 @@ class GroupReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GangShortfall:
-    """The gang stopped at `task`; `placed` tasks had found room before.
+    """A gang that could not be placed as a whole.
 
-    `minimum` 0: not a matter of the gang (a single task, or the minimum runs already).
+    Attributes
+    ----------
+    task : the first task that found no room
+    placed : how many tasks had found room before it
+    minimum : minimum of the gang; 0 if the gang is not the reason (a single task, or it runs already)
+    subgroup : name of its subgroup, empty for the whole pod group
     """
 
     task: int
@@ -116,10 +127,14 @@ class GangShortfall:
 
 @dataclass(frozen=True, slots=True)
 class TopologyRefusal:
-    """A topology wish that cannot be met, in words.
+    """A topology constraint that cannot be met.
 
-    `texts`: what is wrong; `details`: the same with figures, where there are any; `domain`: the domain
-    that lacks room, if one is named; `subgroup`: whose wish it was, empty for the whole group's.
+    Attributes
+    ----------
+    texts : messages
+    details : the same messages with figures, if there are any
+    domain : the domain that lacks room, empty if there is no single one
+    subgroup : the subgroup with the constraint, empty for the whole pod group
     """
 
     texts: tuple[str, ...]
@@ -130,7 +145,7 @@ class TopologyRefusal:
 
 @dataclass(frozen=True, slots=True)
 class DelayRefusal:
-    """Evictions are not allowed before `until` (seconds relative to the cycle)."""
+    """A pod group that may not cause evictions before the moment `until` (`core/times.py`)."""
 
     delay_s: float
     until: float
@@ -154,29 +169,29 @@ class FitLog:
         self.pod_groups: dict[int, list[GroupFit]] = {}
 
     def add_counts(self, task: int, counts: Mapping[NodeReason, int]) -> None:
-        """Record that nodes turned a task away."""
+        """Record how many nodes refused a task for which reasons."""
         self._of_task(task).counts.append(counts)
 
     def add_check(self, task: int, failure: CheckFailure) -> None:
-        """Record a failed check; the same one twice counts once."""
+        """Record a failed check, unless it is recorded already."""
         checks = self._of_task(task).checks
         if failure not in checks:
             checks.append(failure)
 
     def add_hopeless(self, task: int, failure: CheckFailure) -> None:
-        """Record that no eviction would help a task; what placing it said before stands, as it says more."""
+        """Record that evicting cannot help, unless a more specific failure is recorded already."""
         checks = self._of_task(task).checks
         if not checks:
             checks.append(replace(failure, stands_alone=True))
 
-    def add_pod_group(self, group: int, fit: GroupFit) -> None:
-        """Record a refusal of a pod group; the same one twice counts once."""
-        fits = self.pod_groups.setdefault(group, [])
+    def add_pod_group(self, pod_group: int, fit: GroupFit) -> None:
+        """Record a refusal of a pod group, unless it is recorded already."""
+        fits = self.pod_groups.setdefault(pod_group, [])
         if fit not in fits:
             fits.append(fit)
 
     def _of_task(self, task: int) -> TaskFit:
-        found = self.tasks.get(task)
-        if found is None:
-            found = self.tasks[task] = TaskFit()
-        return found
+        fit = self.tasks.get(task)
+        if fit is None:
+            fit = self.tasks[task] = TaskFit()
+        return fit

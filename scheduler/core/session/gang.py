@@ -1,8 +1,8 @@
-"""Gang rules that only count: which tasks come next, which go first, what is satisfied.
+"""Gang rules that only count: which tasks are placed next, which are evicted first, what is satisfied.
 
-Both the order of pod groups and their placement need them. A `GangView` is a pod group as one question
-sees it: all of it, or (for a probe of the solver) with some tasks left out and minimums lowered, or (for
-victims) without the tasks already taken. Views never copy the state; they subtract what they hide.
+Both the order of pod groups and their placement need these rules. A `GangView` is a pod group for one
+purpose: all of it; for a probe of the solver, with some tasks hidden and minimums lowered; for victims,
+without the tasks that are already taken. Views never copy the state; they subtract what they hide.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ _NO_TASKS: frozenset[int] = frozenset()
 
 
 class GangView:
-    """One pod group under one question.
+    """One pod group, whole or in part.
 
     Attributes
     ----------
     pod_group : index of the pod group
     hidden : tasks that are treated as if they did not exist
-    minimums : lowered minimum per pod set (index -> minimum); absent: as specified
-    required : lowered number of members per subgroup (name -> number); absent: as specified
+    minimums : pod set -> lowered minimum; without an entry it is as specified
+    required : name of a subgroup -> lowered number of required members; likewise
+    is_ordered : whether the least satisfied subgroup is served first, else the first by name
+    only_pod_set : see `PodGroups.only_pod_set`; -1 if the tree must be walked
     """
 
     __slots__ = (
@@ -58,7 +60,6 @@ class GangView:
         self.minimums = minimums
         self.required = required or _NOTHING_REQUIRED
         self.is_ordered = is_ordered
-        #: The only pod set of a pod group without subgroups and topology wishes, else -1.
         self.only_pod_set = state.pod_groups.only_pod_set[pod_group]
         self._hidden_active = self._count_hidden() if hidden else _NOTHING
         self._chunk: list[int] = []
@@ -73,12 +74,12 @@ class GangView:
                 counts[pod_set] = counts.get(pod_set, 0) + 1
         return counts
 
-    def without(self, gone: Iterable[int]) -> GangView:
-        """Return a view of the same pod group that hides more tasks."""
+    def without(self, tasks: Iterable[int]) -> GangView:
+        """Return a view of the same pod group that hides some more tasks."""
         return GangView(
             self.state,
             self.pod_group,
-            hidden=self.hidden.union(gone),
+            hidden=self.hidden.union(tasks),
             minimums=self.minimums,
             required=self.required,
             is_ordered=self.is_ordered,
@@ -129,27 +130,30 @@ class GangView:
     def allocatable_tasks(
         self, pod_set: int, *, include_evicted: bool, most: int | None = None
     ) -> list[int]:
-        """Return tasks of a pod set that want a place, in task order.
+        """Return the tasks of a pod set that are to be placed, in task order.
 
-        include_evicted: besides pending tasks also those that the open statement has evicted.
+        Parameters
+        ----------
+        include_evicted : besides pending tasks also those that the open statement has evicted
+        most : stop after so many
         """
         tasks = self.state.tasks
         status, virtual, hidden = tasks.status, tasks.is_virtual, self.hidden
-        found: list[int] = []
+        allocatable: list[int] = []
         for task in self.state.pod_groups.pod_sets.tasks[pod_set]:
-            now = status[task]
+            current = status[task]
             if (
-                now == PENDING or (include_evicted and now == RELEASING and virtual[task])
+                current == PENDING or (include_evicted and current == RELEASING and virtual[task])
             ) and task not in hidden:
-                found.append(task)
-                if most is not None and len(found) == most:
+                allocatable.append(task)
+                if most is not None and len(allocatable) == most:
                     break
-        return found
+        return allocatable
 
-    def required_members(self, group: SubgroupNode) -> int:
+    def required_members(self, subgroup: SubgroupNode) -> int:
         """Return how many direct members of a subgroup must be satisfied."""
-        lowered = self.required.get(group.name) if self.required else None
-        return group.required if lowered is None else lowered
+        lowered = self.required.get(subgroup.name) if self.required else None
+        return subgroup.required if lowered is None else lowered
 
     def threshold(self, member: TreeMember) -> int:
         """Return the minimum of a pod set, or the required members of a subgroup."""
@@ -164,27 +168,28 @@ class GangView:
         return sum(1 for inner in member.members if self.is_satisfied(inner))
 
     def is_satisfied(self, member: TreeMember) -> bool:
-        """Tell whether a member runs at least its minimum."""
+        """Return whether a member runs at least its minimum."""
         return self.count(member) >= self.threshold(member)
 
     def is_ready_to_run(self) -> bool:
-        """Tell whether enough tasks exist for the whole pod group to run its minimum."""
+        """Return whether enough tasks exist for the whole pod group to run its minimum."""
         if self.only_pod_set >= 0:
             return self._is_set_ready(self.only_pod_set, include_evicted=False)
         return self.is_ready(self.root)
 
     def _is_set_ready(self, pod_set: int, *, include_evicted: bool) -> bool:
-        need = self.minimum(pod_set) - self.active(pod_set)
-        if need <= 0:
+        missing = self.minimum(pod_set) - self.active(pod_set)
+        if missing <= 0:
             return True
         if not include_evicted and not self.hidden:
-            return self.state.pod_groups.pod_sets.pending[pod_set] >= need
+            return self.state.pod_groups.pod_sets.pending[pod_set] >= missing
         return (
-            len(self.allocatable_tasks(pod_set, include_evicted=include_evicted, most=need)) >= need
+            len(self.allocatable_tasks(pod_set, include_evicted=include_evicted, most=missing))
+            >= missing
         )
 
     def is_ready(self, member: TreeMember, *, include_evicted: bool = False) -> bool:
-        """Tell whether enough tasks exist for a member to run its minimum."""
+        """Return whether enough tasks exist for a member to run its minimum."""
         if isinstance(member, PodSetLeaf):
             return self._is_set_ready(member.index, include_evicted=include_evicted)
         ready = sum(
@@ -192,11 +197,11 @@ class GangView:
         )
         return ready >= self.required_members(member)
 
-    def ordered_members(self, group: SubgroupNode) -> list[TreeMember]:
+    def ordered_members(self, subgroup: SubgroupNode) -> list[TreeMember]:
         """Return the members in the order they are served."""
-        if len(group.members) == 1:
-            return group.members
-        return sorted(group.members, key=self._member_key)
+        if len(subgroup.members) == 1:
+            return subgroup.members
+        return sorted(subgroup.members, key=self._member_key)
 
     def _member_key(self, member: TreeMember) -> tuple[int, int, float, str]:
         if not self.is_ordered:
@@ -211,7 +216,7 @@ class GangView:
     # ---------------------------------------------------------------------------- what is next
 
     def next_chunk(self, *, include_evicted: bool) -> list[int]:
-        """Return the tasks to place together next: the missing gang, or one elastic step.
+        """Return the chunk to place next: the tasks missing for the gang, or one elastic step.
 
         Parameters
         ----------
@@ -219,7 +224,7 @@ class GangView:
 
         Returns
         -------
-        tasks in the order they are placed; the list is shared, do not change it
+        tasks in the order in which they are placed; callers must not change the list
         """
         stamp = (self.state.pod_groups.version[self.pod_group], include_evicted)
         if self._chunk_stamp != stamp:
@@ -249,39 +254,39 @@ class GangView:
             for task in self._chunk_of(inner, include_evicted)
         ]
 
-    def _elastic_step(self, group: SubgroupNode, include_evicted: bool) -> list[int]:
-        """Grow by the first member that has something to place, and can be whole if it is not."""
-        for member in self.ordered_members(group):
+    def _elastic_step(self, subgroup: SubgroupNode, include_evicted: bool) -> list[int]:
+        """Return the chunk of the first member that has one and is or can become satisfied."""
+        for member in self.ordered_members(subgroup):
             if self.is_satisfied(member) or self.is_ready(member, include_evicted=include_evicted):
                 chunk = self._chunk_of(member, include_evicted)
                 if chunk:
                     return chunk
         return []
 
-    def _missing_members(self, group: SubgroupNode, include_evicted: bool) -> list[TreeMember]:
-        """Choose the members that complete a subgroup: as many as are missing, able ones first.
+    def _missing_members(self, subgroup: SubgroupNode, include_evicted: bool) -> list[TreeMember]:
+        """Return the members that complete a subgroup: as many as are missing, ready ones first.
 
-        KAI takes the first members in order, also when fewer are missing and also one that has too
-        few pods to ever be complete.
+        KAI takes the first members in order, even when fewer are missing, and even one that has too
+        few pods ever to be complete.
         """
-        missing = self.required_members(group) - self.count(group)
-        unsatisfied = [m for m in self.ordered_members(group) if not self.is_satisfied(m)]
-        able = [m for m in unsatisfied if self.is_ready(m, include_evicted=include_evicted)]
-        if len(able) >= missing:
-            return able[:missing]
+        missing = self.required_members(subgroup) - self.count(subgroup)
+        unsatisfied = [m for m in self.ordered_members(subgroup) if not self.is_satisfied(m)]
+        ready = [m for m in unsatisfied if self.is_ready(m, include_evicted=include_evicted)]
+        if len(ready) >= missing:
+            return ready[:missing]
         return unsatisfied[: max(missing, 0)]
 
     # ------------------------------------------------------------------------- what goes first
 
     def eviction_batch(self) -> list[int]:
-        """Return the active tasks to evict next: one surplus task, a surplus subgroup, or all."""
+        """Return the active tasks to evict together next: a surplus task, a surplus subgroup, or all."""
         return self._surplus(self.root) or self.all_active_tasks()
 
-    def _surplus(self, group: SubgroupNode) -> list[int]:
-        satisfied = sum(1 for member in group.members if self.is_satisfied(member))
+    def _surplus(self, subgroup: SubgroupNode) -> list[int]:
+        satisfied = sum(1 for member in subgroup.members if self.is_satisfied(member))
         if not satisfied:
             return []
-        backwards = list(reversed(self.ordered_members(group)))
+        backwards = list(reversed(self.ordered_members(subgroup)))
         for member in backwards:
             if isinstance(member, PodSetLeaf):
                 if self.active(member.index) > self.minimum(member.index):
@@ -290,7 +295,7 @@ class GangView:
                 batch = self._surplus(member)
                 if batch:
                     return batch
-        if satisfied > self.required_members(group):
+        if satisfied > self.required_members(subgroup):
             for member in backwards:
                 batch = self._active_below(member)
                 if batch:
@@ -304,11 +309,11 @@ class GangView:
     # --------------------------------------------------------------------------- gang questions
 
     def is_gang_satisfied(self) -> bool:
-        """Tell whether the whole tree runs its minimum, counting only places held."""
+        """Return whether enough tasks hold a place for the minimum of the whole tree."""
         return self.is_satisfied(self.root)
 
     def should_nominate(self) -> bool:
-        """Tell whether a gang is only complete with tasks that must wait for room."""
+        """Return whether a gang is complete only with tasks that must wait for room."""
         sets = self.state.pod_groups.pod_sets
         if self.only_pod_set >= 0 and not sets.nominated[self.only_pod_set]:
             return False
@@ -319,7 +324,7 @@ class GangView:
         return False
 
     def is_elastic(self) -> bool:
-        """Tell whether some pod set has more tasks than its minimum."""
+        """Return whether some pod set has more tasks than its minimum."""
         sets = self.state.pod_groups.pod_sets
         return any(
             sets.minimum[pod_set] < len(sets.tasks[pod_set])
@@ -327,25 +332,25 @@ class GangView:
         )
 
     def elastic_state(self) -> int:
-        """Return 0 below the minimum, 1 exactly at it, 2 above it; the order to be served in.
+        """Return 0 below the minimum, 1 exactly at it, 2 above it; the smaller is served first.
 
-        Only required members count, unlike in KAI, where an optional empty subgroup keeps a pod
-        group "below" for ever.
+        Only required members count. In KAI an optional empty subgroup keeps its pod group below the
+        minimum for ever.
         """
-        only = self.only_pod_set
-        if only >= 0:
-            active, minimum = self.active(only), self.minimum(only)
+        pod_set = self.only_pod_set
+        if pod_set >= 0:
+            active, minimum = self.active(pod_set), self.minimum(pod_set)
             return 0 if active < minimum else 1 if active == minimum else 2
         if not self.is_satisfied(self.root):
             return 0
         return 2 if self._has_surplus(self.root) else 1
 
-    def _has_surplus(self, group: SubgroupNode) -> bool:
-        if self.count(group) > self.required_members(group):
+    def _has_surplus(self, subgroup: SubgroupNode) -> bool:
+        if self.count(subgroup) > self.required_members(subgroup):
             return True
         return any(
             self._has_surplus(member)
             if isinstance(member, SubgroupNode)
             else self.active(member.index) > self.minimum(member.index)
-            for member in group.members
+            for member in subgroup.members
         )

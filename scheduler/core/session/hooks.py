@@ -1,13 +1,13 @@
-"""What plugins add to a session: about ten hooks, each with one stated way of combining.
+"""What plugins register with a session. Each hook states how the answers of several plugins combine.
 
-Filters and scores speak arrays over all nodes, and answer for a single node too, because after a
-placement only the touched node is asked again. Each says how far its answer reaches:
+Filters and scores return arrays over all nodes, and also answer for a single node, because after a
+placement only the touched node is evaluated again. Each has a scope, which says when its answer may change:
 
-- CLASS: depends on the node's description and on what kind of task it is (its constraints, its kind of
-  GPU request, its namespace and nominated node), not on amounts; asked once per kind and session.
-- NODE: changes only when the node is touched (a task comes, goes or starts to leave). Answers are kept
-  for the whole class, so the task they are asked with is any member of it.
-- CLUSTER: anything may change it; asked at every placement. Use it for neighbours and topology.
+- CLASS: never in a session. It depends on the description of the node and on the kind of task (constraints,
+  form of GPU request, namespace, nominated node), not on amounts. Evaluated once per kind.
+- NODE: when the node is touched (a task comes, goes or begins to leave). Evaluated for a whole class of
+  tasks, so the task passed in is any one of them.
+- CLUSTER: at any time. Evaluated at every placement. For rules about other pods and topology.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NODE_AFFINITY = "NodeAffinity"
 
 
 class Scope(Enum):
-    """How far an answer about a node reaches."""
+    """When an answer about a node may change, see above."""
 
     CLASS = "class"
     NODE = "node"
@@ -38,13 +38,13 @@ class Scope(Enum):
 
 
 class NodeFilter(Protocol):
-    """Which nodes may take a task; all filters must agree, the first to refuse is the reason."""
+    """Which nodes may run a task. All filters must pass; the first that does not gives the reason."""
 
     name: str
     scope: Scope
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Tell whether tasks of this class are asked about at all."""
+        """Return whether the filter applies to tasks of this class."""
         ...
 
     def mask(self, task: int, task_class: TaskClass) -> Bools:
@@ -52,52 +52,55 @@ class NodeFilter(Protocol):
         ...
 
     def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
-        """Tell whether one node passes."""
+        """Return whether one node passes."""
         ...
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
-        """Say why a node does not pass."""
+        """Return why a node does not pass."""
         ...
 
 
 class NodeScore(Protocol):
-    """How good nodes are for a task; scores of all plugins are summed, NaN drops the node."""
+    """How good nodes are for a task. The scores of all plugins are summed; NaN excludes the node."""
 
     name: str
     scope: Scope
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Tell whether tasks of this class are scored at all."""
+        """Return whether the score applies to tasks of this class."""
         ...
 
     def scores(self, task: int, task_class: TaskClass, nodes: NodeSet) -> Floats:
-        """Return shape (nodes of the set,)."""
+        """Return shape (nodes of the set,): the score of each node."""
         ...
 
     def score(self, task: int, task_class: TaskClass, node: int) -> float:
-        """Return the score of one node (never asked in scope CLUSTER)."""
+        """Return the score of one node; not called in scope CLUSTER."""
         ...
 
 
 class PreCheck(Protocol):
-    """A check of a task before any node is looked at; all must pass."""
+    """A check of a task before nodes are considered. All checks must pass."""
 
     name: str
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Tell whether tasks of this class are checked."""
+        """Return whether the check applies to tasks of this class."""
         ...
 
     def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
-        """Return what is wrong, or None."""
+        """Return what is wrong; None if the task passes."""
         ...
 
 
 class NodeSplitter(Protocol):
-    """Splits a node set into the sets to try in turn; splitters multiply in plugin order."""
+    """Splits a node set into sets to be tried one after the other.
+
+    Each splitter splits the sets of the one before it, in the order of plugins.
+    """
 
     def concerns(self, member: TreeMember) -> bool:
-        """Tell whether this member of a pod group has a wish about node sets."""
+        """Return whether this member of a pod group restricts node sets."""
         ...
 
     def split(
@@ -109,58 +112,62 @@ class NodeSplitter(Protocol):
         *,
         record: bool,
     ) -> list[NodeSet]:
-        """Return the sets to try, best first; none means it cannot be placed.
+        """Return the sets to try, best first; none if the member cannot be placed.
 
-        record : note in the fit log why there is none
+        Parameters
+        ----------
+        view, member, tasks : the pod group, its member, and the tasks of it that are to be placed
+        nodes : the set to split
+        record : whether to write to the fit log why there is no set
         """
         ...
 
 
 class TaskListener(Protocol):
-    """Keeps a ledger of its own in step; must write through the journal."""
+    """Updates a ledger of its own when tasks come and go. It must write through the journal."""
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Tell whether tasks of this class matter."""
+        """Return whether the ledger depends on tasks of this class."""
         ...
 
     def placed(self, task: int, node: int) -> None:
-        """Follow a task that was allocated, nominated or un-evicted onto a node."""
+        """Account for a task that was allocated, nominated or un-evicted on a node."""
         ...
 
     def left(self, task: int, node: int) -> None:
-        """Follow a task that was evicted from a node."""
+        """Account for a task that was evicted from a node."""
         ...
 
 
 class PlaceWait(Protocol):
-    """A rule that lets a task have a place, but not before somebody else has left it."""
+    """A rule by which a task may have a place only after another task has left it."""
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Tell whether tasks of this class may have to wait."""
+        """Return whether tasks of this class may have to wait."""
         ...
 
     def must_wait(self, task: int, node: int, task_class: TaskClass) -> bool:
-        """Tell whether the task can only be nominated to the node."""
+        """Return whether the task can only be nominated to the node."""
         ...
 
 
 class NumaPlanner(Protocol):
-    """The one plugin that chooses NUMA zones for a task on a node."""
+    """Chooses NUMA zones for a task on a node. Only one plugin may register as planner."""
 
     def plan(self, task: int, node: int) -> tuple[NumaShare, ...]:
-        """Return what would be taken from which zone; empty if the task is not handled."""
+        """Return what the task would take from each zone; empty if zones do not matter to it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementStrategy:
-    """How the filling of nodes is scored: binpack (True) or spread."""
+    """How filled nodes are scored, for tasks with and without GPU: binpack (True) or spread."""
 
     cpu_binpack: bool
     gpu_binpack: bool
 
 
-#: Sort key of a shared device: (used MiB, device MiB), or None for a whole free device.
+#: Score of a shared device by (used MiB, device MiB), or of a whole free device by None.
 GpuScore = Callable[[tuple[float, float] | None], float]
 
 
@@ -168,21 +175,33 @@ class FitRule(Protocol):
     """A rule that changes what must be free on a node for a task."""
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Tell whether tasks of this class are affected."""
+        """Return whether tasks of this class are affected."""
         ...
 
-    def adjust(self, task: int, node: int, needs: RowAmounts) -> RowAmounts:
-        """Return the amounts that must be free on the node."""
+    def adjust(self, task: int, node: int, amounts: RowAmounts) -> RowAmounts:
+        """Return what must be free on the node instead of the given amounts."""
         ...
 
 
 @dataclass(slots=True)
 class Hooks:
-    """Everything plugins registered, in plugin order."""
+    """Everything that plugins registered, in the order of plugins.
 
-    #: Keys; the first that differs decides, then age.
+    Attributes
+    ----------
+    pod_group_order : sort keys of pod groups; the first that differs decides, then age
+    task_order : sort keys of tasks; the first that differs decides, then age, then uid
+    orders_subgroups : whether the least satisfied subgroup is served first
+    availability_weight, sharing_weight : weights of two scores that the placement itself computes
+        while it tests for room
+    preempt_victim_filters, reclaim_victim_filters : (victim view, preemptor or reclaimer view) ->
+        whether the victim may be taken; all must agree
+    preempt_validators, reclaim_validators : (preemptor or reclaimer view, victim tasks) -> whether the
+        simulated outcome is acceptable; all must agree
+    generators : names of the scenario generators, in the order in which they are tried
+    """
+
     pod_group_order: list[Callable[[GangView], Any]] = field(default_factory=list)
-    #: Keys of a task; the first that differs decides, then age, then uid.
     task_order: list[Callable[[int], Any]] = field(default_factory=list)
     orders_subgroups: bool = False
     filters: list[NodeFilter] = field(default_factory=list)
@@ -192,21 +211,17 @@ class Hooks:
     listeners: list[TaskListener] = field(default_factory=list)
     fit_rules: list[FitRule] = field(default_factory=list)
     waits: list[PlaceWait] = field(default_factory=list)
-    #: Weights of the two scores that the placement works out itself while it tests for room.
     availability_weight: float = 0.0
     sharing_weight: float = 0.0
     placement: PlacementStrategy | None = None
     gpu_score: GpuScore | None = None
     numa: NumaPlanner | None = None
-    #: Victims: (victim view, preemptor or reclaimer view) -> may be taken. All must agree.
     preempt_victim_filters: list[Callable[[GangView, GangView], bool]] = field(default_factory=list)
     reclaim_victim_filters: list[Callable[[GangView, GangView], bool]] = field(default_factory=list)
-    #: (asking view, victim tasks) -> is the simulated outcome acceptable. All must agree.
     preempt_validators: list[Callable[[GangView, Sequence[int]], bool]] = field(
         default_factory=list
     )
     reclaim_validators: list[Callable[[GangView, Sequence[int]], bool]] = field(
         default_factory=list
     )
-    #: Names of the scenario generators, in the order they are tried.
     generators: list[str] = field(default_factory=list)

@@ -1,10 +1,11 @@
-"""Who sits near whom: how many tasks match, or own, an inter-pod term in each topology domain.
+"""Inter-pod (anti-)affinity: how many tasks match, or own, an affinity term in each topology domain.
 
-Kubernetes asks of every pair of pods and nodes; here every distinct term has one counter per domain of
-its topology key, kept in step by the journal. A counter knows two numbers: tasks that stay, and tasks
-that were leaving already when the cycle began. Tasks evicted in this cycle count as gone, since the place
-they leave can only be nominated. Leaving ones do not forbid a node either, but whoever wants their place
-has to wait for it (`must_wait`), so nothing is bound beside a pod it must not meet.
+Kubernetes examines every pair of pods and nodes. Here every distinct term has one counter per domain of
+its topology key, updated through the journal. A counter has two numbers: tasks that stay, and tasks that
+were leaving already when the cycle began. Tasks evicted in this cycle count as gone, because a task can
+only be nominated to the place that they leave. Leaving tasks do not forbid a node either, but a task that
+they would forbid has to wait for them to leave (the `PlaceWait` hook), so that nothing is bound beside a
+pod that it must not meet.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.session.session import Session
 
 
-class Wish(Enum):
-    """The four kinds of inter-pod terms of a task."""
+class TermKind(Enum):
+    """The four kinds of affinity terms of a task."""
 
     AFFINITY = "affinity"
     ANTI_AFFINITY = "anti-affinity"
@@ -35,22 +36,22 @@ class Wish(Enum):
     PREFERRED_ANTI = "preferred-anti"
 
 
-def terms_of(constraints: TaskConstraints, wish: Wish) -> tuple[PodTerm, ...]:
+def terms_of(constraints: TaskConstraints, kind: TermKind) -> tuple[PodTerm, ...]:
     """Return the terms of one kind."""
-    match wish:
-        case Wish.AFFINITY:
+    match kind:
+        case TermKind.AFFINITY:
             return constraints.pod_affinity
-        case Wish.ANTI_AFFINITY:
+        case TermKind.ANTI_AFFINITY:
             return constraints.pod_anti_affinity
-        case Wish.PREFERRED:
+        case TermKind.PREFERRED:
             return constraints.preferred_pod_affinity
-        case Wish.PREFERRED_ANTI:
+        case TermKind.PREFERRED_ANTI:
             return constraints.preferred_pod_anti_affinity
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedTerm:
-    """A term with the namespace of those who have it, which is its default scope."""
+    """An affinity term with the namespace of the tasks that have it, which is its default scope."""
 
     term: PodTerm
     namespace: str
@@ -61,7 +62,12 @@ class OwnedTerm:
         labels: Mapping[str, str],
         namespaces: Mapping[str, Mapping[str, str]],
     ) -> bool:
-        """Tell whether a pod of some namespace and labels is meant."""
+        """Return whether the term matches a pod of some namespace and labels.
+
+        Parameters
+        ----------
+        namespaces : namespace -> its labels
+        """
         term = self.term
         if not term.namespaces and term.namespace_selector is None:
             in_scope = namespace == self.namespace
@@ -74,7 +80,14 @@ class OwnedTerm:
 
 
 class Counter:
-    """Tasks per domain of one topology key; domain of a node without the key: the last, always 0."""
+    """How many tasks are in each domain of one topology key.
+
+    Attributes
+    ----------
+    domain_of : node -> index of its domain; nodes without the key share the last index, which stays 0
+    domains : shape (nodes,); the same
+    staying, leaving : per domain, the tasks that stay, and those that were leaving before the cycle
+    """
 
     __slots__ = ("domain_of", "domains", "leaving", "staying")
 
@@ -85,87 +98,96 @@ class Counter:
         self.leaving = [0.0] * (domain_count + 1)
 
     def per_node(self) -> Floats:
-        """Return shape (nodes,): how many staying tasks share the node's domain."""
+        """Return shape (nodes,): how many staying tasks are in the node's domain."""
         return np.array(self.staying)[self.domains]
 
     def near(self, node: int) -> float:
-        """Return how many staying tasks share the domain of one node."""
+        """Return how many staying tasks are in the domain of one node."""
         return self.staying[self.domain_of[node]]
 
     def leaving_near(self, node: int) -> float:
-        """Return how many leaving tasks share the domain of one node."""
+        """Return how many leaving tasks are in the domain of one node."""
         return self.leaving[self.domain_of[node]]
 
     def has_domain(self, node: int) -> bool:
-        """Tell whether the node carries the topology key."""
+        """Return whether the node has a label with the topology key."""
         return self.domain_of[node] < len(self.staying) - 1
 
     def has_domains(self) -> Bools:
-        """Return shape (nodes,): which nodes carry the topology key."""
-        carries: Bools = self.domains < len(self.staying) - 1
-        return carries
+        """Return shape (nodes,): which nodes have a label with the topology key."""
+        has_key: Bools = self.domains < len(self.staying) - 1
+        return has_key
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether no task is counted anywhere."""
+        """Return whether no task is counted anywhere."""
         return not any(self.staying)
 
 
 class Neighbours:
-    """All counters of a session; a listener of every placement and eviction."""
+    """All counters of a session; a listener of every placement and eviction.
+
+    Attributes
+    ----------
+    has_terms : whether any task has an affinity term
+    """
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
-        self._keys: dict[str, tuple[list[int], int]] = {}
-        #: Tasks that match all of some terms (usually one), per topology key.
+        self._domains: dict[str, tuple[list[int], int]] = {}
+        #: Tasks that match all of some terms (usually of one), per topology key.
         self._matching: dict[tuple[tuple[OwnedTerm, ...], str], Counter] = {}
-        #: Tasks that have a term, per kind.
-        self._owners: dict[tuple[Wish, OwnedTerm], Counter] = {}
+        #: Tasks that have a term, per kind and term.
+        self._owners: dict[tuple[TermKind, OwnedTerm], Counter] = {}
         self._counters_of_task: dict[tuple[int, int], tuple[Counter, ...]] = {}
-        self._owners_meaning: dict[tuple[Wish, int, int], tuple[tuple[PodTerm, Counter], ...]] = {}
+        self._owners_matching: dict[
+            tuple[TermKind, int, int], tuple[tuple[PodTerm, Counter], ...]
+        ] = {}
         self.has_terms = self._register()
         if self.has_terms:
             self._count_placed()
 
     # --------------------------------------------------------------------------------- questions
 
-    def matching_all(self, task_class: TaskClass, wish: Wish) -> list[Counter]:
-        """Return, for each term of a class, the counter of tasks that match all terms together."""
-        owned = self._owned(task_class, wish)
-        return [self._matching[owned, one.term.topology_key] for one in owned]
+    def matching_all(self, task_class: TaskClass, kind: TermKind) -> list[Counter]:
+        """Return for each term of a class the counter of tasks that match all of its terms."""
+        terms = self._owned(task_class, kind)
+        return [self._matching[terms, owned.term.topology_key] for owned in terms]
 
-    def matching_each(self, task_class: TaskClass, wish: Wish) -> list[tuple[PodTerm, Counter]]:
+    def matching_each(self, task_class: TaskClass, kind: TermKind) -> list[tuple[PodTerm, Counter]]:
         """Return each term of a class with the counter of tasks that match it."""
         return [
-            (one.term, self._matching[(one,), one.term.topology_key])
-            for one in self._owned(task_class, wish)
+            (owned.term, self._matching[(owned,), owned.term.topology_key])
+            for owned in self._owned(task_class, kind)
         ]
 
-    def owners_meaning(self, task: int, wish: Wish) -> tuple[tuple[PodTerm, Counter], ...]:
-        """Return the terms of others that mean this task, with the counters of their owners."""
-        key = (wish, *self._identity(task))
-        found = self._owners_meaning.get(key)
-        if found is None:
-            found = self._owners_meaning[key] = tuple(
+    def owners_matching(self, task: int, kind: TermKind) -> tuple[tuple[PodTerm, Counter], ...]:
+        """Return the terms of other tasks that match this task, with the counters of their owners."""
+        key = (kind, *self._identity(task))
+        matching = self._owners_matching.get(key)
+        if matching is None:
+            matching = self._owners_matching[key] = tuple(
                 (owned.term, counter)
-                for (kind, owned), counter in self._owners.items()
-                if kind is wish and self._means(owned, task)
+                for (owned_kind, owned), counter in self._owners.items()
+                if owned_kind is kind and self._matches(owned, task)
             )
-        return found
+        return matching
 
-    def means_itself(self, task: int, task_class: TaskClass) -> bool:
-        """Tell whether a task matches all of its own affinity terms."""
-        return all(self._means(owned, task) for owned in self._owned(task_class, Wish.AFFINITY))
+    def matches_itself(self, task: int, task_class: TaskClass) -> bool:
+        """Return whether a task matches all of its own affinity terms."""
+        return all(
+            self._matches(owned, task) for owned in self._owned(task_class, TermKind.AFFINITY)
+        )
 
     # --------------------------------------------------------------------------------- listening
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Follow every task: labels, not classes, decide who is counted."""
+        """Return True for every class, because labels and not classes decide which tasks are counted."""
         del task_class
         return True
 
     def placed(self, task: int, node: int) -> None:
-        """Count a task that comes to a node."""
+        """Count a task that was placed on a node."""
         self._add(task, node, 1.0)
 
     def left(self, task: int, node: int) -> None:
@@ -182,30 +204,28 @@ class Neighbours:
     # ---------------------------------------------------------------------------------- building
 
     def _register(self) -> bool:
+        """Create the counters; return whether there are any."""
         for task_class in self._state.classes.classes:
-            for wish in Wish:
-                owned = self._owned(task_class, wish)
-                for one in owned:
-                    self._matching.setdefault(
-                        ((one,), one.term.topology_key), self._counter(one.term.topology_key)
-                    )
-                    self._owners.setdefault((wish, one), self._counter(one.term.topology_key))
-                    if wish is Wish.AFFINITY and len(owned) > 1:
-                        self._matching.setdefault(
-                            (owned, one.term.topology_key), self._counter(one.term.topology_key)
-                        )
+            for kind in TermKind:
+                terms = self._owned(task_class, kind)
+                for owned in terms:
+                    key = owned.term.topology_key
+                    self._matching.setdefault(((owned,), key), self._counter(key))
+                    self._owners.setdefault((kind, owned), self._counter(key))
+                    if kind is TermKind.AFFINITY and len(terms) > 1:
+                        self._matching.setdefault((terms, key), self._counter(key))
         return bool(self._matching)
 
-    def _owned(self, task_class: TaskClass, wish: Wish) -> tuple[OwnedTerm, ...]:
+    def _owned(self, task_class: TaskClass, kind: TermKind) -> tuple[OwnedTerm, ...]:
         return tuple(
-            OwnedTerm(term, task_class.namespace) for term in terms_of(task_class.constraints, wish)
+            OwnedTerm(term, task_class.namespace) for term in terms_of(task_class.constraints, kind)
         )
 
     def _counter(self, topology_key: str) -> Counter:
-        found = self._keys.get(topology_key)
-        if found is None:
-            found = self._keys[topology_key] = _domains(topology_key, self._state.nodes.inputs)
-        return Counter(*found)
+        domains = self._domains.get(topology_key)
+        if domains is None:
+            domains = self._domains[topology_key] = _domains(topology_key, self._state.nodes.inputs)
+        return Counter(*domains)
 
     def _count_placed(self) -> None:
         tasks = self._state.tasks
@@ -220,31 +240,34 @@ class Neighbours:
 
     def _counters(self, task: int) -> tuple[Counter, ...]:
         key = self._identity(task)
-        found = self._counters_of_task.get(key)
-        if found is None:
+        counters = self._counters_of_task.get(key)
+        if counters is None:
             task_class = self._state.tasks.task_class[task]
-            mine = {(wish, one) for wish in Wish for one in self._owned(task_class, wish)}
-            found = self._counters_of_task[key] = (
+            own_terms = {
+                (kind, owned) for kind in TermKind for owned in self._owned(task_class, kind)
+            }
+            counters = self._counters_of_task[key] = (
                 *(
                     counter
-                    for (owned, _), counter in self._matching.items()
-                    if all(self._means(one, task) for one in owned)
+                    for (terms, _), counter in self._matching.items()
+                    if all(self._matches(owned, task) for owned in terms)
                 ),
-                *(counter for owner, counter in self._owners.items() if owner in mine),
+                *(counter for term, counter in self._owners.items() if term in own_terms),
             )
-        return found
+        return counters
 
     def _identity(self, task: int) -> tuple[int, int]:
-        """Tasks of one class with the same label mapping are alike; producers share mappings."""
+        """Return a key that is equal for tasks of one class with the same labels object."""
         tasks = self._state.tasks
         return tasks.task_class[task].index, id(tasks.inputs[task].labels)
 
-    def _means(self, owned: OwnedTerm, task: int) -> bool:
-        given = self._state.tasks.inputs[task]
-        return owned.matches(given.namespace, given.labels, self._state.cluster_input.namespaces)
+    def _matches(self, owned: OwnedTerm, task: int) -> bool:
+        pod = self._state.tasks.inputs[task]
+        return owned.matches(pod.namespace, pod.labels, self._state.cluster_input.namespaces)
 
 
 def _domains(topology_key: str, nodes: list[NodeInput]) -> tuple[list[int], int]:
+    """Return the index of each node's domain, and how many domains there are."""
     index_of: dict[str, int] = {}
     for node in nodes:
         value = node.labels.get(topology_key)
@@ -260,7 +283,7 @@ def _domains(topology_key: str, nodes: list[NodeInput]) -> tuple[list[int], int]
 
 
 def neighbours_of(session: Session) -> Neighbours:
-    """Return the counters of a session, made and hooked up when the first plugin asks."""
+    """Return the counters of a session; the first call creates and registers them."""
     neighbours = session.attached(Neighbours)
     if neighbours is None:
         neighbours = session.attach(Neighbours(session.state))

@@ -1,4 +1,4 @@
-"""Sets of nodes a placement is confined to: all of them, or a domain, or where victims sit."""
+"""Sets of nodes to which a placement is confined: all nodes, a topology domain, the nodes of victims."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from scheduler.core.arrays import Floats, Ints
 
 
 class NodeSet:
-    """Node indices in ascending order, so that the first of equals is the first by name.
+    """Node indices in ascending order, so that of equally good nodes the first is the first by name.
 
     Attributes
     ----------
     indices : shape (nodes of the set,)
-    position_of : node index -> place in `indices`; None for the set of all nodes, where they are equal
+    position_of : node index -> position in `indices`; None for the set of all nodes, where both are equal
     key : equal for sets with the same nodes and scores, for caches
-    extra_scores : shape (all nodes,); added to every task placed in the set, NaN drops a node
+    extra_scores : shape (all nodes,); added to the scores of every task, NaN excludes a node
     """
 
     __slots__ = ("extra_scores", "indices", "key", "position_of")
@@ -45,7 +45,7 @@ class NodeSet:
 
     @property
     def is_all(self) -> bool:
-        """Tell whether these are all nodes of the cluster."""
+        """Return whether these are all nodes of the cluster."""
         return self.position_of is None
 
     @classmethod
@@ -55,7 +55,7 @@ class NodeSet:
 
     @classmethod
     def of(cls, nodes: Sequence[int], extra_scores: Floats | None = None) -> NodeSet:
-        """Return the set of some nodes, given in any order."""
+        """Return the set of some nodes, which may come in any order."""
         ordered = sorted(nodes)
-        position_of = {node: place for place, node in enumerate(ordered)}
+        position_of = {node: position for position, node in enumerate(ordered)}
         return cls(np.array(ordered, dtype=np.int64), position_of, extra_scores)

@@ -1,9 +1,9 @@
 """The order in which pod groups get their turn: a tree of queues with pod groups at its leaves.
 
-At each level the queue whose key is smallest goes first, and its key depends on what it holds now and
-on the best pod group below it. Both change only where something happened: after a turn only the path
-from the touched leaf to the root is measured again. KAI keeps heaps whose inner order may lag behind
-what queues hold; here the best is always the best by the state of the moment.
+At each level the queue with the smallest key is first. The key depends on what the queue holds now and on
+the best pod group below it. Both change only where something happened, so after a turn only the path from
+the changed leaf to the root is measured again. KAI keeps heaps whose order may lag behind what queues hold
+by now; here the first queue is always first by the present state.
 """
 
 from __future__ import annotations
@@ -20,57 +20,66 @@ from scheduler.core.session.session import Session
 
 #: Index of the node above the top queues.
 TOP = -1
-#: Up to so many siblings are compared one by one.
-FEW = 8
+#: Up to so many siblings are compared with each other; more are kept in a heap.
+FEW_SIBLINGS = 8
 
+#: (key of the pod group, serial number, view); the serial number decides between equal keys.
 Entry = tuple[Any, int, GangView]
 
 
 class _Node:
-    """A queue that has pod groups below it. Leaves hold entries, inner nodes their best child."""
+    """A queue with pod groups below it.
+
+    Attributes
+    ----------
+    parent, children : in the tree of queues that have pod groups
+    best : the child that is served first; None for a leaf
+    key : its key among its siblings; None if it must be measured, or has no sibling
+    candidate : what the best pod group below would take next; None before the first measurement
+    heap : children by key; entries whose key is no longer that of the child are skipped
+    unmeasured : children that are not in the heap with their present key
+    initial : entries of a leaf from the start, sorted, the best one last
+    pushed : entries of a leaf that were pushed later, as a heap
+    """
 
     __slots__ = (
-        "above",
-        "below",
         "best",
+        "candidate",
+        "children",
         "heap",
+        "initial",
         "key",
-        "listed",
+        "parent",
         "pushed",
         "queue",
         "unmeasured",
-        "wanted",
     )
 
-    def __init__(self, queue: int, above: _Node | None) -> None:
+    def __init__(self, queue: int, parent: _Node | None) -> None:
         self.queue = queue
-        self.above = above
-        self.below: dict[_Node, None] = {}
+        self.parent = parent
+        self.children: dict[_Node, None] = {}
         self.best: _Node | None = None
         self.key: Comparable | None = None
-        #: Children by key; an entry whose key is no longer that of its child is passed over.
+        self.candidate: Amounts | None = None
         self.heap: list[tuple[Comparable, int, _Node]] = []
-        #: Children that are not in the heap by their present key.
         self.unmeasured: dict[_Node, None] = {}
-        #: Entries from the start, best last; and those pushed later, as a heap.
-        self.listed: list[Entry] = []
+        self.initial: list[Entry] = []
         self.pushed: list[Entry] = []
-        #: What the best pod group below would take next; None until measured for the first time.
-        self.wanted: Amounts | None = None
 
     def first(self) -> Entry:
         """Return the best entry of a leaf."""
         if not self.pushed:
-            return self.listed[-1]
-        if not self.listed or self.pushed[0] < self.listed[-1]:
+            return self.initial[-1]
+        if not self.initial or self.pushed[0] < self.initial[-1]:
             return self.pushed[0]
-        return self.listed[-1]
+        return self.initial[-1]
 
     def take(self) -> GangView:
         """Remove the best entry of a leaf and return its pod group."""
         if self.pushed and self.first() is self.pushed[0]:
             return heapq.heappop(self.pushed)[2]
-        return self.listed.pop()[2]
+        return self.initial.pop()[2]
 
 
 class GroupOrder:
@@ -78,9 +87,9 @@ class GroupOrder:
 
     Parameters
     ----------
-    session : its hooks order pod groups, its policy orders queues
-    views : the pod groups; those without a leaf queue are left out
-    depth : at most this many of each leaf queue, the best ones
+    session : its hooks sort pod groups, its policy sorts queues
+    views : the pod groups; those without a queue are left out
+    depth : how many of each leaf queue take part, the best ones
     """
 
     def __init__(
@@ -105,7 +114,7 @@ class GroupOrder:
     # --------------------------------------------------------------------------------- public
 
     def pop(self) -> GangView | None:
-        """Take out the pod group whose turn it is, or None if there is none left."""
+        """Remove and return the pod group whose turn it is; None if none is left."""
         if not self._count:
             return None
         if self._cursor.is_behind():
@@ -123,7 +132,7 @@ class GroupOrder:
         return view
 
     def push(self, view: GangView) -> None:
-        """Put a pod group (back) in; it competes again from its place."""
+        """Add a pod group, for instance for another turn."""
         node = self._node(view.queue)
         heapq.heappush(node.pushed, self._entry(view))
         self._count += 1
@@ -133,7 +142,7 @@ class GroupOrder:
         return self._count > 0
 
     def drain(self) -> Iterator[GangView]:
-        """Pop until nothing is left."""
+        """Pop pod groups until none is left."""
         while (view := self.pop()) is not None:
             yield view
 
@@ -143,7 +152,7 @@ class GroupOrder:
         self._serial += 1
         return (self._session.pod_group_key(view), self._serial, view)
 
-    def _wanted_by(self, view: GangView) -> Amounts:
+    def _candidate_of(self, view: GangView) -> Amounts:
         return self._session.requested_by(view.next_chunk(include_evicted=False))
 
     # ------------------------------------------------------------------------------ structure
@@ -160,28 +169,28 @@ class GroupOrder:
                 del entries[int(depth) :]
             entries.reverse()
             node = self._node(queue)
-            node.listed = entries
+            node.initial = entries
             self._count += len(entries)
             self._stale.append(node)
 
     def _node(self, queue: int) -> _Node:
-        """Return the node of a queue, hanging it and its ancestors into the tree if need be."""
-        found = self._nodes.get(queue)
-        if found is None:
+        """Return the node of a queue; if it is missing, add it and its missing ancestors to the tree."""
+        node = self._nodes.get(queue)
+        if node is None:
             path = self._paths[queue]
-            above = self._node(path[1]) if len(path) > 1 else self._top
-            found = self._nodes[queue] = _Node(queue, above)
-            above.below[found] = None
-            above.unmeasured[found] = None
-        return found
+            parent = self._node(path[1]) if len(path) > 1 else self._top
+            node = self._nodes[queue] = _Node(queue, parent)
+            parent.children[node] = None
+            parent.unmeasured[node] = None
+        return node
 
     def _follow_touched(self) -> None:
-        """Measure again where queues gained or lost something outside of our own turns."""
-        last = -1
+        """Mark as stale the nearest queues of ours above every leaf whose allocation changed."""
+        previous = -1
         for leaf in self._cursor.read():
-            if leaf == last:
+            if leaf == previous:
                 continue
-            last = leaf
+            previous = leaf
             for queue in self._paths[leaf]:
                 node = self._nodes.get(queue)
                 if node is not None:
@@ -190,40 +199,40 @@ class GroupOrder:
                     break
 
     def _refresh(self, node: _Node) -> None:
-        """Measure a node and its ancestors again, and choose the best child at each."""
+        """Measure a node and its ancestors again, and choose the best child at each; drop empty ones."""
         current: _Node | None = node
         while current is not None:
-            above = current.above
-            if above is None:
+            parent = current.parent
+            if parent is None:
                 break
             if current.best is not None:
-                current.wanted = current.best.wanted
-            elif current.listed or current.pushed:
-                current.wanted = self._wanted_by(current.first()[2])
+                current.candidate = current.best.candidate
+            elif current.initial or current.pushed:
+                current.candidate = self._candidate_of(current.first()[2])
             elif self._nodes.get(current.queue) is current:
                 del self._nodes[current.queue]
-                del above.below[current]
-                above.unmeasured.pop(current, None)
-                current.wanted = None
+                del parent.children[current]
+                parent.unmeasured.pop(current, None)
+                current.candidate = None
             current.key = None
-            if current.wanted is not None:
-                above.unmeasured[current] = None
-            above.best = self._best_child(above)
-            current = above
+            if current.candidate is not None:
+                parent.unmeasured[current] = None
+            parent.best = self._best_child(parent)
+            current = parent
 
-    def _best_child(self, above: _Node) -> _Node | None:
-        """Choose the first of siblings; one not measured yet is still stale and has its turn.
+    def _best_child(self, parent: _Node) -> _Node | None:
+        """Return the first of siblings.
 
-        An only child is never compared, so it gets no key until a sibling appears. A few are
-        compared one by one, many are kept in a heap.
+        Siblings without a candidate are passed over here; they are stale and will be refreshed. An
+        only child is never compared, so it needs no key until it gets a sibling.
         """
-        if len(above.below) == 1:
-            return next(iter(above.below))
-        if len(above.below) <= FEW:
-            return self._best_of_few(above.below)
-        if above.unmeasured:
-            self._measure_children(above)
-        heap = above.heap
+        if len(parent.children) == 1:
+            return next(iter(parent.children))
+        if len(parent.children) <= FEW_SIBLINGS:
+            return self._best_of_few(parent.children)
+        if parent.unmeasured:
+            self._measure_children(parent)
+        heap = parent.heap
         while heap and heap[0][2].key is not heap[0][0]:
             heapq.heappop(heap)
         return heap[0][2] if heap else None
@@ -233,20 +242,20 @@ class GroupOrder:
         for node in nodes:
             key = node.key
             if key is None:
-                if node.wanted is None:
+                if node.candidate is None:
                     continue
-                key = node.key = self._policy.key(node.queue, node.wanted)
+                key = node.key = self._policy.key(node.queue, node.candidate)
             if best_key is None or key < best_key:
                 best, best_key = node, key
         return best
 
-    def _measure_children(self, above: _Node) -> None:
-        waiting: dict[_Node, None] = {}
-        for node in above.unmeasured:
-            if node.wanted is None:
-                waiting[node] = None
+    def _measure_children(self, parent: _Node) -> None:
+        without_candidate: dict[_Node, None] = {}
+        for node in parent.unmeasured:
+            if node.candidate is None:
+                without_candidate[node] = None
                 continue
-            node.key = self._policy.key(node.queue, node.wanted)
+            node.key = self._policy.key(node.queue, node.candidate)
             self._serial += 1
-            heapq.heappush(above.heap, (node.key, self._serial, node))
-        above.unmeasured = waiting
+            heapq.heappush(parent.heap, (node.key, self._serial, node))
+        parent.unmeasured = without_candidate

@@ -1,4 +1,4 @@
-"""What a plugin is: something that adds to a session when it opens, and keeps nothing after it."""
+"""The interface of a plugin."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from scheduler.core.session.session import Session
 
 
 class Plugin(Protocol):
-    """Made anew for every session."""
+    """Adds rules to one session. A new object is made for every session."""
 
     def open(self, session: Session) -> None:
-        """Register hooks and prepare what they need."""
+        """Register hooks with the session, and prepare what they need."""
         ...

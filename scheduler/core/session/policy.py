@@ -1,7 +1,7 @@
-"""The one object that answers for queues: who is served next, who may take more, who holds what.
+"""All questions about queues: which is served next, which may take more, which holds what.
 
-With the proportion plugin these answers come from the ledger of fair shares; without it there are no
-quotas, shares or limits, and queues are served by age alone.
+With the proportion plugin the answers come from the ledger of fair shares. Without it there are no quotas,
+shares or limits, and the oldest queue is served first.
 """
 
 from __future__ import annotations
@@ -13,31 +13,30 @@ from scheduler.core.cluster.changes import ChangeLog
 from scheduler.core.cluster.journal import WHOLE, Journal
 from scheduler.core.cluster.queues import Queues
 from scheduler.core.fairshare.capacity import (
+    CapacityReason,
     CapacityRefusal,
+    refuse_at_gate,
     refuse_over_capacity,
-    refuse_over_quota,
 )
-from scheduler.core.fairshare.queue_order import is_weaker
-from scheduler.core.fairshare.shares import QueueLedger
+from scheduler.core.fairshare.shares import QueueLedger, is_weaker
 
 
 class Comparable(Protocol):
     """Anything with an order."""
 
     def __lt__(self, other: Any, /) -> bool:
-        """Tell whether this comes first."""
+        """Return whether this comes first."""
         ...
 
 
 class QueuePolicy:
-    """Queue questions answered without any quota: everyone may run, the oldest queue first.
+    """The policy without quotas: everything may run, the oldest queue is served first.
 
     Attributes
     ----------
-    ledger : what queues hold; kept also without quotas, because people look at it
+    ledger : what queues hold; kept even without quotas, because reports show it
     saturation_multiplier : of the reclaim rules
-    touched : every change of what a queue holds appends the leaf queue; readers remember how far
-        they have read
+    touched : the leaf queues whose allocation changed
     """
 
     is_active = False
@@ -48,61 +47,69 @@ class QueuePolicy:
         self.touched = ChangeLog()
 
     def charge(self, journal: Journal, queue: int, amounts: Amounts, *, preemptible: bool) -> None:
-        """Add amounts to a leaf queue and its ancestors (negative amounts give back), undoably."""
-        ledger, cells = self.ledger, journal.entries
+        """Add amounts (which may be negative) to a leaf queue and its ancestors; can be undone."""
+        ledger, entries = self.ledger, journal.entries
         cpu, memory, gpu = amounts
         for index in ledger.paths[queue]:
             row = ledger.allocated[index]
-            cells.append((row, WHOLE, row[:]))
+            entries.append((row, WHOLE, row[:]))
             row[0] += cpu
             row[1] += memory
             row[2] += gpu
         if not preemptible:
             for index in ledger.paths[queue]:
                 row = ledger.allocated_non_preemptible[index]
-                cells.append((row, WHOLE, row[:]))
+                entries.append((row, WHOLE, row[:]))
                 row[0] += cpu
                 row[1] += memory
                 row[2] += gpu
         self.touched.append(queue)
 
     def charge_for_good(self, queue: int, amounts: Amounts, *, preemptible: bool) -> None:
-        """Add amounts to a leaf queue and its ancestors, with no way back."""
+        """Add amounts to a leaf queue and its ancestors without writing to the journal."""
         self.ledger.charge(queue, amounts, preemptible=preemptible)
         self.touched.append(queue)
 
     def refuse(
         self, queue: int, requested: Amounts, *, preemptible: bool
     ) -> CapacityRefusal | None:
-        """Return why a queue may not take so much more, or None."""
+        """Return why a queue may not take so much more; None if it may."""
         del queue, requested, preemptible
         return None
 
-    def refuse_non_preemptible(self, queue: int, requested: Amounts) -> CapacityRefusal | None:
-        """Return why a queue may not take so much more work that cannot be preempted, or None."""
+    def refuse_over_quota(self, queue: int, requested: Amounts) -> CapacityRefusal | None:
+        """Return why a queue may not take so much more non-preemptible work; None if it may."""
         del queue, requested
         return None
 
     def can_refuse(self, queue: int, *, preemptible: bool) -> bool:
-        """Tell whether `refuse` could ever refuse here; False saves asking."""
+        """Return whether `refuse` could ever refuse here; if not, callers need not ask it."""
         del queue, preemptible
         return False
 
     def key(self, queue: int, candidate: Amounts, victims: Amounts = NO_AMOUNTS) -> Comparable:
-        """Return a queue's place among its siblings; the smaller is served first."""
+        """Return the sort key of a queue among its siblings; the smallest is served first.
+
+        Parameters
+        ----------
+        queue : at any level
+        candidate : what the next pod group below the queue would take
+        victims : what would be taken from the queue, when queues of victims are sorted (their order
+            is this one reversed, without a candidate)
+        """
         del candidate, victims
         return self.ledger.seniority[queue]
 
 
 class FairSharePolicy(QueuePolicy):
-    """Queue questions answered from fair shares, quotas and limits."""
+    """The policy with fair shares, quotas and limits."""
 
     is_active = True
 
     def __init__(self, ledger: QueueLedger, saturation_multiplier: float = 1.0) -> None:
         super().__init__(ledger, saturation_multiplier)
         unlimited = float("inf")
-        #: Per queue, what its key is made of besides what it holds. The dominant share is measured
+        #: Per queue, what its key depends on besides allocations. The dominant share is measured
         #: against the cluster where a share is unlimited.
         self._fixed = [
             (
@@ -130,35 +137,47 @@ class FairSharePolicy(QueuePolicy):
     def refuse(
         self, queue: int, requested: Amounts, *, preemptible: bool
     ) -> CapacityRefusal | None:
-        """Apply the limit gate, and the quota gate to work that cannot be preempted."""
+        """Apply the limit gate, and to non-preemptible work the quota gate."""
         if not self.can_refuse(queue, preemptible=preemptible):
             return None
         return refuse_over_capacity(self.ledger, queue, requested, preemptible=preemptible)
 
-    def refuse_non_preemptible(self, queue: int, requested: Amounts) -> CapacityRefusal | None:
-        """Apply the quota gate alone."""
-        return refuse_over_quota(self.ledger, queue, requested)
+    def refuse_over_quota(self, queue: int, requested: Amounts) -> CapacityRefusal | None:
+        """Apply the quota gate only."""
+        gate = CapacityReason.NON_PREEMPTIBLE_OVER_QUOTA
+        return refuse_at_gate(gate, self.ledger, queue, requested, preemptible=False)
 
     def can_refuse(self, queue: int, *, preemptible: bool) -> bool:
-        """Tell whether any queue on the path has a limit (or a quota that binds this work)."""
+        """Return whether any queue on the path has a limit, or a quota that binds this work."""
         return self._has_limit[queue] or (not preemptible and self._has_quota[queue])
 
     def key(self, queue: int, candidate: Amounts, victims: Amounts = NO_AMOUNTS) -> Comparable:
         """Return the key of the order of queues.
 
-        The same questions as `fairshare.queue_order.queue_key`, written out flat: it is asked at
-        every turn for every queue on the path, and calls cost more than the arithmetic. The test
-        that compares the two is `test_policy.py`.
+        In order: over its fair share in all resources; over its quota with the candidate; priority;
+        use of a resource without a share of it; dominant share with the candidate (less the victims);
+        dominant share without it; then the smaller allocatable share, and age.
+
+        The dominant share is the largest ratio of allocated to allocatable. An unlimited share is
+        measured against the cluster, also for a nested queue. Against a share of 0 every unit counts
+        as 1000, so that a queue without a right to a resource comes last.
+
+        Written out without calls and loops, which would cost more than the arithmetic: every turn
+        measures every queue on a path. `plain_queue_order.py` in the tests says the same step by step.
         """
         held0, held1, held2 = self.ledger.allocated[queue]
-        share, quota, limit, (bound0, bound1, bound2), priority, tie = self._fixed[queue]
+        share, quota, allocatable, (bound0, bound1, bound2), priority, tie = self._fixed[queue]
         with0, with1, with2 = held0 + candidate[0], held1 + candidate[1], held2 + candidate[2]
-        is_over = share[0] < held0 and share[1] < held1 and share[2] < held2
-        is_beyond = with0 > quota[0] or with1 > quota[1] or with2 > quota[2]
-        lacks_share = (limit[0] == 0 < with0) or (limit[1] == 0 < with1) or (limit[2] == 0 < with2)
+        is_over_share = share[0] < held0 and share[1] < held1 and share[2] < held2
+        is_over_quota = with0 > quota[0] or with1 > quota[1] or with2 > quota[2]
+        lacks_share = (
+            (allocatable[0] == 0 < with0)
+            or (allocatable[1] == 0 < with1)
+            or (allocatable[2] == 0 < with2)
+        )
         if victims is not NO_AMOUNTS:
             with0, with1, with2 = with0 - victims[0], with1 - victims[1], with2 - victims[2]
-        # The dominant share with the candidate and without it, see `dominant_share`.
+        # The dominant share with the candidate (after) and without it (before).
         after = before = 0.0
         ratio = with0 / bound0 if bound0 else with0 * 1000.0
         if ratio > after:
@@ -178,13 +197,14 @@ class FairSharePolicy(QueuePolicy):
         ratio = held2 / bound2 if bound2 else held2 * 1000.0
         if ratio > before:
             before = ratio
-        return (is_over, is_beyond, priority, lacks_share, after, before, tie)
+        return (is_over_share, is_over_quota, priority, lacks_share, after, before, tie)
 
 
 class _Tie:
-    """What decides between queues of equal measures: the weaker share, then age.
+    """Decides between queues of equal measures: the smaller allocatable share first, then the older.
 
-    Both stay the same for a whole session, so each pair is worked out once.
+    Shares are only comparable if one is nowhere above the other. Both stay the same for a whole session,
+    so each pair is compared once.
     """
 
     __slots__ = ("_answers", "allocatable", "seniority")
@@ -212,9 +232,9 @@ def empty_ledger(queues: Queues) -> QueueLedger:
     unlimited = (float("inf"),) * 3
     return QueueLedger(
         names=queues.names,
-        display_names=[given.display_name or given.name for given in queues.inputs],
+        display_names=[queue.display_name or queue.name for queue in queues.inputs],
         parents=queues.parent,
-        priorities=[given.priority for given in queues.inputs],
+        priorities=[queue.priority for queue in queues.inputs],
         seniority=list(range(count)),
         quotas=[unlimited] * count,
         limits=[unlimited] * count,

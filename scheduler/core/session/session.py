@@ -1,12 +1,13 @@
-"""One cycle's mutable world: the state, what plugins added to it, and what has been decided so far.
+"""The session of one cycle: the state, the hooks of the plugins, and what has been decided so far.
 
-The session only wires. Order lives in `order.py`, changes in `statement.py`, gang rules in `gang.py`,
-placement one floor up.
+The session only connects these. The order of pod groups is in `order.py`, changes of the state are in
+`statement.py`, gang rules in `gang.py`, and placement in the package above.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TypeVar
 from uuid import UUID, uuid5
 
@@ -22,24 +23,27 @@ from scheduler.core.session.hooks import Hooks, TaskListener
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.policy import QueuePolicy, empty_ledger
 
-#: A monotonic clock in seconds, handed in so that budgets can be tested; the core never reads one.
+#: A monotonic clock in seconds, for budgets and reports. Whoever runs the cycle provides it.
 Clock = Callable[[], float]
-
 
 Companion = TypeVar("Companion")
 
-#: For tests and replays, where names of shared devices need not be new.
+#: For tests and replays, where GPU group ids need not be unique.
 NO_SEED = UUID(int=0)
 
 
 def no_clock() -> float:
-    """Stand still: budgets never run out."""
+    """Return always 0, so that budgets never run out."""
     return 0.0
 
 
 def run_to_the_end() -> bool:
-    """Never ask a search to stop."""
+    """Return always False: no search is stopped."""
     return False
+
+
+_REQUESTED: Callable[[TaskClass], Amounts] = attrgetter("requested")
+_GATE_AMOUNTS: Callable[[TaskClass], Amounts] = attrgetter("gate_amounts")
 
 
 class Session:
@@ -47,13 +51,16 @@ class Session:
 
     Attributes
     ----------
-    state, config : what is and what is asked
-    hooks : what plugins added
-    policy : the one object that answers for queues
-    fit : why things did not fit
-    decisions : all decisions of statements kept so far
-    turned_away : pod groups that found no room when their turn came, in the order of turns
-    should_stop : asked between the trials of a search; True ends it
+    state, config : the cluster, and the options of the cycle
+    clock : monotonic seconds
+    gpu_group_seed : makes the ids of newly shared GPUs differ from those of other cycles
+    hooks : what plugins registered
+    policy : answers the questions about queues
+    fit : why pod groups and tasks did not fit
+    decisions : the decisions of all statements kept so far
+    reports : one per action that has run
+    turned_away : pod groups that allocate could not place, in the order of their turns
+    should_stop : asked between the trials of a search; True ends the search
     plugin_seconds : plugin -> how long it took to open, by the clock
     all_nodes : the set of all nodes
     """
@@ -105,19 +112,19 @@ class Session:
         self._gpu_group_ids = 0
 
     def start(self) -> None:
-        """Settle what depends on all plugins: the order of tasks, refusals known from the outset."""
+        """Finish opening, once all plugins are open: sort tasks, and refuse pod groups without a queue."""
         self._sort_tasks()
-        groups = self.state.pod_groups
-        for group, queue in enumerate(groups.queue):
+        pod_groups = self.state.pod_groups
+        for pod_group, queue in enumerate(pod_groups.queue):
             if queue == NOWHERE:
-                name = groups.inputs[group].queue
-                self.fit.add_pod_group(group, GroupFit(GroupReason.QUEUE_DOES_NOT_EXIST, name))
+                name = pod_groups.inputs[pod_group].queue
+                self.fit.add_pod_group(pod_group, GroupFit(GroupReason.QUEUE_DOES_NOT_EXIST, name))
 
     def attach(self, companion: Companion) -> Companion:
-        """Keep an object of another package for as long as the session lives; one of each class.
+        """Keep an object of another module for as long as the session lives, one of each class.
 
-        Placement, solver and plugins derive tables from the state that outlive one action. They own
-        them; the session only makes them findable by their class (`attached`).
+        Placement, solver and plugins compute tables that several actions use. They own these tables;
+        the session only keeps them, to be found by their class (`attached`).
         """
         self._attachments[type(companion)] = companion
         return companion
@@ -127,13 +134,13 @@ class Session:
         companion = self._attachments.get(kind)
         return companion if isinstance(companion, kind) else None
 
-    def view(self, group: int) -> GangView:
-        """Return the plain view of a pod group, always the same object."""
-        found = self._views.get(group)
-        if found is None:
-            found = GangView(self.state, group, is_ordered=self.hooks.orders_subgroups)
-            self._views[group] = found
-        return found
+    def view(self, pod_group: int) -> GangView:
+        """Return the view of a whole pod group, always the same object."""
+        view = self._views.get(pod_group)
+        if view is None:
+            view = GangView(self.state, pod_group, is_ordered=self.hooks.orders_subgroups)
+            self._views[pod_group] = view
+        return view
 
     def pod_group_key(self, view: GangView) -> tuple[object, ...]:
         """Return a pod group's place in its leaf queue; the smaller is served first."""
@@ -143,15 +150,15 @@ class Session:
         return (*[key(view) for key in keys], view.pod_group)
 
     def requested_by(self, tasks: Sequence[int]) -> Amounts:
-        """Return what tasks ask of their queue, for the order of queues and for reclaim."""
-        return self._sum(tasks, "requested")
+        """Return what tasks request of their queue, for the order of queues and for reclaim."""
+        return self._sum(tasks, _REQUESTED)
 
     def gate_amount(self, tasks: Sequence[int]) -> Amounts:
-        """Return what tasks are measured as at the capacity gates before placement."""
-        return self._sum(tasks, "gate")
+        """Return what the capacity gates measure for tasks before their placement."""
+        return self._sum(tasks, _GATE_AMOUNTS)
 
     def held_by(self, tasks: Sequence[int]) -> Amounts:
-        """Return what the queue is charged for tasks where they are."""
+        """Return what the queue is charged for tasks that are on nodes."""
         accepted = self.state.tasks.accepted
         cpu = memory = gpu = 0.0
         for task in tasks:
@@ -162,50 +169,49 @@ class Session:
         return (cpu, memory, gpu)
 
     def listeners_of(self, task: int) -> list[TaskListener]:
-        """Return the ledgers that follow tasks of this class."""
+        """Return the listeners that follow tasks of this class."""
         task_class = self.state.tasks.task_class[task]
-        found = self._listeners.get(task_class.index)
-        if found is None:
-            found = [one for one in self.hooks.listeners if one.concerns(task_class)]
-            self._listeners[task_class.index] = found
-        return found
+        listeners = self._listeners.get(task_class.index)
+        if listeners is None:
+            listeners = [each for each in self.hooks.listeners if each.concerns(task_class)]
+            self._listeners[task_class.index] = listeners
+        return listeners
 
     def new_gpu_group_id(self) -> str:
-        """Name a device that becomes shared now.
+        """Return the GPU group id of a device that becomes shared now.
 
-        Names must differ from those of other cycles, whose binds may still be on their way, so
-        whoever runs the cycle gives it a seed of its own; equal seeds give equal names.
+        Ids must differ from those of other cycles, whose binds may not be done yet. So whoever runs
+        the cycle gives it a seed of its own; equal seeds give equal ids.
         """
         self._gpu_group_ids += 1
         return str(uuid5(self.gpu_group_seed, str(self._gpu_group_ids)))
 
-    def _sum(self, tasks: Sequence[int], measure: str) -> Amounts:
-        task_class = self.state.tasks.task_class
+    def _sum(self, tasks: Sequence[int], measure: Callable[[TaskClass], Amounts]) -> Amounts:
+        class_of = self.state.tasks.task_class
         if len(tasks) == 1:
-            only: Amounts = getattr(task_class[tasks[0]], measure)
-            return only
+            return measure(class_of[tasks[0]])
         if not tasks:
-            return (NO_AMOUNTS[0], NO_AMOUNTS[1], NO_AMOUNTS[2])
+            return NO_AMOUNTS
         counts: dict[TaskClass, int] = {}
         for task in tasks:
-            one = task_class[task]
-            counts[one] = counts.get(one, 0) + 1
+            task_class = class_of[task]
+            counts[task_class] = counts.get(task_class, 0) + 1
         cpu = memory = gpu = 0.0
-        for one, count in counts.items():
-            amounts: Amounts = getattr(one, measure)
+        for task_class, count in counts.items():
+            amounts = measure(task_class)
             cpu += amounts[0] * count
             memory += amounts[1] * count
             gpu += amounts[2] * count
         return (cpu, memory, gpu)
 
     def _sort_tasks(self) -> None:
-        """Put the tasks of every pod set into task order; single tasks need none."""
+        """Sort the tasks of every pod set that has several."""
         inputs, keys = self.state.tasks.inputs, self.hooks.task_order
 
-        def key(task: int) -> tuple[object, ...]:
-            given = inputs[task]
-            return (*[one(task) for one in keys], given.created, given.uid or given.name)
+        def sort_key(task: int) -> tuple[object, ...]:
+            pod = inputs[task]
+            return (*[key(task) for key in keys], pod.created, pod.uid or pod.name)
 
         for members in self.state.pod_groups.pod_sets.tasks:
             if len(members) > 1:
-                members.sort(key=key)
+                members.sort(key=sort_key)

@@ -1,8 +1,8 @@
-"""A trial of changes that is kept as a whole or leaves no trace.
+"""Operations on the state that are kept together or undone without a trace.
 
-Each operation changes the state through the journal. `checkpoint` is a position, `rollback` puts the
-overwritten cells back bit for bit, `keep` turns what is left into decisions. Only one statement is open
-at a time: nothing else may change the state meanwhile.
+Each operation changes the state through the journal. `checkpoint` returns a position, `rollback` restores
+everything overwritten since, bit for bit, and `keep` turns the remaining operations into decisions. Only
+one statement is open at a time, and nothing else may change the state meanwhile.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ from scheduler.core.cluster.status import (
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.decisions import ActionName, Decision, EvictReason
 from scheduler.core.errors import InvariantError
+from scheduler.core.session.decision_builders import (
+    bind_decision,
+    evict_decision,
+    nominate_decision,
+)
 from scheduler.core.session.gang import GangView
-from scheduler.core.session.outcome import bind_decision, evict_decision, nominate_decision
 from scheduler.core.session.session import Session
 from scheduler.core.times import NOW
 
@@ -48,7 +52,13 @@ _CONVERT = OperationKind.CONVERT
 class Operation:
     """One step of a statement.
 
-    `undoes` is the earlier step it takes back, if any; `was` the status before an eviction.
+    Attributes
+    ----------
+    kind, task, node : what is done to which task; the node it is placed on or evicted from
+    reason : of an eviction
+    undoes : the earlier operation that this one takes back, if any
+    was : the status of the task before an eviction
+    is_undone : whether a later operation takes this one back
     """
 
     __slots__ = ("is_undone", "kind", "node", "reason", "task", "undoes", "was")
@@ -71,12 +81,17 @@ class Operation:
         self.is_undone = False
 
 
-#: A position to return to: (operations, journal cells).
+#: A position to return to: (number of operations, number of journal entries).
 Checkpoint = tuple[int, int]
 
 
 class Statement:
-    """Operations tried together; the one before must have been kept or discarded."""
+    """Operations that are kept or discarded together.
+
+    Raises
+    ------
+    InvariantError : the statement before this one was neither kept nor discarded
+    """
 
     __slots__ = ("_journal", "_operations", "_session", "_state", "action", "is_open")
 
@@ -89,16 +104,16 @@ class Statement:
         self.is_open = True
         if self._journal.entries:
             raise InvariantError(
-                f"a statement of {action} begins while {len(self._journal.entries)} cells of another "
-                f"one are not settled"
+                f"a statement of {action} begins while {len(self._journal.entries)} journal entries of "
+                f"another one are neither kept nor undone"
             )
 
     # ----------------------------------------------------------------------------- operations
 
     def evict(self, task: int, reason: EvictReason) -> None:
-        """Let a task that holds a node begin to leave it; its queue stops holding it now.
+        """Evict a task: what it holds on its node becomes releasing, and its queue is charged no more.
 
-        A task that is only nominated was never there: what was promised to it becomes free.
+        A task that is only nominated holds nothing yet; what was promised to it becomes free again.
         """
         tasks = self._state.tasks
         node, was = tasks.node[task], tasks.status[task]
@@ -115,7 +130,7 @@ class Statement:
         self._operations.append(Operation(_EVICT, task, node, reason, None, was))
 
     def allocate(self, task: int, node: int, gpu_groups: tuple[str, ...] = ()) -> None:
-        """Give a pending task room that is free now."""
+        """Place a pending task on room that is free now."""
         self._place(task, node, gpu_groups, ALLOCATED, NORMAL_HOLD)
         self._operations.append(Operation(_ALLOCATE, task, node))
 
@@ -128,10 +143,16 @@ class Statement:
         numa: tuple[NumaShare, ...] | None = None,
         may_unevict: bool = True,
     ) -> None:
-        """Give a task room that is being freed, or just not bound in this cycle.
+        """Place a task on room that is being freed, or that is free but must not be bound in this cycle.
 
-        A task that this statement evicted from the same node, and that would get the same devices
-        and zones, simply keeps running: its eviction is taken back.
+        If this statement evicted the task from the same node, and it would get the same devices and
+        zones, then its eviction is taken back instead.
+
+        Parameters
+        ----------
+        gpu_groups : GPU group ids of the devices it shares
+        numa : what it takes of NUMA zones; None if no plugin plans them
+        may_unevict : False to nominate even then
         """
         tasks = self._state.tasks
         if (
@@ -150,21 +171,26 @@ class Statement:
         self._operations.append(Operation(_NOMINATE, task, node))
 
     def unevict(self, task: int) -> None:
-        """Take the eviction of a task back: it keeps running where it is."""
+        """Take back the eviction of a task, so that it stays where it is.
+
+        Raises
+        ------
+        InvariantError : this statement did not evict the task
+        """
         state = self._state
-        evicted = self._eviction_of(task)
+        eviction = self._eviction_of(task)
         node = state.tasks.node[task]
-        state.set_status(task, TaskStatus(evicted.was))
+        state.set_status(task, TaskStatus(eviction.was))
         self._put_virtual(task, 0)
-        if evicted.was == NOMINATED:
+        if eviction.was == NOMINATED:
             state.promise_again(task, node)
         else:
             state.turn_to_normal(task, node)
         self._charge_queue(task, 1.0)
         for listener in self._session.listeners_of(task):
             listener.placed(task, node)
-        evicted.is_undone = True
-        self._operations.append(Operation(_UNEVICT, task, node, None, evicted))
+        eviction.is_undone = True
+        self._operations.append(Operation(_UNEVICT, task, node, None, eviction))
 
     def convert_to_nominated(self, view: GangView) -> None:
         """Turn everything this statement allocated for a pod group into nominations."""
@@ -179,11 +205,10 @@ class Statement:
             state.release(task, operation.node, NORMAL_HOLD)
             state.charge(task, operation.node, NOMINATED_HOLD)
             operation.is_undone = True
-            undo = Operation(_CONVERT, task, operation.node, None, operation)
-            self._operations.append(undo)
+            self._operations.append(Operation(_CONVERT, task, operation.node, None, operation))
 
     def set_numa(self, task: int, numa: tuple[NumaShare, ...]) -> None:
-        """Remember the zones chosen for a task, undoably."""
+        """Set what a task takes of NUMA zones."""
         if numa or task in self._state.tasks.numa:
             self._journal.insert(self._state.tasks.numa, task, numa)
 
@@ -194,31 +219,31 @@ class Statement:
         return (len(self._operations), len(self._journal.entries))
 
     def rollback(self, checkpoint: Checkpoint) -> None:
-        """Undo everything after a checkpoint."""
-        operations, cells = checkpoint
-        tasks, groups = self._state.tasks, self._state.pod_groups
+        """Undo everything since a checkpoint."""
+        operation_count, entry_count = checkpoint
+        tasks, pod_groups = self._state.tasks, self._state.pod_groups
         touched_nodes = self._state.nodes.touched
         touched_queues = self._session.policy.touched
-        while len(self._operations) > operations:
+        while len(self._operations) > operation_count:
             operation = self._operations.pop()
             if operation.undoes is not None:
                 operation.undoes.is_undone = False
             if operation.node != NOWHERE:
                 touched_nodes.append(operation.node)
-            group = tasks.pod_group[operation.task]
-            groups.version[group] += 1
-            queue = groups.queue[group]
+            pod_group = tasks.pod_group[operation.task]
+            pod_groups.version[pod_group] += 1
+            queue = pod_groups.queue[pod_group]
             if queue != NOWHERE:
                 touched_queues.append(queue)
-        self._journal.rewind(cells)
+        self._journal.rewind(entry_count)
 
     def discard(self) -> None:
-        """Undo everything and end."""
+        """Undo everything and close the statement."""
         self.rollback((0, 0))
         self.is_open = False
 
     def keep(self) -> list[Decision]:
-        """Let everything stand and end.
+        """Keep what was done and close the statement.
 
         Returns
         -------
@@ -234,7 +259,7 @@ class Statement:
             tasks.is_virtual[task] = 0
             if operation.kind is _EVICT:
                 evicted.add(task)
-                if self._is_there(operation):
+                if self._has_pod_to_evict(operation):
                     state.pod_groups.last_eviction[tasks.pod_group[task]] = NOW
                     decisions.append(
                         evict_decision(
@@ -279,44 +304,47 @@ class Statement:
         hold: Hold,
     ) -> None:
         state = self._state
-        tasks, cells = state.tasks, state.journal.entries
-        left = tasks.node[task]
-        if left != NOWHERE and task in state.nodes.tasks[left]:
-            cells.append((tasks.left_node, task, tasks.left_node[task]))
-            tasks.left_node[task] = left
+        tasks, entries = state.tasks, state.journal.entries
+        old_node = tasks.node[task]
+        if old_node != NOWHERE and task in state.nodes.tasks[old_node]:
+            entries.append((tasks.left_node, task, tasks.left_node[task]))
+            tasks.left_node[task] = old_node
         state.set_status(task, status)
-        cells.append((tasks.is_virtual, task, tasks.is_virtual[task]))
+        entries.append((tasks.is_virtual, task, tasks.is_virtual[task]))
         tasks.is_virtual[task] = 1
-        cells.append((tasks.node, task, left))
+        entries.append((tasks.node, task, old_node))
         tasks.node[task] = node
         task_class = tasks.task_class[task]
         if task_class.is_shared:
-            cells.append((tasks.gpu_groups, task, tasks.gpu_groups[task]))
+            entries.append((tasks.gpu_groups, task, tasks.gpu_groups[task]))
             tasks.gpu_groups[task] = gpu_groups
-        cells.append((tasks.accepted, task, tasks.accepted[task]))
-        tasks.accepted[task] = task_class.accepted_on(state.nodes.gpu_memory[node])
+        entries.append((tasks.accepted, task, tasks.accepted[task]))
+        tasks.accepted[task] = task_class.charged_on(state.nodes.gpu_memory[node])
         state.charge(task, node, hold)
         self._charge_queue(task, 1.0)
         for listener in self._session.listeners_of(task):
             listener.placed(task, node)
 
     def _charge_queue(self, task: int, sign: float) -> None:
-        group = self._state.tasks.pod_group[task]
-        queue = self._state.pod_groups.queue[group]
+        pod_group = self._state.tasks.pod_group[task]
+        queue = self._state.pod_groups.queue[pod_group]
         if queue == NOWHERE:
             return
         accepted = self._state.tasks.accepted[task]
         if sign < 0:
             accepted = (-accepted[0], -accepted[1], -accepted[2])
         self._session.policy.charge(
-            self._journal, queue, accepted, preemptible=self._state.pod_groups.preemptible[group]
+            self._journal,
+            queue,
+            accepted,
+            preemptible=self._state.pod_groups.preemptible[pod_group],
         )
 
-    def _is_there(self, operation: Operation) -> bool:
-        """Tell whether an evicted task is really on a node, or was only going to be.
+    def _has_pod_to_evict(self, operation: Operation) -> bool:
+        """Return whether an eviction needs a decision.
 
-        A task nominated in this very cycle has nothing to be deleted; one that moved earlier in the
-        cycle has been told to go already.
+        A task that was nominated earlier in this cycle needs none: a pending one has no pod on a node,
+        and one that moved has a decision to evict it already.
         """
         if operation.was != NOMINATED:
             return True

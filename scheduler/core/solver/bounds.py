@@ -64,7 +64,7 @@ class Places:
             or any(tasks.task_class[task] is not task_class for task in demand.tasks)
         )
         self.is_allowed: Bools = rules.static_mask
-        self._rows = tuple((row, need) for row, need in task_class.fits if need > 0)
+        self._rows = tuple((row, need) for row, need in task_class.must_be_free if need > 0)
         self._amounts_of: dict[int, tuple[float, ...]] = {}
         self._settled = self._freed(settled) if self.is_known else {}
         self._base: Ints | None = None

@@ -15,9 +15,9 @@ from scheduler.core.cluster.status import ACTIVE_ALLOCATED
 from scheduler.core.fairshare.reclaimable import (
     Reclaimer,
     can_reclaim,
+    diverging_pair,
     find_violation,
-    keeps_victim,
-    leveled_pair,
+    may_hold_victims,
 )
 from scheduler.core.fairshare.shares import Holdings, plus
 from scheduler.core.session.session import Session
@@ -33,7 +33,9 @@ def leaves_with_victims(session: Session, reclaimer: Reclaimer, leaves: Iterable
     """Return the other leaf queues that may hold victims."""
     ledger = session.policy.ledger
     return [
-        leaf for leaf in leaves if leaf != reclaimer.queue and keeps_victim(ledger, reclaimer, leaf)
+        leaf
+        for leaf in leaves
+        if leaf != reclaimer.queue and may_hold_victims(ledger, reclaimer, leaf)
     ]
 
 
@@ -123,7 +125,7 @@ def takeable_gpus(session: Session, reclaimer: Reclaimer, batches: Sequence[Batc
     largest: dict[int, float] = {}
     for batch in batches:
         leaf = session.state.pod_groups.queue[batch.pod_group]
-        side, other = leveled_pair(ledger, reclaimer.queue, leaf)
+        side, other = diverging_pair(ledger, reclaimer.queue, leaf)
         del side
         largest[other] = max(largest.get(other, 0.0), _group_gpus(session, batch.pod_group))
     total = 0.0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kube.durations import format_duration, parse_duration
+from queues.durations import format_duration, parse_duration
 from queues.grouping.base import KindDefault, Settings
 from queues.grouping.errors import NotReadableError
 from queues.grouping.file_cluster import FileCluster

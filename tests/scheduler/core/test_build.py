@@ -166,9 +166,9 @@ def test_the_measures_of_gpu_memory_differ_by_purpose() -> None:
     state = build_state(built.pending("p", request=wanted).build())
     task_class = state.tasks.task_class[0]
     assert task_class.requested[2] == 1.0
-    assert task_class.gate[2] == 0.25
-    assert task_class.accepted_on(3000)[2] == 0.34
-    assert task_class.gate_on(3000)[2] == 0.34
+    assert task_class.gate_amounts[2] == 0.25
+    assert task_class.charged_on(3000)[2] == 0.34
+    assert task_class.gate_amounts_on(3000)[2] == 0.34
     assert task_class.vector[GPU_ROW] == 0.0
 
 
@@ -180,7 +180,7 @@ def test_parts_of_several_devices_are_rounded_to_hundredths() -> None:
     task_class = state.tasks.task_class[0]
     assert task_class.vector[GPU_ROW] == 0.99
     assert task_class.memory_on(1000) == 333
-    assert task_class.gate_on(1000)[2] == pytest.approx(1.02)
+    assert task_class.gate_amounts_on(1000)[2] == pytest.approx(1.02)
 
 
 def test_broken_states_are_told_apart() -> None:

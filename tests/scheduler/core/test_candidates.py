@@ -44,7 +44,7 @@ def plain_scores(session: Session, task: int, chosen: list[int]) -> dict[int, fl
     low, high = min(counted, default=0.0), max(counted, default=0.0)
     scores = {}
     for node in chosen:
-        room = room_on(nodes, task_class, task_class.fits, node)
+        room = room_on(nodes, task_class, task_class.must_be_free, node)
         if room == NONE or nodes.inputs[node].unschedulable:
             continue
         score = 1000.0 if room == FREE else 0.0

@@ -42,8 +42,8 @@ def test_counts_equal_a_plain_loop(
     names = session.state.axis.names
     for node in range(len(sizes)):
         idle = session.state.nodes.idle[:, node]
-        if room_on(session.state.nodes, task_class, task_class.fits, node) == NONE:
-            for row, amount in task_class.fits:
+        if room_on(session.state.nodes, task_class, task_class.must_be_free, node) == NONE:
+            for row, amount in task_class.must_be_free:
                 if idle[row] < amount:
                     expected[NodeReason(NodeReasonKind.INSUFFICIENT, names[row])] += 1
             if task_class.is_shared and idle[2] < task_class.devices:

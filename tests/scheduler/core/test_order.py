@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.core.decisions import ActionName
-from scheduler.core.fairshare.queue_order import queue_key
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.order import GroupOrder
 from scheduler.core.session.session import Session
@@ -27,7 +26,7 @@ def _plain_next(session: Session, left: list[GangView]) -> GangView:
             view = _best_below(session, queue, best_of)
             if view is not None:
                 wanted = session.requested_by(view.next_chunk(include_evicted=False))
-                candidates.append((queue_key(ledger, queue, wanted), queue))
+                candidates.append((session.policy.key(queue, wanted), queue))
         queue = min(candidates, key=lambda one: one[0])[1]
         if queue in best_of:
             return best_of[queue]
@@ -44,7 +43,7 @@ def _best_below(session: Session, queue: int, best_of: dict[int, GangView]) -> G
             view = _best_below(session, child, best_of)
             if view is not None:
                 wanted = session.requested_by(view.next_chunk(include_evicted=False))
-                candidates.append((queue_key(ledger, child, wanted), view))
+                candidates.append((session.policy.key(child, wanted), view))
     return min(candidates, key=lambda one: one[0])[1] if candidates else None
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scheduler.core.cluster.journal import Journal
 from scheduler.core.cluster.queues import Queues
 from scheduler.core.config import PluginConfig, SchedulerConfig
-from scheduler.core.fairshare.queue_order import queue_key
 from scheduler.core.fairshare.shares import QueueLedger
 from scheduler.core.session.policy import FairSharePolicy, QueuePolicy, empty_ledger
 from tests.builders import cluster
+from tests.scheduler.core.fairshare.plain_queue_order import queue_key
 
 AMOUNT = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 8.0])
 BOUND = st.one_of(AMOUNT, st.just(inf))
@@ -86,7 +86,7 @@ def test_without_proportion_there_are_no_gates_and_age_decides() -> None:
     policy = result.policy
     assert type(policy) is QueuePolicy
     assert policy.refuse(0, (9.0, 9.0, 9.0), preemptible=False) is None
-    assert policy.refuse_non_preemptible(0, (9.0, 9.0, 9.0)) is None
+    assert policy.refuse_over_quota(0, (9.0, 9.0, 9.0)) is None
 
 
 def test_the_empty_ledger_is_unlimited() -> None:
@@ -101,4 +101,4 @@ def test_only_bounded_queues_are_asked() -> None:
     index = {"free": 0, "bound": 1}
     assert not policy.can_refuse(index["free"], preemptible=False)
     assert policy.can_refuse(index["bound"], preemptible=True)
-    assert policy.refuse_non_preemptible(index["bound"], (0.0, 0.0, 2.0)) is not None
+    assert policy.refuse_over_quota(index["bound"], (0.0, 0.0, 2.0)) is not None

@@ -206,7 +206,7 @@ def test_a_shared_nomination_is_given_back_to_its_device() -> None:
 def test_two_statements_cannot_be_open_at_once() -> None:
     session = cluster().node("n").pending("p").pending("q").session()
     Statement(session, ActionName.ALLOCATE).allocate(0, 0)
-    with pytest.raises(InvariantError, match="not settled"):
+    with pytest.raises(InvariantError, match="neither kept nor undone"):
         Statement(session, ActionName.RECLAIM)
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from scheduler.core.cluster.amount_text import human_amount, plain_amount
 from scheduler.core.cluster.axis import (
     CPU_ROW,
     GPU_ROW,
     MEMORY_ROW,
     PODS_ROW,
     STORAGE,
-    plain_amount,
 )
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.constraints import NodeTerm, Operator
 from scheduler.core.cluster.device_backed import device_backed
 from scheduler.core.cluster.state import ClusterState
-from scheduler.core.fairshare.capacity import human_amount
 from scheduler.core.session.fit import CheckFailure
 from scheduler.core.session.hooks import NODE_AFFINITY
 

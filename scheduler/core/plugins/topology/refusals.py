@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from scheduler.core.cluster.amount_text import human_amount, plain_amount
 from scheduler.core.cluster.axis import (
     CPU_ROW,
     GPU_ROW,
     MEMORY_ROW,
     MIG_PREFIX,
-    plain_amount,
 )
 from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP, TopologyConstraint
 from scheduler.core.cluster.podgroups import TreeMember
-from scheduler.core.fairshare.capacity import human_amount
 from scheduler.core.session.fit import GroupFit, GroupReason, TopologyRefusal
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session

@@ -21,7 +21,7 @@ def bound(amount: float) -> tuple[float, float, float]:
 
 
 def queue(name: str, **values: Any) -> dict[str, Any]:
-    """One queue: quota, share, limit, held, firm as GPUs, or as triples."""
+    """One queue: quota, share, limit, held, non_preemptible as GPUs, or as triples."""
     return {"name": name, **values}
 
 
@@ -44,6 +44,6 @@ def ledger(*rows: dict[str, Any], total: float = 100.0) -> QueueLedger:
         fair_shares=triples("share", UNLIMITED, bound),
         requests=triples("request", 0, gpus),
         allocated=[list(one) for one in triples("held", 0, gpus)],
-        allocated_non_preemptible=[list(one) for one in triples("firm", 0, gpus)],
+        allocated_non_preemptible=[list(one) for one in triples("non_preemptible", 0, gpus)],
         totals=(1000.0, 1000.0, total),
     )

@@ -6,7 +6,8 @@ from math import inf
 
 import pytest
 
-from scheduler.core.fairshare.queue_order import is_weaker, queue_key
+from scheduler.core.fairshare.shares import is_weaker
+from scheduler.core.session.policy import FairSharePolicy
 from tests.scheduler.core.fairshare.ledgers import gpus, ledger, queue
 
 NONE = (0.0, 0.0, 0.0)
@@ -53,7 +54,8 @@ def test_each_question(case) -> None:
     left, right, first = CASES[case]
     books = ledger(left, right)
     candidate = gpus(1) if "candidate" in case or "no share" in case or "quota" in case else NONE
-    keys = {name: queue_key(books, index, candidate) for index, name in enumerate(books.names)}
+    policy = FairSharePolicy(books)
+    keys = {name: policy.key(index, candidate) for index, name in enumerate(books.names)}
     other = "b" if first == "a" else "a"
     assert keys[first] < keys[other]
     assert not keys[other] < keys[first]
@@ -61,13 +63,15 @@ def test_each_question(case) -> None:
 
 def test_without_the_candidate_decides_between_equal_totals() -> None:
     books = ledger(queue("a", quota=8, share=8, held=3), queue("b", quota=8, share=8, held=2))
-    assert queue_key(books, 1, gpus(2)) < queue_key(books, 0, gpus(1))
+    policy = FairSharePolicy(books)
+    assert policy.key(1, gpus(2)) < policy.key(0, gpus(1))
 
 
 def test_victims_count_as_gone() -> None:
     books = ledger(queue("a", quota=4, share=4, held=8), queue("b", quota=4, share=4, held=7))
-    assert queue_key(books, 1, NONE) < queue_key(books, 0, NONE)
-    assert queue_key(books, 0, NONE, gpus(2)) < queue_key(books, 1, NONE)
+    policy = FairSharePolicy(books)
+    assert policy.key(1, NONE) < policy.key(0, NONE)
+    assert policy.key(0, NONE, gpus(2)) < policy.key(1, NONE)
 
 
 def test_weaker_needs_to_be_below_everywhere() -> None:

@@ -12,11 +12,12 @@ from scheduler.core.fairshare.reclaimable import (
     SaturationViolation,
     StrategyViolation,
     can_reclaim,
+    diverging_pair,
     find_violation,
     guarantees_quota,
-    keeps_victim,
-    leveled_pair,
     maintains_fair_share,
+    may_hold_victims,
+    stays_within_quota,
 )
 from tests.scheduler.core.fairshare.ledgers import gpus, ledger, queue
 
@@ -41,8 +42,8 @@ def test_only_a_queue_within_its_fair_share_may_look() -> None:
     assert not can_reclaim(pair(2, 2), reclaimer(0))
 
 
-def test_firm_work_must_also_stay_within_quota() -> None:
-    books = ledger(queue("A", quota=1, share=5, firm=1))
+def test_non_preemptible_work_must_also_stay_within_quota() -> None:
+    books = ledger(queue("A", quota=1, share=5, non_preemptible=1))
     assert can_reclaim(books, reclaimer(0))
     assert not can_reclaim(books, reclaimer(0, preemptible=False))
 
@@ -89,7 +90,7 @@ def departments():
 
 def test_queues_are_compared_where_their_paths_part() -> None:
     books = departments()
-    assert leveled_pair(books, 2, 3) == (0, 1)
+    assert diverging_pair(books, 2, 3) == (0, 1)
     assert violation(books, reclaimer(2), {3: [gpus(1)]}) is None
 
 
@@ -104,7 +105,7 @@ def test_a_multiplier_below_one_counts_as_one() -> None:
     assert violation(departments(), reclaimer(2), {3: [gpus(1)]}, 0.1) is None
 
 
-def test_firm_work_must_fit_into_the_quota_of_every_ancestor() -> None:
+def test_non_preemptible_work_must_fit_into_the_quota_of_every_ancestor() -> None:
     books = ledger(
         queue("top", quota=1, share=9),
         queue("a", parent="top", quota=5, share=5),
@@ -147,13 +148,15 @@ FILTER = {
 def test_which_queues_are_worth_a_look(case) -> None:
     a_held, b_held, keeps = FILTER[case]
     books = pair(a_held, b_held, a_share=4, b_share=3)
-    assert keeps_victim(books, reclaimer(0), 1) is keeps
+    assert may_hold_victims(books, reclaimer(0), 1) is keeps
 
 
 def test_the_two_rules_alone() -> None:
     books = pair(1, 3)
     assert maintains_fair_share(books, 1, gpus(2.5))
     assert not maintains_fair_share(books, 1, gpus(2))
-    assert guarantees_quota(books, 0, gpus(1), gpus(1), 1, gpus(3))
-    assert not guarantees_quota(books, 0, gpus(2), gpus(1), 1, gpus(3))
-    assert not guarantees_quota(books, 0, gpus(1), gpus(1), 1, gpus(2))
+    assert guarantees_quota(books, 1, gpus(3), is_within_quota=True)
+    assert not guarantees_quota(books, 1, gpus(3), is_within_quota=False)
+    assert not guarantees_quota(books, 1, gpus(2), is_within_quota=True)
+    assert stays_within_quota(books, 0, gpus(1), gpus(1))
+    assert not stays_within_quota(books, 0, gpus(2), gpus(1))

@@ -9,13 +9,11 @@ import pytest
 
 from scheduler.core.fairshare.shares import (
     allocatable_share,
-    dominant_share,
     exceeds_somewhere,
     fits_within,
     minus,
     plus,
     rows_of,
-    total_of,
 )
 from tests.scheduler.core.fairshare.ledgers import ledger, queue
 
@@ -63,19 +61,9 @@ def test_what_a_queue_may_count_on(quota, limit, share, expected) -> None:
     assert allocatable_share((quota,) * 3, (limit,) * 3, (share,) * 3) == (expected,) * 3
 
 
-def test_the_dominant_share_is_the_largest_ratio() -> None:
-    totals = (100.0, 100.0, 10.0)
-    assert dominant_share((50.0, 10.0, 3.0), (100.0, 100.0, 4.0), totals) == 0.75
-    assert dominant_share((50.0, 10.0, 3.0), (inf, inf, inf), totals) == 0.5
-    assert dominant_share((0.0, 0.0, 2.0), (1.0, 1.0, 0.0), totals) == 2000.0
-    assert dominant_share((-5.0, -5.0, -5.0), (1.0, 1.0, 1.0), totals) == 0.0
-
-
 def test_triples_add_and_compare() -> None:
     assert plus((1, 2, 3), (4, 5, 6)) == (5, 7, 9)
     assert minus((4, 5, 6), (1, 2, 3)) == (3, 3, 3)
-    assert total_of([(1, 1, 1), (2, 0, 1)]) == (3, 1, 2)
-    assert total_of([]) == (0, 0, 0)
     assert fits_within((1, 2, inf), (1, 2, inf))
     assert not fits_within((1, 2, 3), (1, 2, 2.5))
     assert exceeds_somewhere((0, 0, 3), (1, 1, 2))

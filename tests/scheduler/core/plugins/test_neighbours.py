@@ -14,7 +14,7 @@ from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.decisions import ActionName, Bind, Nominate
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
-from scheduler.core.session.neighbours import Wish, neighbours_of
+from scheduler.core.session.neighbours import TermKind, neighbours_of
 from tests.builders import ClusterBuilder, cluster, placements, request
 
 ALLOCATE = ActionName.ALLOCATE
@@ -111,7 +111,7 @@ def test_eviction_and_rollback_keep_the_counters_in_step() -> None:
         .session()
     )
     near = neighbours_of(session)
-    [(_, counter)] = near.matching_each(session.state.tasks.task_class[1], Wish.ANTI_AFFINITY)
+    [(_, counter)] = near.matching_each(session.state.tasks.task_class[1], TermKind.ANTI_AFFINITY)
     assert counter.near(0) == 1
     near.left(0, 0)
     assert counter.near(0) == 0

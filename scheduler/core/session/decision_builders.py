@@ -1,4 +1,4 @@
-"""From what stands in the state to the decisions that leave the core."""
+"""Build decisions from the state after a statement was kept."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _REGULAR = ReceivedType.REGULAR
 
 
 def bind_decision(state: ClusterState, task: int, node: int, action: ActionName) -> Bind:
-    """Tell how a task that was allocated is to be bound."""
+    """Return the decision to bind a task that was allocated."""
     tasks = state.tasks
     task_class = tasks.task_class[task]
-    group = state.pod_groups.inputs[tasks.pod_group[task]]
+    owner = state.pod_groups.inputs[tasks.pod_group[task]]
     received, count, portion = _REGULAR, int(task_class.gpu_amount), 1.0
     if task_class.is_shared:
         received, count = ReceivedType.FRACTION, task_class.devices
@@ -31,8 +31,8 @@ def bind_decision(state: ClusterState, task: int, node: int, action: ActionName)
         received = ReceivedType.MIG
     return Bind(
         _ref(state, task),
-        group.name,
-        group.namespace,
+        owner.name,
+        owner.namespace,
         state.nodes.names[node],
         action,
         tasks.gpu_groups[task],
@@ -45,30 +45,30 @@ def bind_decision(state: ClusterState, task: int, node: int, action: ActionName)
 
 
 def evict_decision(state: ClusterState, task: int, node: int, reason: EvictReason) -> Evict:
-    """Tell that a task must leave a node, and where it will go if a place was found."""
+    """Return the decision to evict a task; it names the new node of a task that was nominated again."""
     tasks, names = state.tasks, state.nodes.names
-    group = state.pod_groups.inputs[tasks.pod_group[task]]
-    moved = tasks.status[task] == NOMINATED
+    owner = state.pod_groups.inputs[tasks.pod_group[task]]
+    is_moved = tasks.status[task] == NOMINATED
     return Evict(
         _ref(state, task),
-        group.name,
-        group.namespace,
+        owner.name,
+        owner.namespace,
         names[node] if node != NOWHERE else "",
         reason,
-        names[tasks.node[task]] if moved else "",
+        names[tasks.node[task]] if is_moved else "",
     )
 
 
 def nominate_decision(
     state: ClusterState, task: int, node: int, action: ActionName, *, is_moved_victim: bool
 ) -> Nominate:
-    """Tell that a task waits for room on a node."""
+    """Return the decision that a task waits for room on a node."""
     tasks = state.tasks
-    group = state.pod_groups.inputs[tasks.pod_group[task]]
+    owner = state.pod_groups.inputs[tasks.pod_group[task]]
     return Nominate(
         _ref(state, task),
-        group.name,
-        group.namespace,
+        owner.name,
+        owner.namespace,
         state.nodes.names[node],
         action,
         tasks.gpu_groups[task],
@@ -77,5 +77,5 @@ def nominate_decision(
 
 
 def _ref(state: ClusterState, task: int) -> TaskRef:
-    given = state.tasks.inputs[task]
-    return TaskRef(given.namespace, given.name, given.uid)
+    pod = state.tasks.inputs[task]
+    return TaskRef(pod.namespace, pod.name, pod.uid)
