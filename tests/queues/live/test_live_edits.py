@@ -13,7 +13,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
+from kube.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    KubeError,
+    NotFoundError,
+    TooManyRequestsError,
+)
 from kube.gateway import Gateway
 from kube.objects.meta import convert
 from kube.resources import NAMESPACES, QUEUES
@@ -27,6 +33,7 @@ from queues.orders import Order
 from queues.rights import Grant, Rights
 from queues.tags import tag_of_body, tag_of_row
 from tests.queues.live.test_live_admission import webhooks
+from tests.queues.live.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TRIES = 20
@@ -43,6 +50,7 @@ def names(gateway: Gateway) -> Iterator[Callable[[str], str]]:
     """Return names of queues that nobody else uses; what has them is deleted in the end."""
     with suppress(AlreadyExistsError):
         gateway.create(NAMESPACES, {"metadata": {"name": structure.NAMESPACE}})
+    eventually(lambda: _is_listed(gateway), "queues are listed")
     number = next(_numbers)
     used: dict[str, None] = {}
 
@@ -54,6 +62,15 @@ def names(gateway: Gateway) -> Iterator[Callable[[str], str]]:
     for text in used:
         with suppress(NotFoundError):
             gateway.delete(QUEUES, text)
+
+
+def _is_listed(gateway: Gateway) -> bool:
+    """A real API server answers 429 for a moment after a definition has come."""
+    try:
+        gateway.list(QUEUES, as_type=dict)
+    except TooManyRequestsError:
+        return False
+    return True
 
 
 def create(gateway: Gateway, name: str, parent: str = "") -> dict[str, Any]:
