@@ -155,9 +155,10 @@ def writable_home(home: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        place = "" if error.filename in (None, str(home), home) else f" at {error.filename}"
         raise EnvError(
             f"KAIWEB_HOME: expected a folder of this user that can be written, got {home}"
-            f" ({error.strerror or error})"
+            f" ({error.strerror or error}{place})"
         ) from error
 
 

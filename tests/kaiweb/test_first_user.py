@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 
 from kaiweb.first_user import create_first_user, first_password
 
@@ -28,3 +31,13 @@ def test_a_password_that_was_changed_is_not_shown_any_more(tmp_path: Path) -> No
     assert first_password(tmp_path) is None
     user.delete()
     assert first_password(tmp_path) is None
+
+
+def test_bootstrap_restricts_a_home_that_others_could_read(tmp_path: Path, settings: Any) -> None:
+    settings.KAIWEB_HOME = tmp_path
+    tmp_path.chmod(0o755)
+    (tmp_path / "old").write_text("")
+    (tmp_path / "old").chmod(0o644)
+    call_command("bootstrap", "--no-cluster", stdout=StringIO())
+    readable = [path for path in [tmp_path, *tmp_path.rglob("*")] if path.stat().st_mode & 0o077]
+    assert readable == []

@@ -111,22 +111,18 @@ def _up(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     ("variable", "value", "expected"),
     [
         ("KAIWEB_PORT", "80000", "expected a port from 1 to 65535, got '80000'"),
-        ("KAIWEB_PORT", "abc", "expected a port from 1 to 65535, got 'abc'"),
         ("KAIWEB_NODES", "9", "expected demo, none or <nodes>x<GPUs>, e.g. 500x8, got '9'"),
-        ("DEMO", "maybe", "expected one of 1, 0, true, false, got 'maybe'"),
-        ("KAIWEB_LOG_LEVEL", "LOUD", "expected one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
-        ("REDIS_URL", "redis://:geheim@127.0.0.1:1/0", "got 'redis://:***@127.0.0.1:1/0' (Error"),
-        ("REDIS_URL", "localhost", "expected one of redis://, rediss://, got 'localhost'"),
-        ("DATABASE_URL", "mysql://h/db", "expected postgresql:// or sqlite://, got 'mysql://h/db'"),
+        (
+            "REDIS_URL",
+            "redis://:hidden@127.0.0.1:1/0",
+            "expected a Redis or Valkey that answers, got 'redis://:***@127.0.0.1:1/0' (Error",
+        ),
         (
             "DATABASE_URL",
-            "postgresql://u:geheim@127.0.0.1:1/db",
-            "got 'postgresql://u:***@127.0.0.1",
+            "postgresql://u:hidden@127.0.0.1:1/db",
+            "expected a database that takes connections, got 'postgresql://u:***@127.0.0.1:1/db' (",
         ),
-        ("DATABASE_URL", "postgresql://h:port/db", "expected a URL, got 'postgresql://h:port/db'"),
-        ("DATABASE_URL", "sqlite:////no/such/folder/db", "expected a file in a folder that exists"),
-        ("KAIWEB_KUBECONFIG", "/no/such/file", "expected a file, got /no/such/file"),
-        ("KAIWEB_HOME", "/proc/kaiweb", "that can be written, got /proc/kaiweb (No such file"),
+        ("KAIWEB_HOME", "/proc/kaiweb", "can be written, got /proc/kaiweb (No such file"),
     ],
 )
 def test_a_wrong_variable_is_one_line_that_names_it_before_anything_starts(
@@ -135,25 +131,17 @@ def test_a_wrong_variable_is_one_line_that_names_it_before_anything_starts(
     home = {"KAIWEB_HOME": str(tmp_path), "KAIWEB_PORT": str(ports.pick())}
     refused = _up({**home, variable: value})
     (line,) = refused.stderr.strip().splitlines()
-    assert f"{variable}: {expected}" in line or (
-        f"{variable}: expected" in line and expected in line
-    )
-    assert "geheim" not in refused.stdout + refused.stderr
+    assert f"{variable}: expected" in line
+    assert expected in line
+    assert "hidden" not in line
     assert (refused.returncode, refused.stdout) == (2, "")
     assert not (tmp_path / "processes.json").exists()
 
 
-@pytest.mark.parametrize("name", ["kaiweb.sqlite3", "objects.sqlite3"])
-def test_a_damaged_database_is_named_with_what_is_in_it_and_left_alone(
-    tmp_path: Path, name: str
-) -> None:
-    file = tmp_path / name
-    file.write_text("this is no database, and long enough to have a header of its own" * 20)
-    before = file.read_bytes()
+def test_a_damaged_database_is_one_line_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "kaiweb.sqlite3").write_text("no database")
     refused = _up({"KAIWEB_HOME": str(tmp_path), "KAIWEB_PORT": str(ports.pick())})
     (line,) = refused.stderr.strip().splitlines()
-    assert f"{file}: expected a SQLite database, got a damaged file" in line
-    assert "move it away together with its -wal and -shm files" in line
-    content = "users, tokens" if name == "kaiweb.sqlite3" else "object of the embedded cluster"
-    assert content in line
-    assert (refused.returncode, file.read_bytes()) == (2, before)
+    assert f"{tmp_path / 'kaiweb.sqlite3'}: expected a SQLite database, got a damaged file" in line
+    assert "users, tokens, edits and settings are only in this file" in line
+    assert (refused.returncode, refused.stdout) == (2, "")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kaiweb.settings.env import EnvError
+from kaiweb.supervisor.broker import broker_password
 from kaiweb.supervisor.layout import (
     ACCOUNTS,
     EMBEDDED_PORTS,
@@ -126,3 +127,22 @@ def test_a_shard_that_cannot_be_a_process_is_refused_at_the_start(tmp_path, monk
     monkeypatch.setenv("KAIWEB_SHARDS", "default,Two Pools")
     with pytest.raises(ValueError, match="KAIWEB_SHARDS: expected names that are DNS labels, got"):
         _plan(tmp_path, monkeypatch, None)
+
+
+def test_the_redis_of_the_user_is_used_as_given_and_no_broker_starts(tmp_path, monkeypatch):
+    monkeypatch.setenv("REDIS_URL", "rediss://:secret@redis.example:6380/3")
+    plan = _plan(tmp_path, monkeypatch, None)
+    listed = {spec.name: spec for spec in specs(plan, Wanted())}
+    assert "broker" not in listed
+    assert {spec.env["REDIS_URL"] for spec in listed.values()} == {
+        "rediss://:secret@redis.example:6380/3"
+    }
+
+
+def test_the_password_of_the_own_broker_is_on_no_command_line(tmp_path, monkeypatch):
+    monkeypatch.delenv("REDIS_URL", raising=False)
+    plan = _plan(tmp_path, monkeypatch, None)
+    listed = {spec.name: spec for spec in specs(plan, Wanted())}
+    password = broker_password(tmp_path)
+    assert listed["web"].env["REDIS_URL"] == f"redis://:{password}@127.0.0.1:12345/0"
+    assert not [word for spec in listed.values() for word in spec.command if password in word]

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kaiweb import install
 from kaiweb.first_user import create_first_user
 from kube.errors import KubeError
-from kube.files import private_folder
+from kube.files import private_folder, restrict
 from queues import live
 from queues.cluster import gateway
 from scheduler.models import Shard
@@ -31,7 +31,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Do it, in the order in which later steps need the earlier ones."""
-        private_folder(Path(settings.KAIWEB_HOME))
+        restrict(private_folder(Path(settings.KAIWEB_HOME)))
         call_command("migrate", interactive=False, verbosity=0)
         live.epoch()
         for name in settings.KAIWEB_SHARDS:
