@@ -59,11 +59,16 @@ class ProcessLog:
                 self._part(number - 1).replace(self._part(number))
         part = os.open(self._part(1), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
         with self.file.open("rb") as source, os.fdopen(part, "wb") as copy:
-            left_out = self.file.stat().st_size - self._most_bytes
-            source.seek(left_out)
-            copy.write(b"... %d bytes left out\n" % left_out)
-            while chunk := source.read(_CHUNK):
+            # Twice the bound: all of a log that has just passed it, and what comes during the copy, but not
+            # without end from a process that writes faster than we copy.
+            budget = 2 * self._most_bytes
+            left_out = self.file.stat().st_size - budget
+            if left_out > 0:
+                source.seek(left_out)
+                copy.write(b"... %d bytes left out\n" % left_out)
+            while chunk := source.read(min(budget, _CHUNK)):
                 copy.write(chunk)
+                budget -= len(chunk)
 
     def _part(self, number: int) -> Path:
         return self.file.with_name(f"{self.file.name}.{number}")

@@ -154,4 +154,8 @@ class Supervisor:
     def _write_pids(self) -> None:
         pids = {child.spec.name: child.pid for child in self._children if child.is_running}
         listed = {"supervisor": os.getpid(), **pids}
-        write_private(self._pids_file, json.dumps(listed, indent=1))
+        try:
+            write_private(self._pids_file, json.dumps(listed, indent=1))
+        except OSError as error:
+            # A full disk must not end what runs: the file is for people and the operator.
+            self._say(f"{self._pids_file} could not be written: {error}")

@@ -165,3 +165,19 @@ def test_a_new_name_never_gets_the_port_of_one_that_is_not_asked_for_now(tmp_pat
     first = ports.remembered(tmp_path, ("a",))
     second = ports.remembered(tmp_path, ("b",))
     assert ports.remembered(tmp_path, ("a", "b")) == {**first, **second}
+
+
+def test_a_disk_without_room_does_not_end_what_runs(supervisor, monkeypatch: pytest.MonkeyPatch):
+    made, home, lines = supervisor
+    made.start_wave(0)
+    before = _pids(home)["first"]
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("kaiweb.supervisor.supervisor.write_private", full)
+    os.kill(before, signal.SIGKILL)
+    made.wait_for(
+        lambda: any("first started again" in line for line in lines), what="first", timeout_s=10
+    )
+    assert any("processes.json could not be written: [Errno 28] No space" in line for line in lines)

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from kaiweb.__main__ import USAGE_EXIT
 from kaiweb.first_user import NAME as FIRST_USER
@@ -86,7 +86,7 @@ class Command(BaseCommand):
             ):
                 return
             self._welcome(plan, time.monotonic() - started)
-            supervisor.run(lambda: _follow(plan, wanted))
+            supervisor.run(lambda: self._follow(plan, wanted))
         except TimeoutError as error:
             raise CommandError(f"{error} in {home / 'logs'}") from error
         finally:
@@ -97,6 +97,16 @@ class Command(BaseCommand):
     def _say(self, line: str) -> None:
         self.stdout.write(f"kaiweb: {line}")
         self.stdout.flush()
+
+    def _follow(self, plan: Installation, file: WantedFile) -> list[Spec] | None:
+        wanted = file.changed()
+        if wanted is None:
+            return None
+        try:
+            return specs_with_ports(plan, wanted)
+        except (StartError, OSError) as error:
+            self._say(f"the processes stay as they are: {error}")
+            return None
 
     def _bootstrap(self, plan: Installation) -> None:
         log = plan.home / "logs" / "bootstrap.log"
@@ -113,8 +123,7 @@ class Command(BaseCommand):
             raise CommandError(f"bootstrap failed: {last_line}; all of its output is in {log}")
 
     def _welcome(self, plan: Installation, seconds: float) -> None:
-        password = first_password(plan.home)
-        connection.close()
+        password = _first_password(plan.home)
         login = f"{FIRST_USER} / {password}" if password else "as configured"
         self.stdout.write(
             f"\n  kaiweb is up after {seconds:.1f} s\n"
@@ -124,6 +133,15 @@ class Command(BaseCommand):
             f"  logs   {plan.home / 'logs'}    Ctrl-C ends everything\n"
         )
         self.stdout.flush()
+
+
+def _first_password(home: Path) -> str | None:
+    try:
+        return first_password(home)
+    except DatabaseError:
+        return None  # it was there a moment ago; the file with the password is there to look at
+    finally:
+        connection.close()
 
 
 def _url(port: int) -> str:
@@ -144,11 +162,6 @@ def _prepare(home: Path) -> Installation:
     else:
         check_redis(plan.redis_url)
     return plan
-
-
-def _follow(plan: Installation, file: WantedFile) -> list[Spec] | None:
-    wanted = file.changed()
-    return None if wanted is None else specs_with_ports(plan, wanted)
 
 
 def _answers_all(plan: Installation) -> bool:
