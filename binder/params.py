@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from binder.errors import ConfigError
+from kube.errors import BadValueError
+from kube.numbers import parse_float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +40,8 @@ class StepConfig:
         """Return an argument that is a number of seconds."""
         text = self._argument(name)
         try:
-            return float(text)
-        except ValueError:
+            return parse_float(text)
+        except BadValueError:
             raise ConfigError(f'invalid argument "{name}"="{text}": expected a number') from None
 
     def flag(self, name: str) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kube.backoff import doubled_s
+from kube.numbers import int_or_none
 from kube.objects.bindrequest import BindRequest
 from kube.objects.pod import Pod
 from kube.store import version_number
@@ -69,10 +70,10 @@ class Fences:
 
     def is_outdated(self, request: BindRequest) -> bool:
         """Learn from a fresh request; tell whether it comes from a worker that lost its shard."""
-        text = request.metadata.annotations.get(FENCE, "")
-        if not text.isdigit():
+        fence = int_or_none(request.metadata.annotations.get(FENCE), smallest=0)
+        if fence is None:
             return False
-        fence, version = int(text), version_number(request.metadata.resource_version)
+        version = version_number(request.metadata.resource_version)
         pool = request.metadata.labels.get(NODE_POOL, "")
         newest, since = self._newest.get(pool, (0, 0))
         if fence > newest or (fence == newest and version < since):

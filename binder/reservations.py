@@ -21,6 +21,7 @@ from binder.errors import BindError
 from binder.params import ReservationParams
 from kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from kube.gateway import Gateway, PatchType
+from kube.numbers import int_or_none
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import as_body, convert
 from kube.objects.node import Node
@@ -189,7 +190,7 @@ class Reservations:
     def _label(self, pod: Pod, group: str) -> None:
         meta = pod.metadata
         several = meta.annotations.get(DEVICES_ANNOTATION, "")
-        is_multi = several.isdigit() and int(several) > 1
+        is_multi = (int_or_none(several) or 0) > 1
         key = f"{GROUP_PREFIX}{group}" if is_multi else GROUP
         try:
             answer = self.gateway.patch(

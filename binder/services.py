@@ -35,6 +35,7 @@ from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.resources import BINDREQUESTS, NODES, PODS
 from kube.store import Store
+from kube.times import format_time
 
 log = logging.getLogger(__name__)
 
@@ -271,7 +272,7 @@ class BindService:
             "status": "True" if is_bound else "False",
             "reason": "Bound" if is_bound else "BindingError",
             "message": text,
-            "lastTransitionTime": self.wall().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "lastTransitionTime": format_time(self.wall()),
         }
         try:
             self.gateway.patch(

@@ -26,6 +26,7 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+LOG_IN = ("POST", "/login")
 #: Answered whatever else goes on: the supervisor and probes judge the process by it.
 ALWAYS_ANSWERED = frozenset({"/healthz"})
 
@@ -41,6 +42,8 @@ class RequestLimits:
     body_s : how long a body may take to arrive
     requests : how many are worked on at once, each in a thread of its own
     requests_per_address : the same for one address
+    logins : log-ins at once; only two have their password hashed, but each refusal is a page to render
+    logins_per_address : the same for one address
     """
 
     body_bytes: int = 2 * 1024 * 1024
@@ -48,6 +51,8 @@ class RequestLimits:
     body_s: float = 15.0
     requests: int = 128
     requests_per_address: int = 96
+    logins: int = 8
+    logins_per_address: int = 2
 
 
 class DisconnectedError(Exception):
@@ -60,7 +65,7 @@ class RequestGuard:
     def __init__(self, app: App, limits: RequestLimits | None = None) -> None:
         self._app = app
         self._limits = limits or RequestLimits()
-        self._running: Counter[str] = Counter()
+        self._running: Counter[tuple[str, ...]] = Counter()
         self._received = 0
         self._refused = RareLog("requests refused")
 
@@ -135,25 +140,29 @@ class RequestGuard:
         ------
         Problem : there is none
         """
-        if scope["path"] in ALWAYS_ANSWERED:
-            yield
-            return
-        address = _address(scope)
-        if self._running[address] >= self._limits.requests_per_address:
-            raise Problem(
-                "rate-limited",
-                f"more than {self._limits.requests_per_address} requests at once from {address}",
-                headers={"Retry-After": "1"},
-            )
-        if self._running.total() >= self._limits.requests:
-            raise Problem("overloaded", "too many requests at once", headers={"Retry-After": "1"})
-        self._running[address] += 1
+        bounds = [] if scope["path"] in ALWAYS_ANSWERED else list(self._bounds(scope))
+        for key, allowed in bounds:
+            if self._running[key] >= allowed:
+                raise Problem(
+                    "overloaded" if key == ("in all",) else "rate-limited",
+                    f"more than {allowed} requests at once: {' '.join(key)}; try again in a second",
+                    headers={"Retry-After": "1"},
+                )
+        self._running.update(key for key, _allowed in bounds)
         try:
             yield
         finally:
-            self._running[address] -= 1
-            if not self._running[address]:
-                del self._running[address]
+            self._running.subtract(key for key, _allowed in bounds)
+            self._running += Counter()  # drops what is zero
+
+    def _bounds(self, scope: Scope) -> Iterator[tuple[tuple[str, ...], int]]:
+        """Yield what the request counts as, and how many of that may run at once."""
+        address, limits = _address(scope), self._limits
+        if (scope["method"], scope["path"]) == LOG_IN:
+            yield ("log-ins", "from", address), limits.logins_per_address
+            yield ("log-ins",), limits.logins
+        yield ("from", address), limits.requests_per_address
+        yield ("in all",), limits.requests
 
 
 def _address(scope: Scope) -> str:

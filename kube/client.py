@@ -24,9 +24,10 @@ import msgspec
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from kube.errors import KubeError, ServerError, UnauthorizedError, error_of
-from kube.gateway import Body, EventType, Listing, PatchType, WatchEvent
-from kube.objects.meta import KubeList, ListMeta, Status, WatchLine, convert, decode
+from kube.answers import decode_event, decode_list, decode_object
+from kube.errors import BadValueError, KubeError, ServerError, UnauthorizedError, error_of
+from kube.gateway import Body, Listing, PatchType, WatchEvent
+from kube.objects.meta import Status, decode
 from kube.resources import PODS, Resource
 from kube.wire import Answer, Endpoint, Wire
 
@@ -106,7 +107,9 @@ class HttpGateway:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, resource: Resource, name: str, *, as_type: type[T], namespace: str = "") -> T:
-        return decode(self._send("GET", resource.path(namespace, name)), as_type)
+        return decode_object(
+            self._send("GET", resource.path(namespace, name)), as_type, resource.kind
+        )
 
     def list(
         self,
@@ -119,8 +122,7 @@ class HttpGateway:
     ) -> Listing[T]:
         query = _query(labelSelector=label_selector, fieldSelector=field_selector)
         raw = self._send("GET", resource.path(namespace) + query)
-        answer: KubeList[T] = decode(raw, KubeList[as_type])  # type: ignore[valid-type]
-        return Listing(items=answer.items, resource_version=answer.metadata.resource_version)
+        return decode_list(raw, as_type, resource.kind)
 
     def watch(
         self,
@@ -145,7 +147,9 @@ class HttpGateway:
         response = self._open("GET", path, None, "", read_timeout_s=timeout_s + WATCH_SLACK_S)
         try:
             for line in _lines(response):
-                yield _event(line, as_type)
+                event = decode_event(line, as_type, resource.kind)
+                if event is not None:
+                    yield event
         except HTTPError as error:
             raise ServerError(f"watch {path}: {error}") from error
         finally:
@@ -236,8 +240,7 @@ class HttpGateway:
     def _write(
         self, method: str, path: str, body: Any, *, content_type: str = _JSON
     ) -> dict[str, Any]:
-        answer: dict[str, Any] = msgspec.json.decode(self._send(method, path, body, content_type))
-        return answer
+        return decode_object(self._send(method, path, body, content_type), dict, path)
 
     def _send(self, method: str, path: str, body: Any = None, content_type: str = _JSON) -> bytes:
         response = self._open(method, path, body, content_type if body is not None else "")
@@ -383,7 +386,7 @@ def _refusal(response: Any, method: str, path: str) -> KubeError:
         response.close()
     try:
         status = decode(data, Status)
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except BadValueError:
         status = Status(message=data[:300].decode(errors="replace"))
     message = f"{method} {path}: {response.status} {status.message}"
     if response.status == 401:
@@ -401,24 +404,6 @@ def _lines(response: Any) -> Iterator[bytes]:
             return
         *lines, rest = (rest + data).split(b"\n")
         yield from (line for line in lines if line)
-
-
-def _event(line: bytes, as_type: type[T]) -> WatchEvent[T]:
-    envelope = decode(line, WatchLine)
-    if envelope.type == "ERROR":
-        status = decode(envelope.object, Status)
-        raise error_of(status.code, status.reason, f"watch: {status.message}")
-    value = decode(envelope.object, as_type)
-    return WatchEvent(
-        type=EventType(envelope.type), object=value, resource_version=_version_of(value)
-    )
-
-
-def _version_of(value: Any) -> str:
-    if isinstance(value, dict):
-        return convert(value.get("metadata", {}), ListMeta).resource_version
-    version: str = value.metadata.resource_version
-    return version
 
 
 def _query(**parameters: str) -> str:

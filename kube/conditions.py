@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from kube.objects.meta import Condition, as_body
+from kube.times import format_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,6 @@ def _body(before: Condition | None, kind: str, said: Said, now: datetime) -> dic
         "status": said.status,
         "reason": said.reason,
         "message": said.message,
-        "lastTransitionTime": since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": format_time(since),
     }
     return {**body, "observedGeneration": said.generation} if said.generation else body

@@ -22,6 +22,11 @@ class BadValueError(ValueError):
     """A value inside an object that cannot be read: the object is set aside, the reader goes on."""
 
 
+#: What reading a bad value may raise. Arithmetic and depth belong to it: a float may not hold an amount,
+#: and a document may be nested deeper than the interpreter follows.
+UNREADABLE = (ValueError, ArithmeticError, RecursionError)
+
+
 class BadRequestError(KubeError):
     """400: the server could not understand the request."""
 
@@ -72,6 +77,12 @@ class TooManyRequestsError(KubeError):
     def __init__(self, message: str, *, retry_after_s: float = 1.0) -> None:
         super().__init__(message, status=429, reason="TooManyRequests")
         self.retry_after_s = retry_after_s
+
+
+class UnreadableError(KubeError):
+    """The server answered with an object that cannot be read."""
+
+    permanent = True
 
 
 class ServerError(KubeError):

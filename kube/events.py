@@ -23,6 +23,7 @@ from kube.errors import KubeError, NotFoundError
 from kube.gateway import Gateway
 from kube.objects.meta import KubeObject
 from kube.resources import EVENTS, Resource
+from kube.times import format_time
 
 log = logging.getLogger(__name__)
 
@@ -207,7 +208,7 @@ class Recorder:
             log.debug("event %s on %s %s: %s", item.reason, item.resource.kind, item.name, error)
 
     def _update(self, item: Note, written: _Written) -> bool:
-        body: dict[str, Any] = {"count": written.count, "lastTimestamp": _text(self.wall())}
+        body: dict[str, Any] = {"count": written.count, "lastTimestamp": format_time(self.wall())}
         if item.annotations:
             body["metadata"] = {"annotations": dict(item.annotations)}
         try:
@@ -219,7 +220,7 @@ class Recorder:
 
     def _create(self, item: Note, written: _Written) -> None:
         moment = self.wall()
-        written.first = written.first or _text(moment)
+        written.first = written.first or format_time(moment)
         name = f"{item.name[:200]}.{int(moment.timestamp() * 1e6):x}{abs(hash(item.identity)):x}"[
             :250
         ]
@@ -245,7 +246,7 @@ class Recorder:
             "reportingComponent": self.component,
             "reportingInstance": "",
             "firstTimestamp": written.first,
-            "lastTimestamp": _text(moment),
+            "lastTimestamp": format_time(moment),
             "count": written.count,
         }
         self.gateway.create(EVENTS, body, namespace=_home(item))
@@ -255,7 +256,3 @@ class Recorder:
 def _home(item: Note) -> str:
     """Events about cluster-scoped objects live in `default`."""
     return item.namespace or "default"
-
-
-def _text(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -22,6 +22,7 @@ from kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundEr
 from kube.gateway import Gateway
 from kube.objects.cluster import Lease
 from kube.resources import LEASES
+from kube.times import format_micro_time
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +112,7 @@ class Elector:
             return False
         spec = self._spec(wall, holder=self.identity, duration_s=self.terms.duration_s)
         if holder == self.identity and lease.spec.acquire_time:
-            spec["acquireTime"] = _micro(lease.spec.acquire_time)
+            spec["acquireTime"] = format_micro_time(lease.spec.acquire_time)
             spec["leaseTransitions"] = lease.spec.lease_transitions
         else:
             spec["leaseTransitions"] = lease.spec.lease_transitions + 1
@@ -143,8 +144,8 @@ class Elector:
         return {
             "holderIdentity": holder,
             "leaseDurationSeconds": max(1, int(duration_s)),
-            "acquireTime": _micro(wall),
-            "renewTime": _micro(wall),
+            "acquireTime": format_micro_time(wall),
+            "renewTime": format_micro_time(wall),
             "leaseTransitions": 0,
         }
 
@@ -155,7 +156,3 @@ class Elector:
             "metadata": metadata,
             "spec": spec,
         }
-
-
-def _micro(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

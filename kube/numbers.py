@@ -40,6 +40,16 @@ def parse_int(text: str, *, smallest: int = MIN_INT64, largest: int = MAX_INT64)
     raise BadValueError(f"expected an integer from {smallest} to {largest}, got {_shown(text)}")
 
 
+def int_or_none(
+    text: str | None, *, smallest: int = MIN_INT64, largest: int = MAX_INT64
+) -> int | None:
+    """Return a decimal integer; None where none is written, or one out of range."""
+    try:
+        return parse_int(text, smallest=smallest, largest=largest) if text else None
+    except BadValueError:
+        return None
+
+
 def parse_float(text: str) -> float:
     """Return a finite number, as `strconv.ParseFloat(text, 64)` does for those.
 

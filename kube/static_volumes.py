@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from kube.numbers import int_or_none
 from kube.objects.node import Node
 from kube.objects.pod import NodeSelectorTerm
 from kube.objects.storage import PersistentVolume, PersistentVolumeClaim
@@ -108,8 +109,7 @@ def _holds(value: str | None, one: Requirement) -> bool:
 
 
 def _compares(value: str | None, one: Requirement) -> bool:
-    try:
-        left, right = int(value or ""), int(one.values[0])
-    except (ValueError, IndexError):
+    left, right = int_or_none(value), int_or_none(one.values[0] if one.values else None)
+    if left is None or right is None:
         return False
     return left > right if one.operator == "Gt" else left < right

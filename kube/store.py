@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 
 from kube.gateway import EventType, Listing, WatchEvent
+from kube.numbers import int_or_none
 from kube.objects.meta import KubeObject
 from kube.resources import Resource
 
@@ -280,7 +281,7 @@ class Store:
 
 def version_number(resource_version: str) -> int:
     """Return a resourceVersion as a number; API servers order a kind's versions so (KEP-5504)."""
-    return int(resource_version) if resource_version.isdigit() else 0
+    return int_or_none(resource_version, smallest=0) or 0
 
 
 def _version(value: KubeObject) -> int:

@@ -71,6 +71,10 @@ class Reflector(Generic[T]):
             except UnauthorizedError as error:
                 on_fatal(error)
                 return
+            except Exception:  # a defect in a listener must not end the watch of a kind for good
+                log.exception("watch of %s", self.resource.plural)
+                self.resource_version = ""
+                pause_s = self.backoff.pause_s()
             stop.wait(pause_s)
 
     def start(self, stop: Event, *, on_fatal: Callable[[KubeError], None], name: str = "") -> None:

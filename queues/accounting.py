@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from kube.errors import BadValueError
-from kube.numbers import parse_float
+from kube.numbers import int_or_none, parse_float
 from kube.objects.devices import ResourceClaim
 from kube.objects.node import Node
 from kube.objects.pod import Container, Pod, Quantity
@@ -37,8 +37,8 @@ AMD_MEMORY_PREFIX = "beta.amd.com/gpu.vram"
 
 MAX_INT64 = 2**63 - 1
 _BINARY_NAMES = ("memory", "ephemeral-storage", "hugepages-")
-_MIG = re.compile(r"nvidia\.com/mig-(\d+)g\.\d+gb(?:\.me)?")
-_AMD_MEMORY = re.compile(r"(\d+)([MGT])")
+_MIG = re.compile(r"nvidia\.com/mig-([0-9]{1,4})g\.[0-9]{1,6}gb(?:\.me)?")
+_AMD_MEMORY = re.compile(r"([0-9]{1,12})([MGT])")
 _AMD_UNITS = {"M": 1, "G": 1000, "T": 1_000_000}
 
 Amounts = dict[str, Fraction]
@@ -97,7 +97,7 @@ def pod_demand(pod: Pod, claims: Sequence[ResourceClaim] = ()) -> PodDemand:
     whole = sum((amounts.pop(name, Fraction(0)) for name in WHOLE_GPUS), Fraction(0))
     mig = {name: amounts.pop(name) for name in [n for n in amounts if n.startswith(MIG_PREFIX)]}
     annotations = pod.metadata.annotations
-    fraction, memory = _fraction(annotations), _positive(annotations.get(MEMORY_ANNOTATION))
+    fraction, memory = gpu_fraction(annotations), _positive(annotations.get(MEMORY_ANNOTATION))
     shared = bool(fraction or memory)
     legacy = _legacy_mig(annotations)
     return PodDemand(
@@ -213,9 +213,10 @@ def node_gpu_memory(node: Node) -> int:
             "Such nodes aren't supported for fraction resource requests"
         )
     if nvidia is not None:
-        if not (nvidia.isascii() and nvidia.isdigit()):
+        memory_mib = int_or_none(nvidia, smallest=0)
+        if memory_mib is None:
             raise AccountingError(f"node {name}: label {GPU_MEMORY_LABEL} is no number: {nvidia!r}")
-        return int(nvidia)
+        return memory_mib
     match = _AMD_MEMORY.search(amd.removeprefix(AMD_MEMORY_PREFIX)) if amd else None
     if match is None:
         raise AccountingError(f"the node {name} has no label that tells its GPU memory")
@@ -228,8 +229,14 @@ def add_amounts(total: Amounts, more: Mapping[str, Fraction]) -> None:
 
 
 def parse_list(resources: Mapping[str, Quantity]) -> Amounts:
-    """Return a ResourceList as exact amounts."""
-    return {name: parse(value) for name, value in resources.items()}
+    """Return a ResourceList of a status as exact amounts; what is no quantity counts as not stated."""
+    amounts: Amounts = {}
+    for name, value in resources.items():
+        try:
+            amounts[name] = parse(value)
+        except BadValueError:
+            continue
+    return amounts
 
 
 def format_list(amounts: Mapping[str, Fraction]) -> dict[str, str]:
@@ -285,7 +292,8 @@ def _raise_to(total: Amounts, floor: Mapping[str, Fraction]) -> None:
             total[name] = value
 
 
-def _fraction(annotations: Mapping[str, str]) -> Fraction:
+def gpu_fraction(annotations: Mapping[str, str]) -> Fraction:
+    """Return the part of a device that annotations ask for; 0 if they ask for none that can be given."""
     text = annotations.get(FRACTION_ANNOTATION)
     if not text:
         return Fraction(0)
@@ -297,17 +305,16 @@ def _fraction(annotations: Mapping[str, str]) -> Fraction:
 
 
 def _positive(text: str | None) -> int:
-    if not text or not (text.isascii() and text.isdigit()) or len(text) > 19:
-        return 0
-    return int(text)
+    return int_or_none(text, smallest=0) or 0
 
 
 def _legacy_mig(annotations: Mapping[str, str]) -> Amounts:
-    return {
-        key: Fraction(int(value))
+    slices = {
+        key: int_or_none(value, smallest=0)
         for key, value in annotations.items()
-        if key.startswith(MIG_PREFIX) and value.isascii() and value.isdigit()
+        if key.startswith(MIG_PREFIX)
     }
+    return {key: Fraction(count) for key, count in slices.items() if count is not None}
 
 
 def _mig_gpus(name: str) -> int:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from queues.durations import UNITS, parse_duration
+from kube.durations import UNITS, parse_duration
 from queues.shape import (
     GPU_PLACES,
     LABEL_LENGTH,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kube.numbers import int_or_none
 from kube.objects.podgroup import PodGroup, SchedulingCondition
 
 #: How people call the pool of nodes that carry no pool label.
@@ -28,5 +29,5 @@ def latest_condition(group: PodGroup) -> SchedulingCondition | None:
 
 def transition_number(condition: SchedulingCondition) -> int:
     """Return the number of a condition's transition; -1 if it is none."""
-    text = condition.transition_id
-    return int(text) if text.removeprefix("-").isdigit() else -1
+    number = int_or_none(condition.transition_id)
+    return -1 if number is None else number

@@ -26,6 +26,7 @@ from kube.objects.meta import convert
 from kube.objects.pod import Pod
 from kube.resources import BINDREQUESTS, PODGROUPS, PODS
 from kube.store import Store
+from kube.times import format_time
 from scheduler.core.decisions import ActionName, Bind, Decision, Evict, Nominate, TaskRef
 from scheduler.explain.texts import evict_message
 from scheduler.metrics import METRICS
@@ -154,7 +155,7 @@ class Committer:
             "status": "False",
             "reason": "BindingError",
             "message": text,
-            "lastTransitionTime": _text(self.wall()),
+            "lastTransitionTime": format_time(self.wall()),
         }
         self._patch_condition(pod, condition)
 
@@ -199,7 +200,7 @@ class Committer:
             "status": "True",
             "reason": "PreemptionByScheduler",
             "message": text,
-            "lastTransitionTime": _text(self.wall()),
+            "lastTransitionTime": format_time(self.wall()),
         }
         self.gateway.patch(
             PODS,
@@ -253,7 +254,3 @@ class Committer:
     def _failed(self, what: str, error: KubeError) -> None:
         log.warning("%s failed: %s", what, error)
         self.report.failures.append((what, error))
-
-
-def _text(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
 
+from kube.durations import SECOND, parse_duration
+from kube.numbers import parse_float
 from kube.objects.config import Config, Override, PlacementStrategy, SchedulingShard, ShardSpec
-from queues.durations import SECOND, parse_duration
 from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName
 from scheduler.core.errors import ConfigError
@@ -286,7 +287,7 @@ class _Flags:
         if text is None:
             return default
         try:
-            return float(text)
+            return parse_float(text)
         except ValueError:
             raise ConfigError(f"{name}: expected a number, got {text!r}") from None
 

@@ -23,6 +23,7 @@ from kube.objects.meta import as_body
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.resources import PODGROUPS, PODS
+from kube.times import format_time, time_or_none
 from queues.reasons import CODE_ANNOTATION
 from queues.scheduling_conditions import latest_condition, pool_of, transition_number
 from scheduler.core.decisions import GroupMarks
@@ -141,7 +142,7 @@ class StatusWriter:
             "message": message,
             "status": "True",
             "transitionID": str(number + 1),
-            "lastTransitionTime": _text(self.wall()),
+            "lastTransitionTime": format_time(self.wall()),
             "reasons": [_reason_body(item) for item in reasons],
         }
         kept = [as_body(item) for item in conditions if item.node_pool != pool]
@@ -208,7 +209,7 @@ class StatusWriter:
             "message": text,
         }
         if is_transition:
-            condition["lastTransitionTime"] = _text(self.wall())
+            condition["lastTransitionTime"] = format_time(self.wall())
         body = {"status": {"conditions": [condition]}}
         return [
             lambda: self.gateway.patch(
@@ -277,19 +278,14 @@ def _moment(relative: float | None, now: float) -> str | None:
         return None
     # Rounding up would name a moment that has not come: work would seem to go before its time. The
     # millisecond is for times that were read from a text and come back a hair too small.
-    return _text(datetime.fromtimestamp(floor(now + relative + 0.001), UTC))
+    return format_time(datetime.fromtimestamp(floor(now + relative + 0.001), UTC))
 
 
 def _is_same(carried: str | None, wanted: str | None) -> bool:
     """Compare moments, not texts: other writers may use fractions or an offset."""
     if not carried or not wanted:
         return (carried or None) == wanted
-    try:
-        difference = datetime.fromisoformat(carried) - datetime.fromisoformat(wanted)
-    except (ValueError, TypeError):
+    carried_at, wanted_at = time_or_none(carried), time_or_none(wanted)
+    if carried_at is None or wanted_at is None:
         return False
-    return abs(difference.total_seconds()) < 1.5
-
-
-def _text(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return abs((carried_at - wanted_at).total_seconds()) < 1.5

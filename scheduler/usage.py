@@ -22,11 +22,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from kube.durations import SECOND, format_duration
 from kube.files import open_private, private_folder, write_private
 from scheduler.core.arrays import Amounts
 from scheduler.core.fairshare.usage import decayed_usage
 from scheduler.metrics import METRICS
-from scheduler.usage_params import UsageParams, WindowType, print_duration
+from scheduler.usage_params import UsageParams, WindowType
 
 #: A queue takes about 200 bytes in an answer of Prometheus.
 MAX_ANSWER = 16 * 1024 * 1024
@@ -213,11 +214,11 @@ class PrometheusUsage:
         else:
             metric = f"({metric})"
         if self.params.window_type is WindowType.SLIDING:
-            window = print_duration(self.params.window_s)
+            window = _go_duration(self.params.window_s)
         else:
             length = max(now_s - self.params.window_start_s(now_s), 0.0)
-            window = print_duration(max(float(int(length)), self.params.query_resolution_s))
-        resolution = print_duration(self.params.query_resolution_s)
+            window = _go_duration(max(float(int(length)), self.params.query_resolution_s))
+        resolution = _go_duration(self.params.query_resolution_s)
         return f"sum_over_time({metric}[{window}:{resolution}])"
 
     def _query(self, metric: str, now_s: float) -> list[tuple[Mapping[str, str], float]]:
@@ -293,3 +294,7 @@ def _read_sample(line: str) -> UsageSample:
         allocated={name: (row[0], row[1], row[2]) for name, row in data["a"].items()},
         capacity=(data["c"][0], data["c"][1], data["c"][2]),
     )
+
+
+def _go_duration(seconds: float) -> str:
+    return format_duration(round(seconds * SECOND))

@@ -6,7 +6,6 @@ The written form is that of the shard object (`usageDBConfig`); durations are Pr
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,21 +14,12 @@ from typing import Any
 
 from croniter import croniter
 
+from kube.durations import LONG_UNITS, SECOND, parse_duration
+from kube.errors import BadValueError
+from kube.numbers import parse_float
 from kube.objects.config import Config
+from kube.times import in_utc, parse_time
 from scheduler.core.fairshare.usage import tumbling_start
-
-SECONDS_OF_UNIT = {
-    "ns": 1e-9,
-    "us": 1e-6,
-    "ms": 1e-3,
-    "s": 1.0,
-    "m": 60.0,
-    "h": 3600.0,
-    "d": 86400.0,
-    "w": 604800.0,
-    "y": 31536000.0,
-}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h|d|w|y)")
 
 
 class UsageConfigError(ValueError):
@@ -195,51 +185,45 @@ def read_usage_params(given: Mapping[str, Any]) -> UsageParams:
         ) from error
     half_life = given.get("halfLifePeriod")
     return UsageParams(
-        half_life_s=None if half_life is None else parse_duration(half_life, "halfLifePeriod"),
-        window_s=parse_duration(given.get("windowSize") or "1w", "windowSize"),
+        half_life_s=None if half_life is None else read_seconds(half_life, "halfLifePeriod"),
+        window_s=read_seconds(given.get("windowSize") or "1w", "windowSize"),
         window_type=window_type,
         tumbling_start_s=None if start is None else _parse_time(start),
         cron=str(given.get("cronString") or ""),
-        fetch_interval_s=parse_duration(given.get("fetchInterval") or "1m", "fetchInterval"),
-        staleness_s=parse_duration(given.get("stalenessPeriod") or "5m", "stalenessPeriod"),
-        wait_timeout_s=parse_duration(given.get("waitTimeout") or "1m", "waitTimeout"),
-        query_timeout_s=parse_duration(
-            extra.get("usageQueryTimeout") or "10s", "usageQueryTimeout"
-        ),
-        query_resolution_s=parse_duration(extra.get("queryResolution") or "1m", "queryResolution"),
+        fetch_interval_s=read_seconds(given.get("fetchInterval") or "1m", "fetchInterval"),
+        staleness_s=read_seconds(given.get("stalenessPeriod") or "5m", "stalenessPeriod"),
+        wait_timeout_s=read_seconds(given.get("waitTimeout") or "1m", "waitTimeout"),
+        query_timeout_s=read_seconds(extra.get("usageQueryTimeout") or "10s", "usageQueryTimeout"),
+        query_resolution_s=read_seconds(extra.get("queryResolution") or "1m", "queryResolution"),
         metrics=_read_metrics(extra),
     )
 
 
-def parse_duration(text: str | float, name: str = "duration") -> float:
+def read_seconds(text: str | float, name: str = "duration") -> float:
     """Read seconds from "1h30m", "1w", a number of seconds, or "0".
 
     Raises
     ------
     UsageConfigError : any other text
     """
-    if isinstance(text, (int, float)):
-        return float(text)
-    sign, rest = (-1.0, text[1:]) if text.startswith("-") else (1.0, text)
-    parts = _PART.findall(rest)
-    if parts and "".join(number + unit for number, unit in parts) == rest:
-        return sign * sum(float(number) * SECONDS_OF_UNIT[unit] for number, unit in parts)
     try:
-        return sign * float(rest)
-    except ValueError as error:
+        seconds = _seconds(text)
+    except BadValueError as error:
         raise UsageConfigError(
-            f"{name}: expected a duration such as 1h30m, got {text!r}"
+            f"{name}: expected a duration such as 1h30m, got {str(text)[:40]!r}"
         ) from error
+    return seconds
 
 
-def print_duration(seconds: float) -> str:
-    """Print seconds the way Go prints durations: 60 -> "1m0s", 90.5 -> "1m30.5s"."""
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(int(minutes), 60)
-    text = f"{rest:.9f}".rstrip("0").rstrip(".")
-    if hours:
-        return f"{hours}h{minutes}m{text}s"
-    return f"{minutes}m{text}s" if minutes else f"{text}s"
+def _seconds(text: object) -> float:
+    if isinstance(text, (int, float)):
+        return parse_float(repr(text))
+    if not isinstance(text, str):
+        raise BadValueError(f"expected text or a number, got {type(text).__name__}")
+    try:
+        return parse_float(text)
+    except BadValueError:
+        return parse_duration(text, units=LONG_UNITS) / SECOND
 
 
 def _parse_time(text: Any) -> float:
@@ -247,14 +231,12 @@ def _parse_time(text: Any) -> float:
         moment = text
     else:
         try:
-            moment = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
-        except ValueError as error:
+            moment = parse_time(str(text))
+        except BadValueError as error:
             raise UsageConfigError(
                 f"tumblingWindowStartTime: expected an RFC 3339 time, got {text!r}"
             ) from error
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return moment.timestamp()
+    return in_utc(moment).timestamp()
 
 
 def _read_metrics(extra: Mapping[str, Any]) -> MetricNames:

@@ -42,6 +42,22 @@ class ResourceClaimSpec(KubeStruct, frozen=True, kw_only=True):
     devices: DeviceClaim = DeviceClaim()
 
 
+class AllocatedDevice(KubeStruct, frozen=True, kw_only=True):
+    request: str = ""
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+
+
+class AllocatedDevices(KubeStruct, frozen=True, kw_only=True):
+    results: tuple[AllocatedDevice, ...] = ()
+
+
+class AllocationResult(KubeStruct, frozen=True, kw_only=True):
+    devices: AllocatedDevices = AllocatedDevices()
+    node_selector: NodeSelector | None = None
+
+
 class ConsumerReference(KubeStruct, frozen=True, kw_only=True):
     api_group: str = ""
     resource: str = ""

@@ -8,12 +8,15 @@ so a refused document is decoded once more with its nulls dropped (rare, and onl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
+
+from kube.errors import BadValueError
 
 T = TypeVar("T")
 
@@ -108,6 +111,27 @@ class KubeList(KubeStruct, Generic[T], frozen=True, kw_only=True):
     items: tuple[T, ...] = ()
 
 
+class RawList(KubeStruct, frozen=True, kw_only=True):
+    """The answer to a list call, its items still to be decoded one by one."""
+
+    metadata: ListMeta = ListMeta()
+    items: tuple[msgspec.Raw, ...] = ()
+
+
+class Named(KubeStruct, frozen=True, kw_only=True):
+    """What names an object of which nothing else could be read."""
+
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class NamedObject(KubeStruct, frozen=True, kw_only=True):
+    """An object of which only the name is read."""
+
+    metadata: Named = Named()
+
+
 class WatchLine(KubeStruct, frozen=True, kw_only=True):
     """One line of a watch stream; the object is decoded once its kind of event is known."""
 
@@ -138,20 +162,31 @@ def decode(raw: bytes | msgspec.Raw, as_type: type[T]) -> T:
 
     Raises
     ------
-    msgspec.ValidationError : the document does not have that shape, even without its nulls
+    BadValueError : no JSON, or the document does not have that shape, even without its nulls
     """
     try:
         return cast("T", _decoder(cast("Any", as_type))(raw))
     except msgspec.ValidationError:
-        return msgspec.convert(_without_nulls(msgspec.json.decode(raw)), as_type)
+        with _refusing(as_type):
+            return msgspec.convert(_without_nulls(msgspec.json.decode(raw)), as_type)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise BadValueError(f"expected a JSON {_name(as_type)}: {error}") from error
 
 
 def convert(body: Any, as_type: type[T]) -> T:
-    """Make a typed struct of already parsed JSON (an answer to a write, a fixture, an archive)."""
+    """Make a typed struct of already parsed JSON (an answer to a write, a fixture, an archive).
+
+    Raises
+    ------
+    BadValueError : the body does not have that shape, even without its nulls
+    """
     try:
         return msgspec.convert(body, as_type)
     except msgspec.ValidationError:
-        return msgspec.convert(_without_nulls(body), as_type)
+        with _refusing(as_type):
+            return msgspec.convert(_without_nulls(body), as_type)
+    except RecursionError as error:
+        raise BadValueError(f"expected a {_name(as_type)}, got one nested too deeply") from error
 
 
 def as_body(value: Any) -> Any:
@@ -162,6 +197,18 @@ def as_body(value: Any) -> Any:
 @cache
 def _decoder(as_type: Any) -> Callable[[bytes | msgspec.Raw], Any]:
     return msgspec.json.Decoder(as_type).decode
+
+
+@contextmanager
+def _refusing(as_type: Any) -> Iterator[None]:
+    try:
+        yield
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise BadValueError(f"expected a {_name(as_type)}: {error}") from error
+
+
+def _name(as_type: Any) -> str:
+    return str(getattr(as_type, "__name__", as_type))
 
 
 def _without_nulls(value: Any) -> Any:

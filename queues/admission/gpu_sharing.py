@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from kube.errors import BadValueError
+from kube.numbers import int_or_none, is_hex_float, parse_float
 from queues.admission.containers import (
     GPU,
     Json,
@@ -32,9 +34,6 @@ INJECTED = (VISIBLE_DEVICES, "RUNAI_NUM_OF_GPUS", "GPU_PORTION")
 MAX_UINT64 = 2**64 - 1
 # The longest base name that leaves room for the random part, the container index and the longest suffix.
 BASE_LENGTH = 33
-
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_HEX = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+", re.ASCII)
 
 
 def is_fraction_pod(pod: Json) -> bool:
@@ -116,21 +115,26 @@ def volume_name(config_map: str) -> str:
 
 
 def _check_fraction(text: str) -> None:
-    is_hex = _HEX.fullmatch(text) is not None
-    value = float.fromhex(text) if is_hex else float(text) if _DECIMAL.fullmatch(text) else 0.0
-    if not 0 < value < 1:
+    if not 0 < _number(text) < 1:
         raise DeniedError(
             "gpu-fraction annotation value must be a positive number smaller than 1.0"
         )
-    if is_hex:
+    if is_hex_float(text):
         raise DeniedError(
             "gpu-fraction annotation value must be a float written with a decimal point "
             f"or a scientific notation .given value: {text}"
         )
 
 
+def _number(text: str) -> float:
+    try:
+        return parse_float(text)
+    except BadValueError:
+        return 0.0
+
+
 def _is_positive(text: str) -> bool:
-    return text.isascii() and text.isdigit() and 0 < int(text[:25]) <= MAX_UINT64
+    return int_or_none(text, smallest=1, largest=MAX_UINT64) is not None
 
 
 def _add_volume(pod: Json, config_map: str) -> None:

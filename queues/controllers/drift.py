@@ -55,7 +55,7 @@ def _group_drift(
     for key, group in store.view().of(PODGROUPS, PodGroup).items():
         try:
             counted[key] = groups.count(group)
-        except (AccountingError, ValueError) as error:
+        except AccountingError as error:
             yield Drift(kind="PodGroup", key=key, message=f"cannot be counted: {error}")
             continue
         patch = status_patch(group.status.resources_status, counted[key])

@@ -9,9 +9,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from kube.objects.queue import Queue, QueueResources
-from kube.quantity import parse
 from kube.resources import QUEUES
 from kube.store import Store
+from queues.accounting import parse_list
 
 MEGABYTE = 1_000_000
 UNLIMITED = -1.0
@@ -82,16 +82,16 @@ class QueueMetrics(Collector):
 def queue_values(queue: Queue) -> dict[str, float]:
     """Return metric name -> value of one queue."""
     resources = queue.spec.resources or QueueResources()
-    allocated = queue.status.allocated
+    allocated = parse_list(queue.status.allocated)
     gpu = next((value for name, value in sorted(allocated.items()) if name.endswith("/gpu")), 0)
     return {
         "queue_info": 1.0,
         "queue_deserved_gpus": resources.gpu.quota,
         "queue_quota_cpu_cores": _scaled(resources.cpu.quota, 1 / 1000),
         "queue_quota_memory_bytes": _scaled(resources.memory.quota, MEGABYTE),
-        "queue_allocated_gpus": round(float(parse(gpu)), 4),
-        "queue_allocated_cpu_cores": round(float(parse(allocated.get("cpu", 0))), 4),
-        "queue_allocated_memory_bytes": round(float(parse(allocated.get("memory", 0))), 4),
+        "queue_allocated_gpus": round(float(gpu), 4),
+        "queue_allocated_cpu_cores": round(float(allocated.get("cpu", 0)), 4),
+        "queue_allocated_memory_bytes": round(float(allocated.get("memory", 0)), 4),
     }
 
 

@@ -20,6 +20,7 @@ from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup, ResourcesStatus
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS, Resource
+from kube.set_aside import SetAside
 from kube.store import Store
 from kube.workqueue import WorkQueue
 from queues import accounting
@@ -35,6 +36,7 @@ DEFAULT_PRIORITY = 50
 NON_PREEMPTIBLE_FROM = 100
 # The pods of a gang change state together; counting it once per change would cost their square.
 SETTLE_S = 0.25
+_ASIDE = SetAside("pod group status")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,11 @@ def count_pods(pods: Iterable[Pod], store: Store, *, is_group_preemptible: bool)
     for pod in pods:
         if not counts_as_requested(pod):
             continue
-        demand = accounting.pod_demand(pod, _claims(pod, store))
+        demand = _ASIDE.read(
+            "Pod", pod, lambda pod: accounting.pod_demand(pod, _claims(pod, store))
+        )
+        if demand is None:
+            continue
         accounting.add_amounts(requested, accounting.requested_resources(demand))
         if counts_as_allocated(pod):
             memory = _gpu_memory(pod, store) if demand.gpu_memory_mib else None
@@ -125,7 +131,7 @@ def status_patch(stored: ResourcesStatus, wanted: Holdings) -> dict[str, Any] | 
 def list_patch(old: Mapping[str, Any], new: Amounts) -> dict[str, str | None]:
     """Return what to merge into a ResourceList so that it says `new`; empty when it already does."""
     before = accounting.parse_list(old)
-    changed: dict[str, str | None] = {name: None for name in before if name not in new}
+    changed: dict[str, str | None] = {name: None for name in old if name not in new}
     text = accounting.format_list(new)
     changed.update({name: text[name] for name in new if before.get(name) != new[name]})
     return changed
@@ -158,7 +164,7 @@ class PodGroupController:
             self._write(group, self.count(group))
         except NotFoundError:
             self.queue.forget(key)
-        except (KubeError, AccountingError, ValueError) as error:
+        except (KubeError, AccountingError) as error:
             log.warning("status of pod group %s: %s", key, error)
             self.queue.retry(key)
         else:

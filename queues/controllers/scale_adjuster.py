@@ -20,14 +20,17 @@ import msgspec
 
 from kube.errors import AlreadyExistsError, InvalidError, KubeError, NotFoundError
 from kube.gateway import Gateway
+from kube.numbers import MAX_INT32, int_or_none
 from kube.objects.pod import Pod
 from kube.quantity import parse
 from kube.resources import PODS
+from kube.set_aside import SetAside
 from kube.store import Store
 from queues import accounting
 from queues.accounting import DEVICES_ANNOTATION, FRACTION_ANNOTATION, GPU, MEMORY_ANNOTATION
 
 log = logging.getLogger(__name__)
+_ASIDE = SetAside("scale adjuster")
 
 LEASE = "7n7h49uc.kai.scheduler"
 NAME_LABEL = "shared-gpu-pod-name"
@@ -105,7 +108,7 @@ def missing_stand_ins(needs: Sequence[Need], stand_ins: Sequence[Pod]) -> list[N
     if needed == 0:
         return []
     covered = {_source_key(stand_in) for stand_in in stand_ins}
-    sizes = [_devices_of(stand_in) for stand_in in stand_ins]
+    sizes = _ASIDE.each("Pod", stand_ins, _devices_of)
     total, largest = sum(sizes), max(sizes, default=0)
     chosen = []
     for need in needs:
@@ -222,7 +225,9 @@ class ScaleAdjuster:
             return
 
     def _create(self, need: Need) -> None:
-        body = stand_in_body(need, self.settings)
+        body = _ASIDE.read("Pod", need.pod, lambda _: stand_in_body(need, self.settings))
+        if body is None:
+            return
         name, namespace = body["metadata"]["name"], self.settings.namespace
         try:
             self.gateway.create(PODS, body, namespace=namespace)
@@ -242,18 +247,12 @@ class ScaleAdjuster:
 
 def _need_of(pod: Pod, settings: AdjusterSettings) -> Need | None:
     annotations = pod.metadata.annotations
-    devices = 1
-    if annotations.get(DEVICES_ANNOTATION):
-        text = annotations[DEVICES_ANNOTATION]
-        if not (text.isascii() and text.isdigit() and int(text) > 0):
-            return None
-        devices = int(text)
+    devices = int_or_none(annotations.get(DEVICES_ANNOTATION) or "1", smallest=1, largest=MAX_INT32)
+    if devices is None:
+        return None
     part: Fraction | float
     if annotations.get(FRACTION_ANNOTATION):
-        try:
-            part = parse(annotations[FRACTION_ANNOTATION])
-        except ValueError:
-            return None
+        part = accounting.gpu_fraction(annotations)
     elif annotations.get(MEMORY_ANNOTATION):
         part = settings.memory_ratio
     else:

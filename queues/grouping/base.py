@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from kube.numbers import MIN_INT32, int_or_none
 from queues.grouping import keys
 from queues.grouping.errors import FieldError
 
@@ -233,8 +234,4 @@ def topology_from(annotations: Mapping[str, str]) -> Topology:
 
 def whole_number(text: str) -> int | None:
     """Return a decimal 32-bit number with an optional sign, or None."""
-    body = text[1:] if text[:1] in {"+", "-"} else text
-    if not (body.isascii() and body.isdigit()) or len(body) > 10:
-        return None
-    value = int(text)
-    return value if -(2**31) <= value <= MAX_INT32 else None
+    return int_or_none(text, smallest=MIN_INT32, largest=MAX_INT32)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from queues.durations import format_duration, parse_duration
+from kube.durations import format_duration, parse_duration
 from queues.grouping import keys
 from queues.grouping.base import (
     Context,

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from queues.durations import format_duration, parse_duration
+from kube.durations import format_duration, parse_duration
 from queues.grouping import keys
 from queues.grouping.base import (
     Context,

@@ -22,6 +22,8 @@ from django.db.models import (
     TextField,
 )
 
+from kube.times import in_utc
+
 Prepare = Callable[[Any], Any]
 
 
@@ -59,12 +61,13 @@ def _prepare(field: Any) -> Prepare | None:
     """Return what makes a value of the cluster fit its column.
 
     Whoever writes objects must not be able to stop the mirror: a text longer than any real name is cut,
-    a NUL (which PostgreSQL refuses) is replaced, a number beyond the column's range becomes its bound.
+    a NUL (which PostgreSQL refuses) is replaced, a number beyond the column's range becomes its bound, a
+    time that UTC cannot name becomes the nearest.
     """
     if isinstance(field, JSONField):
         return lambda value: field.get_db_prep_save(_without_nul(value), connection)
     if isinstance(field, DateTimeField):
-        return lambda value: field.get_db_prep_save(value, connection)
+        return lambda value: field.get_db_prep_save(value and in_utc(value), connection)
     if isinstance(field, CharField | TextField):
         length = field.max_length
         return lambda value: _without_nul(value)[:length]

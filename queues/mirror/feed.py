@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from kube.gateway import EventType, Listing, WatchEvent
 from kube.resources import Resource
+from kube.store import version_number
 from queues.mirror.rows import version_of
 from queues.mirror.writer import Deletion, MirroredKind, Writer
 from queues.models import MirrorState
@@ -108,7 +109,7 @@ class Mirror:
     def _list(self, kind: MirroredKind, listing: Listing[Any]) -> None:
         text = listing.resource_version
         # A kind that is not served lists as empty without a version: everything of it is gone.
-        version = int(text) if text.isdecimal() else 2**62
+        version = version_number(text) if text else 2**62
         self.writer.reconcile(kind, listing.items, version)
         self._note(kind, version if text else 0, is_list=True)
 
@@ -122,7 +123,7 @@ class Mirror:
         self.writer.delete(kind, dead)
         alive = (EventType.ADDED, EventType.MODIFIED)
         self.writer.upsert(kind, [event.object for event in events if event.type in alive])
-        newest = max((_number(event.resource_version) for event in events), default=0)
+        newest = max((version_number(event.resource_version) for event in events), default=0)
         self._note(kind, newest, is_list=False)
 
     def _note(self, kind: MirroredKind, version: int, *, is_list: bool) -> None:
@@ -147,7 +148,3 @@ def beat(now: datetime) -> None:
 
 
 HEARTBEAT = "mirror"
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 0

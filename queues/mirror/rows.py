@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from kube.numbers import int_or_none
 from kube.objects.cluster import Event as EventObject
 from kube.objects.meta import KubeObject
 from kube.objects.node import Node as NodeObject
@@ -18,6 +19,8 @@ from kube.objects.pod import Quantity
 from kube.objects.podgroup import PodGroup as PodGroupObject
 from kube.objects.podgroup import SchedulingCondition
 from kube.quantity import parse
+from kube.store import version_number
+from kube.times import in_utc, time_or_none
 from queues.accounting import GPU, WHOLE_GPUS, PodDemand, pod_demand
 from queues.grouping import keys
 from queues.mirror.views import OptionalAmounts, PriorityClassView, QueueView
@@ -45,8 +48,7 @@ EPOCH = datetime.fromtimestamp(0, UTC)
 
 def version_of(item: KubeObject) -> int:
     """Return the resourceVersion as the number it is in practice; 0 for anything else."""
-    text = item.metadata.resource_version
-    return int(text) if text.isdecimal() else 0
+    return version_number(item.metadata.resource_version)
 
 
 def identity(item: KubeObject) -> dict[str, Any]:
@@ -141,8 +143,8 @@ def group_row(item: PodGroupObject) -> PodGroup:
         ],
         conditions=[_condition(one) for one in item.status.scheduling_conditions],
         allocated_gpu=sum(_amount(allocated.get(name)) for name in WHOLE_GPUS),
-        last_start=_moment(meta.annotations.get(LAST_START)),
-        last_eviction=_moment(meta.annotations.get(LAST_EVICTION)),
+        last_start=time_or_none(meta.annotations.get(LAST_START)),
+        last_eviction=time_or_none(meta.annotations.get(LAST_EVICTION)),
     )
 
 
@@ -174,22 +176,12 @@ def _condition(one: SchedulingCondition) -> dict[str, object]:
         "reason": one.reason,
         "message": one.message,
         "transitionId": one.transition_id,
-        "since": since.astimezone(UTC).isoformat() if since else None,
+        "since": in_utc(since).isoformat() if since else None,
         "reasons": [
             {"reason": why.reason, "message": why.message, "details": why.details}
             for why in one.reasons
         ],
     }
-
-
-def _moment(text: str | None) -> datetime | None:
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def pod_row(item: PodObject) -> Pod:
@@ -284,7 +276,7 @@ def node_row(item: NodeObject) -> Node:
         is_cordoned=item.spec.unschedulable,
         gpus=max(capacity, healthy),
         gpus_healthy=healthy,
-        gpu_memory_mib=int(memory) if memory.isdecimal() else 0,
+        gpu_memory_mib=int_or_none(memory, smallest=0) or 0,
         cpu=1000 * _amount(status.allocatable.get("cpu")),
         memory=_amount(status.allocatable.get("memory")),
         taints=[

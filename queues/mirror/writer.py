@@ -19,6 +19,7 @@ from django.db import models, transaction
 
 from kube.objects.meta import KubeObject
 from kube.resources import Resource
+from kube.set_aside import SetAside
 from queues.mirror import bulk
 from queues.mirror.rollup import Touched, TreeView, Witnesses, roll_up
 from queues.models import MirrorRow
@@ -79,6 +80,7 @@ class Writer:
     witnesses: Witnesses = field(default_factory=Witnesses)
     sleep: Callable[[float], None] = time.sleep
     written: int = 0
+    aside: SetAside = field(default_factory=lambda: SetAside("mirror"))
     _tree: TreeView | None = None
     _dead: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
@@ -94,7 +96,9 @@ class Writer:
         for item in objects:
             if item.metadata.uid in self._dead:
                 continue
-            row = kind.to_row(item)
+            row = self.aside.read(kind.resource.kind, item, kind.to_row)
+            if row is None:
+                continue
             known = newest.get(row.pk)
             if known is None or row.version >= known.version:
                 newest[row.pk] = row

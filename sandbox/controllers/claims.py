@@ -104,8 +104,10 @@ class ClaimController:
     def _claim_for(self, pod: Pod, reference: PodResourceClaim) -> str:
         """Return the name of the claim for a reference; create it unless an earlier pass did."""
         meta = pod.metadata
-        listed = self.gateway.list(RESOURCE_CLAIMS, as_type=ResourceClaim, namespace=meta.namespace)
-        for claim in listed.items:
+        listing = self.gateway.list(
+            RESOURCE_CLAIMS, as_type=ResourceClaim, namespace=meta.namespace
+        )
+        for claim in listing.items:
             is_for_reference = claim.metadata.annotations.get(CLAIM_OF_POD) == reference.name
             if is_for_reference and meta.uid in [
                 owner.uid for owner in claim.metadata.owner_references

@@ -93,8 +93,8 @@ class Kubelets:
 
     def pods_listed(self, pods: Sequence[SimPod], now: float) -> None:
         """Record all bound pods; pods with a certain device take it before other pods choose."""
-        listed = {pod.metadata.uid for pod in pods}
-        for gone in [pod for uid, pod in self._pods.items() if uid not in listed]:
+        uids = {pod.metadata.uid for pod in pods}
+        for gone in [pod for uid, pod in self._pods.items() if uid not in uids]:
             self.pod_gone(gone)
         for pod in sorted(pods, key=_device_order):
             self.pod_seen(pod, now)
@@ -171,9 +171,9 @@ class Kubelets:
         uid = pod.metadata.uid
         if self.devices.holds(uid):
             return
-        named = pod.metadata.annotations.get(RESERVED_DEVICE)
-        if pod.is_reservation and named:
-            self.devices.take_named(uid, pod.spec.node_name, GPU, named)
+        device = pod.metadata.annotations.get(RESERVED_DEVICE)
+        if pod.is_reservation and device:
+            self.devices.take_named(uid, pod.spec.node_name, GPU, device)
             return
         try:
             self.devices.take(uid, pod.spec.node_name, pod.device_requests())
@@ -184,18 +184,18 @@ class Kubelets:
         if action is not PodAction.START:
             return DueAction(action=action, pod=pod)
         uid = pod.metadata.uid
-        named = pod.metadata.annotations.get(RESERVED_DEVICE, "")
+        device = pod.metadata.annotations.get(RESERVED_DEVICE, "")
         if self.devices.holds(uid):
-            return DueAction(action=action, pod=pod, device=named)
-        if pod.is_reservation and named:
-            self.devices.take_named(uid, pod.spec.node_name, GPU, named)
-            return DueAction(action=action, pod=pod, device=named)
+            return DueAction(action=action, pod=pod, device=device)
+        if pod.is_reservation and device:
+            self.devices.take_named(uid, pod.spec.node_name, GPU, device)
+            return DueAction(action=action, pod=pod, device=device)
         try:
-            taken = self.devices.take(uid, pod.spec.node_name, pod.device_requests())
+            devices = self.devices.take(uid, pod.spec.node_name, pod.device_requests())
         except DevicesUnavailableError as error:
             return DueAction(action=PodAction.REFUSE, pod=pod, message=str(error))
         return DueAction(
-            action=action, pod=pod, device=taken[0] if pod.is_reservation and taken else ""
+            action=action, pod=pod, device=devices[0] if pod.is_reservation and devices else ""
         )
 
     def _plan(self, pod: SimPod, action: PodAction, at: float) -> None:

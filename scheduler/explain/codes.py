@@ -48,7 +48,9 @@ CODE_OF_REFUSAL = {
 _DEVICE_KINDS = frozenset(
     {NodeReasonKind.INSUFFICIENT_GPU_MEMORY, NodeReasonKind.GPU_MEMORY_UNKNOWN}
 )
-_CLAIM_KINDS = frozenset({NodeReasonKind.VOLUME, NodeReasonKind.DEVICES})
+_CLAIM_KINDS = frozenset(
+    {NodeReasonKind.VOLUME, NodeReasonKind.DEVICES, NodeReasonKind.CLAIM_ELSEWHERE}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from queues.durations import SECOND, format_duration
+from kube.durations import SECOND, format_duration
+from kube.times import format_time
 from queues.reasons import QUEUE_ORPHAN
 from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP
 from scheduler.core.cluster.status import TaskStatus
@@ -273,7 +274,7 @@ class _Writer:
         delay = format_duration(round(refusal.delay_s * SECOND))
         return (
             f"Workload is within its preemption delay window ({delay}) and may not trigger "
-            f"evictions before {until:%Y-%m-%dT%H:%M:%SZ}"
+            f"evictions before {format_time(until)}"
         )
 
     def _unready(self, group: int) -> list[tuple[str, int, int, int]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from math import inf
 from typing import Any
 
 import numpy as np
 
+from kube.errors import BadValueError
+from kube.times import parse_time
 from scheduler.core.fairshare.division import DivisionInput, divide_tree
 
 KINDS = ("gpu", "cpu", "memory")
@@ -127,8 +128,8 @@ def _created(queue: Mapping[str, Any]) -> float:
     if not text:
         return 0.0
     try:
-        return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
-    except ValueError as error:
+        return parse_time(str(text)).timestamp()
+    except BadValueError as error:
         raise SimulationInputError(
             f"queue {queue['uid']!r}: expected an RFC 3339 creationTimestamp, got {text!r}"
         ) from error

@@ -7,10 +7,10 @@ objects to write back to, the bind requests to clean up) travels beside it in th
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from kube.errors import UNREADABLE, BadValueError
 from kube.objects.bindrequest import BindRequest
 from kube.objects.cluster import PriorityClass
 from kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
@@ -47,6 +47,7 @@ from kube.resources import (
     STORAGE_CLASSES,
     TOPOLOGIES,
 )
+from kube.set_aside import SetAside, shown_cause
 from kube.store import StoreView
 from scheduler.core.cluster.inputs import (
     ClusterInput,
@@ -64,9 +65,9 @@ from scheduler.snapshot.params import ShardParams
 from scheduler.snapshot.pods import POD_GROUP, TaskBuilder
 from scheduler.snapshot.queues import QueueBuilder, Usage
 
-log = logging.getLogger(__name__)
-
 APP_LABEL = "app"
+#: What the API accepts in a Topology.
+MAX_TOPOLOGY_LEVELS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,7 @@ class Snapshot:
     cluster : what the core decides on
     pods, groups, queues : the objects behind it, by key, for writing back
     spent_requests : bind requests that failed for good or name a node that is gone; to be deleted
+    refused_pods : pods of our groups that cannot be read, by key, with the cause
     """
 
     cluster: ClusterInput
@@ -87,6 +89,7 @@ class Snapshot:
     spent_requests: tuple[BindRequest, ...]
     generation: int
     now: float
+    refused_pods: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -101,13 +104,14 @@ class SnapshotBuilder:
     _groups: podgroups.GroupBuilder = field(init=False)
     _aliases: tuple[Mapping[str, Topology], podgroups.Aliases] | None = None
     _devices: tuple[tuple[object, ...], DeviceInputs] | None = None
+    _aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
 
     def __post_init__(self) -> None:
         """Make the parts that remember."""
         self._tasks = TaskBuilder(self.params.stuck_in_releasing_s, self.origin)
-        self._nodes = NodeBuilder(self.params)
-        self._queues = QueueBuilder(self.origin)
-        self._groups = podgroups.GroupBuilder(self.params)
+        self._nodes = NodeBuilder(self.params, self._aside)
+        self._queues = QueueBuilder(self.origin, self._aside)
+        self._groups = podgroups.GroupBuilder(self.params, self._aside)
 
     def build(
         self,
@@ -141,7 +145,8 @@ class SnapshotBuilder:
         topologies = view.of(TOPOLOGIES, Topology)
         groups = view.of(PODGROUPS, PodGroup)
         shapes = self._groups.shapes(groups, self._level_aliases(topologies))
-        members, others = self._sort_pods(view, shapes, live, node_names, now)
+        refused: dict[str, str] = {}
+        members, others = self._sort_pods(view, shapes, live, node_names, now, refused)
         made_groups = _pod_groups(view, shapes, members, marks or {}, now)
         for made in made_groups:
             others.extend(_seated_outcasts(made.invalid_subgroup_tasks, node_names))
@@ -150,7 +155,11 @@ class SnapshotBuilder:
             queues=self._queues.queues(queues, usage or {}),
             pod_groups=tuple(made_groups),
             other_pods=tuple(others),
-            topologies=_topologies(topologies),
+            topologies=tuple(
+                self._aside.each(
+                    "Topology", [topologies[name] for name in sorted(topologies)], _topology
+                )
+            ),
             devices=self._device_inputs(view),
             volumes=self._volume_inputs(view, pods),
             config_maps=_config_maps(view),
@@ -166,6 +175,7 @@ class SnapshotBuilder:
             groups=groups,
             queues=queues,
             spent_requests=tuple(spent),
+            refused_pods=refused,
             generation=view.generation,
             now=now,
         )
@@ -197,8 +207,12 @@ class SnapshotBuilder:
         live: Mapping[str, BindRequest],
         node_names: set[str],
         now: float,
+        refused: dict[str, str],
     ) -> tuple[dict[str, list[TaskInput]], list[OtherPod]]:
-        """Give each pod to its group; of the others keep those that occupy one of our nodes."""
+        """Give each pod to its group; of the others keep those that occupy one of our nodes.
+
+        Members that cannot be read are noted in `refused`, with the cause.
+        """
         members: dict[str, list[TaskInput]] = {}
         others: list[OtherPod] = []
         claimed = view.of(RESOURCE_CLAIMS, ResourceClaim)
@@ -215,8 +229,10 @@ class SnapshotBuilder:
                     continue
             try:
                 task = make(key, pod, request, claimed, now)
-            except ValueError as error:
-                log.warning("pod %s is left out of the cycle: %s", key, error)
+            except UNREADABLE as error:
+                self._aside.note("Pod", key, meta.resource_version, error)
+                if is_member:
+                    refused[key] = shown_cause(error)
                 continue
             if is_member:
                 members.setdefault(group_key, []).append(task)
@@ -252,6 +268,7 @@ class SnapshotBuilder:
                 [classes[name] for name in sorted(classes)],
                 [slices[name] for name in sorted(slices)],
                 [claimed[name] for name in sorted(claimed)],
+                self._aside,
             )
             is_served = RESOURCE_CLAIMS in view.kinds and RESOURCE_CLAIMS not in view.absent
             self._devices = (sources, replace(made, available=is_served))
@@ -271,6 +288,7 @@ class SnapshotBuilder:
             view.of(CSI_DRIVERS, CSIDriver),
             view.of(CSI_STORAGE_CAPACITIES, CSIStorageCapacity).values(),
             owners,
+            self._aside,
         )
 
 
@@ -291,11 +309,13 @@ def _pod_groups(
     ]
 
 
-def _topologies(found: Mapping[str, Topology]) -> tuple[TopologyInput, ...]:
-    return tuple(
-        TopologyInput(name=name, levels=tuple(level.node_label for level in item.spec.levels))
-        for name, item in sorted(found.items())
-    )
+def _topology(item: Topology) -> TopologyInput:
+    levels = tuple(level.node_label for level in item.spec.levels)
+    if len(levels) > MAX_TOPOLOGY_LEVELS or len(set(levels)) < len(levels):
+        raise BadValueError(
+            f"expected at most {MAX_TOPOLOGY_LEVELS} levels, each with its own label, got {len(levels)}"
+        )
+    return TopologyInput(name=item.metadata.name, levels=levels)
 
 
 def _is_owned_by(request: BindRequest, pod: Pod) -> bool:

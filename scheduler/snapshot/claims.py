@@ -8,7 +8,8 @@ from typing import Any
 
 from kube.objects import devices as api
 from kube.objects.meta import convert
-from kube.objects.pod import NodeSelector, Pod, PodResourceClaim
+from kube.objects.pod import Pod, PodResourceClaim
+from kube.set_aside import SetAside
 from queues.accounting import EXTENDED_CLAIM_ANNOTATION
 from scheduler.core.cluster.constraints import NodeTerm
 from scheduler.core.cluster.inputs import (
@@ -50,25 +51,20 @@ def device_inputs(
     classes: Iterable[api.DeviceClass],
     slices: Sequence[api.ResourceSlice],
     claimed: Iterable[Claim],
+    aside: SetAside | None = None,
 ) -> DeviceInputs:
-    """Return everything the core needs to give devices to claims."""
-    made_classes = tuple(
-        DeviceClass(
-            name=item.metadata.name,
-            selectors=tuple(_cel(item.spec.selectors)),
-            extended_resource=item.spec.extended_resource_name,
-            created=item.metadata.created,
-        )
-        for item in classes
-    )
-    made_claims = tuple(_device_claim(item) for item in claimed)
+    """Return everything the core needs to give devices to claims; `aside` takes what cannot be read."""
+    aside = aside or SetAside("snapshot")
+    made_classes = tuple(aside.each("DeviceClass", classes, _device_class))
+    made_claims = tuple(aside.each("ResourceClaim", claimed, _device_claim))
+    readable = [item for item in slices if aside.read("ResourceSlice", item, _slice) is not None]
     texts = {text for item in made_classes for text in item.selectors}
     texts |= {text for item in made_claims for req in item.requests for text in req.selectors}
     return DeviceInputs(
         classes=made_classes,
-        slices=tuple(_slice(item) for item in slices),
+        slices=tuple(_slice(item) for item in readable),
         claims=made_claims,
-        matching=matching_devices(sorted(texts), slices) if texts else None,
+        matching=matching_devices(sorted(texts), readable) if texts else None,
     )
 
 
@@ -85,21 +81,14 @@ def dra_gpus(slices: Iterable[api.ResourceSlice]) -> dict[str, float]:
 
 def allocation_from(claim: str, namespace: str, body: dict[str, Any]) -> ClaimAllocation:
     """Read an AllocationResult."""
-    results = (body.get("devices") or {}).get("results") or ()
-    selector = body.get("nodeSelector")
+    result = convert(body, api.AllocationResult)
     return ClaimAllocation(
         claim=claim,
         namespace=namespace,
         devices=tuple(
-            (
-                str(item.get("driver", "")),
-                str(item.get("pool", "")),
-                str(item.get("device", "")),
-                str(item.get("request", "")),
-            )
-            for item in results
+            (item.driver, item.pool, item.device, item.request) for item in result.devices.results
         ),
-        node_terms=node_terms(convert(selector, NodeSelector)) if selector else None,
+        node_terms=node_terms(result.node_selector),
     )
 
 
@@ -142,6 +131,15 @@ def _term_body(term: NodeTerm) -> dict[str, Any]:
         for name, expressions in parts.items()
         if expressions
     }
+
+
+def _device_class(item: api.DeviceClass) -> DeviceClass:
+    return DeviceClass(
+        name=item.metadata.name,
+        selectors=tuple(_cel(item.spec.selectors)),
+        extended_resource=item.spec.extended_resource_name,
+        created=item.metadata.created,
+    )
 
 
 def _device_claim(claim: Claim) -> DeviceClaim:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
+from kube.numbers import MAX_INT32, int_or_none
 from kube.objects.node import Node
 from kube.objects.topology import NodeResourceTopology, Zone
+from kube.set_aside import SetAside
 from queues.accounting import MIG_PREFIX
 from scheduler.core.cluster.inputs import (
     GPU,
@@ -25,6 +28,8 @@ GPU_COUNT_LABEL = "nvidia.com/gpu.count"
 MIG_STRATEGY_LABEL = "nvidia.com/mig.strategy"
 PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 _MIB = 1_048_576
+# Eighteen digits are more zones than any node has, and cheap to compare.
+_LAST_DIGITS = re.compile(r"[0-9]{1,18}$")
 _POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 
 
@@ -33,6 +38,7 @@ class NodeBuilder:
     """Makes node inputs, remembering those whose node did not change."""
 
     params: ShardParams
+    aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
     _known: dict[str, tuple[Node, float, NodeResourceTopology | None, NodeInput]] = field(
         default_factory=dict
     )
@@ -64,7 +70,12 @@ class NodeBuilder:
                 or entry[1] != published
                 or entry[2] is not topology
             ):
-                entry = (node, published, topology, self._make(node, published, topology))
+                made_node = self.aside.read(
+                    "Node", node, partial(self._make, dra_gpus=published, topology=topology)
+                )
+                if made_node is None:
+                    continue
+                entry = (node, published, topology, made_node)
             self._known[name] = entry
             made.append(entry[3])
         return tuple(made)
@@ -104,13 +115,15 @@ class NodeBuilder:
             ),
             gpu_memory_mib=UNKNOWN_GPU_MEMORY_MIB if memory_mib is None else memory_mib,
             gpu_memory_known=memory_mib is not None,
-            gpu_count_label=int(count) if count.isdigit() else None,
+            gpu_count_label=int_or_none(count, smallest=0, largest=MAX_INT32),
             dra_gpus=dra_gpus,
             mig_enabled=self._has_mig(labels, allocatable),
             mig_strategy=strategy if strategy in ("single", "mixed") else "none",
             is_gpu_worker=self.params.gpu_worker_label_key in labels,
             is_cpu_worker=self.params.cpu_worker_label_key in labels,
-            numa=numa_topology(topology) if topology is not None else None,
+            numa=self.aside.read("NodeResourceTopology", topology, numa_topology)
+            if topology is not None
+            else None,
         )
 
     def _has_mig(self, labels: Mapping[str, str], allocatable: Mapping[str, float]) -> bool:
@@ -125,9 +138,9 @@ def gpu_memory_mib(label: str) -> int | None:
 
     Large numbers are bytes: some label writers use them.
     """
-    if not label.isdigit() or int(label) <= 0:
+    value = int_or_none(label, smallest=1)
+    if value is None:
         return None
-    value = int(label)
     mib = value // _MIB if value >= _MIB else value
     return mib // 100 * 100
 
@@ -167,5 +180,5 @@ def _old_policy(combined: str) -> tuple[str, str]:
 
 
 def _zone_order(zone: Zone) -> tuple[int, int, str]:
-    number = re.search(r"(\d+)$", zone.name)
-    return (0, int(number[1]), zone.name) if number else (1, 0, zone.name)
+    number = _LAST_DIGITS.search(zone.name)
+    return (0, int(number[0]), zone.name) if number else (1, 0, zone.name)

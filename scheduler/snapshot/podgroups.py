@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from functools import partial
 
+from kube.durations import seconds_or_none
 from kube.objects import podgroup as api
 from kube.objects.cluster import PriorityClass
 from kube.objects.podgroup import PodGroup, SubGroup
 from kube.objects.topology import Topology
-from queues.durations import parse_duration
+from kube.set_aside import SetAside
+from kube.times import time_or_none
 from queues.scheduling_conditions import is_backed_off
 from scheduler.core.cluster.inputs import (
     DEFAULT_SUBGROUP,
@@ -61,6 +63,7 @@ class GroupBuilder:
     """Makes pod group inputs, remembering the shapes of groups that did not change."""
 
     params: ShardParams
+    aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
     _known: dict[str, tuple[GroupShape, Aliases]] = field(default_factory=dict)
 
     def shapes(self, groups: Mapping[str, PodGroup], aliases: Aliases) -> dict[str, GroupShape]:
@@ -72,7 +75,10 @@ class GroupBuilder:
                 continue
             entry = known.get(key)
             if entry is None or entry[0].group is not group or entry[1] is not aliases:
-                entry = (group_shape(group, aliases), aliases)
+                shape = self.aside.read("PodGroup", group, partial(group_shape, aliases=aliases))
+                if shape is None:
+                    continue
+                entry = (shape, aliases)
             self._known[key] = entry
             if not is_backed_off(group, self.params.node_pool_label_key):
                 shapes[key] = entry[0]
@@ -146,8 +152,8 @@ def group_shape(group: PodGroup, aliases: Aliases) -> GroupShape:
         last_start=_moment(annotations.get(LAST_START, "")),
         last_eviction=_moment(annotations.get(LAST_EVICTION, "")),
         stale_since=_moment(annotations.get(STALE_SINCE, "")),
-        staleness_grace_s=_seconds(group.spec.staleness_grace_period),
-        preemption_delay_s=max(0.0, _seconds(group.spec.preemption_delay) or 0.0),
+        staleness_grace_s=seconds_or_none(group.spec.staleness_grace_period),
+        preemption_delay_s=max(0.0, seconds_or_none(group.spec.preemption_delay) or 0.0),
     )
 
 
@@ -233,23 +239,9 @@ def _constraint(
 
 
 def _moment(text: str) -> float | None:
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment.timestamp() if moment.tzinfo else None
+    moment = time_or_none(text)
+    return None if moment is None else moment.timestamp()
 
 
 def _relative(moment: float | None, now: float) -> float | None:
     return None if moment is None else moment - now
-
-
-def _seconds(duration: str | None) -> float | None:
-    if not duration:
-        return None
-    try:
-        return parse_duration(duration) / 1e9
-    except ValueError:
-        return None

@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from kube.documents import parse_json
+from kube.errors import BadValueError
 from kube.objects.bindrequest import BindRequest, NumaZone
 from kube.objects.pod import Pod
 from scheduler.core.cluster.constraints import ClaimReference, TaskConstraints
@@ -297,9 +299,8 @@ def _numa_record(text: str) -> tuple[NumaShare, ...]:
     if not text:
         return ()
     try:
-        zones = msgspec.json.decode(text, type=tuple[NumaZone, ...])
-        return _shares(zones)
-    except (msgspec.DecodeError, msgspec.ValidationError, ValueError):
+        return _shares(parse_json(text, tuple[NumaZone, ...]))
+    except BadValueError:
         return ()
 
 

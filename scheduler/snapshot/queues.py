@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 
+from kube.durations import seconds_or_none
 from kube.objects.queue import Queue, QueueResource, QueueResources
-from queues.durations import parse_duration
+from kube.set_aside import SetAside
 from scheduler.core.arrays import Amounts
 from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
 
@@ -24,6 +26,7 @@ class QueueBuilder:
     """Makes queue inputs, remembering those whose queue did not change."""
 
     origin: float
+    aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
     _known: dict[str, tuple[Queue, Amounts, QueueInput]] = field(default_factory=dict)
 
     def queues(self, queues: Mapping[str, Queue], usage: Usage) -> tuple[QueueInput, ...]:
@@ -34,7 +37,12 @@ class QueueBuilder:
             queue, used = queues[name], usage.get(name, _NO_USAGE)
             entry = known.get(name)
             if entry is None or entry[0] is not queue or entry[1] != used:
-                entry = (queue, used, queue_input(queue, self.origin, used))
+                made_queue = self.aside.read(
+                    "Queue", queue, partial(queue_input, origin=self.origin, used=used)
+                )
+                if made_queue is None:
+                    continue
+                entry = (queue, used, made_queue)
             self._known[name] = entry
             made.append(entry[2])
         return tuple(made)
@@ -69,10 +77,5 @@ def _amounts(resource: QueueResource, unit: float, used: float) -> QueueAmounts:
 
 def _seconds(duration: str | None) -> float | None:
     """Return a minimum runtime; unset, negative or unreadable means "ask the parent"."""
-    if not duration:
-        return None
-    try:
-        seconds = parse_duration(duration) / 1e9
-    except ValueError:
-        return None
-    return seconds if seconds >= 0 else None
+    seconds = seconds_or_none(duration)
+    return seconds if seconds is not None and seconds >= 0 else None

@@ -1,13 +1,15 @@
 """CEL selectors of device classes and claims, evaluated over the devices of the slices.
 
 The core knows no CEL; it gets the set of pairs that match. Programs are compiled once per text, and
-verdicts are remembered per slice version, because slices rarely change.
+verdicts are remembered per slice version, because slices rarely change. A selector is a program that any
+user may write, so its length, depth and steps are bounded; one that needs more matches nothing.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -15,12 +17,22 @@ import celpy
 from celpy import celtypes
 from celpy.adapter import json_to_cel
 from celpy.celparser import CELParseError
-from celpy.evaluation import CELEvalError
+from celpy.evaluation import CELEvalError, Evaluator
 
 from kube.objects.devices import Device, ResourceSlice
 
 log = logging.getLogger(__name__)
 Match = tuple[str, str, str, str]
+
+#: As Kubernetes bounds them.
+LONGEST_SELECTOR = 10 * 1024
+#: A selector that compares a dozen attributes takes some hundred; a thousand take about 10 ms.
+MOST_STEPS = 5_000
+DEEPEST_NESTING = 50
+
+
+class SelectorOverrunError(Exception):
+    """A selector took more steps than it may."""
 
 
 def matching_devices(texts: Iterable[str], slices: Sequence[ResourceSlice]) -> frozenset[Match]:
@@ -58,21 +70,63 @@ def _matches(text: str, uid: str, version: str, box: _Box) -> tuple[Match, ...]:
     if program is None:
         return ()
     spec = box.slice.spec
-    return tuple(
-        (text, spec.driver, spec.pool.name, device.name)
-        for device in spec.devices
-        if _holds(program, spec.driver, device)
-    )
+    try:
+        return tuple(
+            (text, spec.driver, spec.pool.name, device.name)
+            for device in spec.devices
+            if _holds(program, spec.driver, device)
+        )
+    except (SelectorOverrunError, RecursionError) as error:
+        log.warning("device selector %.60r matches nothing: %s", text, error)
+        return ()
+
+
+@dataclass(slots=True)
+class _Meter:
+    steps: int = 0
+
+
+class _BoundedEvaluator(Evaluator):
+    """Counts the nodes it visits, those of nested loops too, and gives up at the bound."""
+
+    def __init__(self, ast: Any, activation: Any, meter: _Meter) -> None:
+        super().__init__(ast=ast, activation=activation)
+        self.meter = meter
+
+    def sub_evaluator(self, ast: Any) -> _BoundedEvaluator:
+        return _BoundedEvaluator(ast, self.activation, self.meter)
+
+    def visit_children(self, tree: Any) -> list[Any]:
+        self.meter.steps += 1
+        if self.meter.steps > MOST_STEPS:
+            raise SelectorOverrunError(f"more than {MOST_STEPS} steps")
+        return super().visit_children(tree)
+
+
+class _BoundedRunner(celpy.InterpretedRunner):
+    def evaluate(self, context: Any) -> Any:
+        return _BoundedEvaluator(self.ast, self.new_activation(), _Meter()).evaluate(context)
 
 
 @lru_cache(maxsize=512)
 def _program(text: str) -> Any:
-    try:
-        environment = celpy.Environment()
-        return environment.program(environment.compile(text))
-    except CELParseError as error:
-        log.warning("device selector %r does not compile: %s", text, error)
+    if len(text) > LONGEST_SELECTOR or _nesting(text) > DEEPEST_NESTING:
+        log.warning("device selector %.60r is too long or nested too deeply", text)
         return None
+    try:
+        environment = celpy.Environment(runner_class=_BoundedRunner)
+        return environment.program(environment.compile(text))
+    except (CELParseError, CELEvalError, RecursionError) as error:
+        log.warning("device selector %.60r does not compile: %.300s", text, error)
+        return None
+
+
+def _nesting(text: str) -> int:
+    deepest = depth = 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _holds(program: Any, driver: str, device: Device) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kube.errors import BadValueError
 from kube.objects import meta as api
 from kube.objects import pod as pods
 from kube.objects.node import Taint as ApiTaint
@@ -104,9 +105,16 @@ def _pod_term(term: pods.PodAffinityTerm, weight: int = 0) -> PodTerm:
     )
 
 
+def _operator(text: str) -> Operator:
+    try:
+        return Operator(text)
+    except ValueError as error:
+        raise BadValueError(f"unknown operator {text[:40]!r}") from error
+
+
 def _expressions(
     requirements: Iterable[pods.NodeSelectorRequirement | api.LabelSelectorRequirement],
 ) -> tuple[Expression, ...]:
     return tuple(
-        Expression(item.key, Operator(item.operator), tuple(item.values)) for item in requirements
+        Expression(item.key, _operator(item.operator), tuple(item.values)) for item in requirements
     )

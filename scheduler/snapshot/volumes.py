@@ -13,7 +13,8 @@ from kube.objects.storage import (
     StorageClass,
 )
 from kube.quantity import to_units
-from kube.static_volumes import NO_PROVISIONER, could_serve
+from kube.set_aside import SetAside
+from kube.static_volumes import NO_PROVISIONER, could_serve, size
 from scheduler.core.cluster.constraints import Expression, NodeTerm, Operator
 from scheduler.core.cluster.inputs import StorageCapacity, VolumeClaim, VolumeInputs
 from scheduler.snapshot.terms import label_selector, node_terms
@@ -26,34 +27,51 @@ def volume_inputs(
     drivers: Mapping[str, CSIDriver],
     capacities: Iterable[CSIStorageCapacity],
     live_pods: Mapping[str, bool],
+    aside: SetAside | None = None,
 ) -> VolumeInputs:
     """Return what volume rules need.
 
     Parameters
     ----------
     live_pods : uid of each pod -> whether it is not being deleted
+    aside : takes what cannot be read
     """
+    aside = aside or SetAside("snapshot")
     tracked = tuple(
         name
         for name, item in sorted(classes.items())
         if item.volume_binding_mode == "WaitForFirstConsumer" and item.provisioner in drivers
     )
-    known = tuple(capacities)
     limited = {
         name
         for name, item in classes.items()
         if item.provisioner in drivers and drivers[item.provisioner].spec.storage_capacity
     }
+    readable = {
+        name: item
+        for name, item in volumes.items()
+        if aside.read("PersistentVolume", item, _volume_terms) is not None
+    }
+
+    def convert(item: PersistentVolumeClaim) -> VolumeClaim:
+        claim = _volume_claim(item, readable, classes, live_pods)
+        return _with_room(claim, known) if claim.storage_class in limited else claim
+
+    known = tuple(
+        item for item in capacities if aside.read("CSIStorageCapacity", item, _capacity) is not None
+    )
     return VolumeInputs(
-        claims=tuple(
-            _volume_claim(item, volumes, classes, live_pods)
-            if item.spec.storage_class_name not in limited
-            else _with_room(_volume_claim(item, volumes, classes, live_pods), known)
-            for item in claimed
-        ),
+        claims=tuple(aside.each("PersistentVolumeClaim", claimed, convert)),
         capacities=tuple(_capacity(item) for item in known),
         tracked_classes=tracked,
     )
+
+
+def _volume_terms(volume: PersistentVolume) -> tuple[NodeTerm, ...]:
+    """Read what claims will ask of a volume, so that a bad volume is not blamed on them."""
+    size(volume)
+    affinity = volume.spec.node_affinity
+    return (node_terms(affinity.required) if affinity else None) or ()
 
 
 def _with_room(claim: VolumeClaim, capacities: tuple[CSIStorageCapacity, ...]) -> VolumeClaim:

@@ -19,6 +19,7 @@ import jsonpatch
 
 from kube.errors import (
     AlreadyExistsError,
+    BadValueError,
     ConflictError,
     GoneError,
     InvalidError,
@@ -86,11 +87,9 @@ class FakeGateway:
         self._maybe_fail("list", resource)
         with self._changed:
             found = [copy.deepcopy(self.objects[key]) for key in self._keys(resource, namespace)]
-            wanted = [
-                convert(body, as_type)
-                for body in found
-                if _selects(label_selector, field_selector, body)
-            ]
+            selected = (body for body in found if _selects(label_selector, field_selector, body))
+            readable = (_readable(body, as_type) for body in selected)
+            wanted = [item for item in readable if item is not None]
             return Listing(items=wanted, resource_version=str(self._version))
 
     def watch(
@@ -114,10 +113,13 @@ class FakeGateway:
                 is_ours = kind == resource and (
                     not namespace or body["metadata"].get("namespace") == namespace
                 )
-                if is_ours and _selects(label_selector, field_selector, body):
+                if not (is_ours and _selects(label_selector, field_selector, body)):
+                    continue
+                item = _readable(copy.deepcopy(body), as_type)
+                if item is not None:
                     yield WatchEvent(
                         type=EventType(event_type),
-                        object=convert(copy.deepcopy(body), as_type),
+                        object=item,
                         resource_version=str(version),
                     )
             if not self.follow_s or not self._waited(since):
@@ -407,3 +409,11 @@ def _at(body: dict[str, Any], path: str) -> str:
 
 def _text(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _readable(body: Body, as_type: type) -> Any:
+    """Leave out what the real client cannot decode."""
+    try:
+        return convert(body, as_type)
+    except BadValueError:
+        return None

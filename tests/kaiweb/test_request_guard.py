@@ -36,10 +36,18 @@ class Exchange:
     """One request whose parts come from a queue."""
 
     def __init__(
-        self, guard: RequestGuard, *, path: str = "/api/v1/x", address: str = "a", length: str = ""
+        self,
+        guard: RequestGuard,
+        *,
+        method: str = "GET",
+        path: str = "/api/v1/x",
+        address: str = "a",
+        length: str = "",
     ) -> None:
         headers = [(b"content-length", length.encode())] if length else []
-        self._scope = {"type": "http", "path": path, "client": (address, 1), "headers": headers}
+        self._scope = {
+            "type": "http", "method": method, "path": path, "client": (address, 1), "headers": headers,
+        }  # fmt: skip
         self._parts: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.sent: list[dict[str, Any]] = []
         self._task = asyncio.create_task(guard(self._scope, self._parts.get, self._send))
@@ -136,6 +144,23 @@ async def test_the_number_of_requests_is_bounded_for_an_address_and_in_all() -> 
     app.goes_on.set()
     assert [await each.status() for each in running] == [200] * 3
     assert await Exchange(guard).part(b"").status() == 200
+
+
+async def test_log_ins_have_few_places_so_that_other_requests_find_one() -> None:
+    app = App()
+    app.goes_on.clear()
+    guard = RequestGuard(app, RequestLimits(requests=9, logins=2, logins_per_address=1))
+
+    def log_in(address: str) -> Exchange:
+        return Exchange(guard, method="POST", path="/login", address=address).part(b"")
+
+    running = [log_in("a"), log_in("b")]
+    await settle()
+    assert [await log_in(address).status() for address in "aabc"] == [429] * 4
+    others = [Exchange(guard, path="/login").part(b""), Exchange(guard).part(b"")]
+    await settle()
+    app.goes_on.set()
+    assert [await each.status() for each in (*running, *others, log_in("a"))] == [200] * 5
 
 
 async def test_slow_bodies_take_no_place_and_liveness_is_always_answered() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
+from kube.numbers import int_or_none
 from queues.grouping.base import (
     Json,
     annotations_of,
@@ -58,7 +59,7 @@ def knative_objects(service: Json) -> list[Json]:
         "metadata": {"labels": labels, "annotations": annotations},
         "spec": dig_map(template, "spec"),
     }
-    count = int(scale) if isinstance(scale, str) and scale.isdigit() else 1
+    count = (int_or_none(scale, smallest=0) if isinstance(scale, str) else None) or 1
     deployment = made_object("apps/v1", "Deployment", f"{revision_name}-deployment", revision)
     replica_set = made_object(
         "apps/v1",

@@ -129,10 +129,8 @@ class Webhooks:
         if not conditions:
             return True
         request = _request(call, "", obj, old)
-        del (
-            request["object"],
-            request["oldObject"],
-        )  # expressions read them as variables of their own
+        # Expressions read the objects as variables of their own.
+        del request["object"], request["oldObject"]
         values = {"object": obj, "oldObject": old, "request": request}
         for condition in conditions:
             try:
@@ -221,13 +219,13 @@ def _response(body: bytes, uid: str) -> Obj:
 
 def _denial(name: str, status: Obj) -> errors.ApiError:
     message = status.get("message") or status.get("reason")
-    shown = (
+    verdict = (
         f"denied the request: {message}" if message else "denied the request without explanation"
     )
     code = max(status.get("code") or 0, 400)
     reason = status.get("reason") or ""
     details = status.get("details")
-    return errors.ApiError(code, reason, f'admission webhook "{name}" {shown}', details=details)
+    return errors.ApiError(code, reason, f'admission webhook "{name}" {verdict}', details=details)
 
 
 def _rule_matches(rule: Obj, call: HookCall) -> bool:
@@ -252,10 +250,10 @@ def _includes(value: str, allowed: list[str] | None) -> bool:
 
 
 def _matches_resource(pattern: str, plural: str, sub: str) -> bool:
-    wanted, slash, wanted_sub = pattern.partition("/")
-    if wanted not in ("*", plural):
+    plural_pattern, slash, sub_pattern = pattern.partition("/")
+    if plural_pattern not in ("*", plural):
         return False
-    return wanted_sub in ("*", sub) if slash else not sub
+    return sub_pattern in ("*", sub) if slash else not sub
 
 
 def _labels(obj: Mapping[str, Any] | None) -> dict[str, str]:

@@ -70,17 +70,16 @@ def _by_group(parts: ServerParts) -> dict[str, dict[str, list[ServedResource]]]:
     groups: dict[str, dict[str, list[ServedResource]]] = defaultdict(dict)
     for resource in parts.registry.all():
         groups[resource.group].setdefault(resource.version, []).append(resource)
-    for (
-        group
-    ) in parts.registry.bundle.groups:  # groups that serve only reviews have no listed resource
+    # Groups that serve only reviews have no resource in the registry.
+    for group in parts.registry.bundle.groups:
         name, _, version_name = group.rpartition("/")
         groups[name].setdefault(version_name, [])
     return groups
 
 
 def _group_entry(group: str, versions: dict[str, list[ServedResource]]) -> Obj:
-    listed = [{"groupVersion": f"{group}/{name}", "version": name} for name in _ranked(versions)]
-    return {"name": group, "versions": listed, "preferredVersion": listed[0]}
+    entries = [{"groupVersion": f"{group}/{name}", "version": name} for name in _ranked(versions)]
+    return {"name": group, "versions": entries, "preferredVersion": entries[0]}
 
 
 def _groups(parts: ServerParts) -> Reply:
@@ -138,7 +137,7 @@ def _aggregated(parts: ServerParts, *, core: bool) -> Reply:
     for group, versions in _by_group(parts).items():
         if (group == "") != core:
             continue
-        listed = [
+        entries = [
             {
                 "version": name,
                 "freshness": "Current",
@@ -146,7 +145,7 @@ def _aggregated(parts: ServerParts, *, core: bool) -> Reply:
             }
             for name in _ranked(versions)
         ]
-        items.append({"metadata": {"name": group, "creationTimestamp": None}, "versions": listed})
+        items.append({"metadata": {"name": group, "creationTimestamp": None}, "versions": entries})
     body = {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": "apidiscovery.k8s.io/v2",

@@ -100,8 +100,8 @@ async def _patch(
         try:
             return await parts.writer.update(target, entry, obj, options)
         except errors.ApiError as error:
-            raced = parts.store.get(target.resource.storage, *entry.key) is not entry
-            if error.code != 409 or not raced or attempt + 1 == _CONFLICT_TRIES:
+            has_changed = parts.store.get(target.resource.storage, *entry.key) is not entry
+            if error.code != 409 or not has_changed or attempt + 1 == _CONFLICT_TRIES:
                 raise
     raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -130,8 +130,8 @@ async def _apply(
         raise errors.bad_request("error decoding YAML: an apply patch must be an object")
     if config.get("apiVersion") != resource.api_version or config.get("kind") != resource.kind:
         group, _, version = str(config.get("apiVersion", "")).rpartition("/")
-        shown = f"{group}/{version}, Kind={config.get('kind', '')}"
-        raise errors.bad_request(f"invalid object type: {shown}")
+        got = f"{group}/{version}, Kind={config.get('kind', '')}"
+        raise errors.bad_request(f"invalid object type: {got}")
     _refuse_undeclared(parts, target, config)
     options.applied = True
     force = request.flag("force")
@@ -180,10 +180,10 @@ def _refuse_undeclared(parts: ServerParts, target: Target, config: Obj) -> None:
     if trial.warnings:
         name = (config.get("metadata") or {}).get("name", "")
         home = (config.get("metadata") or {}).get("namespace", "")
-        place = f"{home}/{name}; {resource.group}/{resource.version}, Kind={resource.kind}"
+        where = f"{home}/{name}; {resource.group}/{resource.version}, Kind={resource.kind}"
         fields = ", ".join(f".{text.split(chr(34))[1]}" for text in trial.warnings)
         raise errors.unclassified(
-            f"failed to create typed patch object ({place}): {fields}: field not declared in schema"
+            f"failed to create typed patch object ({where}): {fields}: field not declared in schema"
         )
 
 

@@ -98,12 +98,12 @@ def _grace(target: Target, obj: Obj, options: Obj) -> int:
         return 0
     if (obj.get("status") or {}).get("phase") in _FINISHED_PHASES:
         return 0
-    stated = options.get("gracePeriodSeconds")
-    if stated is None:
-        stated = obj["spec"].get("terminationGracePeriodSeconds", 30)
-    if stated < 0:
-        stated = 1
-    return int(stated)
+    grace_s = options.get("gracePeriodSeconds")
+    if grace_s is None:
+        grace_s = obj["spec"].get("terminationGracePeriodSeconds", 30)
+    if grace_s < 0:
+        grace_s = 1
+    return int(grace_s)
 
 
 def _finalizers(target: Target, obj: Obj, options: Obj) -> list[str]:

@@ -66,7 +66,8 @@ class GarbageCollector:
             self._alive.pop(entry.uid, None)
             for dependent in self._dependents.get(entry.uid, ()):
                 self._enqueue(dependent)
-            for owner in entry.owners:  # a foreground deletion may be waiting for this one
+            # The foreground deletion of an owner may be waiting for this one.
+            for owner in entry.owners:
                 if owner in self._alive:
                     self._enqueue(self._alive[owner])
             return
@@ -112,13 +113,13 @@ class GarbageCollector:
             await self._process_dependent(entry)
 
     async def _process_dependent(self, entry: Entry) -> None:
-        living = [uid for uid in entry.owners if uid in self._alive]
-        waiting = [uid for uid in living if self._is_foreground(uid)]
-        if living and len(waiting) < len(living):
-            if len(living) < len(entry.owners):
-                self._drop_references(entry, keep=set(living))
+        present_owners = [uid for uid in entry.owners if uid in self._alive]
+        foreground_owners = [uid for uid in present_owners if self._is_foreground(uid)]
+        if present_owners and len(foreground_owners) < len(present_owners):
+            if len(present_owners) < len(entry.owners):
+                self._drop_references(entry, keep=set(present_owners))
             return
-        policy = "Foreground" if waiting else "Background"
+        policy = "Foreground" if foreground_owners else "Background"
         resource = self._registry.stored(entry.resource.storage) or entry.resource
         target = Target(resource=resource, namespace=entry.namespace, name=entry.name)
         options: Obj = {"propagationPolicy": policy, "preconditions": {"uid": entry.uid}}
@@ -186,8 +187,7 @@ class GarbageCollector:
 
 
 def _has_finalizer(entry: Entry, finalizer: str) -> bool:
-    if (
-        finalizer.encode() not in entry.raw
-    ):  # most objects have none, and this check is cheaper than parsing
+    # Most objects have no finalizer, and this check is cheaper than parsing.
+    if finalizer.encode() not in entry.raw:
         return False
     return finalizer in (entry.load()["metadata"].get("finalizers") or ())

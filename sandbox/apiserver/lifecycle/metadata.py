@@ -65,8 +65,8 @@ def place(target: Target, meta: Obj) -> None:
     if not target.resource.namespaced:
         meta.pop("namespace", None)
         return
-    stated = meta.get("namespace") or target.namespace
-    if stated != target.namespace:
+    namespace = meta.get("namespace") or target.namespace
+    if namespace != target.namespace:
         raise errors.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
@@ -159,10 +159,10 @@ def validate_update(old: Obj, new: Obj) -> list[Cause]:
     added = sorted(set(new["metadata"].get("finalizers") or ()) - before)
     if not added:
         return []
-    listed = ", ".join(errors.quoted(name) for name in added)
+    names = ", ".join(errors.quoted(name) for name in added)
     detail = (
         "no new finalizers can be added if the object is being deleted, found new finalizers "
-        f"[]string{{{listed}}}"
+        f"[]string{{{names}}}"
     )
     return [errors.field_forbidden("metadata.finalizers", detail)]
 

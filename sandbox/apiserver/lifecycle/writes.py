@@ -164,13 +164,13 @@ class Writer:
             unknown = [path.lstrip(".") for path, _ in findings]
         if not unknown or options.validation == "Ignore":
             return
-        listed = [f'unknown field "{path}"' for path in unknown]
+        problems = [f'unknown field "{path}"' for path in unknown]
         if options.validation == "Strict":
             raise errors.bad_request(
                 f'{resource.kind} in version "{resource.version}" cannot be handled as a '
-                f"{resource.kind}: strict decoding error: {', '.join(listed)}"
+                f"{resource.kind}: strict decoding error: {', '.join(problems)}"
             )
-        options.warnings += listed
+        options.warnings += problems
 
     def _decode_custom(self, resource: ServedResource, obj: Obj) -> list[str]:
         # The schema covers the body alone, and the head must stay the first part of the object.
@@ -238,10 +238,10 @@ class Writer:
 
     def _check_version(self, target: Target, entry: Entry, obj: Obj) -> None:
         resource = target.resource
-        stated = (obj.get("metadata") or {}).get("resourceVersion")
-        if stated and stated != str(entry.version):
+        version = (obj.get("metadata") or {}).get("resourceVersion")
+        if version and version != str(entry.version):
             raise errors.stale(resource.group, resource.plural, entry.name)
-        if not stated and (resource.custom is not None or resource.storage in _VERSIONED_UPDATES):
+        if not version and (resource.custom is not None or resource.storage in _VERSIONED_UPDATES):
             cause = errors.invalid_value(
                 "metadata.resourceVersion", 0, "must be specified for an update"
             )

@@ -159,8 +159,8 @@ def bad_request(message: str) -> ApiError:
 
 
 def forbidden(group: str, plural: str, name: str, why: str) -> ApiError:
-    shown = f' "{name}"' if name else ""
-    message = f"{_qualified(plural, group)}{shown} is forbidden: {why}"
+    quoted_name = f' "{name}"' if name else ""
+    message = f"{_qualified(plural, group)}{quoted_name} is forbidden: {why}"
     return ApiError(403, "Forbidden", message, details=_details(name, group, plural))
 
 

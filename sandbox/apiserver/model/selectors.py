@@ -68,8 +68,8 @@ def field_selector(text: str, known: Collection[str], *, custom: bool = False) -
 def _unknown_field(key: str, known: Collection[str], custom: bool) -> str:
     if custom or len(known) > len(_EVERY_KIND):
         return f"field label not supported: {key}"
-    listed = ", ".join(f'"{name}"' for name in _EVERY_KIND)
-    return f'"{key}" is not a known field selector: only {listed}'
+    names = ", ".join(f'"{name}"' for name in _EVERY_KIND)
+    return f'"{key}" is not a known field selector: only {names}'
 
 
 def required_field(text: str, field: str) -> str | None:

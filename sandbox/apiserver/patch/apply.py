@@ -59,25 +59,25 @@ def apply_config(
     config = copy.deepcopy(config)
     config.setdefault("metadata", {})
     shape = ObjectShape(resource, meta_shape)
-    mine = Owner(manager, "Apply", sub)
+    applier = Owner(manager, "Apply", sub)
     without_status = "status" in resource.subresources and not sub
-    wanted = shape.fields(config, without_status=without_status)
+    applied = shape.fields(config, without_status=without_status)
     if live is None:
-        shares = {mine: Share(wanted, resource.api_version, clock.stamp())}
+        shares = {applier: Share(applied, resource.api_version, clock.stamp())}
         write_shares(config, shares)
         return config
     shares = _shares_of(live, shape, resource)
     merged = _merge_objects(live, config, shape)
-    _remove_omitted(merged, shares, mine, wanted, shape)
+    _remove_omitted(merged, shares, applier, applied, shape)
     changed, removed = shape.changes(live, merged)
-    _settle_conflicts(shares, mine, changed, force, _last_applied(live, shape, manager))
+    _settle_conflicts(shares, applier, changed, force, _last_applied(live, shape, manager))
     for owner, share in shares.items():
-        if owner != mine:
+        if owner != applier:
             share.fields -= removed
-    former = shares.get(mine)
-    unchanged = former is not None and former.fields == wanted and not changed and not removed
-    time = former.time if unchanged and former is not None else clock.stamp()
-    shares[mine] = Share(wanted, resource.api_version, time)
+    previous = shares.get(applier)
+    unchanged = previous is not None and previous.fields == applied and not changed and not removed
+    time = previous.time if unchanged and previous is not None else clock.stamp()
+    shares[applier] = Share(applied, resource.api_version, time)
     write_shares(merged, shares)
     return merged
 
@@ -113,31 +113,33 @@ def merge_values(live: Any, config: Any, shape: Shape | None) -> Any:
 
 
 def _merge_lists(live: list[Any], config: list[Any], shape: Shape) -> list[Any]:
-    mine = {segment_of(item, shape): item for item in config}
-    if len(mine) != len(config):
+    applied_items = {segment_of(item, shape): item for item in config}
+    if len(applied_items) != len(config):
         raise errors.bad_request(
             "failed to create typed patch object: duplicate entries for key in a list"
         )
     result = []
     for item in live:
         segment = segment_of(item, shape)
-        wanted = mine.pop(segment, None)
-        result.append(item if wanted is None else merge_values(item, wanted, shape.items))
-    return result + list(mine.values())
+        applied_item = applied_items.pop(segment, None)
+        result.append(
+            item if applied_item is None else merge_values(item, applied_item, shape.items)
+        )
+    return result + list(applied_items.values())
 
 
 def _remove_omitted(
-    merged: Obj, shares: Shares, mine: Owner, wanted: FieldSet, shape: ObjectShape
+    merged: Obj, shares: Shares, applier: Owner, applied: FieldSet, shape: ObjectShape
 ) -> None:
-    former = shares.get(mine)
-    if former is None:
+    previous = shares.get(applier)
+    if previous is None:
         return
     held_by_others = {
-        path for owner, share in shares.items() if owner != mine for path in share.fields
+        path for owner, share in shares.items() if owner != applier for path in share.fields
     }
-    keep = held_by_others | wanted
+    keep = held_by_others | applied
     # Whole items before their fields, because an item without its key cannot be addressed.
-    for path in sorted(former.fields - wanted, key=len):
+    for path in sorted(previous.fields - applied, key=len):
         if path in held_by_others or _is_prefix_of_any(path, keep):
             continue
         if path[0] == "f:metadata":
@@ -169,18 +171,18 @@ def _last_applied(live: Obj, shape: ObjectShape, manager: str) -> FieldSet:
 
 
 def _settle_conflicts(
-    shares: Shares, mine: Owner, changed: FieldSet, force: bool, own: FieldSet
+    shares: Shares, applier: Owner, changed: FieldSet, force: bool, exempt: FieldSet
 ) -> None:
-    contested = changed - own
+    contested = changed - exempt
     conflicts = [
         (owner, share.api_version, sorted(share.fields & contested))
         for owner, share in shares.items()
-        if owner != mine and share.fields & contested
+        if owner != applier and share.fields & contested
     ]
     if conflicts and not force:
         raise _conflict(conflicts)
     for owner, share in shares.items():
-        if owner != mine:
+        if owner != applier:
             share.fields -= changed
 
 

@@ -133,28 +133,28 @@ def record_update(
     old: Obj, new: Obj, resource: ServedResource, sub: str, manager: str, meta_shape: Shape
 ) -> None:
     """Record the manager of a plain write as owner of what it changed, if the object has records."""
-    stated = new["metadata"].get("managedFields")
+    entries = new["metadata"].get("managedFields")
     before = old["metadata"].get("managedFields")
-    if before is None and not stated:
+    if before is None and not entries:
         new["metadata"].pop("managedFields", None)
         return
-    if stated is not None and (not stated or stated == [{}]):
+    if entries is not None and (not entries or entries == [{}]):
         new["metadata"].pop("managedFields", None)  # the documented way to reset the records
         return
-    source = new if stated else old
+    source = new if entries else old
     shares = read_shares(source)
     shape = ObjectShape(resource, meta_shape)
     changed, removed = shape.changes(old, new)
     if not changed and not removed:
         write_shares(new, shares)
         return
-    mine = Owner(manager, "Update", sub)
+    writer = Owner(manager, "Update", sub)
     for owner, share in shares.items():
         share.fields -= removed
-        if owner != mine:
+        if owner != writer:
             share.fields -= changed
     if changed:
-        held = shares.get(mine)
-        fields = (held.fields if held else set()) | changed
-        shares[mine] = Share(fields, resource.api_version, clock.stamp())
+        share_before = shares.get(writer)
+        fields = (share_before.fields if share_before else set()) | changed
+        shares[writer] = Share(fields, resource.api_version, clock.stamp())
     write_shares(new, shares)

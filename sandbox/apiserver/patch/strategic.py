@@ -1,4 +1,4 @@
-"""Strategic merge patch: a merge patch that knows which lists are sets or maps.
+"""Strategic merge patch: a merge patch that merges lists as the schema says, as sets or by key.
 
 The schema names a list's merge key and strategy. Directives: `$patch: delete|replace`,
 `$deleteFromPrimitiveList/<field>`, `$setElementOrder/<field>`, `$retainKeys`.
@@ -69,9 +69,9 @@ def _merge_by_key(current: list[Obj], patch: list[Obj], shape: Shape) -> list[Ob
     result = list(current)
     for item in patch:
         if key not in item:
-            shown = " ".join(f"{name}:{value}" for name, value in item.items())
+            content = " ".join(f"{name}:{value}" for name, value in item.items())
             raise errors.unclassified(
-                f"map: map[{shown}] does not contain declared merge key: {key}"
+                f"map: map[{content}] does not contain declared merge key: {key}"
             )
         index = next((i for i, old in enumerate(result) if old.get(key) == item[key]), None)
         directive = item.get(_DIRECTIVE)
@@ -100,14 +100,18 @@ def _ordered(
         return item.get(key) if key and isinstance(item, dict) else item
 
     ranks = [identity(item) for item in order]
-    former = [identity(item) for item in before]
+    positions = [identity(item) for item in before]
     ordered = [item for item in items if identity(item) in ranks]
     ordered.sort(key=lambda item: ranks.index(identity(item)))
     others = [item for item in items if identity(item) not in ranks]
     result: list[Any] = []
     while ordered and others:
         left, right = identity(others[0]), identity(ordered[0])
-        is_first = left in former and right in former and former.index(left) < former.index(right)
+        is_first = (
+            left in positions
+            and right in positions
+            and positions.index(left) < positions.index(right)
+        )
         result.append(others.pop(0) if is_first else ordered.pop(0))
     return result + ordered + others
 

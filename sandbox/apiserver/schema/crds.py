@@ -75,8 +75,8 @@ def complete(crd: Obj) -> None:
     status = crd.setdefault("status", {})
     status["acceptedNames"] = dict(names)
     stored = [version["name"] for version in spec["versions"] if version["storage"]]
-    former = status.get("storedVersions") or []
-    status["storedVersions"] = former + [name for name in stored if name not in former]
+    previous = status.get("storedVersions") or []
+    status["storedVersions"] = previous + [name for name in stored if name not in previous]
     if not status.get("conditions"):
         status["conditions"] = [
             _condition("NamesAccepted", "NoConflicts", "no conflicts found"),

@@ -209,9 +209,8 @@ def _operation(
             for name in parameters
         ]
         media: tuple[str, ...] = _PATCH_MEDIA if action == "patch" else ("application/json",)
-        if (
-            custom
-        ):  # kubectl chooses the patch type from this list; custom kinds have no strategic merge
+        # kubectl chooses the patch type from this list; custom kinds have no strategic merge.
+        if custom:
             media = tuple(kind for kind in media if kind != _STRATEGIC)
         operation["requestBody"] = {"required": True, "content": dict.fromkeys(media, content)}
     return operation

@@ -125,7 +125,8 @@ class Watcher:
     def push(self, line: bytes) -> None:
         self._lines.append(line)
         if len(self._lines) > BACKLOG_LIMIT:
-            self.is_finished = True  # The client is too slow; it can watch again from the last version it has read.
+            # The client is too slow; it can watch again from the last version that it has read.
+            self.is_finished = True
         if self._timer is None:
             self._timer = self._loop.call_later(FLUSH_INTERVAL_S, self._flush)
 

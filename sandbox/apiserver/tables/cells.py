@@ -285,15 +285,15 @@ def _priority_class(obj: Obj) -> Cells:
 
 def _binding(obj: Obj) -> Cells:
     role, subjects = obj["roleRef"], obj.get("subjects") or ()
-    named: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
+    names: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
     for subject in subjects:
         home = f"{subject['namespace']}/" if subject.get("namespace") else ""
-        named.setdefault(subject["kind"], []).append(home + subject["name"])
+        names.setdefault(subject["kind"], []).append(home + subject["name"])
     return {
         "Role": f"{role['kind']}/{role['name']}",
-        "Users": ", ".join(named["User"]),
-        "Groups": ", ".join(named["Group"]),
-        "ServiceAccounts": ", ".join(named["ServiceAccount"]),
+        "Users": ", ".join(names["User"]),
+        "Groups": ", ".join(names["Group"]),
+        "ServiceAccounts": ", ".join(names["ServiceAccount"]),
     }
 
 

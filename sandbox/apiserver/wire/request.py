@@ -76,8 +76,8 @@ class Request:
     @property
     def manager(self) -> str:
         """The field manager: the parameter, or else the name in the user agent."""
-        stated = self.params.get("fieldManager", "")
-        return stated or self.header(b"user-agent").partition("/")[0] or "unknown"
+        manager = self.params.get("fieldManager", "")
+        return manager or self.header(b"user-agent").partition("/")[0] or "unknown"
 
     @property
     def content_type(self) -> str:

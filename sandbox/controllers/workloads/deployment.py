@@ -133,11 +133,11 @@ def _write_status(
     is_available = available >= replicas - unavailable
     is_done = updated == replicas == pods and available == replicas
     at = timestamp(now)
-    known: list[Json] = deployment.status.get("conditions") or []
+    stored_conditions: list[Json] = deployment.status.get("conditions") or []
     conditions = [
         condition(
             "Available",
-            known,
+            stored_conditions,
             is_true=is_available,
             reason="MinimumReplicasAvailable" if is_available else "MinimumReplicasUnavailable",
             message=f"Deployment {'has' if is_available else 'does not have'} minimum availability.",
@@ -145,7 +145,7 @@ def _write_status(
         ),
         condition(
             "Progressing",
-            known,
+            stored_conditions,
             is_true=True,
             reason="NewReplicaSetAvailable" if is_done else "ReplicaSetUpdated",
             message=f'ReplicaSet "{new.metadata.name if new else ""}" '
@@ -160,17 +160,17 @@ def _write_status(
         "readyReplicas": available or None,
         "availableReplicas": available or None,
         "unavailableReplicas": max(0, replicas - available) or None,
-        "conditions": [_as_known(wanted, known) for wanted in conditions],
+        "conditions": [_keep_stored(desired, stored_conditions) for desired in conditions],
     }
     result.set_status(DEPLOYMENTS, deployment, deployment.status, status)
 
 
-def _as_known(wanted: Json, known: Sequence[Json]) -> Json:
+def _keep_stored(desired: Json, stored_conditions: Sequence[Json]) -> Json:
     """Return the stored condition if only times differ, so that times alone cause no write."""
-    for stored in known:
-        if all(stored.get(key) == value for key, value in wanted.items()):
+    for stored in stored_conditions:
+        if all(stored.get(key) == value for key, value in desired.items()):
             return stored
-    return {**wanted, "lastUpdateTime": wanted["lastTransitionTime"]}
+    return {**desired, "lastUpdateTime": desired["lastTransitionTime"]}
 
 
 def _bounds(deployment: Deployment) -> tuple[int, int]:

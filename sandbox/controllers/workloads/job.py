@@ -129,10 +129,10 @@ def _end(
     now: float,
     result: Plan,
 ) -> _End | None:
-    for known in (_COMPLETE, _BACKOFF, _DEADLINE):
-        interim = job.condition(known.interim)
-        if interim is not None and interim.get("reason") == known.reason:
-            return known
+    for end in (_COMPLETE, _BACKOFF, _DEADLINE):
+        interim = job.condition(end.interim)
+        if interim is not None and interim.get("reason") == end.reason:
+            return end
     if failed > job.spec.backoff_limit:
         return _BACKOFF
     deadline = job.spec.active_deadline_seconds
@@ -158,13 +158,13 @@ def _adjust(
     """Create or delete pods, so that as many are active as there is work for."""
     completions = job.spec.completions
     if completions is not None:
-        wanted = min(job.spec.parallelism, completions - succeeded)
+        desired = min(job.spec.parallelism, completions - succeeded)
     else:
-        wanted = min(job.spec.parallelism, len(active)) if succeeded else job.spec.parallelism
-    if len(active) > wanted:
-        result.delete_pods(first_to_go(active)[: len(active) - wanted])
+        desired = min(job.spec.parallelism, len(active)) if succeeded else job.spec.parallelism
+    if len(active) > desired:
+        result.delete_pods(first_to_go(active)[: len(active) - desired])
         return
-    missing = wanted - len(active)
+    missing = desired - len(active)
     if not missing:
         return
     pause = tally.last_failure + _backoff_s(tally.failed) - now if tally.failed else 0.0
@@ -214,7 +214,7 @@ def _write_status(
     active = [pod for pod in pods if pod.is_active]
     terminating = sum(1 for pod in pods if pod.is_terminating and not pod.is_finished)
     at = timestamp(now)
-    wanted: Json = {
+    desired: Json = {
         "active": len(active) or None,
         "ready": sum(1 for pod in active if pod.is_ready),
         "terminating": terminating,
@@ -223,11 +223,11 @@ def _write_status(
         "startTime": None if started is None else timestamp(started),
     }
     if _is_indexed(job):
-        wanted["completedIndexes"] = _format_indexes(counts.completed) or None
-    wanted["conditions"] = _conditions(job, end, at, is_final=not active and not terminating)
-    if any(c["type"] == "Complete" for c in wanted["conditions"] or ()):
-        wanted["completionTime"] = at
-    result.set_status(JOBS, job, job.status, wanted)
+        desired["completedIndexes"] = _format_indexes(counts.completed) or None
+    desired["conditions"] = _conditions(job, end, at, is_final=not active and not terminating)
+    if any(c["type"] == "Complete" for c in desired["conditions"] or ()):
+        desired["completionTime"] = at
+    result.set_status(JOBS, job, job.status, desired)
 
 
 def _conditions(job: Job, end: _End | None, at: str, *, is_final: bool) -> list[Json] | None:
@@ -263,9 +263,9 @@ def _clean_up(job: Job, now: float, result: Plan) -> None:
     final = job.condition("Complete") or job.condition("Failed")
     if lifetime is None or final is None or job.metadata.deletion_timestamp is not None:
         return
-    left = parse_timestamp(final["lastTransitionTime"]) + lifetime - now
-    if left > 0:
-        result.look_again_after(left)
+    remaining_s = parse_timestamp(final["lastTransitionTime"]) + lifetime - now
+    if remaining_s > 0:
+        result.look_again_after(remaining_s)
     else:
         result.delete(JOBS, job)
 
@@ -290,9 +290,9 @@ def _index(pod: WorkPod) -> int:
 
 
 def _completed_indexes(job: Job, pods: Iterable[WorkPod]) -> frozenset[int]:
-    known = _parse_indexes(job.status.get("completedIndexes", ""))
+    recorded = _parse_indexes(job.status.get("completedIndexes", ""))
     return frozenset(
-        known | {_index(pod) for pod in pods if pod.status.phase == "Succeeded"} - {-1}
+        recorded | {_index(pod) for pod in pods if pod.status.phase == "Succeeded"} - {-1}
     )
 
 

@@ -75,9 +75,11 @@ class Plan:
             Patch(resource=resource, namespace=meta.namespace, name=meta.name, body=body, sub=sub)
         )
 
-    def set_status(self, resource: Resource, target: KubeObject, known: Json, wanted: Json) -> None:
+    def set_status(
+        self, resource: Resource, target: KubeObject, current: Json, desired: Json
+    ) -> None:
         """Write the status fields that differ from what is stored; None removes a field."""
-        changed = {key: value for key, value in wanted.items() if known.get(key) != value}
+        changed = {key: value for key, value in desired.items() if current.get(key) != value}
         if changed:
             self.patch(resource, target, {"status": changed}, "status")
 

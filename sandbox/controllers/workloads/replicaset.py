@@ -17,9 +17,9 @@ def plan(replicaset: ReplicaSet, pods: Sequence[WorkPod]) -> Plan:
     result = Plan()
     active = [pod for pod in pods if pod.is_active]
     if replicaset.metadata.deletion_timestamp is None:
-        wanted = replicaset.spec.replicas
-        result.delete_pods(first_to_go(active)[: max(0, len(active) - wanted)])
-        for _ in range(wanted - len(active)):
+        desired = replicaset.spec.replicas
+        result.delete_pods(first_to_go(active)[: max(0, len(active) - desired)])
+        for _ in range(desired - len(active)):
             body = pod_body(REPLICASETS, replicaset, replicaset.spec.template)
             result.create(PODS, replicaset.metadata.namespace, body)
     ready = sum(1 for pod in active if pod.is_ready)

@@ -40,8 +40,8 @@ def _adjust(
 ) -> None:
     """Plan the next change towards the desired pods; with parallel management all changes."""
     is_ordered = statefulset.spec.pod_management_policy != "Parallel"
-    wanted = statefulset.spec.replicas
-    for ordinal in range(wanted):
+    replicas = statefulset.spec.replicas
+    for ordinal in range(replicas):
         pod = pods.get(ordinal)
         if pod is None:
             _create(statefulset, ordinal, revision, result)
@@ -49,7 +49,7 @@ def _adjust(
             result.delete_pods([pod])
         if is_ordered and (pod is None or not pod.is_ready or pod.is_terminating):
             return
-    for ordinal in sorted((number for number in pods if number >= wanted), reverse=True):
+    for ordinal in sorted((number for number in pods if number >= replicas), reverse=True):
         if not pods[ordinal].is_terminating:
             result.delete_pods([pods[ordinal]])
         if is_ordered:
@@ -87,10 +87,10 @@ def _create(statefulset: StatefulSet, ordinal: int, revision: str, result: Plan)
     }
     claims = statefulset.spec.volume_claim_templates
     if claims:
-        own = [_volume(claim, name) for claim in claims]
-        names = {volume["name"] for volume in own}
+        volumes = [_volume(claim, name) for claim in claims]
+        names = {volume["name"] for volume in volumes}
         others = [volume for volume in spec.get("volumes", ()) if volume["name"] not in names]
-        spec["volumes"] = [*others, *own]
+        spec["volumes"] = [*others, *volumes]
         for claim in claims:
             result.create(PVCS, statefulset.metadata.namespace, _claim(claim, name))
     result.create(PODS, statefulset.metadata.namespace, {**body, "spec": spec})

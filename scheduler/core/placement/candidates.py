@@ -41,8 +41,8 @@ def _needs(task_class: TaskClass) -> tuple[Floats, RowAmounts]:
     return column, tuple(cell for cell in task_class.must_be_free if cell[0] > PODS_ROW)
 
 
-def _cells(array: Floats) -> Any:
-    """View an array as cells; `Any` because a view of floats is typed as one of ints."""
+def _buffer(array: Floats) -> Any:
+    """View an array as a buffer, which is faster to index; `Any` because its type says ints."""
     return array.data
 
 
@@ -95,7 +95,7 @@ class Candidates:
             strategy.cpu_binpack if task_class.is_cpu_only else strategy.gpu_binpack
         )
         self._capacity = self._capacities()
-        self._capacity_view = _cells(self._capacity)
+        self._capacity_view = _buffer(self._capacity)
         counted = self._capacity != 0
         self._counted: Bools | None = None if counted.all() else counted
         self._static: Bools = self._slice(rules.static_mask)
@@ -126,10 +126,10 @@ class Candidates:
             self._refresh()
         if not len(self._value):
             return -1
-        place = int(self._value.argmax())
-        if self._value_view[place] == -inf:
+        position = int(self._value.argmax())
+        if self._value_view[position] == -inf:
             return -1
-        self._last = place if self._set.is_all else int(self._set.indices[place])
+        self._last = position if self._set.is_all else int(self._set.indices[position])
         return self._last
 
     def _is_still_best(self) -> bool:
@@ -145,10 +145,10 @@ class Candidates:
             return False
         row = self._row
         amount = self._nodes.idle_rows[row][last] + self._nodes.releasing_rows[row][last]
-        place = last if self._set.position_of is None else self._set.position_of[last]
+        position = last if self._set.position_of is None else self._set.position_of[last]
         return (
-            amount < self._amount_view[place]
-            and self._rooms[place] == FREE
+            amount < self._amount_view[position]
+            and self._rooms[position] == FREE
             and room_on(self._nodes, self._task_class, self._task_class.must_be_free, last) == FREE
         )
 
@@ -161,29 +161,29 @@ class Candidates:
         values = self._value.copy()
         values[int(values.argmax())] = -inf
         while len(values):
-            place = int(values.argmax())
-            if values[place] == -inf:
+            position = int(values.argmax())
+            if values[position] == -inf:
                 return
-            yield int(self._set.indices[place])
-            values[place] = -inf
+            yield int(self._set.indices[position])
+            values[position] = -inf
 
     def is_free(self, node: int) -> bool:
         """Return whether a node that may take a task has free room for it now."""
         position_of = self._set.position_of
-        place = node if position_of is None else position_of[node]
-        if self._rooms[place] != FREE:
+        position = node if position_of is None else position_of[node]
+        if self._rooms[position] != FREE:
             return False
         waits = self._rules.waits
         return not waits or not any(
             wait.must_wait(self._task, node, self._task_class) for wait in waits
         )
 
-    def cells(self, node: int) -> RowAmounts:
+    def needs(self, node: int) -> RowAmounts:
         """Return what must be free on a node, after the rules of plugins."""
-        cells = self._task_class.must_be_free
+        needs = self._task_class.must_be_free
         for rule in self._rules.fit_rules:
-            cells = rule.adjust(self._task, node, cells)
-        return cells
+            needs = rule.adjust(self._task, node, needs)
+        return needs
 
     # ---------------------------------------------------------------------------------- build
 
@@ -202,13 +202,13 @@ class Candidates:
         self._cursor.catch_up()
         both = self._nodes.idle_and_releasing[self._row]
         self._amounts: Floats = both.copy() if self._set.is_all else both[self._set.indices]
-        self._amount_view = _cells(self._amounts)
+        self._amount_view = _buffer(self._amounts)
         self._base: Floats = np.full(len(self._set), -inf)
-        self._base_view = _cells(self._base)
+        self._base_view = _buffer(self._base)
         self._rooms = bytearray(len(self._set))
         if self._is_cheaper_by_node():
-            for place, node in enumerate(self._set.indices.tolist()):
-                self._base_view[place] = self._base_of(place, node)
+            for position, node in enumerate(self._set.indices.tolist()):
+                self._base_view[position] = self._base_of(position, node)
         else:
             self._build_base()
         self._measure_extent()
@@ -251,18 +251,18 @@ class Candidates:
         if task_class.is_shared:
             position_of = self._set.position_of
             for node in nodes.sharing:
-                place = node if position_of is None else position_of.get(node, -1)
-                if place >= 0 and nodes.shared_gpus[node]:
-                    self._base_view[place] = self._base_of(place, node)
+                position = node if position_of is None else position_of.get(node, -1)
+                if position >= 0 and nodes.shared_gpus[node]:
+                    self._base_view[position] = self._base_of(position, node)
 
-    def _base_of(self, place: int, node: int) -> float:
+    def _base_of(self, position: int, node: int) -> float:
         """Return the score of one node without the fill score, -inf if it cannot take a task."""
-        if not self._static[place]:
+        if not self._static[position]:
             return -inf
         task_class, rules, task = self._task_class, self._rules, self._task
-        cells = self.cells(node) if self._rules.fit_rules else task_class.must_be_free
-        room = room_on(self._nodes, task_class, cells, node)
-        self._rooms[place] = room
+        needs = self.needs(node) if self._rules.fit_rules else task_class.must_be_free
+        room = room_on(self._nodes, task_class, needs, node)
+        self._rooms[position] = room
         if room == NONE:
             return -inf
         for node_filter in rules.node_filters:
@@ -272,7 +272,7 @@ class Candidates:
             if not node_filter.passes(task, task_class, node):
                 return -inf
         hooks = self._session.hooks
-        base = float(self._static_scores[place])
+        base = float(self._static_scores[position])
         if room == FREE:
             base += hooks.availability_weight
         if task_class.is_shared and hooks.sharing_weight:
@@ -297,7 +297,7 @@ class Candidates:
     def _revalue(self) -> None:
         """Add the fill score to all nodes."""
         self._value: Floats = self._base + self._fill_scores()
-        self._value_view = _cells(self._value)
+        self._value_view = _buffer(self._value)
 
     def _fill_scores(self) -> Floats | float:
         if self._session.hooks.placement is None:
@@ -316,11 +316,11 @@ class Candidates:
             scores = BINPACK_TOP * (1 - (self._amounts - self._low) / (self._high - self._low))
         return scores if self._counted is None else np.where(self._counted, scores, 0.0)
 
-    def _fill_score(self, place: int) -> float:
-        capacity = self._capacity_view[place]
+    def _fill_score(self, position: int) -> float:
+        capacity = self._capacity_view[position]
         if self._session.hooks.placement is None or capacity == 0:
             return 0.0
-        amount = self._amount_view[place]
+        amount = self._amount_view[position]
         if not self._binpack:
             return float(amount / capacity)
         if self._high == 0:
@@ -339,23 +339,23 @@ class Candidates:
         self._cursor.catch_up()
         self._refresh_nodes(changed if len(changed) == 1 else dict.fromkeys(changed))
 
-    def _refresh_nodes(self, news: Iterable[int]) -> None:
+    def _refresh_nodes(self, changed: Iterable[int]) -> None:
         position_of = self._set.position_of
         idle, releasing = self._nodes.idle_rows[self._row], self._nodes.releasing_rows[self._row]
         amounts = self._amount_view
         low, high = self._low, self._high
-        places = []
+        positions = []
         is_stale = False
-        for node in news:
-            place = node if position_of is None else position_of.get(node, -1)
-            if place < 0:
+        for node in changed:
+            position = node if position_of is None else position_of.get(node, -1)
+            if position < 0:
                 continue
-            places.append(place)
-            self._base_view[place] = self._base_of(place, node)
-            old, new = amounts[place], idle[node] + releasing[node]
+            positions.append(position)
+            self._base_view[position] = self._base_of(position, node)
+            old, new = amounts[position], idle[node] + releasing[node]
             if old != new:
-                amounts[place] = new
-                if self._capacity_view[place] != 0 and (
+                amounts[position] = new
+                if self._capacity_view[position] != 0 and (
                     new < low or new > high or old in (low, high)
                 ):
                     is_stale = True
@@ -364,5 +364,5 @@ class Candidates:
             if self._low != low or self._high != high:
                 self._revalue()
                 return
-        for place in places:
-            self._value_view[place] = self._base_view[place] + self._fill_score(place)
+        for position in positions:
+            self._value_view[position] = self._base_view[position] + self._fill_score(position)

@@ -111,19 +111,19 @@ def _count_lacking(
     counts: Counter[NodeReason],
 ) -> bool:
     nodes = session.state.nodes
-    cells = task_class.must_be_free
+    needs = task_class.must_be_free
     for rule in rules.fit_rules:
-        cells = rule.adjust(task, node, cells)
-    if room_on(nodes, task_class, cells, node) != NONE:
+        needs = rule.adjust(task, node, needs)
+    if room_on(nodes, task_class, needs, node) != NONE:
         return False
     devices = _lacking_devices(session, task_class, node) if task_class.is_shared else None
     overhead = "" if devices else task_class.request.overhead_text
     if overhead and any(
         nodes.idle_rows[row][node] < amount
-        for row, amount in _without_overhead(session, cells, task_class)
+        for row, amount in _without_overhead(session, needs, task_class)
     ):
         overhead = ""
-    for row, amount in cells:
+    for row, amount in needs:
         if nodes.idle_rows[row][node] < amount:
             counts[_insufficient(session.state.axis.names[row], overhead)] += 1
     if devices:
@@ -143,13 +143,13 @@ def _lacking_devices(session: Session, task_class: TaskClass, node: int) -> Node
     return None
 
 
-def _without_overhead(session: Session, cells: RowAmounts, task_class: TaskClass) -> RowAmounts:
+def _without_overhead(session: Session, needs: RowAmounts, task_class: TaskClass) -> RowAmounts:
     """Return what the containers of a pod need free, without the overhead of the pod's runtime class."""
     row_of = session.state.axis.row_of
     overhead = {
         row_of[name]: amount for name, amount in task_class.request.overhead if name in row_of
     }
-    return tuple((row, amount - overhead.get(row, 0.0)) for row, amount in cells)
+    return tuple((row, amount - overhead.get(row, 0.0)) for row, amount in needs)
 
 
 def _insufficient(resource: str, overhead: str = "") -> NodeReason:

@@ -13,11 +13,11 @@ from scheduler.core.cluster.nodes import Nodes
 NONE, FREEING, FREE = 0, 1, 2
 
 
-def room_on(nodes: Nodes, task_class: TaskClass, cells: RowAmounts, node: int) -> int:
-    """Return how much room a node has for a task that needs `cells` (and devices, if it shares)."""
+def room_on(nodes: Nodes, task_class: TaskClass, needs: RowAmounts, node: int) -> int:
+    """Return how much room a node has for a task that needs `needs` (and devices, if it shares)."""
     idle, releasing = nodes.idle_rows, nodes.releasing_rows
     answer = FREE
-    for row, amount in cells:
+    for row, amount in needs:
         free = idle[row][node]
         if free < amount:
             if free + releasing[row][node] < amount:

@@ -1,4 +1,4 @@
-"""Switches for the generators of victim scenarios; what they do is the solver's business."""
+"""Switches for the generators of victim scenarios, which are part of the solver."""
 
 from __future__ import annotations
 

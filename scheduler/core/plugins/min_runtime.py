@@ -1,8 +1,8 @@
-"""Minimum runtime: what has just started is safe from preempt and reclaim for a while.
+"""Minimum runtime: a pod group that has just started is safe from preempt and reclaim for a while.
 
-How long is a matter of queues. For preempt the nearest value upward from the victim's queue counts; for
-reclaim, by default, the values between the victim's queue and the point where both queues meet, so
-that a team may be stricter towards strangers than among its own.
+Queues set how long. For preempt the nearest value upward from the victim's queue counts. For reclaim, by
+default, the values between the victim's queue and the lowest common ancestor of both queues count, so that
+a team may protect its pod groups longer from other teams than from its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
 from scheduler.core.times import elapsed_s
 
-#: Minimum runtimes of queues in seconds, None where a queue says nothing.
+#: Minimum runtimes of queues in seconds, None where a queue sets none.
 Values = Sequence[float | None]
 #: For each queue its own index and those of its ancestors, leaf to root.
 Paths = Sequence[Sequence[int]]
@@ -32,7 +32,7 @@ def preempt_min_runtime(paths: Paths, values: Values, victim: int, default_s: fl
 def reclaim_min_runtime(
     paths: Paths, values: Values, reclaimer: int, victim: int, default_s: float
 ) -> float:
-    """Return the protection of a victim queue against another one, by where the two meet.
+    """Return the protection of a victim queue against another one, by their lowest common ancestor.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ def reclaim_min_runtime(
     seconds: the first value from the victim's side child of the lowest common ancestor upward; in
     different trees only the top queue of the victim counts
     """
-    mine, theirs = paths[reclaimer], paths[victim]
-    if mine[-1] != theirs[-1]:
-        return _nearest(theirs[-1:], values, default_s)
-    shared = set(mine)
-    meeting = next(place for place, queue in enumerate(theirs) if queue in shared)
-    return _nearest(theirs[max(meeting - 1, 0) :], values, default_s)
+    reclaimer_path, victim_path = paths[reclaimer], paths[victim]
+    if reclaimer_path[-1] != victim_path[-1]:
+        return _nearest(victim_path[-1:], values, default_s)
+    ancestors = set(reclaimer_path)
+    common = next(index for index, queue in enumerate(victim_path) if queue in ancestors)
+    return _nearest(victim_path[max(common - 1, 0) :], values, default_s)
 
 
 def _nearest(path: Sequence[int], values: Values, default_s: float) -> float:
@@ -62,7 +62,7 @@ def _nearest(path: Sequence[int], values: Values, default_s: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinRuntimeArguments:
-    """How long a started pod group is safe from preempt and reclaim, where no queue says."""
+    """How long a started pod group is safe from preempt and reclaim, where no queue sets it."""
 
     default_preempt_s: float = 0.0
     default_reclaim_s: float = 0.0
@@ -92,7 +92,7 @@ class MinRuntimeArguments:
 
 
 class MinRuntimePlugin:
-    """Keeps protected pod groups out of the victims, or their gangs whole."""
+    """Excludes protected pod groups from the victims; elastic ones keep at least their gang."""
 
     def __init__(self, arguments: MinRuntimeArguments) -> None:
         self._arguments = arguments
@@ -112,7 +112,7 @@ class MinRuntimePlugin:
         hooks.reclaim_validators.append(self._keeps_gangs_in_reclaim)
 
     def _is_idle(self) -> bool:
-        """Tell whether nobody is protected at all, so that nothing needs asking."""
+        """Return whether no pod group is protected, so that no hook is needed."""
         return not (
             any(self._preempt)
             or any(self._reclaim)
@@ -131,54 +131,54 @@ class MinRuntimePlugin:
             return _nearest(paths[victim], self._reclaim, default_s)
         return reclaim_min_runtime(paths, self._reclaim, reclaimer, victim, default_s)
 
-    def _is_protected(self, group: int, min_runtime_s: float) -> bool:
-        started = self._session.state.pod_groups.last_start[group]
+    def _is_protected(self, pod_group: int, min_runtime_s: float) -> bool:
+        started = self._session.state.pod_groups.last_start[pod_group]
         return started is not None and elapsed_s(started) < min_runtime_s
 
-    def _may_preempt(self, victim: GangView, asking: GangView) -> bool:
-        del asking
+    def _may_preempt(self, victim: GangView, evictor: GangView) -> bool:
+        del evictor
         return not self._is_protected(victim.pod_group, self._preempt_s(victim.queue)) or (
             victim.is_elastic()
         )
 
-    def _may_reclaim(self, victim: GangView, asking: GangView) -> bool:
-        min_runtime_s = self._reclaim_s(asking.queue, victim.queue)
+    def _may_reclaim(self, victim: GangView, evictor: GangView) -> bool:
+        min_runtime_s = self._reclaim_s(evictor.queue, victim.queue)
         return not self._is_protected(victim.pod_group, min_runtime_s) or victim.is_elastic()
 
-    def _keeps_gangs_in_preempt(self, asking: GangView, victims: Sequence[int]) -> bool:
-        del asking
-        groups = self._session.state.pod_groups
-        return self._keeps_gangs(victims, lambda group: self._preempt_s(groups.queue[group]))
+    def _keeps_gangs_in_preempt(self, evictor: GangView, victims: Sequence[int]) -> bool:
+        del evictor
+        queue_of = self._session.state.pod_groups.queue
+        return self._keeps_gangs(victims, lambda pod_group: self._preempt_s(queue_of[pod_group]))
 
-    def _keeps_gangs_in_reclaim(self, asking: GangView, victims: Sequence[int]) -> bool:
-        groups = self._session.state.pod_groups
+    def _keeps_gangs_in_reclaim(self, evictor: GangView, victims: Sequence[int]) -> bool:
+        queue_of = self._session.state.pod_groups.queue
         return self._keeps_gangs(
-            victims, lambda group: self._reclaim_s(asking.queue, groups.queue[group])
+            victims, lambda pod_group: self._reclaim_s(evictor.queue, queue_of[pod_group])
         )
 
     def _keeps_gangs(self, victims: Sequence[int], min_runtime_of: _MinRuntimeOf) -> bool:
-        """Tell whether protected pod groups keep their minimum; moved victims count as lost.
+        """Return whether protected pod groups keep their minimum; moved victims count as lost.
 
-        KAI counts tasks that are already leaving as kept, so that two pod groups of one cycle could
-        each take a task and break a protected gang together.
+        KAI counts tasks that are being evicted already as remaining, so that two evictors of one cycle
+        could each take a task and together break a protected gang.
         """
         tasks, sets = self._session.state.tasks, self._session.state.pod_groups.pod_sets
-        kept: dict[int, int] = {}
+        remaining: dict[int, int] = {}
         for task in victims:
             pod_set = tasks.pod_set[task]
-            count = kept.setdefault(pod_set, sets.active_allocated[pod_set])
+            count = remaining.setdefault(pod_set, sets.active_allocated[pod_set])
             if ACTIVE_ALLOCATED[tasks.status[task]]:
-                kept[pod_set] = count - 1
+                remaining[pod_set] = count - 1
         return not any(
             count < sets.minimum[pod_set]
             and self._is_protected(sets.pod_group[pod_set], min_runtime_of(sets.pod_group[pod_set]))
-            for pod_set, count in kept.items()
+            for pod_set, count in remaining.items()
         )
 
 
 class _MinRuntimeOf(Protocol):
     """Seconds a pod group is protected."""
 
-    def __call__(self, group: int, /) -> float:
+    def __call__(self, pod_group: int, /) -> float:
         """Return the seconds."""
         ...

@@ -1,4 +1,4 @@
-"""Who goes first among pod groups, among subgroups, and among the tasks of one pod set."""
+"""The order of pod groups, of subgroups, and of the tasks of one pod set."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class ElasticPlugin:
 
 
 class SubgroupOrderPlugin:
-    """Subgroups below their minimum first, then the least over it."""
+    """Subgroups below their minimum first, then those least above it."""
 
     def open(self, session: Session) -> None:
-        """Switch the order on; gang views know it."""
+        """Switch the order on; gang views implement it."""
         session.hooks.orders_subgroups = True
 
 

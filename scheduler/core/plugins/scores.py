@@ -1,4 +1,4 @@
-"""The small scores: kind of node, nominated node; and the weights of room and shared devices."""
+"""Scores for the kind of node and a nominated node, and the weights of free room and shared devices."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class ResourceTypePlugin:
         self._is_plain = np.array(
             [
                 nodes.allocatable[GPU_ROW, index] <= 0
-                and given.dra_gpus <= 0
-                and not given.mig_enabled
-                for index, given in enumerate(nodes.inputs)
+                and node.dra_gpus <= 0
+                and not node.mig_enabled
+                for index, node in enumerate(nodes.inputs)
             ],
             dtype=np.bool_,
         )
@@ -54,7 +54,7 @@ class ResourceTypePlugin:
 
 
 class NominatedNodePlugin:
-    """A node someone nominated for the task goes before all others."""
+    """A node nominated for the task goes before all others."""
 
     name = "nominatednode"
     scope = Scope.CLASS
@@ -72,8 +72,8 @@ class NominatedNodePlugin:
         """Return the score of each node of a set."""
         del task
         target = self._index_of[task_class.nominated_node]
-        found: Floats = np.where(nodes.indices == target, NOMINATED_SCORE, 0.0)
-        return found
+        scores: Floats = np.where(nodes.indices == target, NOMINATED_SCORE, 0.0)
+        return scores
 
     def score(self, task: int, task_class: TaskClass, node: int) -> float:
         """Return the score of one node."""
@@ -92,7 +92,7 @@ class NodeAvailabilityPlugin:
 class GpuSharingOrderPlugin:
     """A task that shares a device prefers nodes with a device to join.
 
-    KAI gives the score to tasks without GPU as well, since their need of nothing fits any device.
+    KAI gives the score to tasks without GPU as well, since they fit on any device.
     """
 
     def open(self, session: Session) -> None:

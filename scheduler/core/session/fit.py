@@ -40,7 +40,8 @@ class NodeReasonKind(StrEnum):
     VOLUME = "volume"  # subject: the text of the volume rule
     NOT_GPU_WORKER = "not-gpu-worker"
     NOT_CPU_WORKER = "not-cpu-worker"
-    DEVICES = "devices"  # subject: the text of the device rule
+    DEVICES = "devices"
+    CLAIM_ELSEWHERE = "claim-elsewhere"  # subject: the claim
     NUMA = "numa"
 
 

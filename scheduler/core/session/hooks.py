@@ -178,8 +178,8 @@ class FitRule(Protocol):
         """Return whether tasks of this class are affected."""
         ...
 
-    def adjust(self, task: int, node: int, amounts: RowAmounts) -> RowAmounts:
-        """Return what must be free on the node instead of the given amounts."""
+    def adjust(self, task: int, node: int, needs: RowAmounts) -> RowAmounts:
+        """Return what must be free on the node instead of the amounts given."""
         ...
 
 

@@ -137,7 +137,7 @@ class DomainGpusFilter:
         for key in wants:
             values = [node.labels.get(key[1], "") for node in inputs]
             names = sorted(set(values) - {""})
-            number = {name: place for place, name in enumerate(names)}
+            number = {name: position for position, name in enumerate(names)}
             domains[key] = (np.array([number.get(v, -1) for v in values]), len(names))
         return cls(wants, domains, room)
 
@@ -229,15 +229,15 @@ def _greedy_match(wants: Sequence[float], room: Floats) -> bool:
     for want in wants:
         if want == 0:
             return True
-        place = _first_at_least(left, want)
-        if place is None:
+        position = _first_at_least(left, want)
+        if position is None:
             return False
-        left[place] -= want
+        left[position] -= want
     return True
 
 
 def _first_at_least(left: Iterable[float], want: float) -> int | None:
-    for place, gpus in enumerate(left):
+    for position, gpus in enumerate(left):
         if gpus + 1e-9 >= want:
-            return place
+            return position
     return None

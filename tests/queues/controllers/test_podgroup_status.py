@@ -31,6 +31,9 @@ class World(Cluster):
 
     def settle(self) -> None:
         self.sync()
+        self.work()
+
+    def work(self) -> None:
         self.now += SETTLE_S
         while (key := self.controller.queue.get(timeout_s=0)) is not None:
             self.controller.work(key)

@@ -100,6 +100,10 @@ class World:
         """Bring the store up to date and work until nothing is ready."""
         for resource, kind in KINDS:
             self.store.replace(resource, self.gateway.list(resource, as_type=kind))
+        self.work()
+
+    def work(self) -> None:
+        """Work until nothing is ready."""
         while (key := self.grouper.queue.get(timeout_s=0)) is not None:
             self.grouper.work(key)
             self.grouper.queue.done(key)

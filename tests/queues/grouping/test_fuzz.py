@@ -38,7 +38,32 @@ KEYS = [
 ]  # fmt: skip
 
 TEXTS = ["", "a", "0", "1", "2", "-1", "99999999999", "true", "worker", "5m", "é", "n0", "n1"]
-SCALARS: list[Any] = [None, True, -3, 0, 1, 2, 40, 2**40, 1.5, float("nan"), float("inf"), *TEXTS]
+TEXTS += [
+    "9" * 5000,
+    "\u00b2",
+    "\u0663",
+    "1_0",
+    " 1",
+    "a\x00b",
+    "1e99999999",
+    "1h" * 5000,
+    "[" * 10_000,
+]
+SCALARS: list[Any] = [
+    10**400,
+    None,
+    True,
+    -3,
+    0,
+    1,
+    2,
+    40,
+    2**40,
+    1.5,
+    float("nan"),
+    float("inf"),
+    *TEXTS,
+]
 
 
 SOUND = {

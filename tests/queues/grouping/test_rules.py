@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from queues.durations import format_duration, parse_duration
+from kube.durations import format_duration, parse_duration
 from queues.grouping.base import KindDefault, Settings
 from queues.grouping.errors import NotReadableError
 from queues.grouping.file_cluster import FileCluster

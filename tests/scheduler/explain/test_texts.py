@@ -40,7 +40,7 @@ def evict(reason: EvictReason) -> str:
             "gpu task: <ns/p> can't run on non gpu nodes, node: <n1>",
         ),
         (
-            NodeReason(Kind.DEVICES, "cannot allocate all DRA claims on node n"),
+            NodeReason(Kind.DEVICES, node="n"),
             "cannot allocate all DRA claims on node n",
         ),
         (

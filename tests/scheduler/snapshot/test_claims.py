@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -329,3 +330,21 @@ def test_containers_are_told_which_requests_are_theirs() -> None:
         ("second", "container-2-request-0"),
         ("main", "container-3-request-0"),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, "
+        "[1,2,3,4,5,6,7,8,9].all(d, true))))",
+        "(" * 2000 + "true" + ")" * 2000,
+        "true && " * 5000 + "true",
+        "9" * 5000 + " == 1",
+        "-" * 3000 + "1 == 1",
+    ],
+    ids=["loops", "depth", "length", "digits", "signs"],
+)
+def test_a_selector_that_costs_too_much_matches_nothing(text: str) -> None:
+    began = time.process_time()
+    assert matching_devices([text], [convert(gpu_slice(), ResourceSlice)]) == frozenset()
+    assert time.process_time() - began < 1.0

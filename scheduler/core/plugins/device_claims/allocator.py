@@ -1,8 +1,8 @@
 """Which free devices serve the requests of a claim on one node.
 
-Requests may want devices of different kinds that overlap, so first come first served can fail where a
-solution exists. Every wanted device is matched to a free one by augmenting paths, which finds a full
-assignment if there is one, and keeps the order of the slices where there is a choice.
+Requests may accept overlapping sets of devices, so serving them in turn can fail where a solution exists.
+Every requested device is matched to a free one by augmenting paths, which finds a full assignment if there
+is one, and keeps the order of the slices where there is a choice.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ ALL = "All"
 
 
 class Allocator:
-    """Knows the devices of the cluster; stateless about who holds them."""
+    """Chooses among the devices of the cluster; which of them are held is a parameter."""
 
-    def __init__(self, given: DeviceInputs, nodes: Sequence[NodeInput]) -> None:
-        self._classes = {one.name: one for one in given.classes}
-        self._matching = given.matching
+    def __init__(self, inputs: DeviceInputs, nodes: Sequence[NodeInput]) -> None:
+        self._classes = {device_class.name: device_class for device_class in inputs.classes}
+        self._matching = inputs.matching
         self._devices: list[list[DeviceId]] = [
             [
-                (one.driver, one.pool, device.name)
-                for one in given.slices
-                if _reaches(one, node)
-                for device in one.devices
+                (part.driver, part.pool, device.name)
+                for part in inputs.slices
+                if _reaches(part, node)
+                for device in part.devices
             ]
             for node in nodes
         ]
         self._names = [node.name for node in nodes]
         self._local: set[DeviceId] = {
-            (one.driver, one.pool, device.name)
-            for one in given.slices
-            if one.node
-            for device in one.devices
+            (part.driver, part.pool, device.name)
+            for part in inputs.slices
+            if part.node
+            for device in part.devices
         }
 
     def device_class(self, name: str) -> DeviceClass | None:
@@ -68,20 +68,20 @@ class Allocator:
         free = [device for device in self._devices[node] if device not in taken]
         wanted: list[tuple[str, list[int]]] = []
         for request in claim.requests:
-            fitting = [place for place, device in enumerate(free) if self._matches(request, device)]
+            fitting = [index for index, device in enumerate(free) if self._matches(request, device)]
             if request.mode == ALL:
                 everything = [d for d in self._devices[node] if self._matches(request, d)]
                 if not fitting or len(fitting) != len(everything):
                     return None
-                wanted += [(request.name, [place]) for place in fitting]
+                wanted += [(request.name, [index]) for index in fitting]
             elif request.count > len(fitting):
                 return None
             else:
                 wanted += [(request.name, fitting)] * int(request.count)
-        places = _assign([fitting for _, fitting in wanted])
-        if places is None:
+        indices = _assign([fitting for _, fitting in wanted])
+        if indices is None:
             return None
-        chosen = [free[place] for place in places]
+        chosen = [free[index] for index in indices]
         is_local = any(device in self._local for device in chosen)
         return ClaimAllocation(
             claim=claim.name,
@@ -103,35 +103,37 @@ class Allocator:
         return all((text, *device) in self._matching for text in selectors)
 
 
-def _reaches(one: DeviceSlice, node: NodeInput) -> bool:
-    if one.node:
-        return one.node == node.name
-    return one.all_nodes or (one.node_terms is not None and matches_any_term(node, one.node_terms))
+def _reaches(part: DeviceSlice, node: NodeInput) -> bool:
+    """Return whether the devices of a slice can be used on a node."""
+    if part.node:
+        return part.node == node.name
+    terms = part.node_terms
+    return part.all_nodes or (terms is not None and matches_any_term(node, terms))
 
 
 def _on_node(name: str) -> NodeTerm:
     return NodeTerm(fields=(Expression("metadata.name", Operator.IN, (name,)),))
 
 
-def _assign(wishes: list[list[int]]) -> list[int] | None:
-    """Give each wish a place of its own; None if that cannot be."""
+def _assign(options: list[list[int]]) -> list[int] | None:
+    """Assign to each request one of its options, no two the same; None if that is impossible."""
     holder: dict[int, int] = {}
 
-    def seat(wish: int, seen: set[int]) -> bool:
-        for place in wishes[wish]:
-            if place not in holder and place not in seen:
-                holder[place] = wish
+    def assign(request: int, visited: set[int]) -> bool:
+        for option in options[request]:
+            if option not in holder and option not in visited:
+                holder[option] = request
                 return True
-        for place in wishes[wish]:
-            if place in seen:
+        for option in options[request]:
+            if option in visited:
                 continue
-            seen.add(place)
-            if seat(holder[place], seen):
-                holder[place] = wish
+            visited.add(option)
+            if assign(holder[option], visited):
+                holder[option] = request
                 return True
         return False
 
-    if not all(seat(wish, set()) for wish in range(len(wishes))):
+    if not all(assign(request, set()) for request in range(len(options))):
         return None
-    place_of = {wish: place for place, wish in holder.items()}
-    return [place_of[wish] for wish in range(len(wishes))]
+    option_of = {request: option for option, request in holder.items()}
+    return [option_of[request] for request in range(len(options))]

@@ -1,8 +1,8 @@
-"""Extended resources that a device class provides: a claim nobody wrote, made when the pod is placed.
+"""Extended resources that a device class provides, by a claim that is created when the pod is placed.
 
-A container that asks for such a resource like for any other gets, on nodes whose device plugins do not
-offer it, devices through a claim of the scheduler's own making. Its requests are named after container
-and resource, so that the binder can map devices to containers.
+A container may request such a resource like any other. On nodes whose device plugins do not offer it, the
+scheduler creates a claim that provides it. The requests of the claim are named after container and
+resource, so that the binder can map devices to containers.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ UNITS_PER_ITEM = 1000.0
 class ExtendedResources:
     """Which resource names device classes provide, and the claims that tasks need for them."""
 
-    def __init__(self, given: DeviceInputs) -> None:
-        self._class_of = device_backed(given)
+    def __init__(self, inputs: DeviceInputs) -> None:
+        self._class_of = device_backed(inputs)
 
     def __contains__(self, resource: str) -> bool:
         return resource in self._class_of
@@ -36,7 +36,7 @@ class ExtendedResources:
         return bool(self._class_of)
 
     def are_wanted_by(self, task_class: TaskClass) -> bool:
-        """Tell whether tasks of a class ask for any of them."""
+        """Return whether tasks of a class request any of them."""
         return bool(self._wanted(task_class))
 
     def missing_on(self, task_class: TaskClass, node: NodeInput) -> frozenset[str]:
@@ -48,10 +48,10 @@ class ExtendedResources:
         )
 
     def claim(self, task_class: TaskClass, missing: frozenset[str]) -> DeviceClaim:
-        """Make the claim for the missing resources of a task.
+        """Build the claim for the missing resources of a task.
 
-        Devices of containers that start later serve the init phase too; what it needs beyond them
-        is asked once for all init containers.
+        Init containers may use the devices of containers that start later. What they need beyond these
+        is requested once for all init containers.
         """
         requests: list[DeviceRequest] = []
         containers = task_class.constraints.containers or (_whole(task_class, missing),)
@@ -77,17 +77,17 @@ class ExtendedResources:
         missing: frozenset[str],
         later: dict[str, float],
     ) -> list[DeviceRequest]:
-        """Ask for what the hungriest init container lacks; `later` are devices of what starts after."""
+        """Request what the largest init container lacks; `later`: devices of containers that start after it."""
         largest: dict[str, tuple[float, int, int]] = {}
         for index, container in enumerate(containers):
             for number, (name, amount) in enumerate(container.requests):
                 if name not in missing:
                     continue
-                if container.kind == "sidecar":  # from now on it keeps its devices for itself
+                if container.kind == "sidecar":  # it keeps its devices from now on
                     later[name] = later.get(name, 0.0) - _items(name, amount)
                 elif container.kind == "init":
-                    one = (_items(name, amount) - later.get(name, 0.0), -index, number)
-                    largest[name] = max(largest.get(name, one), one)
+                    lack = (_items(name, amount) - later.get(name, 0.0), -index, number)
+                    largest[name] = max(largest.get(name, lack), lack)
         return [
             self._request(-index, number, name, lacking)
             for name, (lacking, index, number) in sorted(largest.items())
@@ -113,8 +113,8 @@ def _items(resource: str, amount: float) -> float:
 
 
 def _whole(task_class: TaskClass, missing: frozenset[str]) -> ContainerRequest:
-    """Stand in for containers that are not known: one that asks for everything."""
-    asked = [(name, amount) for name, amount in task_class.request.other if name in missing]
+    """Return one container that requests everything, for tasks whose containers are not known."""
+    requests = [(name, amount) for name, amount in task_class.request.other if name in missing]
     if GPU in missing:
-        asked.append((GPU, task_class.request.gpus))
-    return ContainerRequest(requests=tuple(asked))
+        requests.append((GPU, task_class.request.gpus))
+    return ContainerRequest(requests=tuple(requests))

@@ -1,4 +1,4 @@
-"""The session's own copy of the claims: what is allocated, who has reserved it, which devices are taken.
+"""The session's own copy of the claims: their allocations, the pods that reserve them, the devices held.
 
 Every change goes through the journal, so that a rewound statement gives devices back.
 """
@@ -16,7 +16,7 @@ ClaimKey = tuple[str, str]  # namespace, name
 
 
 class ClaimLedger:
-    """Claims by namespace and name; those made up for extended resources by the uid of their pod."""
+    """Claims by namespace and name; those created for extended resources by the uid of their pod."""
 
     def __init__(self, claims: Iterable[DeviceClaim], journal: Journal) -> None:
         self._journal = journal
@@ -30,18 +30,18 @@ class ClaimLedger:
                 self.assume(key, claim.allocation)
 
     def assume(self, key: ClaimKey, allocation: ClaimAllocation) -> None:
-        """Take an allocation over as it is, outside any statement."""
+        """Adopt an allocation that exists already, outside any statement."""
         if key not in self._allocation:
             self._allocation[key] = allocation
             self.taken.update(dict.fromkeys(devices_of(allocation), key))
 
     def assume_reserved(self, key: ClaimKey, uid: str) -> None:
-        """Take a reservation over, outside any statement."""
+        """Adopt a reservation that exists already, outside any statement."""
         if key in self._reserved:
             self._reserved[key][uid] = None
 
     def allocation(self, key: ClaimKey) -> ClaimAllocation | None:
-        """Return what a claim has been given."""
+        """Return the allocation of a claim."""
         return self._allocation.get(key)
 
     def consumers(self, key: ClaimKey) -> dict[str, None]:
@@ -55,13 +55,13 @@ class ClaimLedger:
             self._journal.insert(self.taken, device, key)
 
     def reserve(self, key: ClaimKey, uid: str) -> None:
-        """Let a pod use a claim."""
+        """Reserve a claim for a pod."""
         consumers = self._reserved[key]
         if uid not in consumers:
             self._journal.insert(consumers, uid, None)
 
     def unreserve(self, key: ClaimKey, uid: str) -> None:
-        """End a pod's use of a claim; the last one frees its devices."""
+        """Drop the reservation of a pod; the last one frees the claim's devices."""
         consumers = self._reserved[key]
         if uid in consumers:
             self._journal.remove(consumers, uid)
@@ -69,7 +69,7 @@ class ClaimLedger:
             self.free(key)
 
     def free(self, key: ClaimKey) -> None:
-        """Take a claim's devices back, if it has any."""
+        """Free the devices of a claim, if it has any."""
         allocation = self._allocation.get(key)
         if allocation is None:
             return
@@ -79,7 +79,7 @@ class ClaimLedger:
                 self._journal.remove(self.taken, device)
 
     def current(self) -> tuple[DeviceClaim, ...]:
-        """Return all claims as they stand now."""
+        """Return all claims in their present state."""
         return tuple(
             replace(
                 claim,
@@ -91,7 +91,7 @@ class ClaimLedger:
 
 
 def extended_key(uid: str) -> ClaimKey:
-    """Return the key of the claim made up for a pod."""
+    """Return the key of the claim created for a pod."""
     return (uid, EXTENDED_CLAIM)
 
 

@@ -1,4 +1,4 @@
-"""Claims of tasks: checks before nodes are asked, a trial allocation per node, and the session's ledger."""
+"""Device claims of tasks: checks that need no node, a trial allocation per node, and the ledger."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class DeviceClaimsPlugin:
     scope = Scope.CLUSTER
 
     def open(self, session: Session) -> None:
-        """Copy the claims, take over what bind requests promise, and register."""
+        """Copy the claims, adopt the allocations of live bind requests, and register."""
         self._state: ClusterState = session.state
-        given = session.state.cluster_input.devices
-        self._available = given.available
+        inputs = session.state.cluster_input.devices
+        self._available = inputs.available
         self._queue_label = session.config.queue_label_key
-        self._extended = ExtendedResources(given)
+        self._extended = ExtendedResources(inputs)
         has_claims = any(
             task_class.constraints.device_claims for task_class in session.state.classes.classes
         )
@@ -49,12 +49,12 @@ class DeviceClaimsPlugin:
             for task_class in session.state.classes.classes
             if self._extended.are_wanted_by(task_class)
         }
-        self.ledger = ClaimLedger(given.claims, session.state.journal)
+        self.ledger = ClaimLedger(inputs.claims, session.state.journal)
         session.attach(self.ledger)
         if not has_claims and not self._wants_extended:
             return
-        self._allocator = Allocator(given, session.state.nodes.inputs)
-        self._assume_promised()
+        self._allocator = Allocator(inputs, session.state.nodes.inputs)
+        self._adopt_bind_requests()
         shared = SharedDevices(session.state, self.ledger)
         shared.correct_charges()
         session.hooks.checks.append(self)
@@ -66,7 +66,7 @@ class DeviceClaimsPlugin:
             session.state.charge_rules.append(shared.adjust)
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Ask tasks with claims or with resources that a device class provides."""
+        """Concern tasks with claims or with resources that a device class provides."""
         return (
             bool(task_class.constraints.device_claims) or task_class.index in self._wants_extended
         )
@@ -74,24 +74,24 @@ class DeviceClaimsPlugin:
     # -------------------------------------------------------------------------------------- check
 
     def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
-        """Return the first thing about a task's claims that no node can cure."""
-        given = self._state.tasks.inputs[task]
-        pod = f"{given.namespace}/{given.name}"
-        names = [one.claim for one in task_class.constraints.device_claims]
-        if not names:
+        """Return the first problem of a task's claims that no node can cure."""
+        references = task_class.constraints.device_claims
+        if not references:
             return None
+        inputs = self._state.tasks.inputs[task]
+        pod = f"{inputs.namespace}/{inputs.name}"
         if not self._available:
             return self._failure(
                 f"pod {pod} cannot be scheduled, it references resource claims "
-                f"{', '.join(names)} while dynamic resource allocation is not available in the "
+                f"{', '.join(reference.claim for reference in references)} while dynamic resource allocation is not available in the "
                 f"cluster"
             )
-        for reference in task_class.constraints.device_claims:
+        for reference in references:
             key = (task_class.namespace, reference.claim)
             claim = self.ledger.claims.get(key)
             if claim is None:
                 return self._failure(f"resource claim {key[0]}/{key[1]} does not exist")
-            text = self._problem(claim, key, given.uid)
+            text = self._problem(claim, key, inputs.uid)
             if not reference.from_template and not text:
                 text = self._label_problem(claim, task, pod)
             if text:
@@ -116,7 +116,7 @@ class DeviceClaimsPlugin:
         return ""
 
     def _label_problem(self, claim: DeviceClaim, task: int, pod: str) -> str:
-        """A claim several pods may name must say whose queue pays for it."""
+        """Return what is wrong with the queue label that a claim for several pods must have."""
         if not any(is_gpu(request.device_class) for request in claim.requests):
             return ""
         group = self._state.tasks.pod_group[task]
@@ -143,57 +143,67 @@ class DeviceClaimsPlugin:
         return np.array([self.passes(task, task_class, node) for node in nodes], dtype=np.bool_)
 
     def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
-        """Tell whether one node can."""
-        return not self.reasons(task, task_class, node)
+        """Return whether one node can serve all claims of a task."""
+        return (
+            self._claim_elsewhere(task_class, node) is None
+            and self._allocations(task, task_class, node) is not None
+        )
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
-        """Say which claim a node cannot serve."""
-        given = self._state.nodes.inputs[node]
-        for key in self._keys(task_class):
-            allocation = self.ledger.allocation(key)
-            if (
-                allocation is not None
-                and allocation.node_terms is not None
-                and not matches_any_term(given, allocation.node_terms)
-            ):
-                text = f"claim {key[0]}/{key[1]} node selector does not match node {given.name}"
-                return (NodeReason(NodeReasonKind.DEVICES, text, given.name),)
-        if self._try(task, task_class, node) is None:
-            text = f"cannot allocate all DRA claims on node {given.name}"
-            return (NodeReason(NodeReasonKind.DEVICES, text, given.name),)
+        """Return which claim a node cannot serve."""
+        name = self._state.nodes.inputs[node].name
+        claim = self._claim_elsewhere(task_class, node)
+        if claim is not None:
+            subject = f"{claim[0]}/{claim[1]}"
+            return (NodeReason(NodeReasonKind.CLAIM_ELSEWHERE, subject, name),)
+        if self._allocations(task, task_class, node) is None:
+            return (NodeReason(NodeReasonKind.DEVICES, node=name),)
         return ()
 
-    def _try(self, task: int, task_class: TaskClass, node: int) -> list[ClaimAllocation] | None:
+    def _claim_elsewhere(self, task_class: TaskClass, node: int) -> ClaimKey | None:
+        """Return the first claim of a task whose devices cannot be used on a node."""
+        inputs = self._state.nodes.inputs[node]
+        for key in self._keys(task_class):
+            allocation = self.ledger.allocation(key)
+            terms = None if allocation is None else allocation.node_terms
+            if terms is not None and not matches_any_term(inputs, terms):
+                return key
+        return None
+
+    def _allocations(
+        self, task: int, task_class: TaskClass, node: int
+    ) -> list[ClaimAllocation] | None:
         """Return allocations for what a task lacks on a node; None if it cannot be served.
 
-        What a task was given before is given again, if it is free and on this node.
+        Devices that a task was given before are preferred, if they are free and on this node.
         """
-        remembered = {one.claim: one for one in self._state.tasks.claim_allocations.get(task, ())}
-        # A claim of our own making may be left from a bind that failed: it holds devices for this task.
-        own = extended_key(self._state.tasks.inputs[task].uid)
-        left_over = self.ledger.allocation(own)
+        before = self._state.tasks.claim_allocations.get(task, ())
+        remembered = {allocation.claim: allocation for allocation in before}
+        # A claim that the scheduler created may be left from a bind that failed. It holds devices for this task.
+        created_key = extended_key(self._state.tasks.inputs[task].uid)
+        left_over = self.ledger.allocation(created_key)
         if left_over is not None:
             remembered.setdefault(EXTENDED_CLAIM, left_over)
-        taken = {device for device, holder in self.ledger.taken.items() if holder != own}
-        made: list[ClaimAllocation] = []
+        held = {device for device, holder in self.ledger.taken.items() if holder != created_key}
+        allocations: list[ClaimAllocation] = []
         for claim in self._unallocated(task_class, node):
             allocation = remembered.get(claim.name)
-            if allocation is None or not self._is_usable(allocation, claim, node, taken):
-                allocation = self._allocator.allocate(claim, node, taken)
+            if allocation is None or not self._is_usable(allocation, claim, node, held):
+                allocation = self._allocator.allocate(claim, node, held)
             if allocation is None:
                 return None
-            taken.update(devices_of(allocation))
-            made.append(allocation)
-        return made
+            held.update(devices_of(allocation))
+            allocations.append(allocation)
+        return allocations
 
     def _is_usable(
-        self, allocation: ClaimAllocation, claim: DeviceClaim, node: int, taken: set[DeviceId]
+        self, allocation: ClaimAllocation, claim: DeviceClaim, node: int, held: set[DeviceId]
     ) -> bool:
         terms = allocation.node_terms
         if claim.is_extended_resource and allocation.requests != claim.requests:
             return False
         on_node = terms is None or matches_any_term(self._state.nodes.inputs[node], terms)
-        return on_node and taken.isdisjoint(devices_of(allocation))
+        return on_node and held.isdisjoint(devices_of(allocation))
 
     def _unallocated(self, task_class: TaskClass, node: int) -> list[DeviceClaim]:
         claims = [
@@ -212,7 +222,7 @@ class DeviceClaimsPlugin:
         return self._extended.missing_on(task_class, self._state.nodes.inputs[node])
 
     def missing_rows(self, task: int, node: int) -> frozenset[int]:
-        """Return the rows a task need not find free on a node, since a device class provides them."""
+        """Return the rows that need not be free on a node, since a device class provides them."""
         task_class = self._state.tasks.task_class[task]
         rows = self._state.axis.row_of
         return frozenset(rows[name] for name in self._missing(task_class, node) if name in rows)
@@ -223,9 +233,9 @@ class DeviceClaimsPlugin:
         """Reserve a task's claims and give devices to those that have none."""
         task_class = self._state.tasks.task_class[task]
         uid = self._state.tasks.inputs[task].uid
-        made = self._try(task, task_class, node) or ()
+        allocations = self._allocations(task, task_class, node) or ()
         self.ledger.free(extended_key(uid))
-        for allocation in made:
+        for allocation in allocations:
             key = (task_class.namespace, allocation.claim)
             if allocation.claim == EXTENDED_CLAIM:
                 key = extended_key(uid)
@@ -235,7 +245,7 @@ class DeviceClaimsPlugin:
         self._remember(task, task_class, uid)
 
     def left(self, task: int, node: int) -> None:
-        """Drop a task's reservations; devices nobody reserves any more are free."""
+        """Drop a task's reservations; devices that no task reserves any more are free."""
         del node
         task_class = self._state.tasks.task_class[task]
         uid = self._state.tasks.inputs[task].uid
@@ -245,51 +255,51 @@ class DeviceClaimsPlugin:
 
     def _remember(self, task: int, task_class: TaskClass, uid: str) -> None:
         keys = [*self._keys(task_class), extended_key(uid)]
-        held = [self.ledger.allocation(key) for key in keys]
-        allocations = tuple(one for one in held if one is not None)
+        current = [self.ledger.allocation(key) for key in keys]
+        allocations = tuple(allocation for allocation in current if allocation is not None)
         remembered = self._state.tasks.claim_allocations
         if allocations and remembered.get(task) != allocations:
             self._state.journal.insert(remembered, task, allocations)
 
     def _keys(self, task_class: TaskClass) -> list[ClaimKey]:
         return [
-            (task_class.namespace, one.claim)
-            for one in task_class.constraints.device_claims
-            if (task_class.namespace, one.claim) in self.ledger.claims
+            (task_class.namespace, reference.claim)
+            for reference in task_class.constraints.device_claims
+            if (task_class.namespace, reference.claim) in self.ledger.claims
         ]
 
-    def _assume_promised(self) -> None:
-        """Take over what live bind requests give, as far as the claims do not say it yet."""
+    def _adopt_bind_requests(self) -> None:
+        """Adopt the allocations of live bind requests that the claims do not show yet."""
         tasks = self._state.tasks
         for task, allocations in sorted(tasks.claim_allocations.items()):
             if not ACTIVE_USED[tasks.status[task]]:
                 continue
-            given = tasks.inputs[task]
+            inputs = tasks.inputs[task]
             for allocation in allocations:
-                key = (given.namespace, allocation.claim)
+                key = (inputs.namespace, allocation.claim)
                 if allocation.claim == EXTENDED_CLAIM:
-                    key = extended_key(given.uid)
+                    key = extended_key(inputs.uid)
                 self.ledger.assume(key, allocation)
                 if tasks.status[task] != TaskStatus.RELEASING:
-                    self.ledger.assume_reserved(key, given.uid)
+                    self.ledger.assume_reserved(key, inputs.uid)
 
 
 class _DeviceBacked:
-    """A fit rule: what a device class provides need not be free as a plain resource."""
+    """A fit rule: a resource that a device class provides need not be free as a plain resource."""
 
     def __init__(self, plugin: DeviceClaimsPlugin) -> None:
         self._plugin = plugin
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Ask tasks that want such a resource besides GPUs, which nodes count in their GPU row."""
+        """Concern tasks that request such a resource; GPUs are excepted, since nodes count them."""
         return bool(task_class.request.other) and self._plugin.concerns(task_class)
 
-    def adjust(self, task: int, node: int, cells: RowAmounts) -> RowAmounts:
+    def adjust(self, task: int, node: int, needs: RowAmounts) -> RowAmounts:
         """Leave out the rows that devices serve."""
         rows = self._plugin.missing_rows(task, node) - {GPU_ROW}
-        return tuple(cell for cell in cells if cell[0] not in rows) if rows else cells
+        return tuple(need for need in needs if need[0] not in rows) if rows else needs
 
 
 def is_gpu(device_class: str) -> bool:
-    """Tell whether a device class hands out GPUs."""
+    """Return whether a device class provides GPUs."""
     return "gpu" in device_class.lower()

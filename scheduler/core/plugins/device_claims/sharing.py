@@ -1,7 +1,7 @@
-"""A device that several pods reach through one claim is charged to its node once.
+"""A device that several pods use through one claim is charged to its node once.
 
 Which devices are shared is known from the claims that are allocated when the cycle begins. A claim that
-gets its devices within the cycle counts in full for every pod until the next snapshot shows what it got.
+gets its devices within the cycle counts in full for every pod until the next snapshot shows its devices.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ class SharedDevices:
 
     @property
     def exist(self) -> bool:
-        """Tell whether any device is shared at all."""
+        """Return whether any device is shared."""
         return bool(self._sharers)
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Ask tasks that want GPUs through claims."""
+        """Concern tasks that request GPUs through claims."""
         return task_class.is_dra
 
-    def adjust(self, task: int, node: int, cells: RowAmounts) -> RowAmounts:
-        """Take off the devices that another pod on the node pays for already."""
+    def adjust(self, task: int, node: int, needs: RowAmounts) -> RowAmounts:
+        """Leave out the devices that are charged to another pod on the node already."""
         held = self._devices.get(task)
         if not held:
-            return cells
-        discount = sum(1 for device in held if self._is_paid(device, task, node))
+            return needs
+        discount = sum(1 for device in held if self._is_charged(device, task, node))
         if not discount:
-            return cells
+            return needs
         return tuple(
             (row, max(amount - discount, 0.0) if row == GPU_ROW else amount)
-            for row, amount in cells
+            for row, amount in needs
         )
 
     def correct_charges(self) -> None:
-        """Give back what the opening charged more than once."""
+        """Undo what the opening of the session charged more than once."""
         nodes, status = self._state.nodes, self._state.tasks.status
         for device, tasks in self._sharers.items():
             places = {self._state.tasks.node[task] for task in tasks} - {-1}
@@ -75,7 +75,7 @@ class SharedDevices:
                 nodes.releasing_rows[GPU_ROW][node] -= surplus
                 nodes.touched.append(node)
 
-    def _is_paid(self, device: DeviceId, task: int, node: int) -> bool:
+    def _is_charged(self, device: DeviceId, task: int, node: int) -> bool:
         tasks = self._state.tasks
         return any(
             other != task

@@ -156,8 +156,8 @@ def test_a_claim_bound_elsewhere_names_itself_as_the_reason() -> None:
     result = built.cycle(ALLOCATE)
     reasons = result.fit.tasks[2].reasons()
     assert any(
-        reason.kind is NodeReasonKind.DEVICES
-        and reason.subject == "claim /c node selector does not match node b"
+        reason.kind is NodeReasonKind.CLAIM_ELSEWHERE
+        and (reason.subject, reason.node) == ("/c", "b")
         for reason in reasons
     )
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
+
+from kube.errors import BadValueError
 
 NANOSECOND = 1
 SECOND = 1_000_000_000
@@ -17,30 +20,41 @@ UNITS = {
     "m": 60 * SECOND,
     "h": 3600 * SECOND,
 }
+#: Units that Prometheus knows besides Go's.
+LONG_UNITS = {**UNITS, "d": 86_400 * SECOND, "w": 604_800 * SECOND, "y": 31_536_000 * SECOND}
 MAX_NANOSECONDS = 2**63 - 1
-_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+LONGEST_TEXT = 128
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w|y)", re.ASCII)
 
 
-def parse_duration(text: str) -> int:
+def parse_duration(text: str, units: Mapping[str, int] = UNITS) -> int:
     """Return nanoseconds.
+
+    Parameters
+    ----------
+    units : what may stand behind a number, in nanoseconds
 
     Raises
     ------
-    ValueError : no unit, an unknown unit, or out of the 64-bit range; the message quotes the text
+    BadValueError : no unit, an unknown unit, or out of the 64-bit range; the message quotes the text
     """
     body = text[1:] if text[:1] in {"+", "-"} else text
     if body == "0":
         return 0
-    total, position = Fraction(0), 0
-    while position < len(body):
-        part = _PART.match(body, position)
-        if part is None:
-            break
-        total += Fraction(part[1].rstrip(".") if part[1] != "." else "0") * UNITS[part[2]]
-        position = part.end()
-    if not body or position < len(body) or total > MAX_NANOSECONDS:
-        raise ValueError(f"{text!r} is not a duration such as 90s, 5m or 1h30m")
+    total = _total(body, units) if 0 < len(body) <= LONGEST_TEXT else None
+    if total is None or total > MAX_NANOSECONDS:
+        raise BadValueError(f"{text[:40]!r} is not a duration such as 90s, 5m or 1h30m")
     return -int(total) if text.startswith("-") else int(total)
+
+
+def seconds_or_none(text: str | None) -> float | None:
+    """Return seconds; None where no duration is written."""
+    if not text:
+        return None
+    try:
+        return parse_duration(text) / SECOND
+    except BadValueError:
+        return None
 
 
 def format_duration(nanoseconds: int) -> str:
@@ -57,6 +71,17 @@ def format_duration(nanoseconds: int) -> str:
     if hours:
         return f"{sign}{hours}h{minutes}m{text}"
     return f"{sign}{minutes}m{text}" if minutes else f"{sign}{text}"
+
+
+def _total(body: str, units: Mapping[str, int]) -> Fraction | None:
+    total, position = Fraction(0), 0
+    while position < len(body):
+        part = _PART.match(body, position)
+        if part is None or part[2] not in units:
+            return None
+        total += Fraction(part[1].rstrip(".")) * units[part[2]]
+        position = part.end()
+    return total
 
 
 def _decimal(value: int, unit: int) -> str:

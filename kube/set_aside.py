@@ -1,0 +1,60 @@
+"""Objects whose values cannot be read: set aside one by one, so that everybody else's are read.
+
+A reader passes each object through `SetAside.read`. An object it cannot read is left out and logged once
+for each of its versions, not once in each cycle.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from kube.errors import UNREADABLE
+from kube.objects.meta import KubeObject
+
+log = logging.getLogger(__name__)
+T = TypeVar("T", bound=KubeObject)
+R = TypeVar("R")
+
+REMEMBERED = 10_000
+LONGEST_CAUSE = 300
+
+
+@dataclass(slots=True)
+class SetAside:
+    """What one reader could not read; `reader` names it in the log."""
+
+    reader: str
+    _logged: OrderedDict[tuple[str, str, str], None] = field(default_factory=OrderedDict)
+
+    def read(self, kind: str, item: T, convert: Callable[[T], R]) -> R | None:
+        """Return the converted object, or None if a value in it cannot be read."""
+        try:
+            return convert(item)
+        except UNREADABLE as error:
+            self.note(kind, item.key, item.metadata.resource_version, error)
+            return None
+
+    def each(self, kind: str, items: Iterable[T], convert: Callable[[T], R]) -> list[R]:
+        """Return the converted objects without those that cannot be read."""
+        converted = (self.read(kind, item, convert) for item in items)
+        return [value for value in converted if value is not None]
+
+    def note(self, kind: str, key: str, version: str, error: Exception) -> None:
+        """Log why an object is left out, once for each of its versions."""
+        identity = (kind, key, version)
+        if identity in self._logged:
+            return
+        self._logged[identity] = None
+        if len(self._logged) > REMEMBERED:
+            self._logged.popitem(last=False)
+        log.warning("%s: %s %s is left out: %s", self.reader, kind, key, shown_cause(error))
+
+
+def shown_cause(error: Exception) -> str:
+    """Return an error's text, short enough for a log or a condition."""
+    text = str(error) or type(error).__name__
+    return text if len(text) <= LONGEST_CAUSE else f"{text[:LONGEST_CAUSE]}..."

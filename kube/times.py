@@ -1,0 +1,62 @@
+"""Times as RFC 3339 writes them, read and written in one way.
+
+Objects may name the years 1 and 9999 with any offset; brought to UTC such a moment can lie outside of what
+a `datetime` holds. Reading refuses it, writing one that came typed from an object uses the nearest bound.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from kube.errors import BadValueError
+
+LONGEST_TEXT = 64
+_FORM = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
+)
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+
+def format_time(moment: datetime) -> str:
+    """Return whole seconds in UTC, as most fields of the API hold them."""
+    return f"{in_utc(moment).replace(microsecond=0, tzinfo=None).isoformat()}Z"
+
+
+def format_micro_time(moment: datetime) -> str:
+    """Return microseconds in UTC, as leases hold them."""
+    return f"{in_utc(moment).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+
+
+def parse_time(text: str) -> datetime:
+    """Return a moment in UTC.
+
+    Raises
+    ------
+    BadValueError : no RFC 3339 time with an offset, or outside of the years 1 to 9999 in UTC
+    """
+    try:
+        if len(text) <= LONGEST_TEXT and _FORM.fullmatch(text):
+            return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise BadValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {text[:40]!r}")
+
+
+def time_or_none(text: str | None) -> datetime | None:
+    """Return a moment in UTC; None where no time is written."""
+    try:
+        return parse_time(text) if text else None
+    except BadValueError:
+        return None
+
+
+def in_utc(moment: datetime) -> datetime:
+    """Return a moment in UTC, at the nearest bound if UTC cannot name it; a bare one counts as UTC."""
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return _FIRST if moment.year == 1 else _LAST

@@ -1,0 +1,68 @@
+"""A cycle goes on beside objects with hostile values, and binds the healthy pod."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kube.gateway import EventType, WatchEvent
+from kube.resources import BINDREQUESTS, CONFIGS, NODES, PODGROUPS, PODS, SHARDS
+from scheduler.watched import WATCHED
+from tests.hostile.bodies import hostile_values, spoiled
+from tests.scheduler.rig import Rig
+from tests.scheduler.rig import rig as open_rig
+from tests.scheduler.snapshot.objects import group, node, pod
+
+CPU_S = 1.0
+TAINT = {"key": "healthy", "value": "yes", "effect": "NoSchedule"}
+#: What these say counts for the whole shard, so a legible value may well change where pods go.
+SETTINGS = (SHARDS, CONFIGS)
+BASES = {
+    PODS: pod("x", requests={"cpu": "1"}, group="bad-1"),
+    NODES: node("x"),
+    PODGROUPS: group("x"),
+}
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    with open_rig() as made:
+        made.cluster(nodes=1)
+        made.seed(NODES, node("healthy", labels={"for": "healthy"}, taints=[TAINT]))
+        made.pending(
+            "healthy",
+            pod={"tolerations": [TAINT], "nodeSelector": {"for": "healthy"}},
+        )
+        made.watch()
+        yield made
+
+
+@pytest.mark.parametrize("name", hostile_values())
+def test_a_cycle_binds_the_healthy_pod_beside_objects_with(rig: Rig, name: str) -> None:
+    value = hostile_values()[name]
+    for item in WATCHED:
+        if item.resource in SETTINGS:
+            continue
+        for bad in spoiled(item.as_type, value, BASES.get(item.resource)):
+            event = WatchEvent(type=EventType.ADDED, object=bad, resource_version="9000")
+            rig.worker.store.apply(item.resource, event)
+    began = time.process_time()
+    rig.cycle_unseen()
+    assert time.process_time() - began < CPU_S
+    assert rig.gateway.raw(BINDREQUESTS, "healthy-0", "ns")["spec"]["selectedNode"] == "healthy"
+
+
+@pytest.mark.parametrize("name", hostile_values())
+def test_a_worker_takes_no_harm_from_settings_with(rig: Rig, name: str) -> None:
+    value = hostile_values()[name]
+    wanted = {SHARDS: "default", CONFIGS: "kai-config"}
+    for item in WATCHED:
+        if item.resource not in SETTINGS:
+            continue
+        store = rig.worker.store.kind(item.resource)
+        for bad in spoiled(item.as_type, value):
+            store.objects[wanted[item.resource]] = bad
+            assert rig.worker.is_ready()
+        del store.objects[wanted[item.resource]]
