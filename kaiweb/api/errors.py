@@ -45,6 +45,7 @@ TYPES: Mapping[str, tuple[int, str]] = {
     "request-timeout": (408, "The request took too long to arrive"),
     "payload-too-large": (413, "The body is too large"),
     "unsupported-media-type": (415, "This body cannot be read"),
+    "idempotency-mismatch": (422, "The key belongs to another request"),
     "hierarchy": (422, "The queue tree would break a rule"),
     "precondition-required": (428, "Say which version you edit"),
     "rate-limited": (429, "Slow down"),

@@ -46,6 +46,12 @@ DRY_RUN = [
         "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="ETag of the queue."
     ),
 ]
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    description="The same request under the same key gets the first answer again, for a day.",
+)
 APPLY = [
     _query("fieldManager", "Apply as this field manager; then no If-Match is needed."),
     _query("force", "Take over fields of other managers (admins).", OpenApiTypes.BOOL),

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from frontend.items.amounts import moment
 from kaiweb.api.base import View
 from kaiweb.api.errors import Problem
+from kaiweb.api.idempotency import refuse_key
 from kaiweb.api.schema import access as schema
 from kaiweb.api.token_request import read_token_request
 from queues import tokens
@@ -44,6 +45,7 @@ class Tokens(View):
     )
     def post(self, request: Request) -> Response:
         """Make a token; the answer is the only place where its secret is shown."""
+        refuse_key(request)
         user, now = owner(request), timezone.now()
         wanted = read_token_request(request.data, now)
         row, secret = tokens.create(
@@ -75,6 +77,7 @@ class Tickets(View):
     @extend_schema(operation_id="createLiveTicket", request=None, responses={201: schema.Ticket})
     def post(self, request: Request) -> Response:
         """Make a ticket that opens one live connection within 30 s."""
+        refuse_key(request)
         token = request.auth if isinstance(request.auth, ApiToken) else None
         if token is not None and not allows_reading(token.scopes):
             raise Problem("forbidden", f"the live socket needs a token with the scope '{READ}'")

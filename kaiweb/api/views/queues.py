@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from frontend.items import queues as items
 from kaiweb import request_id
-from kaiweb.api import pagination, parameters
+from kaiweb.api import idempotency, pagination, parameters
 from kaiweb.api.base import View, caller, flag
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.schema import queues as schema
@@ -65,13 +65,16 @@ class Queues(View):
     @extend_schema(
         operation_id="createQueue",
         request=schema.QueueCreate,
-        parameters=parameters.DRY_RUN,
+        parameters=[*parameters.DRY_RUN, parameters.IDEMPOTENCY_KEY],
         responses={200: schema.QueueWritten, 201: schema.QueueWritten},
     )
     def post(self, request: Request) -> Response:
         """Create a queue; what is left out guarantees nothing and caps nothing."""
         if "If-Match" in request.headers:
             raise Problem("bad-request", "If-Match: a creation edits no version, so expected none")
+        return idempotency.answer_once(request, lambda: self._create(request))
+
+    def _create(self, request: Request) -> Response:
         edit = _object(request.data)
         name = edit.pop("name", None)
         outcome = services.queue_create(gateway(), name=name, edit=edit, order=_order(request))

@@ -1,0 +1,31 @@
+"""Rows of the REST API itself."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+
+class IdempotentAnswer(models.Model):
+    """The answer that a request with an Idempotency-Key got, for those who send it again.
+
+    A row without a status stands for a request that is still at work.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=255)
+    digest = models.CharField(max_length=64, help_text="SHA-256 of what was asked")
+    at = models.DateTimeField(db_index=True)
+    status = models.IntegerField(null=True)
+    headers = models.JSONField(default=dict)
+    body = models.JSONField(default=dict)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["user", "key"], name="idempotentanswer_unique")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key} of {self.user}: {self.status or 'at work'}"
