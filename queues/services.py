@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 from kube.errors import ConflictError, KubeError, ServerError
 from kube.gateway import Gateway, PatchType
@@ -22,11 +23,13 @@ from queues import audit, edits, hierarchy, selectors, structure
 from queues.errors import (
     BusyError,
     FieldOwnedError,
+    HierarchyError,
     QueuesError,
     StaleQueueError,
     UnknownQueueError,
 )
 from queues.judging import judge, name_faults, refuse_faults, require_edit, require_place
+from queues.models import QuotaChange
 from queues.orders import Body, Order, Outcome
 from queues.queue_bodies import live_tree, parent_of, patch_between, read_or_none, version_of
 from queues.repair import FIELD_MANAGER, TRIES, keep_children, keep_sound
@@ -35,6 +38,12 @@ from queues.tags import tag_of_body
 
 log = logging.getLogger(__name__)
 
+UNVERIFIED = Finding(
+    pointer="/parent",
+    code="tree-unverified",
+    message="the change is made; the cluster did not answer when the tree was to be checked once more",
+    severity=Severity.WARNING,
+)
 UNRECORDED = Finding(
     pointer="",
     code="audit-pending",
@@ -57,13 +66,14 @@ def queue_create(gateway: Gateway, *, name: object, edit: object, order: Order) 
         require_place(tree, parent, order)
         findings = judge(tree, None, body, faults, order)
 
-        def write() -> Body:
-            written = gateway.create(QUEUES, body, dry_run=order.dry_run)
-            if parent and not order.dry_run:
-                keep_sound(gateway, None, written)
-            return written
-
-        return _carry_out("create", None, body, findings, order, write)
+        write = _Write(
+            action="create",
+            before=None,
+            after=body,
+            send=lambda: gateway.create(QUEUES, body, dry_run=order.dry_run),
+            verify=(lambda written: keep_sound(gateway, None, written)) if parent else None,
+        )
+        return _carry_out(write, findings, order)
 
 
 def queue_update(gateway: Gateway, *, name: str, edit: object, order: Order) -> Outcome:
@@ -135,13 +145,19 @@ def queue_delete(gateway: Gateway, *, name: str, order: Order) -> Outcome:
             findings = hierarchy.check(tree, old=current, new=None, usage=selectors.usage())
             refuse_faults(hierarchy.errors(findings))
 
-            def write() -> Body:
+            def send() -> Body:
                 if not order.dry_run:
                     gateway.delete(QUEUES, name, resource_version=version_of(current))
-                    keep_children(gateway, current)
                 return current
 
-            return _carry_out("delete", current, None, findings, order, write)
+            write = _Write(
+                action="delete",
+                before=current,
+                after=None,
+                send=send,
+                verify=lambda deleted: keep_children(gateway, deleted),
+            )
+            return _carry_out(write, findings, order)
 
     return _until_undisturbed(name, once)
 
@@ -193,15 +209,17 @@ def _write(
     patch = patch_between(current, body)
     patch.setdefault("metadata", {})["resourceVersion"] = version_of(current)
 
-    def write() -> Body:
-        written = gateway.patch(
+    is_move = parent_of(body) != parent_of(current)
+    write = _Write(
+        action="update",
+        before=current,
+        after=body,
+        send=lambda: gateway.patch(
             QUEUES, name, patch, field_manager=FIELD_MANAGER, dry_run=order.dry_run
-        )
-        if parent_of(written) != parent_of(current) and not order.dry_run:
-            keep_sound(gateway, current, written)
-        return written
-
-    return _carry_out("update", current, body, findings, order, write)
+        ),
+        verify=(lambda written: keep_sound(gateway, current, written)) if is_move else None,
+    )
+    return _carry_out(write, findings, order)
 
 
 def _apply(
@@ -225,20 +243,23 @@ def _apply(
     else:
         require_edit(tree, current, preview, order)
     findings = judge(tree, current, preview, (), order)
-    is_structural = parent_of(preview) != parent_of(current)
 
-    def write() -> Body:
+    def send() -> Body:
         if order.dry_run:
             return preview
-        written = _server_side_apply(gateway, name, wanted, manager, force=force, dry_run=False)
-        if is_structural:
-            keep_sound(gateway, current, written)
-        return written
+        return _server_side_apply(gateway, name, wanted, manager, force=force, dry_run=False)
 
     if not edits.differences(current, preview):
-        return Outcome(body=write(), warnings=hierarchy.warnings(findings))
-    action = "create" if current is None else "update"
-    return _carry_out(action, current, preview, findings, order, write)
+        return Outcome(body=send(), warnings=hierarchy.warnings(findings))
+    is_move = parent_of(preview) != parent_of(current)
+    write = _Write(
+        action="create" if current is None else "update",
+        before=current,
+        after=preview,
+        send=send,
+        verify=(lambda written: keep_sound(gateway, current, written)) if is_move else None,
+    )
+    return _carry_out(write, findings, order)
 
 
 def _server_side_apply(
@@ -261,15 +282,29 @@ def _server_side_apply(
         raise
 
 
-def _carry_out(
-    action: str,
-    before: Body | None,
-    after: Body | None,
-    findings: tuple[Finding, ...],
-    order: Order,
-    write: Callable[[], Body],
-) -> Outcome:
-    """Note the intent, write, and complete the note.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Write:
+    """One write that was found to be right.
+
+    Attributes
+    ----------
+    send : asks the cluster, which may refuse
+    verify : looks at the tree afterwards, and takes the write back if it broke it
+    """
+
+    action: str
+    before: Body | None
+    after: Body | None
+    send: Callable[[], Body]
+    verify: Callable[[Body], None] | None = None
+
+    @property
+    def name(self) -> str:
+        return str((self.before or self.after or {})["metadata"]["name"])
+
+
+def _carry_out(write: _Write, findings: tuple[Finding, ...], order: Order) -> Outcome:
+    """Note the intent, write, verify, and complete the note.
 
     Raises
     ------
@@ -277,28 +312,43 @@ def _carry_out(
     kube.errors.ServerError : it may have been written; the intent stays and is settled later
     """
     warnings = hierarchy.warnings(findings)
-    diff = edits.differences(before, after or {})
+    diff = edits.differences(write.before, write.after or {})
     if order.dry_run:
-        return Outcome(body=write(), warnings=warnings, diff=diff, is_change=True)
-    metadata = (before or after or {})["metadata"]
-    change = audit.intend(action, metadata["name"], order, before=before, diff=diff)
+        return Outcome(body=write.send(), warnings=warnings, diff=diff, is_change=True)
+    change = audit.intend(write.action, write.name, order, before=write.before, diff=diff)
     try:
-        written = write()
+        written = write.send()
     except ServerError:
         raise
     except (KubeError, QueuesError):
         audit.withdraw(change)
         raise
-    if after is not None:
-        diff = edits.differences(before, written)
-    is_recorded = audit.complete(change, written if after is not None else None, diff)
-    return Outcome(
-        body=written,
-        warnings=warnings if is_recorded else (*warnings, UNRECORDED),
-        diff=diff,
-        is_change=True,
-        is_written=True,
-    )
+    warnings = (*warnings, *_verified(write, written, change))
+    if write.after is not None:
+        diff = edits.differences(write.before, written)
+    if not audit.complete(change, written if write.after is not None else None, diff):
+        warnings = (*warnings, UNRECORDED)
+    return Outcome(body=written, warnings=warnings, diff=diff, is_change=True, is_written=True)
+
+
+def _verified(write: _Write, written: Body, change: QuotaChange) -> tuple[Finding, ...]:
+    """Return what is to be said of the tree after the write.
+
+    Raises
+    ------
+    HierarchyError : the write was taken back
+    """
+    try:
+        if write.verify is not None:
+            write.verify(written)
+    except HierarchyError:
+        audit.withdraw(change)
+        raise
+    except KubeError as error:
+        # The write is done and must be answered so, whatever the cluster says to later questions.
+        log.warning("queue '%s': the tree could not be looked at again: %s", write.name, error)
+        return (UNVERIFIED,)
+    return ()
 
 
 def _one_at_a_time(

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from kube.errors import ConflictError, ForbiddenError, ServerError
+from kube.errors import ConflictError, ForbiddenError, ServerError, TooManyRequestsError
 from kube.resources import QUEUES
 from queues import audit
 from queues.models import QuotaChange
@@ -181,3 +181,20 @@ def test_a_request_still_at_work_is_left_alone(client: APIClient, cluster: FakeG
     assert client.delete(f"{URL}/physics", headers={"If-Match": tag}).status_code == 503
     assert settled(cluster, timedelta(seconds=5)) == [("delete", "intended")]
     assert settled(cluster, MUCH_LATER) == [("delete", "failed")]
+
+
+def test_a_move_after_which_the_tree_could_not_be_seen_is_answered_as_done(
+    client: APIClient, cluster: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = FakeGateway.patch
+
+    def then_slow_down(self: FakeGateway, *args: Any, **options: Any) -> Any:
+        written = real(self, *args, **options)
+        cluster.fail_next("list", "queues", TooManyRequestsError("slow down"))
+        return written
+
+    monkeypatch.setattr(FakeGateway, "patch", then_slow_down)
+    response = patch(client, cluster, {"parent": "product"})
+    assert response.status_code == 200
+    assert "tree-unverified" in [warning["code"] for warning in response.json()["warnings"]]
+    assert states() == [("update", "done")]
