@@ -26,6 +26,7 @@ from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import as_body, convert
 from kube.objects.node import Node
 from kube.objects.pod import Pod
+from kube.progress import track
 from kube.resources import BINDREQUESTS, NODES, PODS
 from kube.store import Store
 
@@ -165,6 +166,7 @@ class Reservations:
         deadline = self.clock() + self.params.timeout_s
         namespace = self.params.namespace
         while self.clock() < deadline:
+            track().touch()
             try:
                 pod = self.gateway.get(PODS, name, as_type=Pod, namespace=namespace)
             except NotFoundError:

@@ -28,6 +28,7 @@ from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import KubeObject
 from kube.objects.node import Node
 from kube.objects.pod import Pod
+from kube.progress import WAIT_S, track
 from kube.resources import BINDREQUESTS, NODES, PODS, Resource
 from kube.store import Store
 from kube.watch import Reflector
@@ -90,7 +91,9 @@ class BinderWorker:
             reflector: Reflector[Any] = Reflector(self.gateway, resource, as_type, self.store)
             self._spawn(f"watch-{resource.plural}", self._follow(reflector))
         # Half a picture would show reservations without users, and they would be removed.
+        track().beat("waiting for first lists", WAIT_S)
         while not self.store.wait_until_synced(SYNC_TIMEOUT_S) and not self._stop.is_set():
+            track().beat("waiting for first lists", WAIT_S)
             log.warning("the binder waits for its first lists")
         self._guarded(self.reservations.sync_all)
         for number in range(self.params.concurrency):
@@ -170,7 +173,7 @@ class BinderWorker:
         request: BindRequest | None = self.store.get(BINDREQUESTS, key)
         outcome: Outcome | None = None
         try:
-            if request is not None:
+            if request is not None and track().take(BINDREQUESTS.kind, request, COMPONENT, WAIT_S):
                 outcome = self.service.attempt(request, is_outdated=key in self._outdated)
         except UnauthorizedError as error:
             self.on_fatal(error)
@@ -215,7 +218,9 @@ class BinderWorker:
             work = self._queue.get()[2]
             if work is None:
                 return
+            track().beat("tidying or reporting", WAIT_S)
             work()
+            track().rest()
 
     def _sweep_forever(self) -> None:
         while not self._stop.wait(self.params.base_delay_s):

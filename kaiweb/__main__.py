@@ -11,6 +11,10 @@ USAGE_EXIT = 2
 def main() -> None:
     """Pass the arguments to Django, with the local settings unless others are named."""
     use_private_umask()
+    if sys.argv[1:2] == ["healthy"]:
+        from kaiweb import healthy
+
+        sys.exit(healthy.main(sys.argv[2:]))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kaiweb.settings.local")
     from django.conf import settings
     from django.core.management import execute_from_command_line

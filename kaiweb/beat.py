@@ -19,6 +19,7 @@ from django.conf import settings
 
 from kaiweb.settings.celery import TICK_S, beat_schedule
 from kaiweb.supervisor.wanted import WantedFile
+from kube.progress import WAIT_S, track
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +51,7 @@ class ShardClock(Scheduler):
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Take over changed shards, then do what is due; the clock of `default` brings us here each second."""
+        track().beat("sending ticks", WAIT_S)
         wanted = self._wanted.changed()
         if wanted is not None:
             shards = sorted({*settings.KAIWEB_SHARDS, *wanted.shards})

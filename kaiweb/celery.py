@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any
 
-from celery import Celery
-from celery.signals import beat_init, celeryd_init, setup_logging
+from celery import Celery, bootsteps
+from celery.signals import (
+    beat_init,
+    celeryd_init,
+    setup_logging,
+    task_prerun,
+    worker_init,
+    worker_shutdown,
+)
+from django.conf import settings
 
+from kube import progress
 from kube.files import use_private_umask
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kaiweb.settings.local")
 # System checks would load every view into every worker; CI runs them.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
+
+PULSE_S = 1.0
 
 app = Celery("kaiweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -27,3 +40,56 @@ def _create_private_files(**_kwargs: object) -> None:
 @setup_logging.connect
 def _keep_django_logging(**_kwargs: object) -> None:
     """Having a receiver at all keeps Celery from replacing the handlers of `settings.LOGGING`."""
+
+
+# Signs of life: a worker's main thread runs the event loop and, in it, the tasks.
+
+
+class Pulse(bootsteps.StartStopStep):
+    """Shows that a worker's event loop turns, while there is a broker to listen to.
+
+    Without one Celery waits in the main thread for its return; that is nobody's hang.
+    """
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def __init__(self, parent: Any, **_options: Any) -> None:
+        self._entry: Any = None
+
+    def start(self, parent: Any) -> None:
+        """Beat once a second from the event loop."""
+        self._entry = parent.timer.call_repeatedly(PULSE_S, _beat)
+
+    def stop(self, parent: Any) -> None:
+        """Rest until the broker is back."""
+        if self._entry is not None:
+            self._entry.cancel()
+        progress.track().rest()
+
+
+app.steps["consumer"].add(Pulse)
+
+
+def _beat() -> None:
+    # The loop itself may wait for a broker that hangs.
+    progress.track().beat("waiting for messages", progress.WAIT_S)
+
+
+@worker_init.connect
+def _start_worker(sender: Any = None, **_kwargs: Any) -> None:
+    progress.start(str(sender.hostname).partition("@")[0], Path(settings.KAIWEB_HOME))
+
+
+@beat_init.connect
+def _start_beat(**_kwargs: Any) -> None:
+    progress.start("beat", Path(settings.KAIWEB_HOME))
+
+
+@task_prerun.connect
+def _task_begins(task: Any = None, **_kwargs: Any) -> None:
+    progress.track().beat(f"task {task.name}", progress.WAIT_S)
+
+
+@worker_shutdown.connect
+def _end_worker(**_kwargs: Any) -> None:
+    progress.stop()

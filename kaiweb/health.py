@@ -1,16 +1,100 @@
-"""Liveness and readiness: is the process alive, and can it serve (database, broker, tables)?"""
+"""Liveness and readiness: is the process alive, and does the whole installation do its work?
+
+Anybody may ask as often as they like: the checks run at most once a second, and one asker at a time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
-import redis
-from django.conf import settings
-from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
+from django.utils import timezone
 
-Check = Callable[[], str]
+from kaiweb.checks import (
+    BrokerCheck,
+    Check,
+    CyclesCheck,
+    DatabaseCheck,
+    InBackground,
+    MigrationsCheck,
+    MirrorCheck,
+    config_fault,
+    processes_fault,
+)
+
+FRESH_S = 1.0
+PATIENCE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong by one check, and since when."""
+
+    check: str
+    text: str
+    since: datetime
+
+
+@dataclass(slots=True)
+class Readiness:
+    """Runs the checks and remembers what they said and since when."""
+
+    checks: Mapping[str, Check]
+    clock: Callable[[], float] = time.monotonic
+    wall: Callable[[], datetime] = timezone.now
+    patience_s: float = PATIENCE_S
+    _faults: tuple[Fault, ...] = ()
+    _since: dict[str, datetime] = field(default_factory=dict)
+    _asked_at: float = float("-inf")
+    _begun_at: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def faults(self) -> tuple[Fault, ...]:
+        """Return what is wrong, as of a second ago at most; nothing if all is well."""
+        if self.clock() - self._asked_at < FRESH_S:
+            return self._faults
+        # Somebody else is at it; a check that hangs must not take all threads of the web with it.
+        if not self._lock.acquire(timeout=self.patience_s):
+            running_s = self.clock() - self._begun_at
+            text = f"a check has not answered for {running_s:.0f} s"
+            return (*self._faults, Fault("readiness", text, self.wall()))
+        try:
+            if self.clock() - self._asked_at >= FRESH_S:
+                self._begun_at = self.clock()
+                self._faults = tuple(self._look())
+                self._asked_at = self.clock()
+            return self._faults
+        finally:
+            self._lock.release()
+
+    def forget(self) -> None:
+        """Run the checks at the next call, however soon it comes (tests)."""
+        self._asked_at = float("-inf")
+
+    def _look(self) -> list[Fault]:
+        now = self.wall()
+        texts = {name: check() for name, check in self.checks.items()}
+        self._since = {name: self._since.get(name, now) for name, text in texts.items() if text}
+        return [Fault(name, text, self._since[name]) for name, text in texts.items() if text]
+
+
+CYCLES = CyclesCheck()
+READINESS = Readiness(
+    {
+        "database": DatabaseCheck(),
+        "migrations": MigrationsCheck(),
+        "broker": BrokerCheck(),
+        "cluster": InBackground(config_fault),
+        "processes": processes_fault,
+        "cycles": CYCLES,
+        "mirror": MirrorCheck(),
+    }
+)
 
 
 def healthz(_request: HttpRequest) -> JsonResponse:
@@ -19,48 +103,18 @@ def healthz(_request: HttpRequest) -> JsonResponse:
 
 
 def readyz(_request: HttpRequest) -> JsonResponse:
-    """Answer 200 when every check passes, else 503; the body names each check and its fault."""
-    faults = {name: check() for name, check in CHECKS.items()}
-    is_ready = not any(faults.values())
-    body = {
-        "status": "ok" if is_ready else "unready",
-        "checks": {name: fault or "ok" for name, fault in faults.items()},
+    """Answer 200 when every check passes, else 503; the body names each check, its fault and since when."""
+    faults = READINESS.faults()
+    texts = {fault.check: fault.text for fault in faults}
+    body: dict[str, Any] = {
+        "status": "unready" if faults else "ok",
+        "checks": {**dict.fromkeys(READINESS.checks, "ok"), **texts},
     }
-    return JsonResponse(body, status=200 if is_ready else 503)
+    if faults:
+        body["since"] = {fault.check: moment(fault.since) for fault in faults}
+    return JsonResponse(body, status=503 if faults else 200)
 
 
-def _database_fault() -> str:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError as error:
-        return f"database: {error}"
-    return ""
-
-
-def _migrations_fault() -> str:
-    try:
-        executor = MigrationExecutor(connection)
-        waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except DatabaseError as error:
-        return f"migrations: {error}"
-    return f"{len(waiting)} migrations are not applied" if waiting else ""
-
-
-def _broker_fault() -> str:
-    url: str = settings.CELERY_BROKER_URL
-    if url.startswith("memory://"):
-        return ""
-    try:
-        with redis.Redis.from_url(url, socket_timeout=1, socket_connect_timeout=1) as client:
-            client.ping()
-    except redis.RedisError as error:
-        return f"broker: {error}"
-    return ""
-
-
-CHECKS: dict[str, Check] = {
-    "database": _database_fault,
-    "migrations": _migrations_fault,
-    "broker": _broker_fault,
-}
+def moment(value: datetime) -> str:
+    """Return a time as RFC 3339 in UTC, to the second."""
+    return value.isoformat(timespec="seconds").replace("+00:00", "Z")

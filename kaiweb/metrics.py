@@ -7,16 +7,20 @@ side knows: requests, live sockets, and how old the mirror's picture is.
 from __future__ import annotations
 
 import ipaddress
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from kaiweb.checks import WRITE_TEST, children
+from kube.progress import FOLDER, read
 from queues import live
 from queues.mirror.identity import RECORD
 from queues.models import MirrorState, Node, PodGroup, Queue, WorkloadState
@@ -37,7 +41,7 @@ class MirrorCollector(Collector):
             "Seconds since the mirror last heard of a kind",
             labels=["kind"],
         )
-        for state in MirrorState.objects.exclude(kind=RECORD):
+        for state in MirrorState.objects.exclude(kind__in=(RECORD, WRITE_TEST)):
             age.add_metric([state.kind], max(0.0, (now - state.seen_at).total_seconds()))
         yield age
         rows = GaugeMetricFamily("kaiweb_mirror_rows", "Rows in the mirror", labels=["kind"])
@@ -53,8 +57,40 @@ class MirrorCollector(Collector):
         )
 
 
+class ProcessCollector(Collector):
+    """Reads the signs of life of all processes of this machine when Prometheus asks."""
+
+    def describe(self) -> Iterator[Metric]:
+        """Describe nothing up front: there may be no files yet."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the families."""
+        now = time.monotonic()
+        age = GaugeMetricFamily(
+            "kaiweb_process_progress_age_seconds",
+            "Seconds since the last sign of the thread that is silent for longest",
+            labels=["process"],
+        )
+        for file in sorted((Path(settings.KAIWEB_HOME) / FOLDER).glob("*.beat")):
+            beat = read(file)
+            if beat is not None and beat.signs:
+                at_work = [sign.moment for sign in beat.signs if sign.limit_s]
+                age.add_metric([file.stem], max(0.0, now - min(at_work or [beat.latest()])))
+        yield age
+        restarts = CounterMetricFamily(
+            "kaiweb_watchdog_restarts",
+            "How often a process was ended because it stood still",
+            labels=["process"],
+        )
+        for name, child in children().items():
+            restarts.add_metric([name], child.hangs)
+        yield restarts
+
+
 # Registered once: the module is imported once per process.
 REGISTRY.register(MirrorCollector())
+REGISTRY.register(ProcessCollector())
 
 
 def metrics(request: HttpRequest) -> HttpResponse:

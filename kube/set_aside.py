@@ -1,7 +1,8 @@
 """Objects whose values cannot be read: set aside one by one, so that everybody else's are read.
 
 A reader passes each object through `SetAside.read`. An object it cannot read is left out and logged once
-for each of its versions, not once in each cycle.
+for each of its versions, not once in each cycle. So is one that a former life of this process hung on: while
+an object is read it is the object in hand (`kube.progress`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TypeVar
 
 from kube.errors import UNREADABLE
 from kube.objects.meta import KubeObject
+from kube.progress import track
 
 log = logging.getLogger(__name__)
 T = TypeVar("T", bound=KubeObject)
@@ -21,6 +23,13 @@ R = TypeVar("R")
 
 REMEMBERED = 10_000
 LONGEST_CAUSE = 300
+
+
+class HungError(ValueError):
+    """An earlier life of this process hung on the object."""
+
+    def __init__(self) -> None:
+        super().__init__("this process hung on it and was ended; see set-aside.json")
 
 
 @dataclass(slots=True)
@@ -32,11 +41,19 @@ class SetAside:
 
     def read(self, kind: str, item: T, convert: Callable[[T], R]) -> R | None:
         """Return the converted object, or None if a value in it cannot be read."""
+        sign = track()
+        was_at_rest = sign.is_at_rest
+        if not sign.take(kind, item, self.reader):
+            self.note(kind, item.key, item.metadata.resource_version, HungError())
+            return None
         try:
             return convert(item)
         except UNREADABLE as error:
             self.note(kind, item.key, item.metadata.resource_version, error)
             return None
+        finally:
+            if was_at_rest:
+                sign.rest()
 
     def each(self, kind: str, items: Iterable[T], convert: Callable[[T], R]) -> list[R]:
         """Return the converted objects without those that cannot be read."""

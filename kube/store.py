@@ -21,12 +21,15 @@ from typing import Any, Generic, TypeVar, cast
 from kube.gateway import EventType, Listing, WatchEvent
 from kube.numbers import int_or_none
 from kube.objects.meta import KubeObject
+from kube.progress import track
 from kube.resources import Resource
 
 O = TypeVar("O", bound=KubeObject)  # noqa: E741 - the object kind of a store
 IndexKeys = Callable[[Any], Iterable[str]]
 Listener = Callable[[Resource, EventType, Any], None]
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
+#: Where an object is in hand while indexes and listeners take it in.
+PLACE = "store"
 
 
 @dataclass(slots=True)
@@ -216,8 +219,11 @@ class Store:
             if listed_at < kind.seen_version:
                 told += [(EventType.DELETED, value) for value in kind.forget_all()]
             gone = dict(kind.objects)
+            sign = track()
             for value in listing.items:
                 gone.pop(value.key, None)
+                if not sign.take(resource.kind, value, PLACE):
+                    continue
                 # Only what is newer than the whole list outlives it: an object that the list shows at an
                 # older version was ours alone, acknowledged by a server that lost it in a crash.
                 if kind.put(value, listed_at):
@@ -237,7 +243,9 @@ class Store:
         with self._changed:
             kind = self.kind(resource)
             kind.seen_version = max(kind.seen_version, version)
-            if event.type is EventType.BOOKMARK:
+            if event.type is EventType.BOOKMARK or not track().take(
+                resource.kind, event.object, PLACE
+            ):
                 return
             if event.type is EventType.DELETED:
                 is_new = kind.remove(event.object, version)
@@ -274,9 +282,11 @@ class Store:
         self._changed.notify_all()
 
     def _tell(self, resource: Resource, changes: list[tuple[EventType, Any]]) -> None:
+        sign = track()
         for listener in self._listeners:
             for kind, value in changes:
-                listener(resource, kind, value)
+                if sign.take(resource.kind, value, PLACE):
+                    listener(resource, kind, value)
 
 
 def version_number(resource_version: str) -> int:

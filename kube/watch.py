@@ -23,6 +23,7 @@ from kube.errors import (
     UnauthorizedError,
 )
 from kube.gateway import Gateway, Listing, WatchEvent
+from kube.progress import track
 from kube.resources import Resource
 
 log = logging.getLogger(__name__)
@@ -129,6 +130,7 @@ class Reflector(Generic[T]):
             field_selector=self.field_selector,
         )
         self.sink.replace(self.resource, listing)
+        track().rest()
         self.resource_version = listing.resource_version
         self._was_listed = True
 
@@ -144,6 +146,7 @@ class Reflector(Generic[T]):
         )
         for event in stream:
             self.sink.apply(self.resource, event)
+            track().rest()
             self.resource_version = event.resource_version or self.resource_version
             self.backoff.reset()
             if stop.is_set():

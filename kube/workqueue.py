@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kube.backoff import doubled_s
+from kube.progress import track
 
 log = logging.getLogger(__name__)
 Clock = Callable[[], float]
@@ -135,6 +136,7 @@ def start_workers(
                 log.exception("%s: %s failed unexpectedly", name, key)
                 queue.retry(key)
             finally:
+                track().rest()
                 queue.done(key)
 
     threads = [

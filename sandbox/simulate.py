@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import signal
 import sys
 import threading
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from kube import progress
 from kube.client import Target, connect
 from kube.errors import KubeError, UnauthorizedError
 from kube.gateway import Gateway
@@ -33,11 +35,14 @@ from sandbox.stream.stream import Stream
 log = logging.getLogger("sandbox.simulate")
 
 RETRY_S = 1.0
+PULSE_S = 1.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run until a signal or refused credentials; return the exit code."""
     options = _parse(arguments)
+    if os.environ.get("KAIWEB_HOME"):
+        progress.start("simulators", Path(os.environ["KAIWEB_HOME"]))
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
@@ -73,7 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     threads = [threading.Thread(target=part, daemon=True) for part in parts]
     for thread in threads:
         thread.start()
-    stop.wait()
+    while not stop.wait(PULSE_S):
+        progress.track().beat("simulators run")
+    progress.stop()
     for thread in threads:
         thread.join(timeout=5)
     for error in failed:
@@ -89,6 +96,7 @@ def _populate(
 ) -> bool:
     """Create the nodes, and retry while the API server is not reachable; return whether they exist."""
     while not stop.is_set():
+        progress.track().beat("putting nodes in", progress.START_S)
         try:
             ensure_runtime_class(gateway)
             created = ensure_nodes(gateway, machines, time.time())

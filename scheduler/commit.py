@@ -24,6 +24,7 @@ from kube.gateway import Gateway, PatchType
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
+from kube.progress import track
 from kube.resources import BINDREQUESTS, PODGROUPS, PODS
 from kube.store import Store
 from kube.times import format_time
@@ -99,8 +100,10 @@ class Committer:
     def wait(self) -> CommitReport:
         """Wait for the writes started so far."""
         running, self._running = self._running, []
+        sign = track()
         for future in running:
             future.result()
+            sign.touch()
         return self.report
 
     def _submit(self, work: Callable[[Any], None], item: Any) -> None:

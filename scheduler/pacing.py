@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from kube.progress import track
 from scheduler.core.actions.attempts import note_delay
 from scheduler.core.actions.base import pending_views
 from scheduler.core.decisions import ActionName, ActionReport
@@ -74,7 +75,11 @@ class Pacer:
         return not self.should_stop()
 
     def should_stop(self) -> bool:
-        """Return whether the search under way is to end; the core asks between trials."""
+        """Return whether the search under way is to end; the core asks between trials.
+
+        So each question is also a sign of life of the search.
+        """
+        track().touch()
         if self._was_interrupted:
             return True
         since = self._searching_since
@@ -82,6 +87,11 @@ class Pacer:
             return False
         self._was_interrupted = self.clock() - since >= LEAST_S
         return self._was_interrupted
+
+    def now(self) -> float:
+        """Return the time for budgets and reports; each look at it is a sign of life of the cycle."""
+        track().touch()
+        return self.clock()
 
     def end(self, reports: Iterable[ActionReport]) -> None:
         """End a cycle; decide how long the searching actions rest."""

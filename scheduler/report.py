@@ -173,7 +173,8 @@ class Reporter:
         moment = summary.started_at.timestamp()
         with self._changed:
             if is_idle(summary):
-                if self._next is not None or moment - self._last_idle < IDLE_EVERY_S:
+                # The clock may have been set back.
+                if self._next is not None or abs(moment - self._last_idle) < IDLE_EVERY_S:
                     return
                 self._last_idle = moment
             self._next = summary

@@ -23,6 +23,7 @@ from kube.errors import KubeError
 from kube.events import Recorder
 from kube.gateway import Gateway
 from kube.objects.config import Config, SchedulingShard
+from kube.progress import WAIT_S, track
 from kube.resources import CONFIGS, SHARDS
 from kube.store import Store
 from kube.watch import Reflector
@@ -140,6 +141,7 @@ class ShardWorker:
                 is_optional=item.is_optional,
             )
             self._spawn(f"watch-{item.resource.plural}", self._follow(reflector))
+        track().beat("waiting for first lists", WAIT_S)
         if not self.store.wait_until_synced(SYNC_TIMEOUT_S):
             log.warning("shard %s: the first lists are not in yet", self.name)
         # What was listed stays; let the collector never look at it again.
@@ -197,18 +199,25 @@ class ShardWorker:
 
     def _cycle(self, fence: int) -> CycleSummary:
         watch, started_at = _StopWatch(), self.wall()
+        sign = track()
+        sign.beat("cycle: settings")
         self._reconfigure()
+        sign.beat("cycle: snapshot")
         snapshot = self._take_snapshot(started_at.timestamp())
         snapshot_ms = watch.lap()
         committer = self._committer(snapshot, fence)
+        sign.beat("cycle: removing spent bind requests", WAIT_S)
         committer.clean_up()
         watch.lap()
+        sign.beat("cycle: opening the session")
         try:
             session, pending_before = self._decide(snapshot, committer)
         finally:
             # Whatever became of the rest, what was decided is written while the shard is still ours.
             decide_ms = watch.lap()
+            sign.beat("cycle: writing decisions", WAIT_S)
             report = committer.wait()
+        sign.beat("cycle: telling pod groups", WAIT_S)
         said, unschedulable = self._tell(session, snapshot)
         report.raise_if_unauthorized()
         commit_ms = watch.lap()
@@ -279,13 +288,15 @@ class ShardWorker:
             if name not in allowed:
                 return False
             if name in SEARCHING:
+                track().beat("cycle: writing binds", WAIT_S)
                 committer.wait()
+            track().beat(f"cycle: {name.value}")
             return self._pacer.may_start(name)
 
         session = run_cycle(
             snapshot.cluster,
             config,
-            clock=self._pacer.clock,
+            clock=self._pacer.now,
             should_stop=self._pacer.should_stop,
             gpu_group_seed=uuid.uuid4(),
             after_open=after_open,

@@ -12,6 +12,7 @@ from kube.errors import ConflictError, KubeError
 from kube.gateway import Gateway
 from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Pod
+from kube.progress import track
 from kube.resources import RESOURCE_CLAIMS
 
 PAUSE_S = 0.02
@@ -29,6 +30,7 @@ class Patience:
         """Write, and again after each conflict; the last one is raised when the time is over."""
         deadline = self.clock() + self.timeout_s
         while True:
+            track().touch()
             try:
                 return write()
             except ConflictError:

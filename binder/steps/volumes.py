@@ -17,6 +17,7 @@ from kube.gateway import Gateway
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kube.progress import track
 from kube.resources import NODES, PVCS, PVS, STORAGE_CLASSES
 from kube.static_volumes import NO_PROVISIONER, could_serve, is_reached_from, is_reserved_for, size
 
@@ -105,6 +106,7 @@ class Volumes:
     def _wait(self, job: BindJob, waiting: list[str]) -> None:
         deadline = self._clock() + self._timeout_s
         while waiting:
+            track().touch()
             waiting = [name for name in waiting if self._claim(job, name).status.phase != "Bound"]
             if not waiting:
                 return

@@ -5,13 +5,14 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from kaiweb.api import document
-from kaiweb.api.views import access, nodes, queues, scheduling, session, workloads
+from kaiweb.api.views import access, health, nodes, queues, scheduling, session, workloads
 
 WORKLOAD = "workloads/<str:namespace>/<str:name>"
 
 urlpatterns = [
     path("openapi.json", document.openapi, name="openapi"),
     path("me", session.Me.as_view(), name="me"),
+    path("health", health.Health.as_view(), name="health"),
     path("version", session.Version.as_view(), name="version"),
     path("queues", queues.Queues.as_view(), name="queues"),
     path("queues/<str:name>", queues.QueueDetail.as_view(), name="queue"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kube.conditions import Said
 
@@ -21,6 +21,7 @@ class Outlook:
     problem : why what it asks for cannot be done; "" if it can
     is_adopted : the supervisor has taken over what is wanted now
     missing : components of which some process is not up
+    reasons : why, by component, where it is known
     unmet : components that lack something we do not bring ourselves, with what it is
     """
 
@@ -28,6 +29,7 @@ class Outlook:
     problem: str = ""
     is_adopted: bool = True
     missing: Sequence[str] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
     unmet: Sequence[str] = ()
 
 
@@ -44,7 +46,7 @@ def conditions(outlook: Outlook) -> dict[str, Said]:
         not outlook.missing,
         "available",
         "System available",
-        "\n".join(f"{name}: not available" for name in outlook.missing),
+        "\n".join(_unavailable(name, outlook.reasons) for name in outlook.missing),
         outlook.generation,
     )
     if outlook.unmet:
@@ -66,6 +68,11 @@ def conditions(outlook: Outlook) -> dict[str, Said]:
         "DependenciesFulfilled": fulfilled,
         "Ready": ready,
     }
+
+
+def _unavailable(name: str, reasons: Mapping[str, str]) -> str:
+    reason = reasons.get(name, "")
+    return f"{name}: not available" + (f": {reason}" if reason else "")
 
 
 def _reconciling(outlook: Outlook) -> dict[str, Said]:

@@ -35,6 +35,7 @@ from kube.errors import KubeError, NotFoundError, UnauthorizedError
 from kube.gateway import EventType, Gateway
 from kube.objects.config import Config, ConfigSpec, SchedulingShard
 from kube.objects.meta import KubeObject, convert
+from kube.progress import WAIT_S, track
 from kube.resources import CONFIGS, CRDS, SHARDS, Resource
 from kube.store import Store
 from kube.watch import Reflector
@@ -72,6 +73,7 @@ class Operator:
     ----------
     environment : the installation's variables
     forget : told which shards have a scheduler when others have ended
+    cycle_fault : returns why a shard's scheduler does no work though it runs; "" if it does
     """
 
     gateway: Gateway
@@ -79,6 +81,7 @@ class Operator:
     probe: Probe
     environment: Mapping[str, str]
     forget: Callable[[Collection[str]], None]
+    cycle_fault: Callable[[str], str] = lambda _shard: ""
     store: Store = field(default_factory=lambda: Store([kind for kind, _ in FOLLOWED]))
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -96,6 +99,7 @@ class Operator:
             reflector: Reflector[Any] = Reflector(self.gateway, resource, as_type, self.store)
             reflector.start(stop, on_fatal=partial(self._fail, stop))
         while not stop.is_set():
+            track().beat("looking at shards and processes", WAIT_S)
             if self.store.is_synced():
                 self.pass_once()
             self._changed.wait(PASS_S)
@@ -116,7 +120,8 @@ class Operator:
         if config is not None:
             self._tell(CONFIGS, config, self._config_outlook(config, seen))
         for name, shard in shards.items():
-            outlook = _shard_outlook(shard, problems.get(name, ""), seen, wanted.off)
+            fault = self.cycle_fault(name) if scheduling_process(name) in seen.up else ""
+            outlook = _shard_outlook(shard, problems.get(name, ""), seen, wanted.off, fault)
             self._tell(SHARDS, shard, outlook)
 
     def _forget_all_but(self, kept: Collection[str]) -> None:
@@ -143,6 +148,7 @@ class Operator:
             generation=config.metadata.generation,
             is_adopted=seen.is_adopted,
             missing=[name for name, process in parts.items() if process not in seen.up],
+            reasons={name: seen.faults.get(process, "") for name, process in parts.items()},
             unmet=self._unmet(config.spec),
         )
 
@@ -198,15 +204,17 @@ class Operator:
 
 
 def _shard_outlook(
-    shard: SchedulingShard, problem: str, seen: Seen, off: Collection[str]
+    shard: SchedulingShard, problem: str, seen: Seen, off: Collection[str], cycle_fault: str
 ) -> Outlook:
     process = scheduling_process(shard.metadata.name)
     needed = set() if process in off else {process, BEAT}
+    faults = [f"{name}: {seen.faults[name]}" for name in sorted(needed & seen.faults.keys())]
     return Outlook(
         generation=shard.metadata.generation,
         problem=problem,
         is_adopted=seen.is_adopted,
-        missing=[] if needed <= seen.up else ["Scheduler"],
+        missing=[] if needed <= seen.up and not cycle_fault else ["Scheduler"],
+        reasons={"Scheduler": "; ".join(faults) or cycle_fault},
     )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from kaiweb.supervisor.layout import CONTROLLERS_PROCESS, WEB_PROCESS, metrics_port_name
 from kaiweb.supervisor.wanted import FILE, scheduling_process
+from kaiweb.supervisor.watchdog import read_children
 
 CALM_S = 2.0
 CONNECT_S = 0.5
@@ -30,11 +31,13 @@ class Seen:
     listed : names of the processes that the supervisor has started and that have not ended
     up : names of those of them that are up
     is_adopted : the supervisor has looked at the wanted file since it was last written
+    faults : what the watchdog says of those that are not well; they are not up
     """
 
     listed: frozenset[str]
     up: frozenset[str]
     is_adopted: bool
+    faults: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_alive(pid: int) -> bool:
@@ -87,12 +90,16 @@ class Probe:
             for name, pid in listed.items()
         }
         ports = self._ports(shards)
+        children = read_children(self.home) or {}
+        faults = {name: child.fault for name, child in children.items() if child.fault}
         up = {
             name
             for name, pid in listed.items()
-            if name not in came_back and self._is_up(name, pid, ports, now)
+            if name not in came_back | faults.keys() and self._is_up(name, pid, ports, now)
         }
-        return Seen(listed=frozenset(listed), up=frozenset(up), is_adopted=is_adopted)
+        return Seen(
+            listed=frozenset(listed), up=frozenset(up), is_adopted=is_adopted, faults=faults
+        )
 
     def _is_up(self, name: str, pid: int, ports: Mapping[str, int], now: float) -> bool:
         if not self.is_alive(pid):

@@ -36,6 +36,7 @@ OPERATOR = "operator"
 WEB_PROCESS, CONTROLLERS_PROCESS, BINDING, BEAT = "web", "controllers", "binding", "beat"
 #: What the simulators take as --nodes; the product does not import them.
 NODES = re.compile(r"demo|none|[0-9]{1,5}x[0-9]{1,3}")
+BROKER = "broker"
 ACCOUNTS = (WEB, CONTROLLERS, SCHEDULER, BINDER, OPERATOR)
 
 
@@ -161,9 +162,10 @@ def specs(plan: Installation, wanted: Wanted) -> list[Spec]:
     def add(name: str, wave: int, *command: str, account: str = WEB, **more: str) -> None:
         if name in wanted.off:
             return
+        port = plan.ports["broker"] if name == BROKER else 0
         variables = {**plan.environment_of(account), **more, **wanted.environment.get(name, {})}
         command = (*command, *wanted.arguments.get(name, ()))
-        listed.append(Spec(name=name, wave=wave, command=command, env=variables))
+        listed.append(Spec(name=name, wave=wave, command=command, env=variables, broker_port=port))
 
     def add_worker(name: str, queue: str, account: str, **more: str) -> None:
         add(
@@ -173,7 +175,7 @@ def specs(plan: Installation, wanted: Wanted) -> list[Spec]:
         )  # fmt: skip
 
     if plan.has_own_broker:
-        add("broker", 0, *broker_command(plan.home))
+        add(BROKER, 0, *broker_command(plan.home))
     if plan.has_sandbox:
         add(
             "cluster", 0, sys.executable, "-m", "sandbox.apiserver",

@@ -15,21 +15,28 @@ from pathlib import Path
 
 from kaiweb.supervisor.logs import MOST_BYTES, ProcessLog
 from kube.backoff import Backoff
+from kube.progress import PROCESS_VARIABLE
 
 PR_SET_PDEATHSIG = 1
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 10.0
 CALM_AFTER_S = 30.0
+UNSTEADY_ENDS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """What to start. `wave` orders the start; the stop goes the other way round."""
+    """What to start. `wave` orders the start; the stop goes the other way round.
+
+    `broker_port`: the program is a broker, which the watchdog asks there; any other gives signs of life
+    (`kube.progress`).
+    """
 
     name: str
     command: tuple[str, ...]
     wave: int
     env: Mapping[str, str] = field(default_factory=dict)
+    broker_port: int = 0
 
 
 def _die_with_parent() -> None:
@@ -55,6 +62,24 @@ class Child:
         return self._process.pid if self._process else None
 
     @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def broker_port(self) -> int:
+        return self.spec.broker_port
+
+    @property
+    def uptime_s(self) -> float:
+        """Seconds since its last start."""
+        return time.monotonic() - self._started_at
+
+    @property
+    def is_steady(self) -> bool:
+        """False while it ends again and again: `UNSTEADY_ENDS` times without `CALM_AFTER_S` in between."""
+        return self._backoff.failures < UNSTEADY_ENDS
+
+    @property
     def exit_code(self) -> int | None:
         """The code of the last run, or None while it runs or never ran."""
         return self._process.poll() if self._process else None
@@ -71,7 +96,7 @@ class Child:
             stdin=subprocess.DEVNULL,
             stdout=self._log.descriptor(),
             stderr=subprocess.STDOUT,
-            env={**os.environ, **self.spec.env},
+            env={**os.environ, **self.spec.env, PROCESS_VARIABLE: self.spec.name},
             start_new_session=True,
             preexec_fn=_die_with_parent,
         )
@@ -98,6 +123,12 @@ class Child:
     def trim_log(self) -> None:
         """Keep the log within its bound."""
         self._log.trim()
+
+    def kill(self) -> None:
+        """End the program and its children at once; `tend` starts it again."""
+        if self._process is not None and self.is_running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def ask_to_stop(self) -> None:
         """Send SIGTERM to the program alone: it stops its own children in its own order."""

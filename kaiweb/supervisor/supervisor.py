@@ -12,6 +12,7 @@ from types import FrameType
 
 from kaiweb.supervisor.logs import MOST_BYTES
 from kaiweb.supervisor.process import Child, Spec
+from kaiweb.supervisor.watchdog import Watchdog
 from kube.files import private_folder, write_private
 
 POLL_S = 0.1
@@ -40,6 +41,7 @@ class Supervisor:
         self._pids_file = home / "processes.json"
         self._say = say
         self._stopping = False
+        self._watchdog = Watchdog(home, say)
 
     def handle_signals(self) -> None:
         """Make Ctrl-C and SIGTERM end `run` in an orderly way."""
@@ -122,6 +124,7 @@ class Supervisor:
             child.wait_or_kill(deadline)
         self._trim_logs()
         self._pids_file.unlink(missing_ok=True)
+        self._watchdog.close()
 
     def _child(self, spec: Spec) -> Child:
         return Child(spec, self._logs, log_bytes=self._log_bytes)
@@ -150,6 +153,7 @@ class Supervisor:
             if line:
                 self._say(f"{child.spec.name} {line}")
                 self._write_pids()
+        self._watchdog.look(self._children)
 
     def _write_pids(self) -> None:
         pids = {child.spec.name: child.pid for child in self._children if child.is_running}

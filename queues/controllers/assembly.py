@@ -21,6 +21,7 @@ from prometheus_client import (
     start_http_server,
 )
 
+from kube import progress
 from kube.errors import KubeError
 from kube.events import WARNING, note
 from kube.events import Recorder as EventRecorder
@@ -66,6 +67,7 @@ from queues.grouping.kinds import KindDirectory
 log = logging.getLogger(__name__)
 
 DRIFT_INTERVAL_S = 60.0
+PULSE_S = 1.0
 STATUS_WORKERS = 4
 SYNC_WARNING_S = 30.0
 
@@ -129,7 +131,8 @@ class Controllers:
     def run(self) -> int:
         """Run until `stop` is set; return the exit code."""
         self.start()
-        self.stop.wait()
+        while not self.stop.wait(PULSE_S):
+            progress.track().beat("controllers run")
         self.close()
         if self.failure:
             log.error("controllers end: %s", self.failure)
@@ -235,6 +238,7 @@ class Controllers:
                     log.warning("drift of %s %s: %s", item.kind, item.key, item.message)
                     found.labels(item.kind).inc()
                 drift.correct(drifts, groups, queues)
+                progress.track().rest()
 
         self._thread("drift", check)
 

@@ -19,6 +19,7 @@ from kube.objects.meta import KubeObject
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup, ResourcesStatus
+from kube.progress import WAIT_S, track
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS, Resource
 from kube.set_aside import SetAside
 from kube.store import Store
@@ -35,6 +36,8 @@ LEASE = "o1x22tjj.kai.scheduler"
 DEFAULT_PRIORITY = 50
 NON_PREEMPTIBLE_FROM = 100
 # The pods of a gang change state together; counting it once per change would cost their square.
+#: Where a pod is in hand while it is counted.
+PLACE = "podgroup-status"
 SETTLE_S = 0.25
 _ASIDE = SetAside("pod group status")
 
@@ -97,8 +100,9 @@ def count_pods(pods: Iterable[Pod], store: Store, *, is_group_preemptible: bool)
     """
     requested: Amounts = {}
     allocated: Amounts = {}
+    sign = track()
     for pod in pods:
-        if not counts_as_requested(pod):
+        if not counts_as_requested(pod) or not sign.take(PODS.kind, pod, PLACE, WAIT_S):
             continue
         demand = _ASIDE.read(
             "Pod", pod, lambda pod: accounting.pod_demand(pod, _claims(pod, store))

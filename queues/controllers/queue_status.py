@@ -22,6 +22,7 @@ from kube.gateway import EventType, Gateway
 from kube.objects.meta import KubeObject, as_body, convert
 from kube.objects.podgroup import PodGroup
 from kube.objects.queue import Queue, QueueResource
+from kube.progress import WAIT_S, track
 from kube.resources import PODGROUPS, QUEUES, Resource
 from kube.store import Store
 from queues import accounting
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 
 BY_QUEUE = "queue"
 LEASE = "ov3xj497.kai.scheduler"
+#: Where a queue is in hand while its status is made.
+PLACE = "queue-status"
 ORPHAN = "Orphan"
 OVER_QUOTA = "OverQuota"
 MEGABYTE = 10**6
@@ -147,6 +150,8 @@ class QueueController:
         tree = {name: read_queue(as_body(queue))[0] for name, queue in queues.items()}
         written = 0
         for name in leaves_first(dirty, queues):
+            if not track().take(QUEUES.kind, queues[name], PLACE, WAIT_S):
+                continue
             try:
                 written += self._bring_up_to_date(queues[name], children.get(name, []), tree, now)
             except NotFoundError:
@@ -156,6 +161,7 @@ class QueueController:
                 self._mark([name])
         for name in [known for known in self._totals if known not in queues]:
             del self._totals[name]
+        track().rest()
         return written
 
     def holdings(self, name: str, children: Iterable[str]) -> Holdings:

@@ -27,6 +27,7 @@ from kube.gateway import EventType, Gateway
 from kube.objects.meta import KubeObject, convert
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
+from kube.progress import WAIT_S, track
 from kube.resources import NAMESPACES, PODGROUPS, PODS, Resource
 from kube.store import Store, version_number
 from kube.workqueue import WorkQueue
@@ -82,7 +83,11 @@ class PodGrouper:
     def work(self, key: str) -> None:
         """Bring one pod into its group, or say on the pod why that cannot be."""
         pod: Pod | None = self.store.get(PODS, key)
-        if pod is None or not self._is_selected(pod):
+        if (
+            pod is None
+            or not self._is_selected(pod)
+            or not track().take(PODS.kind, pod, SOURCE, WAIT_S)
+        ):
             self.queue.forget(key)
             return
         body = plain(pod)

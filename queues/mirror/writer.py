@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from django.db import models, transaction
 
 from kube.objects.meta import KubeObject
+from kube.progress import WAIT_S, track
 from kube.resources import Resource
 from kube.set_aside import SetAside
 from queues.mirror import bulk
@@ -129,11 +130,13 @@ class Writer:
     def judge_again(self, groups: Iterable[str]) -> None:
         """Sum up these pod groups anew: somebody else has said something about them."""
         for chunk in _chunks(groups, CHUNK):
+            track().beat("summing up pod groups", WAIT_S)
             with transaction.atomic():
                 self._roll_up(Touched(groups=set(chunk)))
             self.sleep(PAUSE_S)
 
     def _upsert_chunk(self, kind: MirroredKind, rows: list[Any], listed_at: int) -> None:
+        track().beat(f"writing rows of {kind.resource.plural}", WAIT_S)
         before = kind.model.objects.in_bulk([row.pk for row in rows])
         fresh = [row for row in rows if _is_news(row, before.get(row.pk), listed_at)]
         if not fresh:
@@ -157,6 +160,7 @@ class Writer:
     def _drop(self, kind: MirroredKind, rows: list[Any]) -> None:
         if not rows:
             return
+        track().beat(f"dropping rows of {kind.resource.plural}", WAIT_S)
         touched = Touched()
         for row in rows:
             self.bury(row.uid)

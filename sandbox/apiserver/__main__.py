@@ -10,6 +10,7 @@ from pathlib import Path
 
 import uvloop
 
+from kube import progress
 from kube.files import use_private_umask
 from sandbox.apiserver.server import HOST, Server, Settings, tune_collector
 from sandbox.apiserver.storage.persistence import HomeInUseError
@@ -47,6 +48,7 @@ def main() -> None:
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     use_private_umask()
+    progress.start("cluster", arguments.home)
     try:
         run(arguments.home, arguments.port, persistent=not arguments.in_memory)
     except HomeInUseError as error:

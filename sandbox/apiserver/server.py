@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 import uvicorn
 
+from kube import progress
 from kube.files import private_folder, restrict
 from sandbox.apiserver.access.admission import Admission
 from sandbox.apiserver.access.authn import ADMIN, Authenticator
@@ -185,6 +186,11 @@ class _Quiet(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._on_ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Note ten times a second that the loop turns."""
+        progress.track().beat("serving")
+        return await super().on_tick(counter)
 
     @contextlib.contextmanager
     def capture_signals(self):  # type: ignore[no-untyped-def]

@@ -52,6 +52,7 @@ from kube.store import StoreView
 from scheduler.core.cluster.inputs import (
     ClusterInput,
     DeviceInputs,
+    NodeInput,
     OtherPod,
     PodGroupInput,
     TaskInput,
@@ -146,7 +147,9 @@ class SnapshotBuilder:
         groups = view.of(PODGROUPS, PodGroup)
         shapes = self._groups.shapes(groups, self._level_aliases(topologies))
         refused: dict[str, str] = {}
-        members, others = self._sort_pods(view, shapes, live, node_names, now, refused)
+        unclear: set[str] = set()
+        members, others = self._sort_pods(view, shapes, live, node_names, now, refused, unclear)
+        nodes = _closed(nodes, unclear)
         made_groups = _pod_groups(view, shapes, members, marks or {}, now)
         for made in made_groups:
             others.extend(_seated_outcasts(made.invalid_subgroup_tasks, node_names))
@@ -208,10 +211,12 @@ class SnapshotBuilder:
         node_names: set[str],
         now: float,
         refused: dict[str, str],
+        unclear: set[str],
     ) -> tuple[dict[str, list[TaskInput]], list[OtherPod]]:
         """Give each pod to its group; of the others keep those that occupy one of our nodes.
 
-        Members that cannot be read are noted in `refused`, with the cause.
+        Members that cannot be read are noted in `refused`, with the cause, and in `unclear` the nodes of pods
+        that cannot be read: how much is free there is not known.
         """
         members: dict[str, list[TaskInput]] = {}
         others: list[OtherPod] = []
@@ -233,6 +238,10 @@ class SnapshotBuilder:
                 self._aside.note("Pod", key, meta.resource_version, error)
                 if is_member:
                     refused[key] = shown_cause(error)
+                if not pod.is_finished:
+                    unclear.add(
+                        pod.spec.node_name or (request.spec.selected_node if request else "")
+                    )
                 continue
             if is_member:
                 members.setdefault(group_key, []).append(task)
@@ -290,6 +299,15 @@ class SnapshotBuilder:
             owners,
             self._aside,
         )
+
+
+def _closed(nodes: tuple[NodeInput, ...], names: set[str]) -> tuple[NodeInput, ...]:
+    """Return the nodes with these closed to new pods; what runs there goes on."""
+    if names.isdisjoint(node.name for node in nodes):
+        return nodes
+    return tuple(
+        replace(node, unschedulable=True) if node.name in names else node for node in nodes
+    )
 
 
 def _pod_groups(

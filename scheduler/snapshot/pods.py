@@ -18,6 +18,8 @@ from kube.documents import parse_json
 from kube.errors import BadValueError
 from kube.objects.bindrequest import BindRequest, NumaZone
 from kube.objects.pod import Pod
+from kube.progress import track
+from kube.set_aside import HungError
 from scheduler.core.cluster.constraints import ClaimReference, TaskConstraints
 from scheduler.core.cluster.inputs import (
     DEFAULT_SUBGROUP,
@@ -99,6 +101,8 @@ class TaskBuilder:
         is_same = known is not None and known.pod is pod and known.bind_request is bind_request
         if known is not None and is_same and not known.has_gpu_claims:
             return known.task
+        if not track().take("Pod", pod, "snapshot"):
+            raise HungError
         demand = self._demand(pod, claimed)
         task = self._make(pod, bind_request, demand, now)
         has_claims = bool(pod.spec.resource_claims)

@@ -1,4 +1,4 @@
-"""Health, metrics, request ids, and log lines."""
+"""Metrics, request ids, and log lines."""
 
 from __future__ import annotations
 
@@ -9,31 +9,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.test import Client
 
-from kaiweb import health, history
+from kaiweb import history
 from kaiweb.settings.logging import JsonFormatter, LineFormatter
 from kaiweb.tasks import trim_history
 from queues.mirror.feed import beat
 from scheduler.models import Cycle
 
 pytestmark = pytest.mark.django_db
-
-
-def test_alive_and_ready() -> None:
-    assert Client().get("/healthz").json() == {"status": "ok"}
-    assert Client().get("/readyz").json() == {
-        "status": "ok", "checks": {"database": "ok", "migrations": "ok", "broker": "ok"},
-    }  # fmt: skip
-
-
-def test_a_failed_check_is_named_and_makes_it_unready(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(health.CHECKS, "broker", lambda: "broker: refused")
-    response = Client().get("/readyz")
-    assert (response.status_code, response.json()["checks"]["broker"]) == (503, "broker: refused")
-
-
-def test_a_broker_that_is_away_is_told(settings: object) -> None:
-    settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"  # type: ignore[attr-defined]
-    assert health.CHECKS["broker"]().startswith("broker: ")
 
 
 def test_metrics_tell_the_age_of_the_mirror() -> None:

@@ -8,17 +8,20 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import Error as DatabaseError
 from django.db import OperationalError, close_old_connections
 from django.utils import timezone
 
 from binder import mirror as binder_mirror
+from kube import progress
 from kube.errors import KubeError, UnauthorizedError
 from kube.gateway import Gateway
 from kube.objects.config import Config
@@ -55,6 +58,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Follow until told to stop; end with an error when following became impossible."""
+        progress.start("mirror", Path(settings.KAIWEB_HOME))
         stop = threading.Event()
 
         def on_signal(_number: int, _frame: FrameType | None) -> None:
@@ -63,6 +67,7 @@ class Command(BaseCommand):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, on_signal)
         fault = follow(gateway(), stop)
+        progress.stop()
         if fault is not None:
             raise CommandError(f"the mirror cannot go on: {fault}")
 
@@ -88,11 +93,13 @@ def follow(cluster: Gateway, stop: threading.Event) -> Exception | None:
             is_optional=kind.is_optional,
         )
         _start(f"watch-{kind.resource.plural}", partial(_watch, reflector, stop, on_fatal))
-    _start("pulse", partial(_pulse, cluster, stop))
+    pulse = Pulse()
+    _start("pulse", partial(_take_pulse, cluster, stop, pulse))
     mirror = Mirror(ALL_KINDS, Writer(WITNESSES))
-    chores = Chores(cluster, mirror.writer)
+    chores = Chores(cluster, mirror.writer, pulse=pulse)
     is_frozen = False
     while not stop.is_set():
+        progress.track().beat("waiting for changes")
         messages = line.take(timeout_s=TAKE_S)
         if messages:
             _write(partial(mirror.consume, messages), stop)
@@ -104,17 +111,33 @@ def follow(cluster: Gateway, stop: threading.Event) -> Exception | None:
 
 
 @dataclass(slots=True)
+class Pulse:
+    """When the cluster last answered, as one thread notes it and another reads it."""
+
+    answered_at: datetime | None = None
+
+
+@dataclass(slots=True)
 class Chores:
-    """What the writer does besides following the cluster: hear the scheduler, look for lone pods."""
+    """What the writer does besides following the cluster: hear the scheduler, look for lone pods, beat.
+
+    The writer notes the pulse and not the thread that takes it: a mirror that writes no more is not alive,
+    however well the cluster answers.
+    """
 
     cluster: Gateway
     writer: Writer
+    pulse: Pulse = field(default_factory=Pulse)
     clock: Callable[[], float] = time.monotonic
     heard: int = 0
     next_look: float = 0.0
 
     def run(self) -> None:
         """Do what is due."""
+        progress.track().beat("chores", progress.WAIT_S)
+        answered_at, self.pulse.answered_at = self.pulse.answered_at, None
+        if answered_at is not None:
+            beat(answered_at)
         position, groups = scheduler_mirror.changed_since(self.heard)
         self.writer.judge_again(groups)
         self.heard = position
@@ -136,6 +159,7 @@ def _scheduler_name(cluster: Gateway) -> str:
 def _meet(cluster: Gateway, stop: threading.Event, on_fatal: Callable[[Exception], None]) -> bool:
     """Wait for the cluster to answer and make sure that the rows are its own; False if told to stop."""
     while not stop.is_set():
+        progress.track().beat("waiting for the cluster", progress.WAIT_S)
         try:
             start_with_cluster(cluster, ALL_KINDS, timezone.now())
         except UnauthorizedError as error:
@@ -164,20 +188,20 @@ def _watch(
         on_fatal(error)
 
 
-def _pulse(cluster: Gateway, stop: threading.Event) -> None:
+def _take_pulse(cluster: Gateway, stop: threading.Event, pulse: Pulse) -> None:
     """Note every two seconds that the cluster answers: data grow old on screen when it does not."""
     while not stop.wait(BEAT_S):
         try:
             cluster.get(NAMESPACES, "default", as_type=KubeObject)
-            close_old_connections()
-            beat(timezone.now())
-        except (KubeError, DatabaseError) as error:
+            pulse.answered_at = timezone.now()
+        except KubeError as error:
             log.debug("no pulse: %s", error)
 
 
 def _write(work: Callable[[], None], stop: threading.Event) -> None:
     """Do it again and again while the database is away: dropping messages would leave gaps."""
     while not stop.is_set():
+        progress.track().beat("writing rows", progress.WAIT_S)
         try:
             close_old_connections()
             work()

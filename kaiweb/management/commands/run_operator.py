@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -11,13 +12,17 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import close_old_connections
+from django.db import DatabaseError, close_old_connections
 
+from kaiweb.checks import CyclesCheck
 from kaiweb.history import forget_shards
 from kaiweb.operator.operator import Operator
 from kaiweb.operator.probe import Probe
+from kube import progress
 from kube.errors import UnauthorizedError
 from queues.cluster import gateway
+
+log = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
@@ -32,14 +37,29 @@ class Command(BaseCommand):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         home = Path(settings.KAIWEB_HOME)
+        progress.start("operator", home)
         probe = Probe(home, settings.KAIWEB_PORT)
-        operator = Operator(gateway(), home, probe, os.environ, _forget)
+        operator = Operator(gateway(), home, probe, os.environ, _forget, _cycle_fault)
         try:
             operator.run(stop)
         except UnauthorizedError as error:
             operator.failure = str(error)
+        progress.stop()
         if operator.failure:
             raise CommandError(f"the operator cannot go on: {operator.failure}")
+
+
+CYCLES = CyclesCheck()
+
+
+def _cycle_fault(shard: str) -> str:
+    """Return why a shard has no cycles; without a database that is not known."""
+    close_old_connections()
+    try:
+        return CYCLES.of(shard)
+    except DatabaseError as error:
+        log.warning("the cycles of shard %s cannot be read: %s", shard, error)
+        return ""
 
 
 def _forget(kept: Collection[str]) -> None:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from kube import progress
 from queues.admission.embedded import admission_server
 from queues.http_guard import ConnectionLimits, affordable, guarded, raise_file_limit
 
 DRAIN_S = 3
 KEEP_ALIVE_S = 5
+# The exit code of uvicorn's own command when its application or its port is not to be had.
+STARTUP_FAILURE = 3
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that shows ten times a second that its loop turns."""
+
+    async def on_tick(self, counter: int) -> bool:
+        """Give a sign of life; uvicorn calls this from its main loop."""
+        progress.track().beat("serving")
+        return await super().on_tick(counter)
 
 
 class Command(BaseCommand):
@@ -29,6 +43,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run until a signal comes."""
+        progress.start("web", Path(settings.KAIWEB_HOME))
         admission = admission_server()
         if admission:
             admission.start()
@@ -46,7 +61,7 @@ class Command(BaseCommand):
             per_address=settings.KAIWEB_MAX_CONNECTIONS_PER_ADDRESS,
             proxies=frozenset(proxies),
         )
-        uvicorn.run(
+        config = uvicorn.Config(
             "kaiweb.asgi:application",
             host=host,
             port=port,
@@ -61,3 +76,8 @@ class Command(BaseCommand):
             proxy_headers=bool(proxies),
             forwarded_allow_ips=proxies,
         )
+        server = Server(config)
+        server.run()
+        progress.stop()
+        if not server.started:
+            sys.exit(STARTUP_FAILURE)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from kaiweb.first_user import first_password
 from kaiweb.settings import env
 from kaiweb.settings.env import EnvError
 from kaiweb.supervisor import ports
+from kaiweb.supervisor.announcement import Announcement
 from kaiweb.supervisor.broker import write_broker_config
 from kaiweb.supervisor.errors import StartError
 from kaiweb.supervisor.home import claim_home, prepare_home
@@ -43,6 +46,8 @@ from kaiweb.supervisor.wanted import Wanted, WantedFile
 
 LAST_WAVE = 2
 START_S = 60.0
+# The children are not tended meanwhile.
+READY_TIMEOUT_S = 3.0
 
 
 class Command(BaseCommand):
@@ -81,12 +86,17 @@ class Command(BaseCommand):
             self._bootstrap(plan)
             for wave in range(1, LAST_WAVE + 1):
                 supervisor.start_wave(wave)
-            if not supervisor.wait_for(
-                lambda: _is_web_up(plan), what="the web process", timeout_s=START_S
-            ):
-                return
-            self._welcome(plan, time.monotonic() - started)
-            supervisor.run(lambda: self._follow(plan, wanted))
+            announcement = Announcement(
+                lambda: _unready(plan),
+                lambda: self._welcome(plan, time.monotonic() - started),
+                self._say,
+            )
+
+            def follow() -> list[Spec] | None:
+                announcement.look()
+                return self._follow(plan, wanted)
+
+            supervisor.run(follow)
         except TimeoutError as error:
             raise CommandError(f"{error} in {home / 'logs'}") from error
         finally:
@@ -183,11 +193,17 @@ def _accepts(port: int) -> bool:
         return False
 
 
-def _is_web_up(plan: Installation) -> bool:
+def _unready(plan: Installation) -> dict[str, str]:
+    """Return what readiness complains about, by check; nothing if all is well."""
+    url = f"http://127.0.0.1:{plan.web_port}/readyz"
     try:
-        with urllib.request.urlopen(
-            f"http://127.0.0.1:{plan.web_port}/healthz", timeout=1
-        ) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
+        with urllib.request.urlopen(url, timeout=READY_TIMEOUT_S):
+            return {}
+    except urllib.error.HTTPError as error:
+        try:
+            checks: dict[str, str] = json.loads(error.read())["checks"]
+        except (OSError, ValueError, KeyError):
+            return {"web": f"{url} answers {error.code}"}
+        return {name: text for name, text in checks.items() if text != "ok"}
+    except OSError as error:
+        return {"web": f"{url} does not answer yet: {error}; see logs/web.log"}

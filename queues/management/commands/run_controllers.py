@@ -5,10 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from kube import progress
 from queues import cluster
 from queues.controllers import arguments
 from queues.controllers.assembly import Controllers
@@ -33,9 +36,11 @@ class Command(BaseCommand):
             wanted = arguments.options_of(options, keeps_status=self.keeps_status)
         except ValueError as error:
             raise CommandError(str(error)) from error
+        progress.start("controllers", Path(settings.KAIWEB_HOME))
         controllers = Controllers(cluster.gateway(), wanted)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: controllers.stop.set())
         code = controllers.run()
+        progress.stop()
         if code:
             sys.exit(code)

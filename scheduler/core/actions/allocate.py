@@ -31,6 +31,7 @@ class AllocateAction:
         pending = session.state.pod_groups.pending
         while (view := order.pop()) is not None:
             report.attempted += 1
+            session.clock()  # whoever handed in the clock sees by it that the turns go on
             if allocate_chunk(session, placer, view):
                 report.succeeded += 1
                 if pending[view.pod_group]:

@@ -1,0 +1,55 @@
+"""How the installation is, for people and dashboards that have signed in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from kaiweb import health
+from kaiweb.api.base import View
+from kaiweb.api.schema import health as schema
+from kaiweb.checks import children
+from kube.left_out import read_entries
+
+
+class Health(View):
+    """Readiness with names: `/readyz` is open to everybody and names no objects."""
+
+    @extend_schema(operation_id="getHealth", responses=schema.Health)
+    def get(self, request: Request) -> Response:
+        """Return what does not work and since when, how the processes are, and which objects are left out."""
+        faults = health.READINESS.faults()
+        return Response(
+            {
+                "status": "unready" if faults else "ok",
+                "faults": [
+                    {"check": f.check, "fault": f.text, "since": health.moment(f.since)}
+                    for f in faults
+                ],
+                "processes": [
+                    {
+                        "name": name,
+                        "fault": child.fault,
+                        "heldObject": child.held or None,
+                        "restarts": child.restarts,
+                        "hangs": child.hangs,
+                    }
+                    for name, child in children().items()
+                ],
+                "setAside": [
+                    {
+                        "process": entry.process,
+                        "kind": entry.held.kind,
+                        "namespace": entry.held.namespace,
+                        "name": entry.held.name,
+                        "time": entry.time,
+                        "reason": entry.reason,
+                    }
+                    for entry in read_entries(Path(settings.KAIWEB_HOME))
+                ],
+            }
+        )

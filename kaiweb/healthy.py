@@ -1,0 +1,60 @@
+"""`kaiweb healthy PROCESS`: the signs of life of one process, as an exec probe asks for them.
+
+Where no supervisor runs (each process in a container of its own), this is the liveness probe: exit code 0 or 1
+and one line. Before the container is ended for it, the object in hand is set aside, as the supervisor's watchdog
+does, and the traceback goes to the container's log. Django is not loaded: a probe runs every few seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kaiweb.settings import env
+from kube.left_out import add_entry
+from kube.progress import TRACEBACK_SIGNAL, beat_file, read, standstill
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print one line about a process and return the exit code."""
+    if len(arguments) != 1:
+        print("usage: kaiweb healthy PROCESS", file=sys.stderr)
+        return 2
+    home = env.home(checkout=CHECKOUT)
+    code, line = judge(home, arguments[0], time.monotonic(), datetime.now(UTC))
+    print(line)
+    return code
+
+
+def judge(home: Path, process: str, now: float, wall: datetime) -> tuple[int, str]:
+    """Return exit code and line; set the object aside on which the process hangs."""
+    beat = read(beat_file(home, process))
+    if beat is None:
+        return 1, f"{process}: no signs of life in {beat_file(home, process)}"
+    if not _is_alive(beat.pid):
+        return 1, f"{process}: process {beat.pid} has ended"
+    still = standstill(beat, now)
+    if still is None:
+        return 0, f"{process}: alive, last sign {max(0.0, now - beat.latest()):.1f} s ago"
+    if still.held is not None:
+        add_entry(home, process, still.held, wall, still.text(now))
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(beat.pid, TRACEBACK_SIGNAL)
+    return 1, f"{process}: {still.text(now)}"
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,53 @@
+"""Says that an installation is up once it is ready, and before that what it still waits for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+LOOK_S = 0.5
+PATIENCE_S = 60.0
+REMINDER_S = 30.0
+
+
+@dataclass(slots=True)
+class Announcement:
+    """Looks at readiness until it holds; nothing is ended for want of it.
+
+    Parameters
+    ----------
+    unready : returns what readiness complains about, by check
+    welcome : called once, when there is nothing to complain about
+    """
+
+    unready: Callable[[], Mapping[str, str]]
+    welcome: Callable[[], None]
+    say: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    is_made: bool = False
+    _began_at: float = field(init=False)
+    _look_at: float = field(init=False)
+    _remind_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._began_at = self._look_at = self.clock()
+        self._remind_at = self._began_at + PATIENCE_S
+
+    def look(self) -> None:
+        """Look twice a second, however often this is called."""
+        if self.is_made or self.clock() < self._look_at:
+            return
+        faults = self.unready()
+        now = self.clock()
+        self._look_at = now + LOOK_S
+        if not faults:
+            self.is_made = True
+            self.welcome()
+        elif now >= self._remind_at:
+            self._remind_at = now + REMINDER_S
+            self.say(
+                f"not ready after {now - self._began_at:.0f} s, still trying (Ctrl-C ends it):"
+            )
+            for check, fault in faults.items():
+                self.say(f"  {check}: {fault}")

@@ -1,0 +1,171 @@
+"""Signs of life: written by threads, read from outside, judged without the help of the process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kube import progress
+from kube.left_out import MOST_ENTRIES, Held, LeftOut, add_entry, read_entries
+from kube.objects.meta import ObjectMeta
+from kube.objects.pod import Pod
+from kube.progress import Beat, Sign, beat_file, read, standstill
+
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
+
+
+def pod(name: str = "a", version: str = "7") -> Pod:
+    meta = ObjectMeta(name=name, namespace="team", uid=f"uid-{name}", resource_version=version)
+    return Pod(metadata=meta)
+
+
+def held(name: str = "a", version: str = "7", place: str = "mirror") -> Held:
+    return Held(place, "Pod", "team", name, f"uid-{name}", version)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(progress.PROCESS_VARIABLE, raising=False)
+    yield tmp_path
+    progress.stop()
+
+
+def sign(
+    moment: float,
+    limit_s: float = 30.0,
+    thread: str = "worker",
+    doing: str = "work",
+    held: Held | None = None,
+) -> Sign:
+    return Sign(thread=thread, doing=doing, moment=moment, limit_s=limit_s, held=held)
+
+
+def beat(*signs: Sign, pid: int = 2**22 + 1) -> Beat:
+    return Beat(pid=pid, started_at=0.0, signs=signs)
+
+
+def test_what_a_thread_does_can_be_read_from_its_file(home: Path):
+    progress.start("mirror", home)
+    assert progress.track().take("Pod", pod(), "mirror", 45.0)
+    shown = read(beat_file(home, "mirror"))
+    assert shown is not None
+    assert shown.pid == os.getpid()
+    (only,) = shown.signs
+    assert (only.thread, only.doing, only.limit_s, only.held) == (
+        "MainThread", "mirror", 45.0, held(),
+    )  # fmt: skip
+    progress.track().beat("idle work")
+    (only,) = read(beat_file(home, "mirror")).signs
+    assert (only.doing, only.held) == ("idle work", None)
+
+
+def test_each_thread_has_its_own_record_and_an_ended_one_gives_its_place(home: Path):
+    progress.start("mirror", home)
+    for name in ("one", "two"):
+        thread = threading.Thread(target=lambda: progress.track().beat("x"), name=name)
+        thread.start()
+        thread.join()
+    assert [s.thread for s in read(beat_file(home, "mirror")).signs] == ["MainThread", "two"]
+
+
+def test_the_supervisor_gives_the_name_and_nobody_else_may_read_the_file(home: Path, monkeypatch):
+    monkeypatch.setenv(progress.PROCESS_VARIABLE, "scheduling-amber")
+    progress.start("celery", home)
+    file = beat_file(home, "scheduling-amber")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert not beat_file(home, "celery").exists()
+
+
+def test_a_process_that_ends_in_order_is_not_judged(home: Path):
+    progress.start("mirror", home)
+    progress.track().beat("work")
+    progress.stop()
+    assert read(beat_file(home, "mirror")).signs == ()
+
+
+def test_a_process_that_cannot_write_the_file_works_on(home: Path):
+    (home / progress.FOLDER).write_text("a file where the folder should be")
+    progress.start("mirror", home)
+    assert progress.track().take("Pod", pod(), "mirror")
+
+
+def test_no_file_and_a_strange_one_are_no_beat(tmp_path: Path):
+    assert read(tmp_path / "none.beat") is None
+    (tmp_path / "strange.beat").write_bytes(b"x" * 200)
+    assert read(tmp_path / "strange.beat") is None
+
+
+def test_silence_within_the_limit_and_rest_are_no_standstill():
+    assert standstill(beat(sign(70.0)), 100.0) is None
+    assert standstill(beat(sign(0.0, limit_s=0.0)), 1000.0) is None
+
+
+def test_silence_past_the_limit_is_a_standstill_and_names_the_object():
+    still = standstill(beat(sign(60.0, held=held()), sign(99.0, held=held("b"))), 100.0)
+    assert still is not None
+    assert (still.since, still.held) == (60.0, held())
+    assert still.text(100.0) == "no progress for 40 s (work: Pod team/a)"
+
+
+def test_when_the_main_thread_is_silent_too_the_thread_that_wrote_last_holds_the_interpreter():
+    waiting = sign(50.0, limit_s=90.0, held=held("innocent"))
+    main = sign(59.0, thread="MainThread")
+    culprit = sign(60.0, held=held("culprit"))
+    still = standstill(beat(waiting, main, culprit), 100.0)
+    assert still is not None
+    assert still.held == held("culprit")
+
+
+def test_a_pause_of_the_judge_is_nobodys_standstill():
+    late = beat(sign(10.0))
+    assert standstill(late, 1000.0, awake_since=999.0) is None
+    assert standstill(late, 1030.0, awake_since=999.0) is not None
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
+def test_no_object_is_to_blame_for_a_process_that_somebody_stopped():
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        child.send_signal(19)
+        os.waitpid(child.pid, os.WUNTRACED)
+        assert progress.is_stopped(child.pid)
+        still = standstill(beat(sign(0.0, held=held()), pid=child.pid), 100.0)
+        assert still is not None
+        assert still.held is None
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_an_object_set_aside_is_left_out_where_it_did_harm_until_it_changes(home: Path):
+    add_entry(home, "mirror", held(), NOW, "no progress for 31 s")
+    progress.start("mirror", home)
+    track = progress.track()
+    assert not track.take("Pod", pod(), "mirror")
+    assert track.take("Pod", pod(), "store")
+    assert track.take("Pod", pod(version="8"), "mirror")
+    assert track.take("Pod", pod("b"), "mirror")
+    assert not LeftOut.of(home, "binding")
+
+
+def test_the_list_is_bounded_and_keeps_one_version_of_an_object(tmp_path: Path):
+    add_entry(tmp_path, "mirror", held(version="1"), NOW, "first")
+    add_entry(tmp_path, "mirror", held(version="2"), NOW, "second")
+    assert [(e.held.version, e.reason, e.time) for e in read_entries(tmp_path)] == [
+        ("2", "second", "2026-11-30T00:00:00Z")
+    ]
+    for number in range(MOST_ENTRIES):
+        add_entry(tmp_path, "mirror", held(f"n{number}"), NOW, "more")
+    names = [entry.held.name for entry in read_entries(tmp_path)]
+    assert (len(names), names[0], names[-1]) == (MOST_ENTRIES, "n0", f"n{MOST_ENTRIES - 1}")
+
+
+def test_a_damaged_list_keeps_no_process_from_starting(tmp_path: Path):
+    (tmp_path / "set-aside.json").write_text('[{"process": "mirror"}]')
+    assert read_entries(tmp_path) == []
