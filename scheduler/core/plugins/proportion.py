@@ -1,7 +1,7 @@
-"""Fair share: what queues own, ask for and hold, and the policy that answers from it.
+"""Fair share: divide the cluster among the queues, and make the result the policy of the session.
 
-At the opening of a session the cluster is divided among the queues; during it only what queues hold
-moves. The rules themselves are pure functions in `scheduler.core.fairshare`.
+The division is made when a session opens; during the session only what queues hold changes. The rules
+themselves are pure functions in `scheduler.core.fairshare`.
 """
 
 from __future__ import annotations
@@ -65,21 +65,21 @@ class ProportionPlugin:
 
 
 class _Holdings:
-    """Per queue, leaf to root: what it holds, holds without preemption, and asks for."""
+    """Per queue, leaf to root: what it holds, what of that is non-preemptible, and what it requests."""
 
     def __init__(self, state: ClusterState) -> None:
         count = len(state.queues)
         self.allocated = np.zeros((3, count))
         self.non_preemptible = np.zeros((3, count))
         self.request = np.zeros((3, count))
-        held, asked = _count_tasks(state)
+        held, pending = _count_tasks(state)
         for (queue, amounts, preemptible), number in held.items():
             total = np.array(amounts) * number
             self.allocated[:, queue] += total
             self.request[:, queue] += total
             if not preemptible:
                 self.non_preemptible[:, queue] += total
-        for (queue, amounts), number in asked.items():
+        for (queue, amounts), number in pending.items():
             self.request[:, queue] += np.array(amounts) * number
         for queue in _children_first(state.queues.parent):
             above = state.queues.parent[queue]
@@ -91,9 +91,9 @@ class _Holdings:
 def _count_tasks(
     state: ClusterState,
 ) -> tuple[dict[tuple[int, Amounts, bool], int], dict[tuple[int, Amounts], int]]:
-    """Count alike tasks per queue: a cluster has many tasks and few kinds."""
+    """Count equal tasks per queue, since a cluster has many tasks and few kinds of them."""
     held: dict[tuple[int, Amounts, bool], int] = {}
-    asked: dict[tuple[int, Amounts], int] = {}
+    pending: dict[tuple[int, Amounts], int] = {}
     tasks, groups = state.tasks, state.pod_groups
     for task, status in enumerate(tasks.status):
         group = tasks.pod_group[task]
@@ -104,9 +104,9 @@ def _count_tasks(
             key = (queue, tasks.accepted[task], groups.preemptible[group])
             held[key] = held.get(key, 0) + 1
         elif status == TaskStatus.PENDING:
-            wish = (queue, tasks.task_class[task].requested)
-            asked[wish] = asked.get(wish, 0) + 1
-    return held, asked
+            request = (queue, tasks.task_class[task].requested)
+            pending[request] = pending.get(request, 0) + 1
+    return held, pending
 
 
 def _children_first(parent: list[int]) -> list[int]:
@@ -132,7 +132,7 @@ def open_ledger(
         weight=_column(queues.inputs, "over_quota_weight"),
         usage=_column(queues.inputs, "usage"),
         request=holdings.request,
-        priority=np.array([given.priority for given in queues.inputs], dtype=np.int64),
+        priority=np.array([queue.priority for queue in queues.inputs], dtype=np.int64),
         seniority=np.arange(len(queues), dtype=np.int64),
     )
     shares = divide_tree(
@@ -143,9 +143,9 @@ def open_ledger(
     )
     return QueueLedger(
         names=queues.names,
-        display_names=[given.display_name or given.name for given in queues.inputs],
+        display_names=[queue.display_name or queue.name for queue in queues.inputs],
         parents=queues.parent,
-        priorities=[given.priority for given in queues.inputs],
+        priorities=[queue.priority for queue in queues.inputs],
         seniority=list(range(len(queues))),
         quotas=rows_of(demand.quota),
         limits=rows_of(demand.limit),
@@ -159,7 +159,7 @@ def open_ledger(
 
 def _column(inputs: list[QueueInput], field: str) -> Floats:
     def row(resource: str) -> list[float]:
-        return [getattr(_amounts(given, resource), field) for given in inputs]
+        return [getattr(_amounts(queue, resource), field) for queue in inputs]
 
     return np.array([row("cpu"), row("memory"), row("gpu")], dtype=np.float64).reshape(3, -1)
 
@@ -177,8 +177,8 @@ def cluster_total(state: ClusterState, *, restrict: bool) -> Amounts:
     nodes, axis = state.nodes, state.axis
     healthy = [
         index
-        for index, given in enumerate(nodes.inputs)
-        if not given.unschedulable and given.ready and not given.pressures
+        for index, node in enumerate(nodes.inputs)
+        if not node.unschedulable and node.ready and not node.pressures
     ]
     sums = nodes.allocatable[:, healthy].sum(axis=1)
     for_gpus = [i for i in healthy if nodes.inputs[i].is_gpu_worker] if restrict else healthy

@@ -1,7 +1,7 @@
 """Pure alignment: which zones of one node serve a request under a Topology Manager policy.
 
-Amounts are mappings by resource name. A result is the chosen zones (indices, ascending preference) and
-what is drawn from each; None means the kubelet would refuse the pod there.
+Amounts are mappings by resource name. A result is the chosen zones (their indices) and the amounts taken
+from each; None means the kubelet would refuse the pod there.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def choose_zones(
 
 
 def _width(allocatable: Sequence[ZoneAmounts], name: str, amount: float) -> int | None:
-    """Return how many of the largest zones a resource needs at the least."""
+    """Return how many zones a resource needs at least, if the largest are taken."""
     total = 0.0
     sizes = sorted((zone.get(name, 0.0) for zone in allocatable), reverse=True)
     for count, size in enumerate(sizes, start=1):
@@ -90,13 +90,13 @@ def _greedy(available: Sequence[ZoneAmounts], request: ZoneAmounts) -> tuple[int
 def draw(
     available: Sequence[ZoneAmounts], zones: Sequence[int], request: ZoneAmounts
 ) -> dict[int, dict[str, float]]:
-    """Take each resource from the chosen zones one after the other; return zone -> taken amounts."""
-    taken: dict[int, dict[str, float]] = {}
+    """Take each resource from the chosen zones one after the other; return zone -> amounts."""
+    by_zone: dict[int, dict[str, float]] = {}
     for name, amount in request.items():
         rest = amount
         for zone in zones:
             part = min(rest, max(available[zone].get(name, 0.0), 0.0))
             if part > 0:
-                taken.setdefault(zone, {})[name] = part
+                by_zone.setdefault(zone, {})[name] = part
                 rest -= part
-    return taken
+    return by_zone

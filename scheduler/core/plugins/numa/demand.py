@@ -1,4 +1,4 @@
-"""What of a task's request is aligned to NUMA zones: per pod or container by container.
+"""The part of a task's request that is aligned to NUMA zones, per pod or per container.
 
 CPU counts only where the kubelet pins it: whole CPUs of a container in a Guaranteed pod. Memory and huge
 pages count for Guaranteed pods, devices always.
@@ -19,11 +19,11 @@ WHOLE_CPU_MILLI = 1000
 
 @dataclass(frozen=True, slots=True)
 class NumaDemand:
-    """Requests that hold at once (each takes from what the one before left) and those before them.
+    """Requests of containers that run at the same time, and those of init containers before them.
 
     Attributes
     ----------
-    together : app containers and sidecars, or the whole pod
+    together : app containers and sidecars, or the whole pod; each takes from what the last one left
     alone : ordinary init containers: each sees the untouched zones
     """
 
@@ -32,14 +32,14 @@ class NumaDemand:
 
 
 def is_device(resource: str) -> bool:
-    """Tell devices from CPU, memory and huge pages."""
+    """Return whether a resource is a device, not CPU, memory or huge pages."""
     return resource not in (CPU, MEMORY, PODS) and not resource.startswith("hugepages-")
 
 
 def read_demand(
     task_class: TaskClass, axis: ResourceAxis, aware: Collection[str], *, per_container: bool
 ) -> NumaDemand:
-    """Return what is aligned of a task on a node that reports `aware` resources.
+    """Return the part of a task's request to align on a node that reports `aware` resources.
 
     A task whose containers are not known is measured by its pod request.
     """
@@ -47,8 +47,11 @@ def read_demand(
     guaranteed = task_class.constraints.qos_class == GUARANTEED
     if per_container and containers:
         units = [
-            (one.kind == "init", _aligned(dict(one.requests), aware, guaranteed=guaranteed))
-            for one in containers
+            (
+                container.kind == "init",
+                _aligned(dict(container.requests), aware, guaranteed=guaranteed),
+            )
+            for container in containers
         ]
         return NumaDemand(
             together=tuple(request for is_init, request in units if not is_init and request),
@@ -68,26 +71,26 @@ def read_demand(
 def _aligned(
     request: dict[str, float], aware: Collection[str], *, guaranteed: bool
 ) -> dict[str, float]:
-    found = {}
+    aligned = {}
     for name, amount in request.items():
         if amount <= 0 or name not in aware or (not guaranteed and not is_device(name)):
             continue
         if name == CPU and amount % WHOLE_CPU_MILLI:
             continue
-        found[name] = amount
-    return found
+        aligned[name] = amount
+    return aligned
 
 
 def _pinned_cpu(task_class: TaskClass) -> float:
-    """Return the larger of what runs on and the peak of the init phase, whole CPUs only."""
+    """Return the whole CPUs of the running containers or of the init phase, whichever is more."""
     running = peak = sidecars = 0.0
-    for one in task_class.constraints.containers:
-        cpu = dict(one.requests).get(CPU, 0.0)
+    for container in task_class.constraints.containers:
+        cpu = dict(container.requests).get(CPU, 0.0)
         pinned = cpu if cpu % WHOLE_CPU_MILLI == 0 else 0.0
-        if one.kind == "init":
+        if container.kind == "init":
             peak = max(peak, sidecars + pinned)
             continue
         running += pinned
-        if one.kind == "sidecar":
+        if container.kind == "sidecar":
             sidecars += pinned
     return max(running, peak)

@@ -21,12 +21,13 @@ from scheduler.core.session.session import Session
 
 SCORE = 100.0
 
-Taken = dict[int, dict[str, float]]
+#: Zone -> the amounts a task takes there.
+ZoneShares = dict[int, dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumaArguments:
-    """Resources left out of alignment; whether availability is rebuilt from placements."""
+    """ignore: resources left out of alignment; reconstruct_available: derive it from placements."""
 
     ignore: tuple[str, ...] = ()
     reconstruct_available: bool = True
@@ -46,7 +47,7 @@ class NumaPlugin:
 
     Attributes
     ----------
-    free : per node, per zone: what is free by resource; empty for nodes without aware policy
+    free : per node, per zone: the free amounts by resource; empty for nodes whose policy does not align
     """
 
     name = "numa"
@@ -61,8 +62,8 @@ class NumaPlugin:
         self._topologies = [node.numa for node in session.state.nodes.inputs]
         if not any(self._topologies):
             return
-        self._most_zones = max(len(one.zones) for one in self._topologies if one)
-        self._aware: list[frozenset[str]] = [self._aware_of(one) for one in self._topologies]
+        self._most_zones = max(len(numa.zones) for numa in self._topologies if numa)
+        self._aware: list[frozenset[str]] = [self._aware_of(numa) for numa in self._topologies]
         self._devices = frozenset(
             name for aware in self._aware for name in aware if is_device(name)
         )
@@ -76,7 +77,7 @@ class NumaPlugin:
         session.hooks.numa = self
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Ask Guaranteed tasks, and those that want a device some node aligns."""
+        """Concern Guaranteed tasks, and those that request a device some node aligns."""
         return task_class.constraints.qos_class == GUARANTEED or bool(
             self._devices & self._requested(task_class)
         )
@@ -89,15 +90,15 @@ class NumaPlugin:
         return np.array([self.passes(task, task_class, node) for node in nodes], dtype=np.bool_)
 
     def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
-        """Tell whether one node can align a task."""
+        """Return whether one node can align a task."""
         del task
         topology = self._topologies[node]
         if topology is None or topology.policy not in STRICT or not self._handles(task_class, node):
             return True
-        return self._take(task_class, node) is not None
+        return self._shares(task_class, node) is not None
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
-        """Say that the node cannot align it."""
+        """Return that the node cannot align the task."""
         del task, task_class, node
         return (NodeReason(NodeReasonKind.NUMA),)
 
@@ -115,8 +116,8 @@ class NumaPlugin:
             return SCORE / self._most_zones
         if topology.policy not in AWARE or not self._handles(task_class, node):
             return SCORE / max(len(topology.zones), 1)
-        taken = self._take(task_class, node)
-        return 0.0 if taken is None else SCORE / max(len(taken), 1)
+        shares = self._shares(task_class, node)
+        return 0.0 if shares is None else SCORE / max(len(shares), 1)
 
     # ------------------------------------------------------------------------------------- ledger
 
@@ -126,26 +127,26 @@ class NumaPlugin:
         task_class = self._state.tasks.task_class[task]
         if topology is None or topology.policy not in AWARE or not self._handles(task_class, node):
             return ()
-        taken = self._take(task_class, node) or {}
+        shares = self._shares(task_class, node) or {}
         return tuple(
-            NumaShare(zone=topology.zones[zone].zone, amounts=tuple(sorted(taken[zone].items())))
-            for zone in sorted(taken)
+            NumaShare(zone=topology.zones[zone].zone, amounts=tuple(sorted(shares[zone].items())))
+            for zone in sorted(shares)
         )
 
     def placed(self, task: int, node: int) -> None:
-        """Charge the zones of a task that comes."""
+        """Charge the zones of a task that was placed."""
         self._charge(task, node, -1.0)
 
     def left(self, task: int, node: int) -> None:
-        """Give back the zones of a task that was evicted."""
+        """Release the zones of a task that was evicted."""
         self._charge(task, node, 1.0)
 
     def _charge(self, task: int, node: int, sign: float) -> None:
         journal = self._state.journal
         for zone, amounts in self._record(task, node):
-            cells = self.free[node][zone]
+            free = self.free[node][zone]
             for name, amount in amounts:
-                journal.insert(cells, name, cells.get(name, 0.0) + sign * amount)
+                journal.insert(free, name, free.get(name, 0.0) + sign * amount)
 
     def _record(self, task: int, node: int) -> list[tuple[int, tuple[tuple[str, float], ...]]]:
         """Return a task's placement by zone index; nothing if any zone of it is unknown."""
@@ -174,23 +175,23 @@ class NumaPlugin:
             if any(share.zone not in index_of for share in shares):
                 continue
             for share in shares:
-                cells = free[index_of[share.zone]]
+                of_zone = free[index_of[share.zone]]
                 for name, amount in share.amounts:
-                    cells[name] = cells.get(name, 0.0) - amount
+                    of_zone[name] = of_zone.get(name, 0.0) - amount
         return free
 
     # ------------------------------------------------------------------------------------ helpers
 
     def _aware_of(self, topology: NumaTopology | None) -> frozenset[str]:
-        """Return the resources a node reports in any zone, as far as anybody here asks for them."""
+        """Return the resources a node reports in any zone and that count in this session."""
         if topology is None or topology.policy not in AWARE:
             return frozenset()
-        known = self._state.axis.row_of
+        row_of = self._state.axis.row_of
         return frozenset(
             name
             for zone in topology.zones
             for name in zone.allocatable
-            if name in known and name not in self._arguments.ignore
+            if name in row_of and name not in self._arguments.ignore
         )
 
     def _requested(self, task_class: TaskClass) -> frozenset[str]:
@@ -204,7 +205,7 @@ class NumaPlugin:
             return True
         return any(is_device(name) for name in self._aware[node] & self._requested(task_class))
 
-    def _take(self, task_class: TaskClass, node: int) -> Taken | None:
+    def _shares(self, task_class: TaskClass, node: int) -> ZoneShares | None:
         """Return what a task takes from which zone, None if the policy refuses."""
         topology = self._topologies[node]
         if topology is None:
@@ -222,7 +223,7 @@ class NumaPlugin:
             if choose_zones(topology.policy, allocatable, free, request) is None:
                 return None
         rest = [dict(zone) for zone in free]
-        total: Taken = {}
+        total: ZoneShares = {}
         for request in demand.together:
             zones = choose_zones(topology.policy, allocatable, rest, request)
             if zones is None:

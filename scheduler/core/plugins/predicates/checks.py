@@ -1,4 +1,4 @@
-"""Checks of a task that need no node: what it mounts exists, and some node could ever be meant or hold it."""
+"""Checks of a task that need no node: its config maps exist, and some node could hold it at all."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class ConfigMapCheck:
     name = "ConfigMap"
 
     def __init__(self, state: ClusterState) -> None:
-        self._known = state.cluster_input.config_maps
+        self._existing = state.cluster_input.config_maps
 
     def concerns(self, task_class: TaskClass) -> bool:
         """Check tasks that need config maps, if it is known which exist."""
-        return self._known is not None and bool(task_class.constraints.config_maps)
+        return self._existing is not None and bool(task_class.constraints.config_maps)
 
     def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
-        """Return the missing ones."""
+        """Return the config maps that are missing."""
         del task
-        known = self._known or frozenset()
+        existing = self._existing or frozenset()
         missing = [
             name
             for name in task_class.constraints.config_maps
-            if (task_class.namespace, name) not in known
+            if (task_class.namespace, name) not in existing
         ]
         if not missing:
             return None
@@ -46,28 +46,28 @@ class ConfigMapCheck:
 
 
 class NodeNameCheck:
-    """Terms of node affinity that name nodes must leave at least one of them."""
+    """Required node affinity by node names must allow at least one node."""
 
     name = NODE_AFFINITY
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Check tasks whose every alternative names nodes, and none that both of its parts allow."""
+        """Check tasks whose every term demands several names at once, so that it allows no node."""
         terms = task_class.constraints.node_affinity
         return bool(terms) and all(_named_nodes(term) == frozenset() for term in terms or ())
 
     def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
-        """Say that the terms contradict each other."""
+        """Return that the terms contradict each other."""
         del task, task_class
         return CheckFailure(self.name, "pod affinity terms conflict")
 
 
 def _named_nodes(term: NodeTerm) -> frozenset[str] | None:
     """Return the nodes that a term names; None if it names none, and so leaves them open."""
-    found: frozenset[str] | None = None
-    for one in term.fields:
-        if one.key == "metadata.name" and one.operator is Operator.IN:
-            found = frozenset(one.values) if found is None else found & frozenset(one.values)
-    return found
+    names: frozenset[str] | None = None
+    for field in term.fields:
+        if field.key == "metadata.name" and field.operator is Operator.IN:
+            names = frozenset(field.values) if names is None else names & frozenset(field.values)
+    return names
 
 
 class LargestNodeCheck:
@@ -81,29 +81,29 @@ class LargestNodeCheck:
         self._largest = (
             allocatable.max(axis=1).tolist() if len(state.nodes) else [0.0] * len(state.axis)
         )
-        #: What device classes hand out is not in what nodes say they have; GPUs are counted in.
+        #: What device classes provide is not in the allocatable amounts of nodes, except GPUs.
         row_of = state.axis.row_of
         self._exempt = {
             row_of[n] for n in device_backed(state.cluster_input.devices) if n in row_of
         } - {GPU_ROW}
-        self._known: dict[int, tuple[int, float] | None] = {}
+        self._too_large_of: dict[int, tuple[int, float] | None] = {}
 
     def concerns(self, task_class: TaskClass) -> bool:
         """Check every class that has a part which is too large."""
-        if task_class.index not in self._known:
-            self._known[task_class.index] = self._too_large(task_class)
-        return self._known[task_class.index] is not None
+        if task_class.index not in self._too_large_of:
+            self._too_large_of[task_class.index] = self._too_large(task_class)
+        return self._too_large_of[task_class.index] is not None
 
     def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
-        """Say which part is too large, and what the largest node has."""
-        found = self._too_large(task_class)
-        if found is None:
+        """Return which part is too large, and what the largest node has."""
+        too_large = self._too_large(task_class)
+        if too_large is None:
             return None
-        row, most = found
-        given = self._state.tasks.inputs[task]
+        row, most = too_large
+        inputs = self._state.tasks.inputs[task]
         pool = self._state.cluster_input.node_pool
         word = _WORDS.get(row, self._state.axis.names[row])
-        intro = f"The pod {given.namespace}/{given.name} requires {self._details(task_class)}. "
+        intro = f"The pod {inputs.namespace}/{inputs.name} requires {self._details(task_class)}. "
         if most == 0:
             text = f"{intro}No node in the {pool} node-pool has {word} resources"
         else:

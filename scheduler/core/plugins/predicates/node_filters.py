@@ -1,4 +1,4 @@
-"""Filters that look at the tasks on a node: host ports, and old-style MIG beside the new."""
+"""Filters that depend on the tasks on a node: host ports, and MIG tasks beside legacy MIG tasks."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from scheduler.core.session.hooks import Scope
 def staying_tasks(state: ClusterState, node: int) -> Iterator[int]:
     """Yield the tasks on a node except those evicted in this cycle.
 
-    A pod that was leaving already when the cycle began is still there for rules about neighbours:
-    nobody knows when it will be gone.
+    A pod that was terminating already when the cycle began still counts for rules about neighbours,
+    since it is not known when it will be gone.
     """
     tasks = state.tasks
     for task in state.nodes.tasks[node]:
@@ -40,7 +40,7 @@ class HostPorts:
         self._state = state
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Ask only tasks with host ports."""
+        """Concern only tasks with host ports."""
         return bool(task_class.constraints.host_ports)
 
     def mask(self, task: int, task_class: TaskClass) -> Bools:
@@ -49,37 +49,37 @@ class HostPorts:
         return np.array([self.passes(task, task_class, node) for node in nodes], dtype=np.bool_)
 
     def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
-        """Tell whether one node has the ports free.
+        """Return whether one node has the ports free.
 
-        `task` may be any member of the class, so it says nothing about who is asking; who asks is
-        never among those who stay, being pending or evicted.
+        `task` may be any task of the class. The task to place is pending or evicted, so it is never
+        among the staying tasks.
         """
         del task
         return not any(
-            ports_clash(wanted, taken)
+            ports_clash(wanted, used)
             for other in staying_tasks(self._state, node)
-            for taken in self._state.tasks.task_class[other].constraints.host_ports
+            for used in self._state.tasks.task_class[other].constraints.host_ports
             for wanted in task_class.constraints.host_ports
         )
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
-        """Say that ports are taken."""
+        """Return that ports are in use."""
         del task, task_class, node
         return (NodeReason(NodeReasonKind.PORTS),)
 
 
 class LegacyMigNeighbours:
-    """No MIG task beside a task that uses MIG in the old, unaccounted way."""
+    """Keeps MIG tasks off nodes with legacy MIG tasks, whose devices are not accounted for."""
 
     name = "LegacyMig"
     scope = Scope.NODE
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
-        self._has_legacy = any(one.is_legacy_mig for one in state.classes.classes)
+        self._has_legacy = any(task_class.is_legacy_mig for task_class in state.classes.classes)
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Ask only MIG tasks, and only if there are legacy ones at all."""
+        """Concern only MIG tasks, and only if there are legacy MIG tasks."""
         return task_class.is_mig and self._has_legacy
 
     def mask(self, task: int, task_class: TaskClass) -> Bools:
@@ -88,7 +88,7 @@ class LegacyMigNeighbours:
         return np.array([self.passes(task, task_class, node) for node in nodes], dtype=np.bool_)
 
     def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
-        """Tell whether one node holds no legacy MIG task."""
+        """Return whether one node holds no legacy MIG task."""
         del task, task_class
         return not self._legacy_on(node)
 

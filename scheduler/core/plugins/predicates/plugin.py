@@ -1,4 +1,4 @@
-"""The predicates plugin: registers the parts in the order in which a node is asked."""
+"""The predicates plugin: registers its parts in the order in which a node is checked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from scheduler.core.session.session import Session
 
 
 class PredicatesPlugin:
-    """Node filters and checks that Kubernetes' own scheduler has too, and those about GPU kinds."""
+    """The node filters and checks of Kubernetes' own scheduler, and those about kinds of GPU."""
 
     def open(self, session: Session) -> None:
         """Register filters and checks."""
@@ -54,9 +54,11 @@ class PredicatesPlugin:
             StaticFilter("TaintToleration", nodes, taint_verdict),
             StaticFilter(NODE_AFFINITY, nodes, affinity_verdict, wants_node_by_label),
         ]
-        has_books = session.config.schedule_csi_storage
-        hooks.filters.append(VolumeFilter(state, volume_claims, asks_room=not has_books))
-        if has_books:
+        tracks_storage = session.config.schedule_csi_storage
+        hooks.filters.append(
+            VolumeFilter(state, volume_claims, checks_storage_room=not tracks_storage)
+        )
+        if tracks_storage:
             storage = StorageRoom(state, volume_claims)
             hooks.filters.append(storage)
             hooks.waits.append(storage)

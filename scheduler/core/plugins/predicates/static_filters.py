@@ -21,8 +21,8 @@ Verdict = Callable[[TaskClass, NodeInput], NodeReason | None]
 class StaticFilter:
     """A filter made of one verdict about a node's description.
 
-    The verdict may ask what kind of task it is and what it is constrained to, not how much it wants:
-    a cluster has few kinds of tasks and many sizes, so all sizes of a kind share one answer.
+    The verdict may depend on the kind and the constraints of a task, not on its amounts: a cluster has
+    few kinds of tasks and many sizes, so all sizes of a kind share one answer.
     """
 
     scope = Scope.CLASS
@@ -41,28 +41,28 @@ class StaticFilter:
         self._masks: dict[tuple[object, ...], Bools] = {}
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Tell whether tasks of this class are asked about at all."""
+        """Return whether the filter applies to tasks of this class."""
         return self._concerns(task_class)
 
     def mask(self, task: int, task_class: TaskClass) -> Bools:
         """Return shape (nodes,): which nodes pass."""
         del task
-        found = self._masks.get(task_class.kind)
-        if found is None:
-            found = self._masks[task_class.kind] = np.fromiter(
+        mask = self._masks.get(task_class.kind)
+        if mask is None:
+            mask = self._masks[task_class.kind] = np.fromiter(
                 (self._verdict(task_class, node) is None for node in self._nodes.inputs),
                 dtype=np.bool_,
                 count=len(self._nodes),
             )
-        return found
+        return mask
 
     def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
-        """Tell whether one node passes."""
+        """Return whether one node passes."""
         del task
         return self._verdict(task_class, self._nodes.inputs[node]) is None
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
-        """Say why a node does not pass."""
+        """Return why a node does not pass."""
         del task
         reason = self._verdict(task_class, self._nodes.inputs[node])
         return () if reason is None else (reason,)
@@ -135,7 +135,7 @@ def worker_verdict(task_class: TaskClass, node: NodeInput) -> NodeReason | None:
 
 
 def wants_node_by_label(task_class: TaskClass) -> bool:
-    """Tell whether a class has a node selector or required node affinity."""
+    """Return whether a class has a node selector or required node affinity."""
     return (
         bool(task_class.constraints.node_selector)
         or task_class.constraints.node_affinity is not None

@@ -1,8 +1,8 @@
-"""Storage capacity of CSI drivers (opt-in): is there room on the node for the volumes still to be made?
+"""Storage capacity of CSI drivers (opt-in): room on the node for the volumes that are not created yet.
 
-A class may have one capacity that reaches a node; where it has more, nothing about the node's storage can
-be known and all of its capacities are left out. Room that leaving pods will free can be waited for, so
-a task that fits only then is nominated, not bound.
+A storage class may have one capacity for a node. Where it has more, the node's storage is not known and
+all of its capacities are ignored. A task that fits only on room that terminating pods will free is
+nominated, not bound.
 """
 
 from __future__ import annotations
@@ -33,52 +33,56 @@ class StorageRoom:
 
     def __init__(self, state: ClusterState, claims: VolumeClaims) -> None:
         self._state = state
-        given = state.cluster_input.volumes
-        self._tracked = frozenset(given.tracked_classes)
+        inputs = state.cluster_input.volumes
+        self._tracked = frozenset(inputs.tracked_classes)
         self._claims = claims
-        self._capacities = given.capacities
+        self._capacities = inputs.capacities
         self._reach = [_reachable(node, self._capacities) for node in state.nodes.inputs]
         self._used = [0.0] * len(self._capacities)
         self._freeing = [0.0] * len(self._capacities)
         for task, node in enumerate(state.tasks.node):
             if node != NOWHERE and ACTIVE_USED[state.tasks.status[task]]:
-                for capacity, amount in self._unmade(task, node):
+                for capacity, amount in self._to_create(task, node):
                     self._used[capacity] += amount
                 if state.tasks.status[task] == TaskStatus.RELEASING:
                     for capacity, amount in self._freed(task, node):
                         self._freeing[capacity] += amount
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Follow tasks with a claim of a tracked class."""
-        return bool(self._mine(task_class))
+        """Concern tasks with a claim of a tracked class."""
+        return bool(self._tracked_claims(task_class))
 
     # ------------------------------------------------------------------------------------ filter
 
     def mask(self, task: int, task_class: TaskClass) -> Bools:
-        """Return which nodes have room, or will have."""
+        """Return which nodes have room now, or once terminating pods are gone."""
         nodes = range(len(self._reach))
         return np.array([self.passes(task, task_class, node) for node in nodes], dtype=np.bool_)
 
     def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
-        """Tell whether one node has room, or will have."""
+        """Return whether one node has room now, or once terminating pods are gone."""
         return not self._refusal(task, task_class, node, wait=True)
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
-        """Say which class lacks room."""
+        """Return which storage class lacks room."""
         text = self._refusal(task, task_class, node, wait=True)
         return (NodeReason(NodeReasonKind.VOLUME, text),) if text else ()
 
     def must_wait(self, task: int, node: int, task_class: TaskClass) -> bool:
-        """Tell whether the room is still held by those who leave."""
+        """Return whether the room is still held by terminating pods."""
         return bool(self._refusal(task, task_class, node, wait=False))
 
     def _refusal(self, task: int, task_class: TaskClass, node: int, *, wait: bool) -> str:
-        orphans = [f"{c.namespace}/{c.name}" for c in self._mine(task_class) if c.is_owner_deleted]
+        orphans = [
+            f"{c.namespace}/{c.name}"
+            for c in self._tracked_claims(task_class)
+            if c.is_owner_deleted
+        ]
         if orphans:
             return f"task has deleted storage claims: {', '.join(orphans)}"
         is_evicted = self._state.tasks.status[task] == TaskStatus.RELEASING
         needs: dict[str, float] = {}
-        for claim in self._mine(task_class):
+        for claim in self._tracked_claims(task_class):
             if claim.phase != BOUND or (is_evicted and claim.owner_uid):
                 needs[claim.storage_class] = needs.get(claim.storage_class, 0.0) + claim.size_bytes
         for storage_class, need in sorted(needs.items()):
@@ -93,48 +97,49 @@ class StorageRoom:
     # ------------------------------------------------------------------------------------ ledger
 
     def placed(self, task: int, node: int) -> None:
-        """Count the volumes to be made for a task that comes, or that stays after all."""
-        if self._state.tasks.status[task] == TaskStatus.RUNNING:  # an eviction was taken back
+        """Count the volumes to create for a placed task, or undo the eviction of one that stays."""
+        if self._state.tasks.status[task] == TaskStatus.RUNNING:  # an eviction was undone
             for capacity, amount in self._freed(task, node):
                 self._add(self._freeing, capacity, -amount)
             return
-        for capacity, amount in self._unmade(task, node):
+        for capacity, amount in self._to_create(task, node):
             self._add(self._used, capacity, amount)
 
     def left(self, task: int, node: int) -> None:
-        """Let what an evicted task owns be waited for."""
+        """Count the volumes that an evicted task owns as being freed."""
         for capacity, amount in self._freed(task, node):
             self._add(self._freeing, capacity, amount)
 
-    def _add(self, cells: list[float], capacity: int, amount: float) -> None:
-        self._state.journal.put(cells, capacity, cells[capacity] + amount)
+    def _add(self, amounts: list[float], capacity: int, amount: float) -> None:
+        self._state.journal.put(amounts, capacity, amounts[capacity] + amount)
 
-    def _unmade(self, task: int, node: int) -> Iterable[tuple[int, float]]:
-        """Volumes the driver does not count yet."""
-        for claim in self._mine(self._state.tasks.task_class[task]):
+    def _to_create(self, task: int, node: int) -> Iterable[tuple[int, float]]:
+        """Yield the volumes to create, which the driver does not count yet."""
+        for claim in self._tracked_claims(self._state.tasks.task_class[task]):
             capacity = self._reach[node].get(claim.storage_class)
             if capacity is not None and claim.phase != BOUND:
                 yield capacity, claim.size_bytes
 
     def _freed(self, task: int, node: int) -> Iterable[tuple[int, float]]:
-        """Volumes that go with their pod, because it owns the claim."""
-        for claim in self._mine(self._state.tasks.task_class[task]):
+        """Yield the volumes that are deleted with their pod, because it owns the claim."""
+        for claim in self._tracked_claims(self._state.tasks.task_class[task]):
             capacity = self._reach[node].get(claim.storage_class)
             if capacity is not None and claim.owner_uid:
                 yield capacity, claim.size_bytes
 
-    def _mine(self, task_class: TaskClass) -> list[VolumeClaim]:
-        return [one for one in self._claims.of(task_class) if one.storage_class in self._tracked]
+    def _tracked_claims(self, task_class: TaskClass) -> list[VolumeClaim]:
+        claims = self._claims.of(task_class)
+        return [claim for claim in claims if claim.storage_class in self._tracked]
 
 
 def _reachable(node: NodeInput, capacities: tuple[StorageCapacity, ...]) -> dict[str, int]:
     """Return storage class -> capacity of a node; nothing if any class has more than one."""
-    found: dict[str, int] = {}
-    for index, one in enumerate(capacities):
-        selector = one.node_selector
-        is_open = not selector.labels and not selector.fields
-        if is_open or matches_node_term(node, selector):
-            if one.storage_class in found:
+    by_class: dict[str, int] = {}
+    for index, capacity in enumerate(capacities):
+        selector = capacity.node_selector
+        selects_all = not selector.labels and not selector.fields
+        if selects_all or matches_node_term(node, selector):
+            if capacity.storage_class in by_class:
                 return {}
-            found[one.storage_class] = index
-    return found
+            by_class[capacity.storage_class] = index
+    return by_class

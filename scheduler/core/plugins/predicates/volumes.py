@@ -1,4 +1,4 @@
-"""Volume claims: what no node can cure, where bound volumes live, and where new ones can be made."""
+"""Volume claims: problems that no node can cure, the nodes of bound volumes, and those for new ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduler.core.session.fit import CheckFailure, NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
 
 ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
-NOT_TO_BE_HAD = "node(s) didn't find available persistent volumes to bind"
+NOT_AVAILABLE = "node(s) didn't find available persistent volumes to bind"
 NO_ROOM = "node(s) did not have enough free storage"
 NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
@@ -23,16 +23,13 @@ class VolumeClaims:
 
     def __init__(self, state: ClusterState) -> None:
         self._by_name = {
-            (one.namespace, one.name): one for one in state.cluster_input.volumes.claims
+            (claim.namespace, claim.name): claim for claim in state.cluster_input.volumes.claims
         }
 
     def of(self, task_class: TaskClass) -> list[VolumeClaim]:
         """Return the claims of a class that exist."""
-        found = (
-            self._by_name.get((task_class.namespace, n))
-            for n in task_class.constraints.volume_claims
-        )
-        return [claim for claim in found if claim is not None]
+        keys = ((task_class.namespace, name) for name in task_class.constraints.volume_claims)
+        return [self._by_name[key] for key in keys if key in self._by_name]
 
     def first_problem(self, task_class: TaskClass) -> str:
         """Return what is wrong with the first claim that is missing or unusable, else nothing."""
@@ -64,25 +61,27 @@ class VolumeCheck:
 
 
 class VolumeFilter:
-    """A bound volume must be reachable from the node, an unbound one must be possible there."""
+    """A bound volume must be reachable from the node; for an unbound one the node must be allowed."""
 
     name = "VolumeBinding"
     scope = Scope.CLASS
 
-    def __init__(self, state: ClusterState, claims: VolumeClaims, *, asks_room: bool) -> None:
+    def __init__(
+        self, state: ClusterState, claims: VolumeClaims, *, checks_storage_room: bool
+    ) -> None:
         self._nodes = state.nodes.inputs
         self._claims = claims
-        #: Whether nothing else keeps books on the room of storage.
-        self._asks_room = asks_room
+        #: Whether no `StorageRoom` tracks the room in more detail.
+        self._checks_storage_room = checks_storage_room
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Ask tasks with a claim that is tied to some nodes, or to none."""
+        """Concern tasks with a claim that is tied to some nodes, or to none."""
         return any(
-            one.volume_terms is not None
-            or one.allowed_terms is not None
-            or one.roomy_terms is not None
-            or one.is_volume_missing
-            for one in self._claims.of(task_class)
+            claim.volume_terms is not None
+            or claim.allowed_terms is not None
+            or claim.roomy_terms is not None
+            or claim.is_volume_missing
+            for claim in self._claims.of(task_class)
         )
 
     def mask(self, task: int, task_class: TaskClass) -> Bools:
@@ -91,12 +90,12 @@ class VolumeFilter:
         return np.array([self.passes(task, task_class, node) for node in nodes], dtype=np.bool_)
 
     def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
-        """Tell whether one node reaches all volumes."""
+        """Return whether one node reaches all volumes."""
         del task
         return not self._refusal(task_class, self._nodes[node])
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
-        """Say what is out of reach."""
+        """Return what is out of reach."""
         del task
         text = self._refusal(task_class, self._nodes[node])
         return (NodeReason(NodeReasonKind.VOLUME, text),) if text else ()
@@ -108,8 +107,8 @@ class VolumeFilter:
             if claim.volume_terms is not None and not matches_any_term(node, claim.volume_terms):
                 return ELSEWHERE
             if claim.allowed_terms is not None and not matches_any_term(node, claim.allowed_terms):
-                return NOT_TO_BE_HAD
-            roomy = claim.roomy_terms if self._asks_room else None
+                return NOT_AVAILABLE
+            roomy = claim.roomy_terms if self._checks_storage_room else None
             if roomy is not None and not matches_any_term(node, roomy):
                 return NO_ROOM
         return ""

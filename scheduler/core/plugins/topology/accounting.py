@@ -1,8 +1,8 @@
 """Whether domains have room for a set of tasks, and how tight it would be.
 
-Two ways of counting. Tasks that ask for the same kinds of things are counted: how many of the largest fit
-on each node of the domain. Mixed tasks are summed: the sum of what they ask against the sum of what is free.
-The tightness that orders domains is always asked over free, of the sums.
+There are two ways of counting. Tasks that request the same resources are counted: how many of the largest
+fit on each node of the domain. Mixed tasks are summed: the sum of the requests against the sum of what is
+free. The tightness that orders domains is always the requested sum over the free sum.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from scheduler.core.cluster.state import ClusterState
 
 Sums = Callable[[Floats], Floats]
 
-#: Ratio of a resource that is asked for and of which nothing is free.
+#: Tightness of a resource that is requested and of which nothing is free.
 HOPELESS = 1000.0
 FREELY_MIXED = (CPU_ROW, MEMORY_ROW)
 
 
 class Need:
-    """What some tasks ask for together.
+    """What some tasks request together.
 
     Attributes
     ----------
     count : number of tasks
     total : resource row -> sum over the tasks
     largest : resource row -> largest single request
-    is_uniform : every task asks for the same kinds of things (CPU and memory aside)
+    is_uniform : every task requests the same resources (CPU and memory aside)
     """
 
     __slots__ = ("_device_backed", "count", "is_uniform", "largest", "total")
@@ -43,15 +43,15 @@ class Need:
         self._device_backed = device_backed
         self.total: dict[int, float] = {}
         self.largest: dict[int, float] = {}
-        askers: dict[int, int] = {}
+        requesters: dict[int, int] = {}
         for task in tasks:
             for row, amount in enumerate(state.tasks.task_class[task].vector.tolist()):
                 if amount > 0:
                     self.total[row] = self.total.get(row, 0.0) + amount
                     self.largest[row] = max(self.largest.get(row, 0.0), amount)
-                    askers[row] = askers.get(row, 0) + 1
+                    requesters[row] = requesters.get(row, 0) + 1
         self.is_uniform = all(
-            number == self.count for row, number in askers.items() if row not in FREELY_MIXED
+            number == self.count for row, number in requesters.items() if row not in FREELY_MIXED
         )
 
     def counted_rows(self) -> list[int]:
@@ -64,7 +64,7 @@ class Need:
 
 
 def capacity_of_nodes(nodes: Nodes, need: Need) -> Floats:
-    """Return shape (nodes,): how many of the largest task fit on each node, releasing room included."""
+    """Return shape (nodes,): how many of the largest task fit on each node, also on releasing room."""
     rows = need.counted_rows()
     if rows == [PODS_ROW]:
         return np.full(len(nodes), float(need.count))
@@ -73,14 +73,14 @@ def capacity_of_nodes(nodes: Nodes, need: Need) -> Floats:
         free = nodes.idle[row] + nodes.releasing[row]
         if row == GPU_ROW and need.largest[row] < 1:
             free = free + _parts_of_shared_devices(nodes)
-        # A hair of tolerance: 0.3 three times is 0.8999999999999999.
+        # Tolerates float noise: 0.3 three times is 0.8999999999999999.
         counts = np.minimum(counts, np.floor(free / need.largest[row] + 1e-9))
     capacity: Floats = np.maximum(counts, 0.0)
     return capacity
 
 
 def _parts_of_shared_devices(nodes: Nodes) -> Floats:
-    """Return shape (nodes,): what is left on devices that are shared and not all leaving."""
+    """Return shape (nodes,): the free parts of shared devices that some task keeps using."""
     parts = np.zeros(len(nodes))
     for node, shared_gpus in enumerate(nodes.shared_gpus):
         memory = nodes.gpu_memory[node]
@@ -91,7 +91,7 @@ def _parts_of_shared_devices(nodes: Nodes) -> Floats:
 
 
 def tightness(nodes: Nodes, need: Need, sums: Sums) -> Floats:
-    """Return shape (domains,): the largest of asked over free among the resources asked for."""
+    """Return shape (domains,): the largest ratio of requested to free among the requested resources."""
     ratios: Floats | None = None
     for row in need.summed_rows():
         free = sums(nodes.idle[row] + nodes.releasing[row])

@@ -1,8 +1,7 @@
 """Split the nodes of a placement into topology domains and prefer the freest part of the chosen one.
 
-Packing and spreading pull in opposite ways on purpose: among domains the tightest that suffices goes
-first (large holes stay large), inside it the freest preferred-level domain scores highest (the pods of one
-gang end up together).
+Among the domains the tightest that suffices is tried first, so that large free domains stay free. Inside
+it the freest preferred-level domain scores highest, so that the pods of one gang end up together.
 """
 
 from __future__ import annotations
@@ -33,16 +32,18 @@ class TopologyPlugin:
     name = "topology"
 
     def open(self, session: Session) -> None:
-        """Note the topologies; their trees are built when a pod group first names them."""
+        """Register the topologies; their trees are built when a pod group first names them."""
         self._session = session
         self._state: ClusterState = session.state
-        self._topologies = {one.name: one for one in session.state.cluster_input.topologies}
+        self._topologies = {
+            topology.name: topology for topology in session.state.cluster_input.topologies
+        }
         self._trees: dict[str, DomainTree] = {}
         self._device_backed = _device_backed_rows(session.state)
         session.hooks.splitters.append(self)
 
     def concerns(self, member: TreeMember) -> bool:
-        """Tell whether this member has a topology wish."""
+        """Return whether this member has a topology constraint."""
         return member.topology is not None and member.topology.topology != ""
 
     def split(
@@ -56,27 +57,29 @@ class TopologyPlugin:
     ) -> list[NodeSet]:
         """Return the domains to try, best first.
 
-        record : note in the fit log why there is none
+        record : record in the fit log why there is none
         """
-        wish = member.topology
-        assert wish is not None  # `concerns` said so
-        refusals = Refusals(self._session, view, member, wish) if record else None
-        tree = self._tree(wish.topology)
+        constraint = member.topology
+        assert constraint is not None  # because `concerns` is true
+        refusals = Refusals(self._session, view, member, constraint) if record else None
+        tree = self._tree(constraint.topology)
         if tree is None:
             if refusals:
-                refusals.add(f"Requested topology {wish.topology} does not exist")
+                refusals.add(f"Requested topology {constraint.topology} does not exist")
             return []
-        if not (wish.required_level or wish.preferred_level):
-            # Work cut into segments names the topology once, for the levels of all its segments.
+        if not (constraint.required_level or constraint.preferred_level):
+            # A segmented workload names the topology here and the levels in its segments.
             return [nodes]
-        levels, problem = searched_levels(tree.levels, wish.required_level, wish.preferred_level)
+        levels, problem = searched_levels(
+            tree.levels, constraint.required_level, constraint.preferred_level
+        )
         if not levels:
             if refusals:
                 refusals.unsatisfied(f": {problem}")
             return []
         valid = nodes.indices[tree.in_tree[nodes.indices]]
         search = _Search(
-            self._state, tree, levels, wish, Need(self._state, tasks, self._device_backed)
+            self._state, tree, levels, constraint, Need(self._state, tasks, self._device_backed)
         )
         if not len(valid) or not search.common_domain_fits(valid):
             if refusals:
@@ -84,15 +87,15 @@ class TopologyPlugin:
                     f": not enough resources in {search.where} to allocate the job"
                 )
             return []
-        found = search.candidates(self._pinned(tree, view, member, wish))
-        if not found and refusals:
+        domains = search.candidates(self._pinned(tree, view, member, constraint))
+        if not domains and refusals:
             search.explain(refusals)
-        scores = search.scores() if wish.preferred_level else nodes.extra_scores
+        scores = search.scores() if constraint.preferred_level else nodes.extra_scores
         valid_mask = np.zeros(len(self._state.nodes), dtype=np.bool_)
         valid_mask[valid] = True
         return [
             NodeSet.of(np.flatnonzero(tree.members(domain) & valid_mask).tolist(), scores)
-            for domain in found
+            for domain in domains
         ]
 
     def _tree(self, name: str) -> DomainTree | None:
@@ -103,13 +106,13 @@ class TopologyPlugin:
         return tree
 
     def _pinned(
-        self, tree: DomainTree, view: GangView, member: TreeMember, wish: TopologyConstraint
+        self, tree: DomainTree, view: GangView, member: TreeMember, constraint: TopologyConstraint
     ) -> set[int] | None:
         """Return the required-level domains where the member runs already; None if it is free."""
-        if not wish.required_level:
+        if not constraint.required_level:
             return None
         leaves = [member] if isinstance(member, PodSetLeaf) else member.pod_sets()
-        domain_of = tree.domain_of[tree.levels.index(wish.required_level)]
+        domain_of = tree.domain_of[tree.levels.index(constraint.required_level)]
         homes = {
             int(domain_of[self._state.tasks.node[task]])
             for leaf in leaves
@@ -120,21 +123,23 @@ class TopologyPlugin:
 
 
 class _Search:
-    """One question to the tree: the domains of some levels, for some tasks."""
+    """One search in the tree: the domains of some levels that have room for some tasks."""
 
     def __init__(
         self,
         state: ClusterState,
         tree: DomainTree,
         levels: list[int],
-        wish: TopologyConstraint,
+        constraint: TopologyConstraint,
         need: Need,
     ) -> None:
         self._state = state
         self._tree = tree
         self._levels = levels
         self._need = need
-        self._required = tree.levels.index(wish.required_level) if wish.required_level else ROOT
+        self._required = (
+            tree.levels.index(constraint.required_level) if constraint.required_level else ROOT
+        )
         self._common = Domain(ROOT, 0)
         self._capacity = capacity_of_nodes(state.nodes, need) if need.is_uniform else None
         self._tightness: dict[int, Floats] = {}
@@ -146,7 +151,7 @@ class _Search:
 
     def candidates(self, pinned: set[int] | None) -> list[Domain]:
         """Return the fitting domains: deepest level first, inside a level tightest branch first."""
-        found: list[Domain] = []
+        domains: list[Domain] = []
         for level in self._levels:
             if level < self._common.level:
                 break
@@ -154,8 +159,8 @@ class _Search:
             if pinned is not None:
                 fits &= self._descends_from(pinned, level)
             order = self._order(level)
-            found += [Domain(level, int(index)) for index in order if fits[index]]
-        return found
+            domains += [Domain(level, int(index)) for index in order if fits[index]]
+        return domains
 
     def scores(self) -> Floats:
         """Return shape (nodes,): the freest preferred-level domain highest, NaN outside."""
@@ -170,7 +175,7 @@ class _Search:
         return np.where(domains >= 0, of_domain[domains], np.nan)
 
     def explain(self, refusals: Refusals) -> None:
-        """Note why no domain of the coarsest level searched has room."""
+        """Record why no domain of the coarsest level searched has room."""
         level = max(self._levels[-1], self._common.level)
         inside = np.flatnonzero(self._tree.inside(self._common, level)).tolist()
         room = None if self._capacity is None else self._sums(self._capacity, level)
@@ -184,7 +189,7 @@ class _Search:
 
     @property
     def where(self) -> str:
-        """Return how messages call the smallest domain that holds all nodes."""
+        """Return the name, in messages, of the smallest domain that holds all nodes."""
         return "the cluster" if self._common.level == ROOT else self._tree.id_of(self._common)
 
     def _fits(self, level: int) -> Bools:
@@ -195,24 +200,24 @@ class _Search:
         return fits
 
     def _ratios(self, level: int) -> Floats:
-        found = self._tightness.get(level)
-        if found is None:
-            found = self._tightness[level] = tightness(
+        ratios = self._tightness.get(level)
+        if ratios is None:
+            ratios = self._tightness[level] = tightness(
                 self._state.nodes, self._need, lambda values: self._sums(values, level)
             )
-        return found
+        return ratios
 
     def _sums(self, values: Floats, level: int) -> Floats:
         return self._tree.sums(values, level)
 
     def _shortages(self, level: int, index: int) -> list[Shortage]:
         nodes, names = self._state.nodes, self._state.axis.names
-        found = []
+        shortages = []
         for row in by_interest(self._need.summed_rows()):
             free = float(self._sums(nodes.idle[row] + nodes.releasing[row], level)[index])
             if free < self._need.total[row]:
-                found.append((row, names[row], self._need.total[row], free))
-        return found
+                shortages.append((row, names[row], self._need.total[row], free))
+        return shortages
 
     def _order(self, level: int) -> Ints:
         """Return the domains of a level as they stand in the sorted tree, left to right."""

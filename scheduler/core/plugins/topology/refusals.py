@@ -1,4 +1,4 @@
-"""Why a topology wish cannot be met, in words: which domain lacks what, and how much."""
+"""Why a topology constraint cannot be met, in words: which domain lacks what, and how much."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from scheduler.core.session.fit import GroupFit, GroupReason, TopologyRefusal
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
 
-#: Row, resource, what is asked of it and what is free.
+#: Row, resource, the amount requested and the amount free.
 Shortage = tuple[int, str, float, float]
 
 _WORDS = {CPU_ROW: "CPU cores", MEMORY_ROW: "memory", GPU_ROW: "GPUs"}
 
 
 def by_interest(rows: Iterable[int]) -> list[int]:
-    """Return resource rows as messages tell them: GPUs first."""
+    """Return resource rows in the order of messages: GPUs first."""
     return sorted(rows, key=lambda row: (row != GPU_ROW, row))
 
 
 class Refusals:
-    """Words the refusals of one wish, in KAI's sentences, and notes them."""
+    """Records the refusals of one topology constraint, in the words of KAI."""
 
     def __init__(
-        self, session: Session, view: GangView, member: TreeMember, wish: TopologyConstraint
+        self, session: Session, view: GangView, member: TreeMember, constraint: TopologyConstraint
     ) -> None:
         self._fit = session.fit
-        self._group = view.pod_group
-        given = session.state.pod_groups.inputs[view.pod_group]
-        self._owner = f"{given.namespace}/{given.name}"
+        self._pod_group = view.pod_group
+        inputs = session.state.pod_groups.inputs[view.pod_group]
+        self._owner = f"{inputs.namespace}/{inputs.name}"
         named = member.name not in ("", DEFAULT_SUBGROUP)
         self._subgroup = member.name if named else ""
-        self._wish = wish
+        self._constraint = constraint
 
     def add(self, text: str) -> None:
-        self._note(GroupReason.POD_SCHEDULING_ERRORS, TopologyRefusal(texts=(text,)))
+        self._record(GroupReason.POD_SCHEDULING_ERRORS, TopologyRefusal(texts=(text,)))
 
     def unsatisfied(self, because: str) -> None:
-        level = self._wish.required_level or self._wish.preferred_level
+        level = self._constraint.required_level or self._constraint.preferred_level
         subgroup = f", subgroup {self._subgroup}" if self._subgroup else ""
         self.add(
-            f"topology {self._wish.topology}, requirement {level} couldn't be satisfied for job "
+            f"topology {self._constraint.topology}, requirement {level} couldn't be satisfied for job "
             f"<{self._owner}>{subgroup}{because}"
         )
 
@@ -59,7 +59,7 @@ class Refusals:
 
     def lacking(self, domain: str, shortages: list[Shortage]) -> None:
         texts, details = [], []
-        for row, name, asked, free in shortages:
+        for row, name, requested, free in shortages:
             word = _WORDS.get(row, name)
             is_mig = name.startswith(MIG_PREFIX)
             what = f"of mig profile: {name}" if is_mig else f"resources: {word}"
@@ -67,7 +67,7 @@ class Refusals:
             noun = "resources" if row in (CPU_ROW, MEMORY_ROW) else "resource"
             details.append(
                 f"{domain} didn't have enough {noun}: {word}, "
-                f"requested: {_amount(row, name, asked)}, available: {_amount(row, name, free)}"
+                f"requested: {_amount(row, name, requested)}, available: {_amount(row, name, free)}"
             )
         self._domain(domain, tuple(texts), tuple(details))
 
@@ -75,10 +75,10 @@ class Refusals:
         refusal = TopologyRefusal(
             texts=texts, details=details, domain=domain, subgroup=self._subgroup
         )
-        self._note(GroupReason.NOT_ENOUGH_RESOURCES, refusal)
+        self._record(GroupReason.NOT_ENOUGH_RESOURCES, refusal)
 
-    def _note(self, reason: GroupReason, refusal: TopologyRefusal) -> None:
-        self._fit.add_pod_group(self._group, GroupFit(reason, refusal))
+    def _record(self, reason: GroupReason, refusal: TopologyRefusal) -> None:
+        self._fit.add_pod_group(self._pod_group, GroupFit(reason, refusal))
 
 
 def _amount(row: int, resource: str, amount: float) -> str:

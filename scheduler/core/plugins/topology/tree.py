@@ -58,19 +58,19 @@ class DomainTree:
         self, level: str, nodes: Sequence[NodeInput], above: list[int], prefixes: list[str]
     ) -> tuple[list[int], list[str]]:
         index_of: dict[tuple[int, str], int] = {}
-        mine = [OUTSIDE] * len(nodes)
+        domains = [OUTSIDE] * len(nodes)
         for number, node in enumerate(nodes):
             if above[number] != OUTSIDE:
                 key = (above[number], node.labels[level])
-                mine[number] = index_of.setdefault(key, len(index_of))
+                domains[number] = index_of.setdefault(key, len(index_of))
         ids = [f"{prefixes[parent]}{value}" for parent, value in index_of]
         ranks = np.empty(len(ids), dtype=np.int64)
         ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
-        self.domain_of.append(np.array(mine, dtype=np.int64))
+        self.domain_of.append(np.array(domains, dtype=np.int64))
         self.parent.append(np.array([parent for parent, _ in index_of], dtype=np.int64))
         self.ids.append(ids)
         self.id_rank.append(ranks)
-        return mine, [f"{one}." for one in ids]
+        return domains, [f"{domain_id}." for domain_id in ids]
 
     def id_of(self, domain: Domain) -> str:
         """Return the id of a domain as it appears in messages."""
@@ -84,8 +84,8 @@ class DomainTree:
         """Return shape (nodes,): which nodes are in a domain."""
         if domain.level == ROOT:
             return self.in_tree
-        found: Bools = self.domain_of[domain.level] == domain.index
-        return found
+        is_member: Bools = self.domain_of[domain.level] == domain.index
+        return is_member
 
     def common_domain(self, nodes: Ints, deepest: int) -> Domain:
         """Return the smallest domain, down to level `deepest`, that holds all of some tree nodes."""
@@ -103,9 +103,9 @@ class DomainTree:
         if level < common.level:
             return np.zeros(self.count(level), dtype=np.bool_)
         if level == common.level:
-            found = np.zeros(self.count(level), dtype=np.bool_)
-            found[common.index] = True
-            return found
+            is_inside = np.zeros(self.count(level), dtype=np.bool_)
+            is_inside[common.index] = True
+            return is_inside
         if level == 0:
             return np.ones(self.count(0), dtype=np.bool_)
         upper: Bools = self.inside(common, level - 1)[self.parent[level]]
@@ -121,17 +121,16 @@ class DomainTree:
 
 
 def searched_levels(levels: Sequence[str], required: str, preferred: str) -> tuple[list[int], str]:
-    """Return the levels to look for domains on, most specific first, and what is wrong with the wish.
+    """Return the levels to search for domains, most specific first, and what is wrong with the constraint.
 
     Returns
     -------
-    indices of levels (ROOT for the whole cluster); or an empty list and a sentence that names the
-    unknown level, or says that no level is asked for
+    indices of levels (ROOT for the whole cluster); or an empty list and a sentence that says what is
+    wrong, such as the unknown level
 
     Notes
     -----
-    KAI gives up on a wrong level with a log line only; we return the sentence, so that the pod group
-    can say it.
+    KAI only logs a wrong level; we return the sentence, so that it is shown with the pod group.
     """
     for wanted in (required, preferred):
         if wanted and wanted not in levels:
