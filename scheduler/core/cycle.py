@@ -43,7 +43,7 @@ def run_cycle(
     cluster : the snapshot
     config : actions, plugins, limits
     clock : monotonic seconds, for budgets and reports; the default never advances
-    should_stop : asked between the trials of a search for victims; True ends the search
+    should_stop : called between the trials of a search for victims; True ends the search
     gpu_group_seed : makes names of newly shared devices unlike those of other cycles
     after_open, before_action, after_action : called at these moments
 

@@ -1,7 +1,7 @@
 """Preferred inter-pod affinity: nodes near wanted pods, and far from unwanted ones, score higher.
 
-The raw sum of weights counts, not normalised over the nodes as in Kubernetes, since it stands above every
-other wish but a nominated node.
+The raw sum of weights counts. Kubernetes normalises it over the nodes; here it outweighs every other score
+except that of a nominated node anyway.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 
 SCORE = 1_000_000.0
-#: What a required affinity term of a placed pod adds for the pods it means, as in Kubernetes.
+#: What a required affinity term of a placed pod adds for the pods that match it, as in Kubernetes.
 HARD_AFFINITY_WEIGHT = 1
 
 
 class PodAffinityPlugin:
-    """Registers the score where any pod has a wish."""
+    """Registers the score if any pod has an affinity term."""
 
     name = "podaffinity"
     scope = Scope.CLUSTER
 
     def open(self, session: Session) -> None:
-        """Hook up the counters."""
+        """Collect the classes of pods that match terms of others, and register."""
         self._neighbours: Neighbours = neighbours_of(session)
-        self._meant: frozenset[int] = frozenset()
+        self._matched: frozenset[int] = frozenset()
         if not self._neighbours.has_terms:
             return
-        attracting = (TermKind.AFFINITY, TermKind.PREFERRED, TermKind.PREFERRED_ANTI)
-        self._meant = frozenset(
+        kinds = (TermKind.AFFINITY, TermKind.PREFERRED, TermKind.PREFERRED_ANTI)
+        self._matched = frozenset(
             task_class.index
             for task, task_class in enumerate(session.state.tasks.task_class)
-            if any(self._neighbours.owners_matching(task, wish) for wish in attracting)
+            if any(self._neighbours.owners_matching(task, kind) for kind in kinds)
         )
         session.hooks.scores.append(self)
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Score tasks with preferences, and those that placed pods want near or far."""
+        """Concern tasks with preferences, and tasks that match terms of other pods."""
         constraints = task_class.constraints
         return bool(
             constraints.preferred_pod_affinity or constraints.preferred_pod_anti_affinity
-        ) or (task_class.index in self._meant)
+        ) or (task_class.index in self._matched)
 
     def scores(self, task: int, task_class: TaskClass, nodes: NodeSet) -> Floats:
         """Return the score of each node of a set."""

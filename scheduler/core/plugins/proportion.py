@@ -164,9 +164,9 @@ def _column(inputs: list[QueueInput], field: str) -> Floats:
     return np.array([row("cpu"), row("memory"), row("gpu")], dtype=np.float64).reshape(3, -1)
 
 
-def _amounts(given: QueueInput, resource: str) -> QueueAmounts:
-    found: QueueAmounts = getattr(given, resource)
-    return found
+def _amounts(queue: QueueInput, resource: str) -> QueueAmounts:
+    amounts: QueueAmounts = getattr(queue, resource)
+    return amounts
 
 
 def cluster_total(state: ClusterState, *, restrict: bool) -> Amounts:

@@ -1,4 +1,4 @@
-"""All plugins, in the order in which they are opened where no shard says otherwise."""
+"""All plugins, in their default order."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ class Places:
     """How many tasks of a demand nodes could take if victims leave and none of them comes back.
 
     Counted for demands of one class, in every resource the class needs, on the nodes its rules allow
-    at all; `is_known` is False where the figures would not bound what a trial finds (shared devices
-    asked for, device claims, rules that change what must be free).
+    at all; `is_known` is False where the figures would not bound what a trial finds (requests for shared
+    devices, device claims, rules that change what must be free).
     """
 
     __slots__ = (

@@ -75,7 +75,7 @@ class TrialRunner:
         self.generator = ""
 
     def rules_of(self, task: int) -> ClassRules:
-        """Return what plugins say about the class of a task."""
+        """Return the rules of plugins for the class of a task."""
         return self._placer.rules(self._session.state.tasks.task_class[task], task)
 
     def run(self, trial: Trial, accepts: Verdict) -> Success | None:

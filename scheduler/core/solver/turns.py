@@ -118,7 +118,7 @@ class TurnOrder:
         return None
 
     def push(self, view: GangView) -> None:
-        """Give a participant another turn."""
+        """Add a participant again, for another turn."""
         leaf = self._leaves.get(view.queue)
         if leaf is None:
             leaf = self._leaves[view.queue] = _LeafTurns(

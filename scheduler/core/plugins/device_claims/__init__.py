@@ -1,1 +1,1 @@
-"""Dynamic resource allocation as the scheduler sees it: claims, devices, and who shares them."""
+"""Dynamic resource allocation in the core: claims, devices, and the pods that share them."""

@@ -49,7 +49,7 @@ class ClaimLedger:
         return self._reserved.get(key, {})
 
     def allocate(self, key: ClaimKey, allocation: ClaimAllocation) -> None:
-        """Give devices to a claim."""
+        """Allocate devices to a claim."""
         self._journal.insert(self._allocation, key, allocation)
         for device in devices_of(allocation):
             self._journal.insert(self.taken, device, key)

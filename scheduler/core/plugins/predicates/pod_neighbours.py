@@ -13,7 +13,7 @@ from scheduler.core.session.neighbours import Counter, Neighbours, TermKind
 
 
 class PodNeighbours:
-    """Which nodes are near enough to wanted pods and far enough from unwanted ones."""
+    """Allows nodes whose domains hold the pods a task needs, and none that must be kept apart."""
 
     name = "InterPodAffinity"
     scope = Scope.CLUSTER
@@ -21,22 +21,22 @@ class PodNeighbours:
     def __init__(self, state: ClusterState, neighbours: Neighbours) -> None:
         self._neighbours = neighbours
         self._count = len(state.nodes)
-        #: Classes with a task that somebody's anti-affinity means.
-        self._unwanted: frozenset[int] = frozenset(
+        #: Classes with a task that matches the anti-affinity of another pod.
+        self._kept_apart: frozenset[int] = frozenset(
             task_class.index
             for task, task_class in enumerate(state.tasks.task_class)
             if neighbours.has_terms and neighbours.owners_matching(task, TermKind.ANTI_AFFINITY)
         )
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Ask tasks with required terms, and those that others keep away from."""
+        """Concern tasks with required terms, and tasks that match the anti-affinity of other pods."""
         constraints = task_class.constraints
         return bool(constraints.pod_affinity or constraints.pod_anti_affinity) or (
-            task_class.index in self._unwanted
+            task_class.index in self._kept_apart
         )
 
     def mask(self, task: int, task_class: TaskClass) -> Bools:
-        """Return which nodes satisfy all terms; tasks of one class may differ in whom others mean."""
+        """Return which nodes satisfy all terms; which terms of others match depends on the task's labels."""
         allowed: Bools = np.ones(self._count, dtype=np.bool_)
         wanted = self._neighbours.matching_all(task_class, TermKind.AFFINITY)
         is_first = bool(wanted) and self._may_be_first(task, task_class)
@@ -47,11 +47,11 @@ class PodNeighbours:
         return allowed
 
     def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
-        """Tell whether one node satisfies all terms."""
+        """Return whether one node satisfies all terms."""
         return not self.reasons(task, task_class, node)
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
-        """Say which direction fails."""
+        """Return which kind of term fails."""
         wanted = self._neighbours.matching_all(task_class, TermKind.AFFINITY)
         if not all(counter.near(node) for counter in wanted) and not (
             self._may_be_first(task, task_class) and all(c.has_domain(node) for c in wanted)
@@ -66,11 +66,11 @@ class PodNeighbours:
         return ()
 
     def must_wait(self, task: int, node: int, task_class: TaskClass) -> bool:
-        """Tell whether an unwanted pod is still about to leave the node's domain."""
+        """Return whether a pod that must be kept apart is still about to leave the node's domain."""
         return any(counter.leaving_near(node) for counter in self._repelling(task, task_class))
 
     def _may_be_first(self, task: int, task_class: TaskClass) -> bool:
-        """Tell whether nobody matches yet and the task itself does: the first of its kind may start."""
+        """Return whether no pod matches the terms yet but the task itself does: then it may be the first."""
         wanted = self._neighbours.matching_all(task_class, TermKind.AFFINITY)
         return all(counter.is_empty for counter in wanted) and self._neighbours.matches_itself(
             task, task_class

@@ -220,7 +220,7 @@ class _Search:
         return shortages
 
     def _order(self, level: int) -> Ints:
-        """Return the domains of a level as they stand in the sorted tree, left to right."""
+        """Return the domains of a level in the order of the sorted tree, left to right."""
         if level == ROOT:
             return np.zeros(1, dtype=np.int64)
         rank_above = np.zeros(1, dtype=np.int64)
