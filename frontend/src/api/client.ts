@@ -1,5 +1,5 @@
 /** The REST calls the dashboard makes. Every one of them is public API: what we do, CI can do. */
-import type { Me, QueuePatch, QueueWritten } from "../model/rows.ts";
+import type { Health, Me, QueuePatch, QueueWritten } from "../model/rows.ts";
 import { readProblem, unreachable } from "./problem.ts";
 
 export type QueueAnswer = QueueWritten;
@@ -8,6 +8,10 @@ const ROOT = "/api/v1";
 
 export function fetchMe(signal?: AbortSignal): Promise<Me> {
   return call<Me>("GET", "/me", signal ? { signal } : {});
+}
+
+export function fetchHealth(signal?: AbortSignal): Promise<Health> {
+  return call<Health>("GET", "/health", signal ? { signal } : {});
 }
 
 /** What the page was served with, so that the first paint needs no question; null in development. */

@@ -11,6 +11,7 @@ import { useEffect } from "react";
 import { Link, NavLink, Outlet, useLocation, useNavigation } from "react-router";
 import { Boundary } from "../ui/Boundary.tsx";
 import { usePreferences } from "../ui/preferences.ts";
+import { HealthBanner } from "./HealthBanner.tsx";
 import { LivePill } from "./LivePill.tsx";
 import { OfflineBanner } from "./OfflineBanner.tsx";
 import styles from "./Shell.module.css";
@@ -74,6 +75,7 @@ export function Shell() {
       </section>
       <main id="main" className={styles.main} tabIndex={-1} aria-busy={isLoading}>
         <OfflineBanner />
+        <HealthBanner />
         <Boundary key={pathname}>
           <Outlet />
         </Boundary>

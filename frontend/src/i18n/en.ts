@@ -54,3 +54,39 @@ export const STAGES: Readonly<Record<string, string>> = {
   bind: "Bound",
   started: "Started",
 };
+
+/** What a failed check of the installation means for whoever looks at the page. */
+export const HEALTH: Readonly<Record<string, string>> = {
+  database: "Nothing can be saved",
+  migrations: "The database is not prepared",
+  broker: "Scheduling is interrupted",
+  cluster: "The cluster or its configuration is missing",
+  processes: "A part of kaiweb does not work",
+  cycles: "Nothing is scheduled",
+  mirror: "What you see is old",
+  readiness: "The state of kaiweb is not known",
+};
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  database: "Look for a full disk or a database that is away.",
+  broker: "Look at the broker (Redis).",
+  cluster: "Look at the API server and Config kai-config.",
+  processes: "It is started again by itself; if it comes back, look at its log.",
+  cycles: "The scheduler is started again by itself; if this stays, look at its log.",
+  mirror: "The mirror is started again by itself; if this stays, look at its log.",
+};
+
+export function healthWords(check: string, fault: string, since: string): string {
+  const time = new Date(since).toLocaleTimeString();
+  return [`since ${time}: ${fault}.`, REMEDIES[check]].filter(Boolean).join(" ");
+}
+
+export function leftOutWords(object: {
+  process: string;
+  kind: string;
+  namespace: string;
+  name: string;
+}): string {
+  const key = object.namespace ? `${object.namespace}/${object.name}` : object.name;
+  return `${object.process} leaves out ${object.kind} ${key} until it changes; edit or delete it:`;
+}

@@ -17,6 +17,7 @@ export type QueueGpu = Cluster["starved"][number];
 export type Session = Schemas["Session"];
 export type PodRow = Schemas["WorkloadPod"];
 export type Explanation = Schemas["Explanation"];
+export type Health = Schemas["Health"];
 export type Me = Schemas["Me"];
 export type QueueWritten = Schemas["QueueWritten"];
 

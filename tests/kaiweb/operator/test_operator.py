@@ -16,6 +16,7 @@ from django.db import OperationalError
 from kaiweb.operator.operator import FOLLOWED, PROMETHEUS_CRD, Operator
 from kaiweb.operator.probe import Probe
 from kaiweb.supervisor.wanted import FILE, Wanted, read_wanted, write_wanted
+from kaiweb.supervisor.watchdog import children_file
 from kube.errors import ServerError
 from kube.resources import CONFIGS, CRDS, SHARDS, Resource
 from kube.watch import Reflector
@@ -228,3 +229,30 @@ def test_what_a_scheduler_said_is_forgotten_when_it_has_ended_and_not_before(sce
     scene.is_database_away = False
     scene.passes(2)
     assert scene.kept == [{"amber", "default"}, {"default"}]
+
+
+def test_a_scheduler_that_makes_no_progress_is_told_on_its_shard(scene: Scene) -> None:
+    scene.put(SHARDS, "default")
+    scene.passes(2)
+    state = {"pid": 7, "is_steady": True, "restarts": 0, "hangs": 1, "fault": "no progress"}
+    children_file(scene.home).parent.mkdir()
+    children_file(scene.home).write_text(json.dumps({"scheduling-default": state}))
+    scene.passes(1)
+    told = scene.said(SHARDS, "default")
+    assert told["Available"] == (
+        "False", "Scheduler: not available: scheduling-default: no progress",
+    )  # fmt: skip
+    assert told["Ready"] == ("False", "System not ready")
+
+
+def test_a_scheduler_without_cycles_is_told_on_its_shard(scene: Scene) -> None:
+    scene.put(SHARDS, "default")
+    scene.operator.cycle_fault = lambda shard: f"shard {shard} has no cycles"
+    scene.passes(2)
+    told = scene.said(SHARDS, "default")
+    assert told["Available"] == (
+        "False", "Scheduler: not available: shard default has no cycles",
+    )  # fmt: skip
+    scene.operator.cycle_fault = lambda _shard: ""
+    scene.passes(1)
+    assert scene.said(SHARDS, "default")["Ready"] == ("True", "System is ready")

@@ -11,6 +11,7 @@ import pytest
 from kaiweb.operator.probe import CALM_S, Probe, is_alive
 from kaiweb.supervisor.ports import pick
 from kaiweb.supervisor.wanted import FILE, Wanted, write_wanted
+from kaiweb.supervisor.watchdog import children_file
 
 PORTS = {"controller-metrics": 2, "scheduler-metrics": 3, "scheduler-metrics-amber": 4}
 
@@ -98,3 +99,14 @@ def test_pids_and_ports_are_really_looked_at(tmp_path: Path) -> None:
         os._exit(0)
     os.waitpid(child, 0)
     assert not is_alive(child)
+
+
+def test_a_process_that_makes_no_progress_is_not_up_and_the_watchdog_says_why(
+    machine: Machine,
+) -> None:
+    machine.run(web=10)
+    state = {"pid": 10, "is_steady": True, "restarts": 0, "hangs": 0, "fault": "no progress"}
+    children_file(machine.home).parent.mkdir()
+    children_file(machine.home).write_text(json.dumps({"web": state}))
+    seen = machine.probe.look((), 0.0)
+    assert (seen.up, seen.faults) == (frozenset(), {"web": "no progress"})

@@ -1,0 +1,17 @@
+import { useQuery } from "@tanstack/react-query";
+import type { Health } from "../model/rows.ts";
+import { fetchHealth } from "./client.ts";
+
+const EVERY_MS = 10_000;
+
+/** How the installation is, asked again and again; a failed question changes nothing (the live pill tells). */
+export function useHealth(): Health | undefined {
+  const query = useQuery({
+    queryKey: ["health"],
+    queryFn: ({ signal }) => fetchHealth(signal),
+    refetchInterval: EVERY_MS,
+    staleTime: EVERY_MS,
+    retry: false,
+  });
+  return query.data;
+}

@@ -1,0 +1,19 @@
+import { useHealth } from "../api/useHealth.ts";
+import { healthLines } from "./healthLines.ts";
+import styles from "./Shell.module.css";
+
+/** Says what stands still and what to do, and which objects are left out because a process hung on them. */
+export function HealthBanner() {
+  const health = useHealth();
+  const lines = health ? healthLines(health) : [];
+  if (lines.length === 0) return null;
+  return (
+    <div className={styles.banner} role="alert">
+      {lines.map(({ key, title, text }) => (
+        <div key={key}>
+          <b>{title}</b> {text}
+        </div>
+      ))}
+    </div>
+  );
+}
