@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from kube.times import format_time, parse_time
+
 
 def timestamp(now: float) -> str:
     """Return the timestamp of Unix seconds, in whole seconds."""
-    return datetime.fromtimestamp(now, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return format_time(datetime.fromtimestamp(now, tz=UTC))
 
 
 def parse_timestamp(text: str) -> float:
     """Return the Unix seconds of a timestamp."""
-    return datetime.fromisoformat(text).timestamp()
+    return parse_time(text).timestamp()

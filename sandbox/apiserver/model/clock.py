@@ -1,9 +1,11 @@
-"""Times in the form in which the API writes them."""
+"""The current time, in the forms that the server needs."""
 
 from __future__ import annotations
 
 import datetime as dt
 import time
+
+from kube.times import format_time
 
 
 def now() -> dt.datetime:
@@ -13,12 +15,9 @@ def now() -> dt.datetime:
 def stamp(at: dt.datetime | None = None) -> str:
     """Return a time (now by default) in RFC 3339 with whole seconds, as in metadata."""
     if at is None:
+        # Every write needs the current time, and this is more than twice as fast as through a datetime.
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def parse(text: str) -> dt.datetime:
-    return dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return format_time(at)
 
 
 def seconds(count: float) -> dt.timedelta:

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
+from kube.times import time_or_none
 from sandbox.apiserver.model import clock
 from sandbox.apiserver.model.entry import Obj
 
@@ -19,7 +20,8 @@ def age(text: str | None, now: dt.datetime | None = None) -> str:
     """Return how long ago a timestamp was, in kubectl's short form."""
     if not text:
         return "<unknown>"
-    return human_duration((now or clock.now()) - clock.parse(text))
+    at = time_or_none(text)
+    return human_duration((now or clock.now()) - at) if at else "<invalid>"
 
 
 def human_duration(span: dt.timedelta) -> str:
@@ -167,9 +169,10 @@ def _job(job: Obj) -> Cells:
         parallelism = spec.get("parallelism", 1)
         completions = f"1 of {parallelism}" if parallelism > 1 else "1"
     duration = ""
-    if status.get("startTime"):
-        end = clock.parse(status["completionTime"]) if status.get("completionTime") else clock.now()
-        duration = human_duration(end - clock.parse(status["startTime"]))
+    started = time_or_none(status.get("startTime"))
+    if started:
+        end = time_or_none(status.get("completionTime")) or clock.now()
+        duration = human_duration(end - started)
     return {
         "Status": phase,
         "Completions": f"{status.get('succeeded', 0)}/{completions}",

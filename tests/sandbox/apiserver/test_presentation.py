@@ -33,6 +33,7 @@ def test_durations_are_shortened_as_kubectl_does(seconds: int, text: str) -> Non
 
 def test_age_of_nothing_is_unknown() -> None:
     assert age(None) == "<unknown>"
+    assert age("noon", NOW) == "<invalid>"
     assert age("2025-12-31T23:59:00Z", NOW) == "60s"
 
 
