@@ -41,37 +41,49 @@ def parse(quantity: str | int | float) -> Fraction:
     if isinstance(quantity, int):
         return Fraction(max(-MAX_AMOUNT, min(MAX_AMOUNT, quantity)))
     text = repr(quantity) if isinstance(quantity, float) else quantity
+    return Fraction(parse_decimal(text)[0])
+
+
+def parse_decimal(text: str) -> tuple[Decimal, str]:
+    """Return the value of a quantity and how it is written: `binary`, `decimal` or `exponent`.
+
+    Raises
+    ------
+    BadValueError : the text is no quantity; the message shows it
+    """
     match = _PATTERN.fullmatch(text) if len(text) <= LONGEST_TEXT else None
     if match is None:
-        raise _refusal(quantity)
+        raise _refusal(text)
     number, suffix = Decimal(match["number"]), match["suffix"] or ""
     if suffix in _BINARY:
-        return _bounded(_EXACT.multiply(number, Decimal(1 << _BINARY[suffix])), 0)
-    return _bounded(number, _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
+        return _bounded(_EXACT.multiply(number, Decimal(1 << _BINARY[suffix])), 0), "binary"
+    if suffix in _DECIMAL:
+        return _bounded(number, _DECIMAL[suffix]), "decimal"
+    return _bounded(number, int(suffix[1:])), "exponent"
 
 
 def _refusal(quantity: object) -> BadValueError:
-    shown = repr(quantity) if isinstance(quantity, (bool, float)) else repr(str(quantity)[:40])
+    shown = repr(str(quantity)[:40])
     return BadValueError(
         f"quantity {shown}: expected a number with a suffix such as 500m or 2Gi, "
         f"at most {LONGEST_TEXT} characters"
     )
 
 
-def _bounded(number: Decimal, exponent: int) -> Fraction:
+def _bounded(number: Decimal, exponent: int) -> Decimal:
     """Return `number * 10**exponent` within the bounds; no power is built before its size is known."""
     if not number:
-        return Fraction(0)
+        return Decimal(0)
     sign = -1 if number.is_signed() else 1
     magnitude = number.adjusted() + exponent
     if magnitude > _LARGEST_EXPONENT:
-        return Fraction(sign * MAX_AMOUNT)
+        return Decimal(sign * MAX_AMOUNT)
     if magnitude < _SMALLEST_EXPONENT:
-        return Fraction(sign, 10**9)
+        return sign * _FINEST
     scaled = number.scaleb(exponent, context=_EXACT)
     if scaled.as_tuple().exponent < _SMALLEST_EXPONENT:  # type: ignore[operator]
         scaled = scaled.quantize(_FINEST, rounding=ROUND_UP, context=_EXACT)
-    return max(Fraction(-MAX_AMOUNT), min(Fraction(MAX_AMOUNT), Fraction(scaled)))
+    return max(Decimal(-MAX_AMOUNT), min(Decimal(MAX_AMOUNT), scaled))
 
 
 @lru_cache(maxsize=16384)

@@ -78,6 +78,9 @@ class StatusWriter:
             if group is not None:
                 waiting += len(verdict.pods)
                 writes.extend(self._say(snapshot, group, verdict))
+        for key, cause in snapshot.refused_pods.items():
+            text = f"The pod cannot be read: {cause}"
+            writes.extend(self._tell(snapshot.pods[key], text, UNSCHEDULABLE))
         for work in writes:
             future = self.pool.submit(self._attempt, work)
             self._running.add(future)
@@ -195,6 +198,9 @@ class StatusWriter:
         pod = snapshot.pods.get(f"{ref.namespace}/{ref.name}")
         if pod is None or pod.metadata.uid != ref.uid:
             return []
+        return self._tell(pod, text, mark, code)
+
+    def _tell(self, pod: Pod, text: str, mark: str, code: str = "") -> list[Callable[[], object]]:
         self.recorder.record(note(PODS, pod, WARNING, "Unschedulable", text, _coded(code)))
         if not mark or _carries(pod, mark, text):
             return []
@@ -214,9 +220,9 @@ class StatusWriter:
         return [
             lambda: self.gateway.patch(
                 PODS,
-                ref.name,
+                pod.metadata.name,
                 body,
-                namespace=ref.namespace,
+                namespace=pod.metadata.namespace,
                 sub="status",
                 patch_type=PatchType.STRATEGIC,
             )

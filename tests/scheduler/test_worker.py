@@ -53,6 +53,15 @@ def test_pending_pod_becomes_a_bind_request(rig: Rig) -> None:
     ]
 
 
+def test_a_pod_that_cannot_be_read_is_told_so_and_does_not_hold_up_the_others(rig: Rig) -> None:
+    term = {"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    rig.cluster().pending("bad", pod={"affinity": {"nodeAffinity": required}}).pending("good")
+    rig.cycle()
+    assert rig.condition("bad-0")["message"] == "The pod cannot be read: unknown operator 'Near'"
+    assert rig.gateway.names(BINDREQUESTS, "ns") == ["good-0"]
+
+
 def test_next_cycle_knows_its_own_binds_before_the_watch_does(rig: Rig) -> None:
     rig.cluster(gpus=1).pending("first").pending("second")
     rig.cycle()

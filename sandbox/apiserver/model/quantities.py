@@ -1,19 +1,19 @@
 """Quantities in the canonical form in which the real server stores them: `1000m` becomes `1`.
 
-Clients compare quantities as text after a write, so the form matters; the arithmetic is exact.
+Clients compare quantities as text after a write, so the form matters; the arithmetic is exact,
+within the bounds that `kube.quantity` sets.
 """
 
 from __future__ import annotations
 
-import re
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 from functools import lru_cache
+
+from kube import quantity
+from kube.errors import BadValueError
 
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_FORM = re.compile(
-    r"^(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d+)$"
-)
 
 
 class QuantityError(ValueError):
@@ -43,7 +43,6 @@ def canonical(text: str) -> str:
             if whole % (1 << shift) == 0:
                 return f"{whole >> shift}{suffix}"
         return str(whole)
-    amount = amount.quantize(Decimal("1e-9"), rounding=ROUND_CEILING)
     for suffix, exponent in reversed(_DECIMAL.items()):
         scaled = amount.scaleb(-exponent)
         if scaled == scaled.to_integral_value():
@@ -54,15 +53,10 @@ def canonical(text: str) -> str:
 
 
 def _parse(text: str) -> tuple[Decimal, str]:
-    match = _FORM.match(text)
-    if not match:
+    try:
+        return quantity.parse_decimal(text)
+    except BadValueError as error:
         raise QuantityError(
             "quantities must match the regular expression "
             "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-        )
-    number, suffix = Decimal(match["number"]), match["suffix"]
-    if suffix in _BINARY:
-        return number * (1 << _BINARY[suffix]), "binary"
-    if suffix in _DECIMAL:
-        return number.scaleb(_DECIMAL[suffix]), "decimal"
-    return number.scaleb(int(suffix[1:])), "exponent"
+        ) from error

@@ -25,13 +25,16 @@ from sandbox.apiserver.model.quantities import QuantityError, canonical, value_o
         ("512", "512"),
         ("1000Ki", "1000Ki"),
         ("100000000000", "100G"),
+        ("1e99999999", "9223372036854775807"),
+        ("1e20", "9223372036854775807"),
+        ("1e-99999999", "1e-9"),
     ],
 )
 def test_canonical(text: str, expected: str) -> None:
     assert canonical(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "abc", "1 Gi", "1GiB", "--1", "1e"])
+@pytest.mark.parametrize("text", ["", "abc", "1 Gi", "1GiB", "--1", "1e", "9" * 5000, "\u0663"])
 def test_bad_quantity(text: str) -> None:
     with pytest.raises(QuantityError, match="quantities must match"):
         canonical(text)
