@@ -8,6 +8,7 @@ from typing import Any
 
 from binder.errors import ConfigError
 from kube.errors import BadValueError
+from kube.keys import RESERVATION, SCALE_ADJUST
 from kube.numbers import parse_float
 
 
@@ -15,16 +16,16 @@ from kube.numbers import parse_float
 class ReservationParams:
     """How the pods look that hold a GPU for others to share."""
 
-    namespace: str = "kai-resource-reservation"
-    service_account: str = "kai-resource-reservation"
-    app_label: str = "kai-resource-reservation"
+    namespace: str = RESERVATION
+    service_account: str = RESERVATION
+    app_label: str = RESERVATION
     image: str = "registry/local/kai-scheduler/resource-reservation"
     timeout_s: float = 40.0
     runtime_class: str = ""
     resources: Mapping[str, Any] = field(default_factory=dict)
     pod_security: Mapping[str, Any] = field(default_factory=dict)
     container_security: Mapping[str, Any] = field(default_factory=dict)
-    scaling_namespace: str = "kai-scale-adjust"
+    scaling_namespace: str = SCALE_ADJUST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

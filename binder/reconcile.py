@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kube.backoff import doubled_s
+from kube.keys import FENCE, NODE_POOL
 from kube.numbers import int_or_none
 from kube.objects.bindrequest import BindRequest
 from kube.objects.pod import Pod
 from kube.store import version_number
 
-FENCE = "kaiweb.dev/fence"
-NODE_POOL = "kai.scheduler/node-pool"
 LONGEST_DELAY_S = 2.0**16
 
 

@@ -21,6 +21,7 @@ from binder.errors import BindError
 from binder.params import ReservationParams
 from kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from kube.gateway import Gateway, PatchType
+from kube.keys import GPU_FRACTION_DEVICES, GPU_GROUP, GPU_GROUP_PREFIX, NVIDIA_GPU, RESERVED_DEVICE
 from kube.numbers import int_or_none
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import as_body, convert
@@ -32,10 +33,6 @@ from kube.store import Store
 
 log = logging.getLogger(__name__)
 
-GROUP = "runai-gpu-group"
-GROUP_PREFIX = "runai-gpu-group/"
-DEVICE = "run.ai/reserve_for_gpu_index"
-DEVICES_ANNOTATION = "gpu-fraction-num-devices"
 FAKE_GPU = "run.ai/fake.gpu"
 BY_GROUP = "gpu-group"
 BY_NODE = "gpu-group-node"
@@ -45,8 +42,8 @@ POLL_S = 0.05
 def groups_of(pod: Pod) -> list[str]:
     """Return the GPU groups on a pod's labels."""
     labels = pod.metadata.labels
-    found = [value for key, value in labels.items() if key.startswith(GROUP_PREFIX) and value]
-    single = labels.get(GROUP, "")
+    found = [value for key, value in labels.items() if key.startswith(GPU_GROUP_PREFIX) and value]
+    single = labels.get(GPU_GROUP, "")
     return sorted({*found, single} - {""})
 
 
@@ -92,7 +89,9 @@ class Reservations:
         except NotFoundError:
             return
         keys = [
-            key for key in current.metadata.labels if key == GROUP or key.startswith(GROUP_PREFIX)
+            key
+            for key in current.metadata.labels
+            if key == GPU_GROUP or key.startswith(GPU_GROUP_PREFIX)
         ]
         if keys:
             patch = [{"op": "remove", "path": f"/metadata/labels/{_escaped(key)}"} for key in keys]
@@ -142,7 +141,7 @@ class Reservations:
         if not held:
             self._refuse_while_scaling()
             return self._wait(self._create(pod, node, group))
-        device = held[0].metadata.annotations.get(DEVICE, "")
+        device = held[0].metadata.annotations.get(RESERVED_DEVICE, "")
         return device or self._wait(held[0].metadata.name)
 
     def _create(self, pod: Pod, node: str, group: str) -> str:
@@ -171,7 +170,7 @@ class Reservations:
                 pod = self.gateway.get(PODS, name, as_type=Pod, namespace=namespace)
             except NotFoundError:
                 break
-            device = pod.metadata.annotations.get(DEVICE, "")
+            device = pod.metadata.annotations.get(RESERVED_DEVICE, "")
             if device:
                 self.store.assume(PODS, pod)
                 return device
@@ -191,9 +190,9 @@ class Reservations:
 
     def _label(self, pod: Pod, group: str) -> None:
         meta = pod.metadata
-        several = meta.annotations.get(DEVICES_ANNOTATION, "")
+        several = meta.annotations.get(GPU_FRACTION_DEVICES, "")
         is_multi = (int_or_none(several) or 0) > 1
-        key = f"{GROUP_PREFIX}{group}" if is_multi else GROUP
+        key = f"{GPU_GROUP_PREFIX}{group}" if is_multi else GPU_GROUP
         try:
             answer = self.gateway.patch(
                 PODS, meta.name, {"metadata": {"labels": {key: group}}}, namespace=meta.namespace
@@ -232,7 +231,7 @@ def reservation_body(pod: Pod, node: str, group: str, params: ReservationParams)
     """Return the pod that holds a device; its name follows from node and group."""
     digest = hashlib.sha256(f"{node}/{group}".encode()).hexdigest()[:16]
     stated = {kind: dict(params.resources.get(kind, {})) for kind in ("requests", "limits")}
-    resources = {kind: {**values, "nvidia.com/gpu": "1"} for kind, values in stated.items()}
+    resources = {kind: {**values, NVIDIA_GPU: "1"} for kind, values in stated.items()}
     fields = (("POD_NAME", "metadata.name"), ("POD_NAMESPACE", "metadata.namespace"))
     container: dict[str, Any] = {
         "name": "resource-reservation",
@@ -261,7 +260,7 @@ def reservation_body(pod: Pod, node: str, group: str, params: ReservationParams)
         "metadata": {
             "name": f"gpu-reservation-{digest}",
             "namespace": params.namespace,
-            "labels": {"app": params.app_label, GROUP: group},
+            "labels": {"app": params.app_label, GPU_GROUP: group},
             "annotations": {"karpenter.sh/do-not-disrupt": "true"},
         },
         "spec": spec,

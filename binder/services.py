@@ -29,6 +29,7 @@ from kube.errors import (
 )
 from kube.events import NORMAL, WARNING, Recorder, note
 from kube.gateway import Gateway, PatchType
+from kube.keys import NUMA_PREDICTED, RECEIVED_TYPE
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import as_body, convert
 from kube.objects.node import Node
@@ -39,8 +40,6 @@ from kube.times import format_time
 
 log = logging.getLogger(__name__)
 
-RECEIVED_TYPE = "received-resource-type"
-NUMA_PREDICTED = "kai.scheduler/numa-placement-predicted"
 OUTDATED = "made by a scheduling worker that no longer owns the shard"
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from binder.errors import ConfigError
 from binder.params import DEFAULT_STEPS, BinderParams, ReservationParams, StepConfig
+from kube.keys import NVIDIA_GPU
 from kube.objects.config import BinderConfig, Override
 
 VARIABLE = "KAIWEB_BINDER"
@@ -57,7 +58,7 @@ def _reservation(config: BinderConfig, scaling_namespace: str) -> ReservationPar
         timeout_s=float(given.allocation_timeout or default.timeout_s),
         runtime_class=given.runtime_class_name,
         resources={
-            kind: {name: value for name, value in amounts.items() if name != "nvidia.com/gpu"}
+            kind: {name: value for name, value in amounts.items() if name != NVIDIA_GPU}
             for kind, amounts in given.pod_resources.items()
             if kind in ("requests", "limits")
         },

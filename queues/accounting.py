@@ -15,24 +15,26 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from kube.errors import BadValueError
+from kube.keys import (
+    AMD_GPU,
+    EXTENDED_RESOURCE_CLAIM,
+    GPU_FRACTION,
+    GPU_FRACTION_DEVICES,
+    GPU_MEMORY_MIB,
+    MIG_PREFIX,
+    NODE_GPU_MEMORY,
+    NVIDIA_GPU,
+    RECEIVED_TYPE,
+)
 from kube.numbers import int_or_none, parse_float
 from kube.objects.devices import ResourceClaim
 from kube.objects.node import Node
 from kube.objects.pod import Container, Pod, Quantity
 from kube.quantity import format_binary, format_decimal, parse
 
-GPU = "nvidia.com/gpu"
-AMD_GPU = "amd.com/gpu"
-WHOLE_GPUS = (GPU, AMD_GPU)
+WHOLE_GPUS = (NVIDIA_GPU, AMD_GPU)
 GPU_MEMORY = "run.ai/gpu.memory"
-MIG_PREFIX = "nvidia.com/mig-"
 
-FRACTION_ANNOTATION = "gpu-fraction"
-MEMORY_ANNOTATION = "gpu-memory"
-DEVICES_ANNOTATION = "gpu-fraction-num-devices"
-RECEIVED_TYPE_ANNOTATION = "received-resource-type"
-EXTENDED_CLAIM_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
-GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
 AMD_MEMORY_PREFIX = "beta.amd.com/gpu.vram"
 
 MAX_INT64 = 2**63 - 1
@@ -97,7 +99,7 @@ def pod_demand(pod: Pod, claims: Sequence[ResourceClaim] = ()) -> PodDemand:
     whole = sum((amounts.pop(name, Fraction(0)) for name in WHOLE_GPUS), Fraction(0))
     mig = {name: amounts.pop(name) for name in [n for n in amounts if n.startswith(MIG_PREFIX)]}
     annotations = pod.metadata.annotations
-    fraction, memory = gpu_fraction(annotations), _positive(annotations.get(MEMORY_ANNOTATION))
+    fraction, memory = gpu_fraction(annotations), _positive(annotations.get(GPU_MEMORY_MIB))
     shared = bool(fraction or memory)
     legacy = _legacy_mig(annotations)
     return PodDemand(
@@ -106,7 +108,7 @@ def pod_demand(pod: Pod, claims: Sequence[ResourceClaim] = ()) -> PodDemand:
         gpus=Fraction(0) if shared or legacy else whole,
         gpu_fraction=Fraction(0) if legacy else fraction,
         gpu_memory_mib=0 if fraction or legacy else memory,
-        gpu_devices=(_positive(annotations.get(DEVICES_ANNOTATION)) or 1) if shared else 1,
+        gpu_devices=(_positive(annotations.get(GPU_FRACTION_DEVICES)) or 1) if shared else 1,
         mig=legacy or mig,
         device_classes=claimed_devices(claims),
         legacy_mig=bool(legacy),
@@ -117,7 +119,7 @@ def requested_resources(demand: PodDemand) -> Amounts:
     """Return the demand as the resources of a status: part devices as devices, device memory by its own name."""
     found: Amounts = {name: value for name, value in demand.amounts.items() if value}
     devices = demand.gpus + demand.gpu_fraction * demand.gpu_devices
-    _add(found, {GPU: _stated(devices)} if devices else {})
+    _add(found, {NVIDIA_GPU: _stated(devices)} if devices else {})
     if demand.gpu_memory_mib:
         found[GPU_MEMORY] = Fraction(demand.gpu_memory_mib * demand.gpu_devices)
     _add(found, demand.mig)
@@ -140,8 +142,8 @@ def allocated_resources(pod: Pod, demand: PodDemand, gpu_memory_mib: int | None 
     found.pop(GPU_MEMORY, None)
     if not demand.is_shared:
         return found
-    found.pop(GPU, None)
-    if pod.metadata.annotations.get(RECEIVED_TYPE_ANNOTATION) != "Fraction":
+    found.pop(NVIDIA_GPU, None)
+    if pod.metadata.annotations.get(RECEIVED_TYPE) != "Fraction":
         return found
     part = demand.gpu_fraction
     if not part:
@@ -150,7 +152,7 @@ def allocated_resources(pod: Pod, demand: PodDemand, gpu_memory_mib: int | None 
                 f"pod {pod.key} holds gpu-memory on node {pod.spec.node_name}, whose GPU memory is unknown"
             )
         part = Fraction(demand.gpu_memory_mib, gpu_memory_mib)
-    found[GPU] = _stated(part * demand.gpu_devices)
+    found[NVIDIA_GPU] = _stated(part * demand.gpu_devices)
     return found
 
 
@@ -179,7 +181,7 @@ def claimed_devices(claims: Iterable[ResourceClaim]) -> dict[str, int]:
     """Return GPU device class -> devices, the whole count of a claim filed under its first GPU class."""
     found: dict[str, int] = {}
     for claim in claims:
-        if claim.metadata.annotations.get(EXTENDED_CLAIM_ANNOTATION) == "true":
+        if claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true":
             continue  # already counted as a container request
         first, total = "", 0
         for request in claim.spec.devices.requests:
@@ -205,7 +207,7 @@ def node_gpu_memory(node: Node) -> int:
     """
     labels = node.metadata.labels
     amd = next((key for key in labels if key.startswith(AMD_MEMORY_PREFIX)), "")
-    nvidia = labels.get(GPU_MEMORY_LABEL)
+    nvidia = labels.get(NODE_GPU_MEMORY)
     name = node.metadata.name
     if nvidia is not None and amd:
         raise AccountingError(
@@ -215,7 +217,7 @@ def node_gpu_memory(node: Node) -> int:
     if nvidia is not None:
         memory_mib = int_or_none(nvidia, smallest=0)
         if memory_mib is None:
-            raise AccountingError(f"node {name}: label {GPU_MEMORY_LABEL} is no number: {nvidia!r}")
+            raise AccountingError(f"node {name}: label {NODE_GPU_MEMORY} is no number: {nvidia!r}")
         return memory_mib
     match = _AMD_MEMORY.search(amd.removeprefix(AMD_MEMORY_PREFIX)) if amd else None
     if match is None:
@@ -294,7 +296,7 @@ def _raise_to(total: Amounts, floor: Mapping[str, Fraction]) -> None:
 
 def gpu_fraction(annotations: Mapping[str, str]) -> Fraction:
     """Return the part of a device that annotations ask for; 0 if they ask for none that can be given."""
-    text = annotations.get(FRACTION_ANNOTATION)
+    text = annotations.get(GPU_FRACTION)
     if not text:
         return Fraction(0)
     try:

@@ -35,7 +35,6 @@ ORDER_BEHIND = "OrderBehind"
 BIND_FAILING = "BindFailing"
 NOT_EVALUATED = "NotEvaluated"
 #: Carried by the events that tell why something waits, for tools that want the code and not the text.
-CODE_ANNOTATION = "kaiweb.dev/reason-code"
 # Reasons of the scheduler's conditions that are codes already.
 KAI_CODES = frozenset({NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, PREEMPTION_DELAY, QUEUE_MISSING})
 

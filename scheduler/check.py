@@ -13,6 +13,16 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from kube.gateway import Gateway
+from kube.keys import (
+    MIG_PREFIX,
+    NVIDIA_GPU,
+    POD_GROUP,
+    RESERVATION,
+    RESERVED_DEVICE,
+    SCHEDULER_NAME,
+    STALE_SINCE,
+    SUB_GROUP,
+)
 from kube.objects.bindrequest import BindRequest
 from kube.objects.devices import ResourceClaim
 from kube.objects.node import Node
@@ -20,22 +30,12 @@ from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.quantity import format_decimal, parse
 from kube.resources import BINDREQUESTS, NODES, PODGROUPS, PODS
-from queues.accounting import (
-    GPU,
-    MIG_PREFIX,
-    WHOLE_GPUS,
-    AccountingError,
-    PodDemand,
-    node_gpu_memory,
-    pod_demand,
-)
+from queues.accounting import WHOLE_GPUS, AccountingError, PodDemand, node_gpu_memory, pod_demand
 from scheduler.check_claims import devices_given_twice, read_claims
 from scheduler.core.cluster.inputs import SubGroupInput
-from scheduler.snapshot.podgroups import STALE_SINCE, group_shape
-from scheduler.snapshot.pods import POD_GROUP, SUBGROUP, gpu_groups
+from scheduler.snapshot.podgroups import group_shape
+from scheduler.snapshot.pods import gpu_groups
 
-RESERVATION_LABEL = "kai-resource-reservation"
-DEVICE = "run.ai/reserve_for_gpu_index"
 TOLERANCE = Fraction(1, 1000)
 
 
@@ -57,7 +57,7 @@ class ClusterPicture:
     groups: Sequence[PodGroup] = ()
     requests: Sequence[BindRequest] = ()
     claims: Sequence[ResourceClaim] = ()
-    scheduler_name: str = "kai-scheduler"
+    scheduler_name: str = SCHEDULER_NAME
     _demands: dict[str, PodDemand] = field(default_factory=dict)
 
     def demand(self, pod: Pod) -> PodDemand:
@@ -128,7 +128,7 @@ def _capacity(picture: ClusterPicture) -> Iterator[Violation]:
             used[node][name] += amount
         used[node]["pods"] += 1
         if demand.gpus:
-            used[node][GPU] += demand.gpus
+            used[node][NVIDIA_GPU] += demand.gpus
             holders[node].append(pod.key)
         for name, count in demand.mig.items():
             used[node][name] += count
@@ -140,7 +140,7 @@ def _capacity(picture: ClusterPicture) -> Iterator[Violation]:
         has = _allocatable(nodes[name])
         for resource, amount in sorted(used[name].items()):
             if resource in has and amount > has[resource]:
-                is_gpu = resource == GPU
+                is_gpu = resource == NVIDIA_GPU
                 rule = "gpu-given-twice" if is_gpu else "node-above-capacity"
                 objects = (name, *sorted(holders[name])) if is_gpu else (name,)
                 yield Violation(
@@ -154,10 +154,10 @@ def _capacity(picture: ClusterPicture) -> Iterator[Violation]:
 def _allocatable(node: Node) -> dict[str, Fraction]:
     has: dict[str, Fraction] = {}
     for name, value in node.status.allocatable.items():
-        key = GPU if name in WHOLE_GPUS else name
+        key = NVIDIA_GPU if name in WHOLE_GPUS else name
         has[key] = has.get(key, Fraction(0)) + parse(value)
     if not any(name.startswith(MIG_PREFIX) for name in has):
-        has.setdefault(GPU, Fraction(0))
+        has.setdefault(NVIDIA_GPU, Fraction(0))
     return has
 
 
@@ -173,10 +173,10 @@ def _shared_devices(picture: ClusterPicture) -> Iterator[Violation]:
     holders: dict[str, list[Pod]] = defaultdict(list)
     devices: dict[tuple[str, str], list[str]] = defaultdict(list)
     for pod in picture.seated():
-        is_holder = pod.metadata.labels.get("app") == RESERVATION_LABEL
+        is_holder = pod.metadata.labels.get("app") == RESERVATION
         for group in gpu_groups(pod):
             (holders if is_holder else users)[group].append(pod)
-        device = pod.metadata.annotations.get(DEVICE, "")
+        device = pod.metadata.annotations.get(RESERVED_DEVICE, "")
         if is_holder and device:
             devices[(pod.spec.node_name, device)].append(pod.key)
     memory = _gpu_memory(picture.nodes)
@@ -249,7 +249,7 @@ def _gangs(picture: ClusterPicture) -> Iterator[Violation]:
             continue
         counts: dict[str, int] = defaultdict(int)
         for pod in seated:
-            counts[pod.metadata.labels.get(SUBGROUP, "") or "default"] += 1
+            counts[pod.metadata.labels.get(SUB_GROUP, "") or "default"] += 1
         root = group_shape(group, {}).root
         if not _is_satisfied(root, counts):
             names = (group.key, *sorted(pod.key for pod in seated))

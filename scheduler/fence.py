@@ -15,9 +15,9 @@ from typing import Any
 
 from kube.errors import AlreadyExistsError, ConflictError, NotFoundError
 from kube.gateway import Gateway
+from kube.keys import FENCE
 from kube.objects.cluster import Lease
 from kube.resources import LEASES
-from scheduler.requests import FENCE
 
 NAMESPACE = "kai-scheduler"
 ATTEMPTS = 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kube.keys import FENCE, NVIDIA_GPU
 from kube.objects.pod import Pod
 from kube.quantity import format_decimal
 from kube.resources import BINDREQUESTS
@@ -15,7 +16,6 @@ from scheduler.snapshot.extended import extended_body
 from scheduler.snapshot.params import ShardParams
 
 SELECTED_NODE = "selected-node"
-FENCE = "kaiweb.dev/fence"
 
 
 def bind_request_body(decision: Bind, pod: Pod, params: ShardParams, fence: int) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _quantities(amounts: Iterable[tuple[str, float]]) -> Iterable[tuple[str, str
     """Turn core amounts back into quantities under their Kubernetes names."""
     for name, amount in amounts:
         if name == "gpu":
-            yield "nvidia.com/gpu", format_decimal(amount)
+            yield NVIDIA_GPU, format_decimal(amount)
         elif name in ("memory", "ephemeral-storage"):
             yield name, str(round(amount))
         else:

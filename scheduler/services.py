@@ -17,6 +17,7 @@ import redis
 from django.conf import settings
 
 from kube.errors import KubeError, UnauthorizedError
+from kube.keys import SHARD_TASK_PREFIX
 from kube.lease import candidate_identity
 from queues.cluster import gateway
 from scheduler.fence import FenceLease
@@ -153,7 +154,9 @@ def kick(client: redis.Redis, shard: str) -> bool:
     try:
         if not client.set(kick_key(shard), "1", nx=True, px=KICK_LIFE_MS):
             return False
-        task.apply_async(args=(shard,), queue=f"shard.{shard}", expires=KICK_LIFE_MS / 1000)
+        task.apply_async(
+            args=(shard,), queue=f"{SHARD_TASK_PREFIX}{shard}", expires=KICK_LIFE_MS / 1000
+        )
     except (redis.RedisError, OSError) as error:
         log.warning("shard %s: no kick, the next tick will do: %s", shard, error)
         return False

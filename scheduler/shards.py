@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from kube.durations import SECOND, parse_duration
+from kube.keys import QUEUE
 from kube.numbers import parse_float
 from kube.objects.config import Config, Override, PlacementStrategy, SchedulingShard, ShardSpec
 from scheduler.core.config import PluginConfig, SchedulerConfig
@@ -126,7 +127,7 @@ def core_config(spec: ShardSpec) -> SchedulerConfig:
         full_hierarchy_fairness=args.flag("full-hierarchy-fairness", default=True),
         allow_consolidating_reclaim=args.flag("allow-consolidating-reclaim", default=True),
         staleness_grace_s=args.seconds("default-staleness-grace-period", 60.0),
-        queue_label_key=args.text("queue-label-key", "kai.scheduler/queue"),
+        queue_label_key=args.text("queue-label-key", QUEUE),
     )
 
 

@@ -19,23 +19,18 @@ from typing import Any
 from kube.errors import ConflictError, KubeError, NotFoundError, UnauthorizedError
 from kube.events import NORMAL, WARNING, Recorder, note
 from kube.gateway import Gateway, PatchType
+from kube.keys import LAST_EVICTION, LAST_START, REASON_CODE, STALE_SINCE
 from kube.objects.meta import as_body
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.resources import PODGROUPS, PODS
 from kube.times import format_time, time_or_none
-from queues.reasons import CODE_ANNOTATION
 from queues.scheduling_conditions import latest_condition, pool_of, transition_number
 from scheduler.core.decisions import GroupMarks
 from scheduler.explain.verdicts import GroupVerdict, PodVerdict, Reason
 from scheduler.snapshot.build import Snapshot
 from scheduler.snapshot.params import ShardParams
-from scheduler.snapshot.podgroups import (
-    LAST_EVICTION,
-    LAST_START,
-    STALE_SINCE,
-    UNSCHEDULABLE_ON_POOL,
-)
+from scheduler.snapshot.podgroups import UNSCHEDULABLE_ON_POOL
 
 log = logging.getLogger(__name__)
 REMEMBERED = 50_000
@@ -264,7 +259,7 @@ class StatusWriter:
 
 
 def _coded(code: str) -> Mapping[str, str] | None:
-    return {CODE_ANNOTATION: code} if code else None
+    return {REASON_CODE: code} if code else None
 
 
 def _carries(pod: Pod, mark: str, text: str) -> bool:

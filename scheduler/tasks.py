@@ -11,9 +11,9 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
 from kube.errors import UnauthorizedError
+from kube.keys import SHARD_TASK_PREFIX
 
 log = logging.getLogger(__name__)
-PREFIX = "shard."
 STOP_S = 5.0
 
 
@@ -38,8 +38,8 @@ def start_with_worker(sender: Any = None, **_kwargs: Any) -> None:
     from scheduler import services
 
     for queue in sender.app.amqp.queues.consume_from:
-        if queue.startswith(PREFIX):
-            services.shard_start(queue.removeprefix(PREFIX))
+        if queue.startswith(SHARD_TASK_PREFIX):
+            services.shard_start(queue.removeprefix(SHARD_TASK_PREFIX))
 
 
 @worker_shutting_down.connect

@@ -24,6 +24,7 @@ import numpy as np
 
 from kube.durations import SECOND, format_duration
 from kube.files import open_private, private_folder, write_private
+from kube.keys import NVIDIA_GPU
 from scheduler.core.arrays import Amounts
 from scheduler.core.fairshare.usage import decayed_usage
 from scheduler.metrics import METRICS
@@ -32,7 +33,7 @@ from scheduler.usage_params import UsageParams, WindowType
 #: A queue takes about 200 bytes in an answer of Prometheus.
 MAX_ANSWER = 16 * 1024 * 1024
 READ_BYTES = 64 * 1024
-RESOURCE_KEYS = ("cpu", "memory", "nvidia.com/gpu")
+RESOURCE_KEYS = ("cpu", "memory", NVIDIA_GPU)
 Usage = dict[str, Amounts]
 """Queue name -> its share of the cluster's cpu, memory and GPUs."""
 

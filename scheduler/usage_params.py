@@ -16,6 +16,7 @@ from croniter import croniter
 
 from kube.durations import LONG_UNITS, SECOND, parse_duration
 from kube.errors import BadValueError
+from kube.keys import NVIDIA_GPU
 from kube.numbers import parse_float
 from kube.objects.config import Config
 from kube.times import in_utc, parse_time
@@ -49,14 +50,14 @@ class MetricNames:
         default_factory=lambda: {
             "cpu": "kai_queue_allocated_cpu_cores",
             "memory": "kai_queue_allocated_memory_bytes",
-            "nvidia.com/gpu": "kai_queue_allocated_gpus",
+            NVIDIA_GPU: "kai_queue_allocated_gpus",
         }
     )
     capacity: Mapping[str, str] = field(
         default_factory=lambda: {
             "cpu": 'sum(kube_node_status_capacity{resource="cpu"})',
             "memory": 'sum(kube_node_status_capacity{resource="memory"})',
-            "nvidia.com/gpu": 'sum(kube_node_status_capacity{resource="nvidia_com_gpu"})',
+            NVIDIA_GPU: 'sum(kube_node_status_capacity{resource="nvidia_com_gpu"})',
         }
     )
 
@@ -241,7 +242,7 @@ def _parse_time(text: Any) -> float:
 
 def _read_metrics(extra: Mapping[str, Any]) -> MetricNames:
     plain = MetricNames()
-    names = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpu"}
+    names = {"cpu": "cpu", "memory": "memory", NVIDIA_GPU: "gpu"}
     return MetricNames(
         allocation={
             key: extra.get(f"{short}AllocationMetric") or plain.allocation[key]

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube.gateway import EventType
+from kube.keys import POD_GROUP
 from kube.objects.meta import KubeObject
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.objects.queue import Queue
 from kube.resources import Resource
-from scheduler.snapshot.pods import POD_GROUP
 from scheduler.watched import WATCHED
 
 PAUSE_S = 0.02

@@ -13,14 +13,13 @@ from binder.errors import BindError
 from binder.steps.claim_status import Patience, give
 from kube.errors import NotFoundError
 from kube.gateway import Gateway
+from kube.keys import DELETE_PROTECTION, EXTENDED_RESOURCE_CLAIM
 from kube.objects.bindrequest import ExtendedClaimAllocation
 from kube.objects.devices import DeviceRequest, ResourceClaim
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
 from kube.resources import PODS, RESOURCE_CLAIMS
 
-EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
-PROTECTION = "resource.kubernetes.io/delete-protection"
 STATUS = "extendedResourceClaimStatus"
 
 
@@ -76,7 +75,7 @@ class ExtendedClaims:
         mine = [
             claim
             for claim in listed
-            if claim.metadata.annotations.get(EXTENDED_CLAIM) == "true"
+            if claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true"
             and any(owner.uid == meta.uid for owner in claim.metadata.owner_references)
         ]
         return sorted(mine, key=lambda claim: (claim.metadata.created, claim.metadata.name))
@@ -86,7 +85,7 @@ class ExtendedClaims:
         meta = claim.metadata
         try:
             if meta.finalizers:
-                kept = [one for one in meta.finalizers if one != PROTECTION]
+                kept = [one for one in meta.finalizers if one != DELETE_PROTECTION]
                 self._gateway.patch(
                     RESOURCE_CLAIMS,
                     meta.name,
@@ -120,8 +119,8 @@ def claim_body(pod: Pod, given: ExtendedClaimAllocation) -> dict[str, Any]:
         "metadata": {
             "generateName": f"{meta.name}-extended-resources-",
             "namespace": meta.namespace,
-            "annotations": {EXTENDED_CLAIM: "true"},
-            "finalizers": [PROTECTION],
+            "annotations": {EXTENDED_RESOURCE_CLAIM: "true"},
+            "finalizers": [DELETE_PROTECTION],
             "ownerReferences": [owner],
         },
         "spec": {"devices": {"requests": list(given.device_requests)}},

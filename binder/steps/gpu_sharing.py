@@ -15,12 +15,11 @@ from binder.params import StepConfig
 from binder.steps.base import BindJob
 from kube.errors import AlreadyExistsError, NotFoundError
 from kube.gateway import Gateway
+from kube.keys import GPU_FRACTION_CONTAINER, SHARED_GPU_CONFIG_MAP
 from kube.objects.cluster import ConfigMap
 from kube.objects.pod import Container, Pod
 from kube.resources import CONFIGMAPS
 
-PREFIX_ANNOTATION = "runai/shared-gpu-configmap"
-CONTAINER_ANNOTATION = "gpu-fraction-container-name"
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
 OLD_VISIBLE_DEVICES = "RUNAI-VISIBLE-DEVICES"
 CDI_PREFIX = "k8s.device-plugin.nvidia.com/gpu="
@@ -87,7 +86,7 @@ class GpuSharing:
 
 def map_names(pod: Pod) -> tuple[str, str]:
     """Return the names of a pod's capability map and of its map of plain variables."""
-    prefix = pod.metadata.annotations.get(PREFIX_ANNOTATION, "")
+    prefix = pod.metadata.annotations.get(SHARED_GPU_CONFIG_MAP, "")
     if not prefix:
         raise BindError(f"no desired configmap name found in pod {pod.metadata.key} annotations")
     base = f"{prefix}-{shared_container(pod).index}"
@@ -96,7 +95,7 @@ def map_names(pod: Pod) -> tuple[str, str]:
 
 def shared_container(pod: Pod) -> SharedContainer:
     """Return the container that gets the device: the named one, else the first regular one."""
-    wanted = pod.metadata.annotations.get(CONTAINER_ANNOTATION, "")
+    wanted = pod.metadata.annotations.get(GPU_FRACTION_CONTAINER, "")
     if not wanted:
         return SharedContainer(pod.spec.containers[0], "0")
     for index, container in enumerate(pod.spec.init_containers):

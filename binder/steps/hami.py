@@ -13,10 +13,10 @@ from binder.steps.base import BindJob
 from binder.steps.gpu_sharing import map_names
 from kube.errors import NotFoundError
 from kube.gateway import Gateway
+from kube.keys import NODE_GPU_MEMORY
 from kube.objects.node import Node
 from kube.resources import CONFIGMAPS, NODES
 
-MEMORY_LABEL = "nvidia.com/gpu.memory"
 MEMORY_LIMIT = "CUDA_DEVICE_MEMORY_LIMIT"
 
 
@@ -45,7 +45,7 @@ class HamiCore:
         received = job.request.spec.received_gpu
         try:
             node = self._gateway.get(NODES, job.node, as_type=Node)
-            memory = Decimal(node.metadata.labels.get(MEMORY_LABEL, ""))
+            memory = Decimal(node.metadata.labels.get(NODE_GPU_MEMORY, ""))
             part = Decimal(received.portion if received is not None else "")
         except (NotFoundError, InvalidOperation):
             return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kaiweb.settings import env
+from kube.keys import SHARD_TASK_PREFIX
 
 REDIS_URL = env.redis_url()
 TICK_S = 1.0
@@ -26,7 +27,7 @@ CELERY_TIMEZONE = "UTC"
 
 def shard_queue(shard: str) -> str:
     """Return the Celery queue of one shard's scheduling worker."""
-    return f"shard.{shard}"
+    return f"{SHARD_TASK_PREFIX}{shard}"
 
 
 def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, Any]]:

@@ -26,6 +26,7 @@ from kaiweb.supervisor import ports
 from kaiweb.supervisor.broker import broker_command, broker_url
 from kaiweb.supervisor.process import Spec
 from kaiweb.supervisor.wanted import DEFAULT_SHARD, Wanted, can_be_process, scheduling_process
+from kube.keys import SHARD_TASK_PREFIX
 from queues.cluster import IN_CLUSTER
 
 EMBEDDED_PORTS = ("broker", "cluster", "scheduler-metrics", "controller-metrics")
@@ -203,7 +204,7 @@ def specs(plan: Installation, wanted: Wanted) -> list[Spec]:
         port = str(plan.ports[metrics_port_name(shard)])
         add_worker(
             scheduling_process(shard),
-            f"shard.{shard}",
+            f"{SHARD_TASK_PREFIX}{shard}",
             SCHEDULER,
             KAIWEB_SCHEDULER_METRICS_PORT=port,
         )

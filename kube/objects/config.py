@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import field
 
+from kube.keys import NODE_POOL, QUEUE, SCHEDULER_NAME, SYSTEM_NAMESPACE
 from kube.objects.meta import Condition, KubeObject, KubeStruct
 
 
@@ -55,9 +56,9 @@ class SchedulingShard(KubeObject, frozen=True, kw_only=True):
 
 
 class GlobalConfig(KubeStruct, frozen=True, kw_only=True):
-    queue_label_key: str = "kai.scheduler/queue"
-    scheduler_name: str = "kai-scheduler"
-    node_pool_label_key: str = "kai.scheduler/node-pool"
+    queue_label_key: str = QUEUE
+    scheduler_name: str = SCHEDULER_NAME
+    node_pool_label_key: str = NODE_POOL
     namespace_label_selector: dict[str, str] = {}
     pod_label_selector: dict[str, str] = {}
 
@@ -140,7 +141,7 @@ class PrometheusConfig(KubeStruct, frozen=True, kw_only=True):
 
 
 class ConfigSpec(KubeStruct, frozen=True, kw_only=True):
-    namespace: str = "kai-scheduler"
+    namespace: str = SYSTEM_NAMESPACE
     global_: GlobalConfig = field(name="global", default=GlobalConfig())
     pod_grouper: PodGrouperConfig = PodGrouperConfig()
     binder: BinderConfig = BinderConfig()

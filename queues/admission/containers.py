@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kube.keys import GPU_FRACTION_CONTAINER, MIG_PREFIX, NVIDIA_GPU
 from queues.admission.review import DeniedError
 
 Json = dict[str, Any]
-CONTAINER_NAME = "gpu-fraction-container-name"
-GPU = "nvidia.com/gpu"
-MIG_PREFIX = "nvidia.com/mig-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +45,7 @@ def fraction_container(pod: Json) -> ContainerRef | None:
     ------
     DeniedError : the named container does not exist
     """
-    name = annotations_of(pod).get(CONTAINER_NAME)
+    name = annotations_of(pod).get(GPU_FRACTION_CONTAINER)
     regular = regular_containers(pod)
     if not name:
         return ContainerRef(container=regular[0], index="0") if regular else None
@@ -70,7 +68,7 @@ def asks_for_gpu(container: Json) -> bool:
     resources = map_at(container, "resources")
     merged = {**map_at(resources, "limits"), **map_at(resources, "requests")}
     return any(
-        (name == GPU or str(name).startswith(MIG_PREFIX)) and str(amount) not in ("0", "")
+        (name == NVIDIA_GPU or str(name).startswith(MIG_PREFIX)) and str(amount) not in ("0", "")
         for name, amount in merged.items()
     )
 

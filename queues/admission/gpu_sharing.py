@@ -9,9 +9,15 @@ from __future__ import annotations
 import re
 
 from kube.errors import BadValueError
+from kube.keys import (
+    GPU_FRACTION,
+    GPU_FRACTION_DEVICES,
+    GPU_MEMORY_MIB,
+    NVIDIA_GPU,
+    SHARED_GPU_CONFIG_MAP,
+)
 from kube.numbers import int_or_none, is_hex_float, parse_float
 from queues.admission.containers import (
-    GPU,
     Json,
     all_containers,
     annotations_of,
@@ -24,11 +30,7 @@ from queues.admission.containers import (
 from queues.admission.review import DeniedError
 from queues.admission.settings import SUFFIX_LENGTH, AdmissionSettings
 
-FRACTION = "gpu-fraction"
-MEMORY = "gpu-memory"
-DEVICES = "gpu-fraction-num-devices"
 MPS = "mps"
-CONFIG_MAP = "runai/shared-gpu-configmap"
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
 INJECTED = (VISIBLE_DEVICES, "RUNAI_NUM_OF_GPUS", "GPU_PORTION")
 MAX_UINT64 = 2**64 - 1
@@ -38,7 +40,7 @@ BASE_LENGTH = 33
 
 def is_fraction_pod(pod: Json) -> bool:
     annotations = annotations_of(pod)
-    return FRACTION in annotations or MEMORY in annotations
+    return GPU_FRACTION in annotations or GPU_MEMORY_MIB in annotations
 
 
 def validate(pod: Json, settings: AdmissionSettings) -> None:
@@ -49,7 +51,7 @@ def validate(pod: Json, settings: AdmissionSettings) -> None:
     DeniedError : the first rule broken, in a fixed order
     """
     annotations = annotations_of(pod)
-    fraction, memory = annotations.get(FRACTION), annotations.get(MEMORY)
+    fraction, memory = annotations.get(GPU_FRACTION), annotations.get(GPU_MEMORY_MIB)
     is_shared = fraction is not None or memory is not None
     if is_shared and not settings.gpu_sharing:
         raise DeniedError(
@@ -58,14 +60,14 @@ def validate(pod: Json, settings: AdmissionSettings) -> None:
         )
     if annotations.get(MPS) == "true" and not is_shared:
         raise DeniedError("MPS is only supported with GPU fraction request")
-    has_gpu_limit = any(GPU in limits_of(container) for container in all_containers(pod))
+    has_gpu_limit = any(NVIDIA_GPU in limits_of(container) for container in all_containers(pod))
     if fraction is not None and has_gpu_limit:
         raise DeniedError(
             "cannot have both GPU fraction request and whole GPU resource request/limit"
         )
     if memory is not None and (fraction is not None or has_gpu_limit):
         raise DeniedError("cannot request both GPU and GPU memory")
-    devices = annotations.get(DEVICES)
+    devices = annotations.get(GPU_FRACTION_DEVICES)
     if devices is not None and not is_shared:
         raise DeniedError(
             "cannot request multiple fractional devices without specifying fraction portion or gpu-memory"
@@ -87,10 +89,10 @@ def mutate(pod: Json, settings: AdmissionSettings) -> None:
     ref = fraction_container(pod)
     if ref is None:
         return
-    prefix = annotations_of(pod).get(CONFIG_MAP)
+    prefix = annotations_of(pod).get(SHARED_GPU_CONFIG_MAP)
     if not prefix:
         prefix = config_map_prefix(pod, ref.index, settings.suffix())
-        pod["metadata"]["annotations"][CONFIG_MAP] = prefix
+        pod["metadata"]["annotations"][SHARED_GPU_CONFIG_MAP] = prefix
     name = f"{prefix}-{ref.index}"
     for variable in INJECTED:
         source = {"configMapKeyRef": {"name": name, "key": variable}}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kube.keys import SHARED_GPU_CONFIG_MAP
 from queues.admission.containers import Json, annotations_of, fraction_container, set_env
-from queues.admission.gpu_sharing import CONFIG_MAP, is_fraction_pod
+from queues.admission.gpu_sharing import is_fraction_pod
 from queues.admission.settings import AdmissionSettings
 
 MEMORY_LIMIT = "CUDA_DEVICE_MEMORY_LIMIT"
@@ -11,7 +12,7 @@ MEMORY_LIMIT = "CUDA_DEVICE_MEMORY_LIMIT"
 
 def mutate(pod: Json, settings: AdmissionSettings) -> None:
     """Pass the limit to the fraction container; runs after `gpu_sharing`, which names the ConfigMap."""
-    prefix = annotations_of(pod).get(CONFIG_MAP)
+    prefix = annotations_of(pod).get(SHARED_GPU_CONFIG_MAP)
     if not settings.hami_core or not is_fraction_pod(pod) or not prefix:
         return
     ref = fraction_container(pod)

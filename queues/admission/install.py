@@ -14,6 +14,13 @@ from typing import Any
 
 from kube.errors import NotFoundError
 from kube.gateway import Gateway, PatchType
+from kube.keys import (
+    GPU_FRACTION,
+    GPU_FRACTION_DEVICES,
+    GPU_MEMORY_MIB,
+    SCHEDULER_NAME,
+    SYSTEM_NAMESPACE,
+)
 from kube.resources import Resource
 from queues.admission import routes
 
@@ -34,7 +41,7 @@ VALIDATING = Resource(
     namespaced=False,
 )
 FIELD_MANAGER = "kaiweb-admission"
-SHARING_KEYS = ("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices", "mps")
+SHARING_KEYS = (GPU_FRACTION, GPU_MEMORY_MIB, GPU_FRACTION_DEVICES, "mps")
 POD_MUTATION = "mutating-kai-admission"
 POD_VALIDATION = "validating-kai-admission"
 QUEUE_VALIDATION = "kai-queue-validation-v2"
@@ -70,8 +77,8 @@ class Registration:
 
     target: ServiceTarget | UrlTarget
     bundle: bytes
-    namespace: str = "kai-scheduler"
-    scheduler_name: str = "kai-scheduler"
+    namespace: str = SYSTEM_NAMESPACE
+    scheduler_name: str = SCHEDULER_NAME
     pod_labels: Mapping[str, str] = field(default_factory=dict)
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     required_namespace_label: str = ""

@@ -91,7 +91,7 @@ def read_request(body: bytes) -> Request:
     """Return the request of a review."""
     try:
         review = json.loads(body)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadReviewError(f"the body is not JSON: {error}") from error
     request = review.get("request") if isinstance(review, dict) else None
     if not isinstance(request, dict) or not isinstance(request.get("uid"), str):

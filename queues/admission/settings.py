@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kube.keys import SCHEDULER_NAME
+
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH = 7
 
@@ -27,7 +29,7 @@ class AdmissionSettings:
     suffix : makes the random part of ConfigMap names
     """
 
-    scheduler_name: str = "kai-scheduler"
+    scheduler_name: str = SCHEDULER_NAME
     gpu_sharing: bool = False
     hami_core: bool = False
     block_visible_devices: bool = False

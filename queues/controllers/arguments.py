@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
+from kube.keys import NODE_POOL, QUEUE, SCHEDULER_NAME, SYSTEM_NAMESPACE
 from queues.controllers.assembly import Options
 from queues.controllers.metrics import parse_pairs
 from queues.controllers.scale_adjuster import AdjusterSettings
@@ -16,15 +17,15 @@ BOOLEANS = ("true", "false")
 
 
 def add_common(parser: ArgumentParser) -> None:
-    parser.add_argument("--scheduler-name", default="kai-scheduler")
-    parser.add_argument("--namespace", default="kai-scheduler", help="where the leases live")
+    parser.add_argument("--scheduler-name", default=SCHEDULER_NAME)
+    parser.add_argument("--namespace", default=SYSTEM_NAMESPACE, help="where the leases live")
     parser.add_argument("--leader-elect", action="store_true")
     parser.add_argument("--metrics-bind-address", default="", help="host:port; empty serves none")
 
 
 def add_pod_grouper(parser: ArgumentParser) -> None:
-    parser.add_argument("--queue-label-key", default="kai.scheduler/queue")
-    parser.add_argument("--nodepool-label-key", default="kai.scheduler/node-pool")
+    parser.add_argument("--queue-label-key", default=QUEUE)
+    parser.add_argument("--nodepool-label-key", default=NODE_POOL)
     parser.add_argument(
         "--group-pods", default="true", choices=BOOLEANS, help="run the pod grouper"
     )

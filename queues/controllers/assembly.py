@@ -26,6 +26,7 @@ from kube.errors import KubeError
 from kube.events import WARNING, note
 from kube.events import Recorder as EventRecorder
 from kube.gateway import Gateway, Listing
+from kube.keys import SYSTEM_NAMESPACE
 from kube.lease import Elector, candidate_identity
 from kube.objects.cluster import PriorityClass
 from kube.objects.devices import ResourceClaim
@@ -77,7 +78,7 @@ class Options:
     """What the command line says."""
 
     settings: Settings = field(default_factory=Settings)
-    namespace: str = "kai-scheduler"
+    namespace: str = SYSTEM_NAMESPACE
     pod_selector: str = ""
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     defaults_config_map: tuple[str, str] = ("", "")

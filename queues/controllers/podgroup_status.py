@@ -13,6 +13,7 @@ from typing import Any
 
 from kube.errors import KubeError, NotFoundError
 from kube.gateway import EventType, Gateway
+from kube.keys import POD_GROUP
 from kube.objects.cluster import PriorityClass
 from kube.objects.devices import ResourceClaim
 from kube.objects.meta import KubeObject
@@ -26,7 +27,6 @@ from kube.store import Store
 from kube.workqueue import WorkQueue
 from queues import accounting
 from queues.accounting import AccountingError, Amounts
-from queues.grouping.keys import POD_GROUP
 
 log = logging.getLogger(__name__)
 

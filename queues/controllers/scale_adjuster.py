@@ -20,6 +20,14 @@ import msgspec
 
 from kube.errors import AlreadyExistsError, InvalidError, KubeError, NotFoundError
 from kube.gateway import Gateway
+from kube.keys import (
+    GPU_FRACTION,
+    GPU_FRACTION_DEVICES,
+    GPU_MEMORY_MIB,
+    NVIDIA_GPU,
+    SCALE_ADJUST,
+    SCHEDULER_NAME,
+)
 from kube.numbers import MAX_INT32, int_or_none
 from kube.objects.pod import Pod
 from kube.quantity import parse
@@ -27,7 +35,6 @@ from kube.resources import PODS
 from kube.set_aside import SetAside
 from kube.store import Store
 from queues import accounting
-from queues.accounting import DEVICES_ANNOTATION, FRACTION_ANNOTATION, GPU, MEMORY_ANNOTATION
 
 log = logging.getLogger(__name__)
 _ASIDE = SetAside("scale adjuster")
@@ -46,10 +53,10 @@ class AdjusterSettings:
     """The adjuster's flags."""
 
     image: str = DEFAULT_IMAGE
-    namespace: str = "kai-scale-adjust"
-    scheduler_name: str = "kai-scheduler"
+    namespace: str = SCALE_ADJUST
+    scheduler_name: str = SCHEDULER_NAME
     app_label: str = "scaling-pod"
-    service_account: str = "kai-scale-adjust"
+    service_account: str = SCALE_ADJUST
     memory_ratio: float = 0.1
 
 
@@ -134,8 +141,8 @@ def stand_in_body(need: Need, settings: AdjusterSettings) -> dict[str, Any]:
         "image": settings.image,
         "imagePullPolicy": "IfNotPresent",
         "resources": {
-            "requests": {**accounting.format_list(requests), GPU: devices},
-            "limits": {GPU: devices},
+            "requests": {**accounting.format_list(requests), NVIDIA_GPU: devices},
+            "limits": {NVIDIA_GPU: devices},
         },
     }
     if settings.image == DEFAULT_IMAGE:
@@ -247,13 +254,15 @@ class ScaleAdjuster:
 
 def _need_of(pod: Pod, settings: AdjusterSettings) -> Need | None:
     annotations = pod.metadata.annotations
-    devices = int_or_none(annotations.get(DEVICES_ANNOTATION) or "1", smallest=1, largest=MAX_INT32)
+    devices = int_or_none(
+        annotations.get(GPU_FRACTION_DEVICES) or "1", smallest=1, largest=MAX_INT32
+    )
     if devices is None:
         return None
     part: Fraction | float
-    if annotations.get(FRACTION_ANNOTATION):
+    if annotations.get(GPU_FRACTION):
         part = accounting.gpu_fraction(annotations)
-    elif annotations.get(MEMORY_ANNOTATION):
+    elif annotations.get(GPU_MEMORY_MIB):
         part = settings.memory_ratio
     else:
         return None

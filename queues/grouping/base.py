@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from kube import keys
+from kube.keys import SCHEDULER_NAME
 from kube.numbers import MIN_INT32, int_or_none
-from queues.grouping import keys
 from queues.grouping.errors import FieldError
 
 Json = dict[str, Any]
@@ -23,7 +24,7 @@ MAX_INT32 = 2**31 - 1
 class Settings:
     """The pod grouper's flags that change how pods are grouped."""
 
-    scheduler_name: str = "kai-scheduler"
+    scheduler_name: str = SCHEDULER_NAME
     queue_label: str = keys.QUEUE
     node_pool_label: str = keys.NODE_POOL
     search_legacy: bool = True

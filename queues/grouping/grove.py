@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kube import keys
 from kube.durations import format_duration, parse_duration
-from queues.grouping import keys
 from queues.grouping.base import (
     Context,
     Json,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from queues.grouping import keys
+from kube import keys
 from queues.grouping.base import (
     Context,
     Json,

@@ -10,8 +10,8 @@ import json
 import re
 from collections.abc import Sequence
 
+from kube import keys
 from kube.durations import format_duration, parse_duration
-from queues.grouping import keys
 from queues.grouping.base import (
     Context,
     Json,

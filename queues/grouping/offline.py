@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from queues.grouping import keys
+from kube import keys
+from kube.keys import ASSUMED_SCHEDULER
 from queues.grouping.base import (
     Json,
     KindDefault,
@@ -35,7 +36,7 @@ from queues.grouping.manifests import CLUSTER_SCOPED
 from queues.grouping.metadata import parse_kind_defaults
 from queues.grouping.reconcile import Decision, decide
 from queues.grouping.synthesis.described import described_pods
-from queues.grouping.synthesis.pods import ASSUMED, stable_suffix, stable_uid
+from queues.grouping.synthesis.pods import stable_suffix, stable_uid
 from queues.grouping.synthesis.serving import pod_clique_objects
 from queues.grouping.synthesis.table import children_of
 from queues.grouping.without_pods import Making, is_passive, notes_on
@@ -210,7 +211,7 @@ def _make_pods(cluster: FileCluster, settings: Settings) -> Making:
             making.failed[uid_of(obj)] = str(error)
             continue
         for child in made:
-            if child.pop(ASSUMED, False):
+            if child.pop(ASSUMED_SCHEDULER, False):
                 making.assumed.add(uid_of(obj))
                 child["spec"]["schedulerName"] = settings.scheduler_name
             if key_of(child) not in cluster.objects:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from queues.grouping import keys
+from kube import keys
 from queues.grouping.base import (
     Context,
     Json,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from queues.grouping import keys
+from kube import keys
 from queues.grouping.base import Topology
 
 MAX_SEGMENTS = 10_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from queues.grouping import keys
+from kube import keys
 from queues.grouping.base import (
     Context,
     Json,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from queues.grouping import keys
+from kube import keys
 from queues.grouping.base import Context, Json, Metadata, labels_of, owner_reference
 from queues.grouping.metadata import base_metadata, group_name
 

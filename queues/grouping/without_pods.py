@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from kube.keys import ASSUMED_SCHEDULER
 from queues.grouping.base import (
     Json,
     Kind,
@@ -28,7 +29,7 @@ from queues.grouping.karta import fitting_definitions, refusal_of
 from queues.grouping.manifests import called_object
 from queues.grouping.owners import references_of
 from queues.grouping.reconcile import decide
-from queues.grouping.synthesis.pods import ASSUMED, made_pod
+from queues.grouping.synthesis.pods import made_pod
 from queues.grouping.synthesis.table import is_maker
 from queues.grouping.table import select_grouper
 from queues.grouping.workflows import skip_top_owner_grouper
@@ -171,7 +172,7 @@ def _reason(kind: Kind) -> str:
 def _outlook(obj: Json, cluster: Cluster, settings: Settings) -> str:
     """Return what a pod that the object owns would get; nothing if a bare pod of it cannot be grouped."""
     pod = made_pod(f"{name_of(obj)}-pod", obj, {})
-    pod.pop(ASSUMED, None)
+    pod.pop(ASSUMED_SCHEDULER, None)
     pod["spec"]["schedulerName"] = settings.scheduler_name
     try:
         body = decide(pod, cluster, settings).body

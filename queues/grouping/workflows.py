@@ -7,7 +7,7 @@ in memory wherever the lower owner is silent, and so are the defaults of its kin
 
 from __future__ import annotations
 
-from queues.grouping import keys
+from kube import keys
 from queues.grouping.base import (
     Context,
     Json,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from queues.grouping import keys
+from kube import keys
 from queues.grouping.base import (
     Json,
     Metadata,

@@ -10,6 +10,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from kube import keys
+from kube.keys import (
+    GPU_GROUP,
+    LAST_EVICTION,
+    LAST_START,
+    NODE_GPU_MEMORY,
+    NODE_GPU_PRODUCT,
+    NVIDIA_GPU,
+    RESERVATION,
+)
 from kube.numbers import int_or_none
 from kube.objects.cluster import Event as EventObject
 from kube.objects.meta import KubeObject
@@ -21,8 +31,7 @@ from kube.objects.podgroup import SchedulingCondition
 from kube.quantity import parse
 from kube.store import version_number
 from kube.times import in_utc, time_or_none
-from queues.accounting import GPU, WHOLE_GPUS, PodDemand, pod_demand
-from queues.grouping import keys
+from queues.accounting import WHOLE_GPUS, PodDemand, pod_demand
 from queues.mirror.views import OptionalAmounts, PriorityClassView, QueueView
 from queues.models import (
     KEY,
@@ -37,10 +46,6 @@ from queues.models import (
 )
 from queues.scheduling_conditions import is_backed_off
 
-LAST_START = "kai.scheduler/last-start-timestamp"
-LAST_EVICTION = "kai.scheduler/last-eviction-timestamp"
-GPU_GROUP_LABEL = "runai-gpu-group"
-RESERVATION_NAMESPACE = "kai-resource-reservation"
 ZONE_LABELS = ("topology.kubernetes.io/zone",)
 RACK_LABELS = ("topology.kubernetes.io/rack", "kai.scheduler/rack", "rack")
 EPOCH = datetime.fromtimestamp(0, UTC)
@@ -192,7 +197,7 @@ def pod_row(item: PodObject) -> Pod:
     waits = item.condition("PodScheduled")
     is_waiting = waits is not None and waits.status == "False"
     initialized = item.condition("Ready")
-    is_reservation = meta.namespace == RESERVATION_NAMESPACE
+    is_reservation = meta.namespace == RESERVATION
     started = initialized.last_transition_time if initialized else None
     return Pod(
         key=item.key,
@@ -214,7 +219,7 @@ def pod_row(item: PodObject) -> Pod:
         gpu_kind=_gpu_kind(demand),
         gpu_share=float(demand.gpu_fraction),
         gpu_groups=[] if is_reservation else _gpu_groups(meta.labels),
-        reserves_group=meta.labels.get(GPU_GROUP_LABEL, "") if is_reservation else "",
+        reserves_group=meta.labels.get(GPU_GROUP, "") if is_reservation else "",
         reason=(waits.reason if waits and is_waiting else item.status.reason)[:128],
         message=waits.message if waits and is_waiting else "",
         reason_since=waits.last_transition_time if waits and is_waiting else None,
@@ -250,12 +255,10 @@ def _gpu_kind(demand: PodDemand) -> str:
 
 def _gpu_groups(labels: Mapping[str, str]) -> list[str]:
     """Return the GPU groups of a pod with part devices: one label, or one for each device."""
-    several = sorted(
-        value for key, value in labels.items() if key.startswith(GPU_GROUP_LABEL + "/")
-    )
+    several = sorted(value for key, value in labels.items() if key.startswith(GPU_GROUP + "/"))
     if several:
         return several
-    return [labels[GPU_GROUP_LABEL]] if labels.get(GPU_GROUP_LABEL) else []
+    return [labels[GPU_GROUP]] if labels.get(GPU_GROUP) else []
 
 
 def node_row(item: NodeObject) -> Node:
@@ -264,12 +267,12 @@ def node_row(item: NodeObject) -> Node:
     ready = item.condition("Ready")
     capacity = sum(int(_amount(status.capacity.get(name))) for name in WHOLE_GPUS)
     healthy = sum(int(_amount(status.allocatable.get(name))) for name in WHOLE_GPUS)
-    memory = labels.get("nvidia.com/gpu.memory", "")
+    memory = labels.get(NODE_GPU_MEMORY, "")
     return Node(
         name=item.metadata.name,
         **identity(item),
         pool=labels.get(keys.NODE_POOL, ""),
-        model=labels.get("nvidia.com/gpu.product", "") or (GPU if capacity else ""),
+        model=labels.get(NODE_GPU_PRODUCT, "") or (NVIDIA_GPU if capacity else ""),
         zone=_first(labels, ZONE_LABELS),
         rack=_first(labels, RACK_LABELS),
         is_ready=ready is not None and ready.status == "True",

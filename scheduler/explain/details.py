@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+from kube.keys import NVIDIA_GPU
 from kube.quantity import format_decimal
 from scheduler.core.arrays import Amounts
 from scheduler.core.fairshare.capacity import CapacityReason, CapacityRefusal
@@ -39,5 +40,5 @@ def resource_list(amounts: Amounts) -> dict[str, str]:
     return {
         "cpu": "-1m" if cpu == inf else format_decimal(round(cpu) / 1000),
         "memory": "-1" if memory == inf else str(round(memory)),
-        "nvidia.com/gpu": "-1" if gpu == inf else format_decimal(round(gpu, 3)),
+        NVIDIA_GPU: "-1" if gpu == inf else format_decimal(round(gpu, 3)),
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from queues.accounting import MIG_PREFIX
+from kube.keys import MIG_PREFIX
 from scheduler.core.arrays import Amounts
 from scheduler.core.cluster.amount_text import human_amount
 from scheduler.core.decisions import ActionName, Evict, QueueSide, TaskRef

@@ -18,6 +18,7 @@ from typing import Any
 
 from kube.errors import NotFoundError
 from kube.gateway import Gateway, Listing
+from kube.keys import QUEUE
 from kube.objects.config import Override, ShardSpec
 from kube.objects.meta import KubeObject, convert
 from kube.resources import CONFIGMAPS, NODES, PODGROUPS, QUEUES, RESOURCE_CLAIMS, Resource
@@ -159,7 +160,7 @@ def _core(config: Mapping[str, Any], params: Mapping[str, Any]) -> SchedulerConf
         full_hierarchy_fairness=bool(params.get("fullHierarchyFairness", True)),
         allow_consolidating_reclaim=bool(params.get("allowConsolidatingReclaim", True)),
         staleness_grace_s=60.0 if grace is None else grace / _NANOSECONDS,
-        queue_label_key=params.get("queueLabelKey") or "kai.scheduler/queue",
+        queue_label_key=params.get("queueLabelKey") or QUEUE,
     )
 
 

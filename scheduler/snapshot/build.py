@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kube.errors import UNREADABLE, BadValueError
+from kube.keys import POD_GROUP
 from kube.objects.bindrequest import BindRequest
 from kube.objects.cluster import PriorityClass
 from kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
@@ -63,7 +64,7 @@ from scheduler.core.cluster.status import ACTIVE_USED
 from scheduler.snapshot import claims, podgroups, volumes
 from scheduler.snapshot.nodes import NodeBuilder
 from scheduler.snapshot.params import ShardParams
-from scheduler.snapshot.pods import POD_GROUP, TaskBuilder
+from scheduler.snapshot.pods import TaskBuilder
 from scheduler.snapshot.queues import QueueBuilder, Usage
 
 APP_LABEL = "app"

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kube.keys import EXTENDED_RESOURCE_CLAIM
 from kube.objects import devices as api
 from kube.objects.meta import convert
 from kube.objects.pod import Pod, PodResourceClaim
 from kube.set_aside import SetAside
-from queues.accounting import EXTENDED_CLAIM_ANNOTATION
 from scheduler.core.cluster.constraints import NodeTerm
 from scheduler.core.cluster.inputs import (
     EXTENDED_CLAIM,
@@ -147,7 +147,7 @@ def _device_claim(claim: Claim) -> DeviceClaim:
     body = claim.status.allocation
     owners = [owner.uid for owner in meta.owner_references if owner.kind == "Pod"]
     requests = device_requests(claim.spec.devices.requests)
-    is_extended = meta.annotations.get(EXTENDED_CLAIM_ANNOTATION) == "true"
+    is_extended = meta.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true"
     allocation = None
     if body:
         name = EXTENDED_CLAIM if is_extended else meta.name

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from kube.keys import MIG_PREFIX, NODE_GPU_COUNT, NODE_GPU_MEMORY, NODE_MIG_STRATEGY
 from kube.numbers import MAX_INT32, int_or_none
 from kube.objects.node import Node
 from kube.objects.topology import NodeResourceTopology, Zone
 from kube.set_aside import SetAside
-from queues.accounting import MIG_PREFIX
 from scheduler.core.cluster.inputs import (
     GPU,
     UNKNOWN_GPU_MEMORY_MIB,
@@ -23,9 +23,6 @@ from scheduler.snapshot import terms
 from scheduler.snapshot.params import ShardParams
 from scheduler.snapshot.requests import amounts_of
 
-GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
-GPU_COUNT_LABEL = "nvidia.com/gpu.count"
-MIG_STRATEGY_LABEL = "nvidia.com/mig.strategy"
 PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 _MIB = 1_048_576
 # Eighteen digits are more zones than any node has, and cheap to compare.
@@ -96,9 +93,9 @@ class NodeBuilder:
         allocatable = amounts_of(node.status.allocatable)
         if dra_gpus:
             allocatable[GPU] = allocatable.get(GPU, 0.0) + dra_gpus
-        memory_mib = gpu_memory_mib(labels.get(GPU_MEMORY_LABEL, ""))
-        count = labels.get(GPU_COUNT_LABEL, "")
-        strategy = labels.get(MIG_STRATEGY_LABEL, "")
+        memory_mib = gpu_memory_mib(labels.get(NODE_GPU_MEMORY, ""))
+        count = labels.get(NODE_GPU_COUNT, "")
+        strategy = labels.get(NODE_MIG_STRATEGY, "")
         return NodeInput(
             name=node.metadata.name,
             labels=labels,

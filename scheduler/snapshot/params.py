@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kube.keys import NODE_POOL, QUEUE, RESERVATION, SCHEDULER_NAME
 from queues.scheduling_conditions import DEFAULT_POOL
 
 
@@ -17,15 +18,15 @@ class ShardParams:
     """One shard as seen from outside of the core; defaults are KAI's."""
 
     name: str = "default"
-    scheduler_name: str = "kai-scheduler"
-    node_pool_label_key: str = "kai.scheduler/node-pool"
+    scheduler_name: str = SCHEDULER_NAME
+    node_pool_label_key: str = NODE_POOL
     partition_value: str = ""
-    queue_label_key: str = "kai.scheduler/queue"
+    queue_label_key: str = QUEUE
     restrict_node_scheduling: bool = False
     cpu_worker_label_key: str = "node-role.kubernetes.io/cpu-worker"
     gpu_worker_label_key: str = "node-role.kubernetes.io/gpu-worker"
     mig_label_key: str = "node-role.kubernetes.io/mig-enabled"
-    reservation_app_label: str = "kai-resource-reservation"
+    reservation_app_label: str = RESERVATION
     stuck_in_releasing_s: float = 120.0
     schedule_csi_storage: bool = False
     detailed_fit_errors: bool = False

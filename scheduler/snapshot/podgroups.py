@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kube.durations import seconds_or_none
+from kube.keys import LAST_EVICTION, LAST_START, STALE_SINCE
 from kube.objects import podgroup as api
 from kube.objects.cluster import PriorityClass
 from kube.objects.podgroup import PodGroup, SubGroup
@@ -24,9 +25,6 @@ from scheduler.core.cluster.inputs import (
 )
 from scheduler.snapshot.params import ShardParams
 
-STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
-LAST_START = "kai.scheduler/last-start-timestamp"
-LAST_EVICTION = "kai.scheduler/last-eviction-timestamp"
 FALLBACK_PRIORITY = 50
 NON_PREEMPTIBLE_FROM = 100
 UNSCHEDULABLE_ON_POOL = "UnschedulableOnNodePool"

@@ -16,6 +16,18 @@ import msgspec
 
 from kube.documents import parse_json
 from kube.errors import BadValueError
+from kube.keys import (
+    GPU_FRACTION,
+    GPU_FRACTION_DEVICES,
+    GPU_GROUP,
+    GPU_GROUP_PREFIX,
+    GPU_MEMORY_MIB,
+    MIG_PREFIX,
+    NUMA_OBSERVED,
+    NUMA_PREDICTED,
+    SHARED_GPU_CONFIG_MAP,
+    SUB_GROUP,
+)
 from kube.objects.bindrequest import BindRequest, NumaZone
 from kube.objects.pod import Pod
 from kube.progress import track
@@ -33,19 +45,11 @@ from scheduler.snapshot import claims, terms
 from scheduler.snapshot.extended import extended_from
 from scheduler.snapshot.requests import amounts_of, container_requests, task_request
 
-POD_GROUP = "pod-group-name"
-SUBGROUP = "kai.scheduler/subgroup-name"
-GPU_GROUP = "runai-gpu-group"
-GPU_GROUP_PREFIX = "runai-gpu-group/"
-SHARED_CONFIG_MAP = "runai/shared-gpu-configmap"
-NUMA_OBSERVED = "kai.scheduler/numa-placement-observed"
-NUMA_PREDICTED = "kai.scheduler/numa-placement-predicted"
-
 _DEMAND_ANNOTATIONS = (
-    "gpu-memory",
-    "gpu-fraction",
-    "gpu-fraction-num-devices",
-    SHARED_CONFIG_MAP,
+    GPU_MEMORY_MIB,
+    GPU_FRACTION,
+    GPU_FRACTION_DEVICES,
+    SHARED_GPU_CONFIG_MAP,
 )
 
 
@@ -137,7 +141,7 @@ class TaskBuilder:
             namespace=meta.namespace,
             status=task_status(pod, bind_request, now - self.stuck_after_s),
             node=pod.spec.node_name or (bind_request.spec.selected_node if bind_request else ""),
-            subgroup=meta.labels.get(SUBGROUP, "") or DEFAULT_SUBGROUP,
+            subgroup=meta.labels.get(SUB_GROUP, "") or DEFAULT_SUBGROUP,
             request=demand.request,
             constraints=demand.constraints,
             created=meta.created - self.origin,
@@ -186,14 +190,14 @@ def _demand_key(pod: Pod) -> bytes:
     spec = pod.spec
     annotations = pod.metadata.annotations
     has_sharing = any(
-        key.startswith("gpu-") or key.startswith("nvidia.com/mig-") or key == SHARED_CONFIG_MAP
+        key.startswith("gpu-") or key.startswith(MIG_PREFIX) or key == SHARED_GPU_CONFIG_MAP
         for key in annotations
     )
     sharing = (
         sorted(
             item
             for item in annotations.items()
-            if item[0] in _DEMAND_ANNOTATIONS or item[0].startswith("nvidia.com/mig-")
+            if item[0] in _DEMAND_ANNOTATIONS or item[0].startswith(MIG_PREFIX)
         )
         if has_sharing
         else None
@@ -275,7 +279,7 @@ def _config_maps(pod: Pod) -> tuple[str, ...]:
             if variable.value_from is not None
         )
     needed = {item.name for item in references if item is not None and not item.optional}
-    exempt = pod.metadata.annotations.get(SHARED_CONFIG_MAP, "")
+    exempt = pod.metadata.annotations.get(SHARED_GPU_CONFIG_MAP, "")
     return tuple(sorted(name for name in needed if not (exempt and name.startswith(exempt))))
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from kube.keys import MIG_PREFIX
 from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Container, Pod, Quantity
 from kube.quantity import parse
-from queues.accounting import MIG_PREFIX, WHOLE_GPUS, pod_demand
+from queues.accounting import WHOLE_GPUS, pod_demand
 from scheduler.core.cluster.constraints import ContainerRequest
 from scheduler.core.cluster.inputs import CPU, GPU, MEMORY, PODS, TaskRequest
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, WebSocket, expect
 
-from queues.reasons import CODE_ANNOTATION
+from kube.keys import REASON_CODE
 from tests.browser import manifests
 from tests.integration.stack import Stack, wait_until
 
@@ -66,7 +66,7 @@ def test_a_pending_workload_shows_the_same_reason_in_list_page_and_rest(live: St
     events = live.objects(
         "events", "-n", manifests.NAMESPACE, "--field-selector", "reason=Unschedulable"
     )
-    assert {event["metadata"]["annotations"][CODE_ANNOTATION] for event in events} == {
+    assert {event["metadata"]["annotations"][REASON_CODE] for event in events} == {
         "NonPreemptibleOverQuota"
     }
     page.get_by_role("link", name="Pods").click()

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from kube import keys
 from kube.errors import BadValueError
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
@@ -108,7 +109,7 @@ def with_value(body: Any, place: Place, value: Any) -> Any:
 @cache
 def known_keys() -> tuple[str, ...]:
     """Return every text in the source that looks like an annotation or label key."""
-    found: set[str] = set()
+    found = {value for value in vars(keys).values() if isinstance(value, str)}
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text())):

@@ -7,11 +7,11 @@ import pytest
 from binder.reconcile import Fences
 from kube.errors import ConflictError, ServerError
 from kube.gateway import Body
+from kube.keys import FENCE
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import convert
 from kube.resources import LEASES
 from scheduler.fence import ATTEMPTS, NAMESPACE, FenceLease
-from scheduler.requests import FENCE
 from tests.fakes.gateway import FakeGateway
 
 

@@ -10,6 +10,7 @@ import uuid
 from hashlib import sha256
 from typing import Any
 
+from kube.keys import ASSUMED_SCHEDULER
 from queues.grouping.base import (
     Json,
     count_at,
@@ -24,7 +25,6 @@ from queues.grouping.base import (
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _UIDS = uuid.UUID("6f5d4f3e-5e5c-4f0e-9a52-6b6169776562")
 MAX_PODS = 20_000
-ASSUMED = "kaiweb.dev/assumed-scheduler"
 """Marks a made-up pod whose template is out of sight, so that its scheduler had to be assumed."""
 
 
@@ -87,7 +87,7 @@ def made_pod(
         status={"phase": "Pending"},
     )
     if not spec:
-        pod[ASSUMED] = True
+        pod[ASSUMED_SCHEDULER] = True
     return pod
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from kube.keys import REASON_CODE
 from kube.resources import CONFIGMAPS, EVENTS, NODES, PODGROUPS, PODS, QUEUES
-from queues.reasons import CODE_ANNOTATION, Standing
+from queues.reasons import Standing
 from scheduler.worker import CycleSummary
 from tests.scheduler.rig import FREE, NOTHING, Rig
 from tests.scheduler.rig import rig as open_rig
@@ -152,7 +153,7 @@ def test_events_carry_the_code(rig: Rig) -> None:
     running(rig.cluster(), "tenant")
     rig.pending("next").cycle()
     found = {
-        (event["involvedObject"]["kind"], event["metadata"]["annotations"].get(CODE_ANNOTATION))
+        (event["involvedObject"]["kind"], event["metadata"]["annotations"].get(REASON_CODE))
         for key in list(rig.gateway.objects)
         if key[0] == EVENTS
         for event in [rig.gateway.raw(EVENTS, key[2], key[1])]
