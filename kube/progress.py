@@ -93,6 +93,10 @@ class Track:
         self.is_at_rest = True
         _SIGN.pack_into(self._buffer, self._offset, time.monotonic(), 0.0, 0)
 
+    def __del__(self) -> None:
+        """Rest when the thread has ended: nobody is left who could give another sign."""
+        self.rest()
+
     def _write(self, text: str, limit_s: float) -> None:
         self.is_at_rest = False
         encoded = text.encode(errors="replace")[:_TEXT_BYTES]
@@ -186,7 +190,7 @@ def beat_file(home: Path, process: str) -> Path:
 
 def _new_file(file: Path) -> mmap.mmap:
     """Return a mapped file of this process, put in place in one step: a reader never sees half of it."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.parent.mkdir(mode=0o700, exist_ok=True)
     scratch = file.with_name(f"{file.name}.{os.getpid()}")
     descriptor = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:

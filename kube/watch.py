@@ -76,6 +76,8 @@ class Reflector(Generic[T]):
                 log.exception("watch of %s", self.resource.plural)
                 self.resource_version = ""
                 pause_s = self.backoff.pause_s()
+            finally:
+                track().rest()
             stop.wait(pause_s)
 
     def start(self, stop: Event, *, on_fatal: Callable[[KubeError], None], name: str = "") -> None:

@@ -67,11 +67,25 @@ def test_what_a_thread_does_can_be_read_from_its_file(home: Path):
 
 def test_each_thread_has_its_own_record_and_an_ended_one_gives_its_place(home: Path):
     progress.start("mirror", home)
+    shown: list[list[str]] = []
+
+    def work() -> None:
+        progress.track().beat("x")
+        shown.append([s.thread for s in read(beat_file(home, "mirror")).signs])
+
     for name in ("one", "two"):
-        thread = threading.Thread(target=lambda: progress.track().beat("x"), name=name)
+        thread = threading.Thread(target=work, name=name)
         thread.start()
         thread.join()
-    assert [s.thread for s in read(beat_file(home, "mirror")).signs] == ["MainThread", "two"]
+    assert shown == [["MainThread", "one"], ["MainThread", "two"]]
+
+
+def test_a_thread_that_has_ended_is_not_judged(home: Path):
+    progress.start("mirror", home)
+    thread = threading.Thread(target=lambda: progress.track().beat("x"), name="one")
+    thread.start()
+    thread.join()
+    assert [s.limit_s for s in read(beat_file(home, "mirror")).signs] == [progress.START_S, 0.0]
 
 
 def test_the_supervisor_gives_the_name_and_nobody_else_may_read_the_file(home: Path, monkeypatch):

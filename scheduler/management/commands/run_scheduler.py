@@ -10,11 +10,13 @@ import os
 import signal
 import threading
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from kube import progress
 from kube.lease import Elector, candidate_identity
 from queues.cluster import gateway
 from scheduler.plugin_server import PluginServer, metrics_page, plugin_pages
@@ -51,6 +53,7 @@ class Command(BaseCommand):
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, end)
+        progress.start(f"scheduling-{options['shard']}", Path(settings.KAIWEB_HOME))
         worker = ShardWorker(options["shard"], gateway(), end_process, folder=settings.KAIWEB_HOME)
         reporter = Reporter(options["shard"])
         worker.start(wake=due.set)
@@ -65,7 +68,10 @@ class Command(BaseCommand):
                 reporter.offer(worker.cycle())
                 left -= 1
             if left != 0:
-                due.wait(worker.settings.params.schedule_period_s)
+                period_s = worker.settings.params.schedule_period_s
+                progress.track().beat("waiting for changes", progress.WAIT_S + period_s)
+                due.wait(period_s)
+        progress.stop()
         for server in servers:
             server.stop()
         worker.stop()
