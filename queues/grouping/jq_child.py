@@ -18,6 +18,7 @@ import jq
 
 MEMORY_BYTES = 512 << 20
 MAX_VALUES = 1000
+MAX_ANSWER_BYTES = 4 << 20
 
 
 @lru_cache(maxsize=512)
@@ -39,6 +40,14 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     return {"values": values}
 
 
+def encoded(reply: dict[str, Any]) -> bytes:
+    """Return the line to write; values too large for a controller to hold become an error."""
+    line = json.dumps(reply).encode()
+    if len(line) > MAX_ANSWER_BYTES:
+        return json.dumps({"error": f"yields more than {MAX_ANSWER_BYTES} bytes"}).encode()
+    return line
+
+
 def main(cpu_s: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -46,7 +55,7 @@ def main(cpu_s: int) -> None:
         # If the parent is gone nobody else would end an expression that does not.
         spent = int(time.process_time())
         resource.setrlimit(resource.RLIMIT_CPU, (spent + cpu_s, resource.RLIM_INFINITY))
-        sys.stdout.buffer.write(json.dumps(answer(json.loads(line))).encode() + b"\n")
+        sys.stdout.buffer.write(encoded(answer(json.loads(line))) + b"\n")
         sys.stdout.buffer.flush()
 
 

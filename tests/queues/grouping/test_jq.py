@@ -235,3 +235,8 @@ def test_threads_share_one_process(evaluator: Evaluator) -> None:
         thread.join()
     assert len(found) == 400
     assert all(got == asked_for for got, asked_for in found)
+
+
+def test_an_answer_too_large_to_hold_is_an_error() -> None:
+    with pytest.raises(JqError, match="yields more than 4194304 bytes"):
+        evaluate('"x" * 5000000', {})
