@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
-FRONTEND := $(shell find frontend -path frontend/node_modules -prune -o -path frontend/dist -prune -o -type f -name '*.[tjc]*' -print)
+FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
 .PHONY: setup dev run test test-unit check bench lint fmt clean lock
 .DEFAULT_GOAL := help
@@ -70,4 +70,4 @@ lock: $(VENV)/dev.stamp
 	$(UV) --extra dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
 
 clean:
-	rm -rf .venv .kaiweb .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis frontend/node_modules frontend/dist
+	rm -rf .venv .kaiweb .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis frontend/web/node_modules frontend/web/dist

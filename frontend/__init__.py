@@ -1,1 +1,1 @@
-"""What a person sees: live frames, websocket consumers and the TypeScript app."""
+"""The web page: the TypeScript program in `web`, the Django app that serves it, the build script."""

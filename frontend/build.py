@@ -19,10 +19,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-DIST = HERE / "dist"
+WEB = Path(__file__).resolve().parent / "web"
+DIST = WEB / "dist"
 STAMP = DIST / ".source-hash"
-INSTALLED = HERE / "node_modules" / ".lock-hash"
+INSTALLED = WEB / "node_modules" / ".lock-hash"
 SOURCES = (
     "package-lock.json",
     "package.json",
@@ -54,7 +54,7 @@ class Node:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Build the dashboard into frontend/dist.")
+    parser = argparse.ArgumentParser(description="Build the dashboard into frontend/web/dist.")
     parser.add_argument("--force", action="store_true", help="build even if nothing changed")
     parser.add_argument(
         "--npm", nargs=argparse.REMAINDER, help="run npm with these arguments instead"
@@ -106,22 +106,22 @@ def is_current() -> bool:
 def source_hash() -> str:
     digest = hashlib.sha256()
     for path in sorted(_source_files()):
-        digest.update(path.relative_to(HERE).as_posix().encode())
+        digest.update(path.relative_to(WEB).as_posix().encode())
         digest.update(b"\0")
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 
 def _source_files() -> list[Path]:
-    files = [HERE / name for name in SOURCES]
+    files = [WEB / name for name in SOURCES]
     for folder in SOURCE_FOLDERS:
-        files += (HERE / folder).rglob("*")
+        files += (WEB / folder).rglob("*")
     return [path for path in files if path.is_file() and "node_modules" not in path.parts]
 
 
 def install_packages(node: Node) -> None:
     """Run `npm ci` unless the installed packages already are those of the lock file."""
-    digest = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()
+    digest = hashlib.sha256((WEB / "package-lock.json").read_bytes()).hexdigest()
     if INSTALLED.is_file() and INSTALLED.read_text(encoding="ascii") == digest:
         return
     run_npm(node, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
@@ -136,7 +136,7 @@ def run_npm(node: Node, *arguments: str) -> None:
     }
     command = [str(node.binary), str(node.npm_cli), *arguments]
     print(f"frontend: npm {' '.join(arguments)}", flush=True)
-    result = subprocess.run(command, cwd=HERE, env=environment, check=False)
+    result = subprocess.run(command, cwd=WEB, env=environment, check=False)
     if result.returncode != 0:
         raise BuildError(f"`npm {' '.join(arguments)}` failed with exit code {result.returncode}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from frontend import urls as frontend_urls
+from frontend.dashboard import urls as frontend_urls
 from kaiweb import health, metrics
 from kaiweb.api import urls as api_urls
 

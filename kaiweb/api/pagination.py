@@ -13,10 +13,10 @@ from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from frontend.items.amounts import moment
-from frontend.items.cluster import mirror_moment
 from kaiweb.api import cursors
 from kaiweb.api.errors import bad_parameter
+from kaiweb.items.amounts import moment
+from kaiweb.items.cluster import mirror_moment
 from queues import live
 from scheduler.models import Cycle
 

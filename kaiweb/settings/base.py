@@ -50,7 +50,7 @@ INSTALLED_APPS = [
     "queues",
     "scheduler",
     "binder",
-    "frontend",
+    "frontend.dashboard",
     "sandbox",
     "kaiweb",
 ]
@@ -69,7 +69,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "frontend.csp.ContentSecurityPolicyMiddleware",
+    "frontend.dashboard.csp.ContentSecurityPolicyMiddleware",
 ]
 
 ROOT_URLCONF = "kaiweb.urls"
@@ -130,7 +130,7 @@ USE_I18N = False
 STATIC_URL = "/static/"
 # None: files are served from where they are found. Set it to serve a collected copy.
 STATIC_ROOT = env.text("KAIWEB_STATIC_ROOT") or None
-FRONTEND_DIST = CHECKOUT / "frontend" / "dist"
+FRONTEND_DIST = CHECKOUT / "frontend" / "web" / "dist"
 # A folder that is not there yet (no build so far) would be a system check warning.
 STATICFILES_DIRS = [FRONTEND_DIST] if FRONTEND_DIST.is_dir() else []
 # Vite names its files by content, so they are served as found, with no collectstatic step.

@@ -29,12 +29,12 @@ def test_node_is_accepted_exactly_where_vite_runs(version: str, accepted: bool):
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A frontend folder with one source file and assets built from it."""
+    """A Node project with one source file and assets built from it."""
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "main.tsx").write_text("one")
     (tmp_path / "dist").mkdir()
     (tmp_path / "dist" / "manifest.json").write_text("{}")
-    monkeypatch.setattr(build, "HERE", tmp_path)
+    monkeypatch.setattr(build, "WEB", tmp_path)
     monkeypatch.setattr(build, "DIST", tmp_path / "dist")
     monkeypatch.setattr(build, "STAMP", tmp_path / "dist" / ".source-hash")
     build.STAMP.write_text(build.source_hash())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.core.management import call_command
 
-TYPES = Path(__file__).parents[2] / "frontend" / "src" / "model" / "schema.ts"
+TYPES = Path(__file__).parents[2] / "frontend" / "web" / "src" / "model" / "schema.ts"
 
 
 def test_the_types_were_generated_from_the_current_schema(tmp_path: Path):

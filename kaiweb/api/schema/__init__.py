@@ -1,1 +1,1 @@
-"""The shapes of the API for its OpenAPI document. They describe; `frontend.items` produces."""
+"""The shapes of the API for its OpenAPI document. They describe; `kaiweb.items` produces."""

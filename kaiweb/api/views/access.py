@@ -10,12 +10,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from frontend.items.amounts import moment
 from kaiweb.api.base import View
 from kaiweb.api.errors import Problem
 from kaiweb.api.idempotency import refuse_key
 from kaiweb.api.schema import access as schema
 from kaiweb.api.token_request import read_token_request
+from kaiweb.items.amounts import moment
 from queues import tokens
 from queues.models import ApiToken
 from queues.rights import READ, allows_reading

@@ -13,12 +13,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from frontend.items import queues as items
 from kaiweb import request_id
 from kaiweb.api import idempotency, pagination, parameters
 from kaiweb.api.base import View, caller, flag
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.schema import queues as schema
+from kaiweb.items import queues as items
 from kube.objects.meta import convert
 from queues import hierarchy, live, selectors, services
 from queues.cluster import gateway

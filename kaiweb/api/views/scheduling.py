@@ -10,13 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from binder.models import BindRequest
-from frontend.items.amounts import moment
-from frontend.items.cluster import cluster_item
-from frontend.items.sessions import session_item
 from kaiweb.api import pagination, parameters
 from kaiweb.api.base import View, words
 from kaiweb.api.errors import Problem
 from kaiweb.api.schema import scheduling as schema
+from kaiweb.items.amounts import moment
+from kaiweb.items.cluster import cluster_item
+from kaiweb.items.sessions import session_item
 from scheduler.models import Cycle
 
 SESSIONS = pagination.Sorting(key="id", columns={"id": "id"}, default="-id")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from frontend.items.queues import queue_items
+from kaiweb.items.queues import queue_items
 from kube.errors import ConflictError
 from kube.resources import QUEUES
 from tests.fakes.gateway import FakeGateway

@@ -1,0 +1,1 @@
+"""The Django app of the page: log-in, log-out, and the shell that loads the TypeScript program."""

@@ -1,0 +1,14 @@
+"""Pages for people. The app's own routes all lead to the shell, and so does any unknown one."""
+
+from __future__ import annotations
+
+from django.urls import path, re_path
+
+from frontend.dashboard import views
+
+urlpatterns = [
+    path("login", views.Login.as_view(), name="login"),
+    path("logout", views.Logout.as_view(), name="logout"),
+    # Not ours to answer: unknown API calls and missing files must stay 404.
+    re_path(r"^(?!api/|static/|metrics|healthz|readyz|login|logout)", views.shell, name="shell"),
+]

@@ -1,1 +1,0 @@
-"""The rows people see: one shape for REST answers and live frames, built from the mirror."""

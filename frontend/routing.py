@@ -1,9 +1,0 @@
-"""Where the live socket is."""
-
-from __future__ import annotations
-
-from django.urls import path
-
-from frontend.consumers import LiveConsumer
-
-websocket_urlpatterns = [path("api/v1/live", LiveConsumer.as_asgi())]

@@ -1,0 +1,1 @@
+"""The items that REST answers and live frames consist of, one shape for both, built from the mirror."""

@@ -1,0 +1,136 @@
+"""The one item of the overview: GPUs, nodes, what waits and why, who starves, who borrows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Sum
+from django.utils import timezone
+
+from kaiweb.items.amounts import GPU, moment, tidy
+from kaiweb.items.queues import queue_items
+from queues.mirror.feed import HEARTBEAT
+from queues.models import MirrorState, Node, PodGroup, WorkloadState
+from scheduler.models import Cycle
+
+KEY = "cluster"
+LISTED_QUEUES = 8
+WAITING = (WorkloadState.PENDING, WorkloadState.GATED, WorkloadState.PARTIAL)
+
+
+def cluster_item() -> dict[str, Any]:
+    """Return the item as of now."""
+    nodes = list(Node.objects.all())
+    queues = queue_items()
+    now = timezone.now()
+    return {
+        "gpus": _gpus(nodes),
+        "models": _models(nodes),
+        "nodes": {
+            "total": len(nodes),
+            "ready": sum(node.is_ready for node in nodes),
+            "cordoned": sum(node.is_cordoned for node in nodes),
+        },
+        "queues": {"total": len(queues), "orphans": sum(item["orphan"] for item in queues)},
+        "workloads": _workloads(),
+        "pendingByReason": _pending_by_reason(),
+        "starved": _ranked(queues, _missing),
+        "borrowing": _ranked(queues, _borrowed),
+        "sessions": _sessions(now),
+        "mirrorAt": moment(mirror_moment()),
+    }
+
+
+def mirror_moment() -> datetime | None:
+    """Return when the mirror was last known to be in step with the cluster."""
+    beat = MirrorState.objects.filter(kind=HEARTBEAT).first()
+    return beat.seen_at if beat else None
+
+
+def _gpus(nodes: list[Node]) -> dict[str, Any]:
+    total = sum(node.gpus for node in nodes)
+    allocated = sum(node.used_gpu for node in nodes)
+    unusable = sum(_unusable(node) for node in nodes)
+    return {
+        "total": total,
+        "allocated": tidy(allocated),
+        "free": tidy(max(0.0, total - allocated - unusable)),
+        "unusable": tidy(unusable),
+    }
+
+
+def _unusable(node: Node) -> float:
+    """Return the devices that are free but cannot be given to anybody."""
+    free = max(0.0, node.gpus - node.used_gpu)
+    if not node.is_ready or node.is_cordoned:
+        return free
+    return min(free, float(node.gpus - node.gpus_healthy))
+
+
+def _models(nodes: list[Node]) -> list[dict[str, Any]]:
+    by_model: dict[str, list[Node]] = defaultdict(list)
+    for node in nodes:
+        if node.gpus:
+            by_model[node.model].append(node)
+    return [{"model": model, **_gpus(of_model)} for model, of_model in sorted(by_model.items())]
+
+
+def _workloads() -> dict[str, int]:
+    counted = PodGroup.objects.values_list("state").annotate(count=Count("key")).order_by()
+    states = dict(counted)
+    waiting = sum(states.get(state, 0) for state in (WorkloadState.PENDING, WorkloadState.GATED))
+    return {
+        "pending": waiting,
+        "running": states.get(WorkloadState.RUNNING, 0) + states.get(WorkloadState.PARTIAL, 0),
+        "finished": states.get(WorkloadState.FINISHED, 0),
+        "failed": states.get(WorkloadState.FAILED, 0),
+    }
+
+
+def _pending_by_reason() -> list[dict[str, Any]]:
+    rows = (
+        PodGroup.objects.filter(state__in=WAITING)
+        .values_list("reason_code")
+        .annotate(count=Count("key"), gpu=Sum("gpu"))
+        .order_by("-count", "reason_code")
+    )
+    return [
+        {"reason": code, "workloads": count, "gpu": tidy(gpu or 0)} for code, count, gpu in rows
+    ]
+
+
+def _missing(item: dict[str, Any]) -> float:
+    """Return the share that a queue has demand for and does not get."""
+    share = item["share"][GPU] if item["share"] else 0
+    wanted = min(share, item["requested"][GPU])
+    return float(wanted - item["allocated"][GPU])
+
+
+def _borrowed(item: dict[str, Any]) -> float:
+    quota = item["quota"].get(GPU, 0)
+    return 0.0 if quota == "unlimited" else float(item["allocated"][GPU] - quota)
+
+
+def _ranked(queues: list[dict[str, Any]], measure: Any) -> list[dict[str, Any]]:
+    """Return the leaf queues with the largest positive value, largest first."""
+    found = [(measure(item), item["name"]) for item in queues if item["leaf"]]
+    top = sorted((pair for pair in found if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
+    return [{"queue": name, "gpu": tidy(value)} for value, name in top[:LISTED_QUEUES]]
+
+
+def _sessions(now: datetime) -> dict[str, Any]:
+    recent = list(
+        Cycle.objects.filter(started_at__gte=now - timedelta(minutes=1)).order_by("-id")[:600]
+    )
+    last = recent[0] if recent else Cycle.objects.order_by("-id").first()
+    durations = sorted(row.duration_ms for row in recent)
+    p95 = durations[min(len(durations) - 1, int(len(durations) * 0.95))] if durations else None
+    return {
+        "perMinute": len(recent),
+        "lastId": last.pk if last else None,
+        "lastDurationMs": tidy(last.duration_ms) if last else None,
+        "lastStartedAt": moment(last.started_at) if last else None,
+        "p95Ms": tidy(p95) if p95 is not None else None,
+    }

@@ -1,0 +1,194 @@
+"""Why a workload waits, in full: the reason with its evidence, who is ahead, how far it has come.
+
+Figures about nodes are read from the mirror when somebody looks, not kept for every waiting workload: they
+change whenever any pod starts anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db.models import Max
+
+from kaiweb.items.amounts import moment, tidy
+from queues import reasons
+from queues.models import Node, Pod, PodGroup, WorkloadState
+
+NAMED_AHEAD = 5
+# Codes that are about the room on nodes, so that figures of nodes are their evidence.
+ABOUT_ROOM = frozenset(
+    {reasons.NEVER_FITS, reasons.NO_NODE, reasons.DEVICES, reasons.ORDER_BEHIND, reasons.TOPOLOGY}
+)
+
+
+def explain(row: PodGroup) -> dict[str, Any]:
+    """Return why the workload waits: the dominant reason, its evidence and how far it has come."""
+    return {
+        "reason": row.reason_code,
+        "text": row.reason_text,
+        "since": moment(row.reason_since),
+        "evidence": [*_queue_evidence(row), *_room_evidence(row)],
+        "others": _others(row),
+        "order": _order(row),
+        "stages": list(_stages(row)),
+    }
+
+
+def _order(row: PodGroup) -> dict[str, Any] | None:
+    """Return its place in the order of turns and who is ahead; None while it has no place.
+
+    The nearest are named, and those of its own queue counted: they are what its team can change.
+    """
+    if row.position is None:
+        return None
+    placed = PodGroup.objects.filter(pool=row.pool, position__isnull=False)
+    ahead = placed.filter(position__lt=row.position)
+    nearest = ahead.order_by("-position")[:NAMED_AHEAD]
+    return {
+        "position": row.position,
+        "of": placed.aggregate(last=Max("position"))["last"],
+        "aheadInQueue": ahead.filter(queue=row.queue).count(),
+        "ahead": [
+            {
+                "namespace": other.namespace,
+                "name": other.name,
+                "owner": other.owner_name,
+                "queue": other.queue,
+                "gpu": tidy(other.gpu),
+                "position": other.position,
+            }
+            for other in nearest
+        ],
+    }
+
+
+def _newest_reasons(row: PodGroup) -> list[dict[str, Any]]:
+    newest = row.conditions[-1] if row.conditions else {}
+    found: list[dict[str, Any]] = newest.get("reasons", [])
+    return found
+
+
+def _queue_evidence(row: PodGroup) -> list[dict[str, Any]]:
+    """Turn the details of the newest condition into rows: what was asked of a queue, what it had."""
+    rows: list[dict[str, Any]] = []
+    for why in _newest_reasons(row):
+        details = (why.get("details") or {}).get("queueDetails") or {}
+        for resource, amount in sorted((details.get("podGroupRequestedResources") or {}).items()):
+            rows.append(
+                {
+                    "name": f"{why.get('reason', '')}: {resource}",
+                    "asked": str(amount),
+                    "available": _available(why.get("reason", ""), details, resource),
+                    "where": details.get("name", ""),
+                }
+            )
+    return rows
+
+
+def _room_evidence(row: PodGroup) -> list[dict[str, Any]]:
+    """Return what one of its pods asks of a node, and the most that is free on one."""
+    if row.reason_code not in ABOUT_ROOM:
+        return []
+    pod = Pod.objects.filter(group=row.key, node="").order_by("created_at", "key").first()
+    if pod is None:
+        return []
+    nodes = Node.objects.filter(pool=row.pool, is_ready=True, is_cordoned=False)
+    rooms = [(_free(node), node.name) for node in nodes]
+    asked = {"GPUs": pod.gpu, "CPU cores": pod.cpu / 1000, "memory (GB)": pod.memory / 1e9}
+    rows = []
+    for name, amount in asked.items():
+        if not amount:
+            continue
+        free, where = max(((room[name], node) for room, node in rooms), default=(0.0, ""))
+        rows.append(
+            {
+                "name": f"{name} for one pod",
+                "asked": str(tidy(amount)),
+                "available": f"{tidy(free)} at most",
+                "where": f"{where}, of {len(rooms)} nodes"
+                if free
+                else f"none of {len(rooms)} nodes",
+            }
+        )
+    return rows
+
+
+def _free(node: Node) -> dict[str, float]:
+    return {
+        "GPUs": max(0.0, node.gpus_healthy - node.used_gpu),
+        "CPU cores": max(0.0, node.cpu - node.used_cpu) / 1000,
+        "memory (GB)": max(0.0, node.memory - node.used_memory) / 1e9,
+    }
+
+
+def _available(reason: str, details: Mapping[str, Any], resource: str) -> str:
+    bound_key, used_key = (
+        ("queueResourceLimits", "queueAllocatedResources")
+        if reason == reasons.OVER_LIMIT
+        else ("queueDeservedResources", "queueAllocatedNonPreemptibleResources")
+    )
+    bound = (details.get(bound_key) or {}).get(resource, "0")
+    used = (details.get(used_key) or {}).get(resource, "0")
+    return f"{bound}, of which {used} in use"
+
+
+def _others(row: PodGroup) -> list[dict[str, str]]:
+    """Return further reasons of the newest condition; those without a code are the dominant one in words."""
+    is_about_queue = row.reason_code in reasons.KAI_CODES
+    return [
+        {"reason": str(why.get("reason", "")), "text": str(why.get("message", ""))}
+        for why in _newest_reasons(row)
+        if why.get("reason") != row.reason_code
+        and (is_about_queue or why.get("reason") in reasons.KAI_CODES)
+    ]
+
+
+# stage -> codes that block it; the stages before a blocked one are done, those after unknown.
+STAGES: tuple[tuple[str, frozenset[str]], ...] = (
+    ("managed", frozenset({reasons.UNMANAGED})),
+    ("grouped", frozenset({reasons.GROUP_INCOMPLETE, reasons.GATED, reasons.HELD})),
+    ("queue", frozenset({reasons.QUEUE_MISSING, reasons.QUEUE_ORPHAN})),
+    ("quota", frozenset({reasons.NON_PREEMPTIBLE_OVER_QUOTA})),
+    ("limit", frozenset({reasons.OVER_LIMIT})),
+    (
+        "order",
+        frozenset({reasons.NOT_EVALUATED, reasons.ORDER_BEHIND, reasons.PREEMPTION_DELAY}),
+    ),
+    (
+        "nodes",
+        frozenset(
+            {reasons.NEVER_FITS, reasons.NO_NODE, reasons.DEVICES, reasons.WAITING_FOR_VICTIMS}
+        ),
+    ),
+    ("topology", frozenset({reasons.TOPOLOGY})),
+    ("volumes", frozenset({reasons.VOLUME})),
+    ("bind", frozenset({reasons.BIND_FAILING})),
+    ("started", frozenset()),
+)  # fmt: skip
+
+
+# Codes that pass by themselves: somebody else's turn, somebody else's end.
+WAITS = frozenset(
+    {
+        reasons.NOT_EVALUATED, reasons.GATED, reasons.ORDER_BEHIND, reasons.WAITING_FOR_VICTIMS,
+        reasons.PREEMPTION_DELAY,
+    }
+)  # fmt: skip
+
+
+def _stages(row: PodGroup) -> Iterable[dict[str, str]]:
+    has_started = row.state not in (WorkloadState.PENDING, WorkloadState.GATED)
+    is_blocked = False
+    for stage, codes in STAGES:
+        if has_started and row.state != WorkloadState.PARTIAL:
+            yield {"stage": stage, "state": "ok", "text": ""}
+        elif row.reason_code in codes:
+            is_blocked = True
+            waits = row.reason_code in WAITS
+            state = "waiting" if waits else "blocked"
+            yield {"stage": stage, "state": state, "text": row.reason_text}
+        elif is_blocked or stage == "started":
+            yield {"stage": stage, "state": "unknown", "text": ""}
+        else:
+            yield {"stage": stage, "state": "ok", "text": ""}

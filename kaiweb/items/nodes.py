@@ -1,0 +1,104 @@
+"""Node items: what a node has, what is taken, and one cell for each of its GPUs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from kaiweb.items.amounts import tidy
+from queues.models import Node, Pod, PodGroup
+
+MIB = 1 << 20
+FINISHED = ("Succeeded", "Failed")
+RESERVATION_NAMESPACE = "kai-resource-reservation"
+
+
+def node_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:
+    """Return the items of these nodes, or of all, by name."""
+    rows = Node.objects.all() if names is None else Node.objects.filter(name__in=names)
+    return items_of(list(rows.order_by("name")), is_everything=names is None)
+
+
+def items_of(nodes: Sequence[Node], *, is_everything: bool = False) -> list[dict[str, Any]]:
+    """Return the items of nodes at hand."""
+    pods: dict[str, list[Pod]] = defaultdict(list)
+    with_devices = Pod.objects.exclude(node="").exclude(phase__in=FINISHED).exclude(devices=[])
+    if not is_everything:
+        with_devices = with_devices.filter(node__in=[node.name for node in nodes])
+    for pod in with_devices.order_by("created_at", "key"):
+        pods[pod.node].append(pod)
+    groups = {pod.group for on_node in pods.values() for pod in on_node if pod.group}
+    queues = _queues(groups, is_everything)
+    return [_item(node, pods[node.name], queues) for node in nodes]
+
+
+def _queues(groups: Collection[str], is_everything: bool) -> Mapping[str, str]:
+    """Return the queue of each pod group; a full read is one scan instead of a huge IN list."""
+    rows = PodGroup.objects.all() if is_everything else PodGroup.objects.filter(key__in=groups)
+    return dict(rows.order_by().values_list("key", "queue"))
+
+
+def _item(node: Node, pods: list[Pod], queues: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "model": node.model,
+        "pool": node.pool,
+        "zone": node.zone,
+        "rack": node.rack,
+        "ready": node.is_ready,
+        "cordoned": node.is_cordoned,
+        "gpuTotal": node.gpus,
+        "gpuAllocated": tidy(node.used_gpu),
+        "gpuMemoryBytes": node.gpu_memory_mib * MIB,
+        "cpu": {"allocatable": tidy(node.cpu), "allocated": tidy(node.used_cpu)},
+        "memory": {"allocatable": tidy(node.memory), "allocated": tidy(node.used_memory)},
+        "pods": node.pods,
+        "taints": node.taints,
+        "devices": _cells(node, pods, queues),
+    }
+
+
+def _cells(node: Node, pods: list[Pod], queues: Mapping[str, str]) -> list[dict[str, Any]]:
+    cells: list[dict[str, Any]] = [
+        {
+            "index": index,
+            "state": "free",
+            "used": 0,
+            "group": "",
+            "holders": [],
+        }
+        for index in range(node.gpus)
+    ]
+    for pod in pods:
+        for position, index in enumerate(pod.devices):
+            if index < len(cells):
+                _fill(cells[index], pod, position, queues)
+    # Devices are not named as broken one by one; the last free ones stand for those that are missing.
+    broken = node.gpus - node.gpus_healthy
+    for cell in reversed(cells):
+        if broken and cell["state"] == "free":
+            cell["state"] = "unhealthy"
+            broken -= 1
+    return cells
+
+
+def _fill(cell: dict[str, Any], pod: Pod, position: int, queues: Mapping[str, str]) -> None:
+    if pod.reserves_group:
+        cell["group"] = pod.reserves_group
+        cell["state"] = "shared" if cell["holders"] else "reserved"
+        return
+    is_part = bool(pod.gpu_groups)
+    share = pod.gpu_share if is_part else 1
+    cell["state"] = "shared" if is_part else "whole"
+    if is_part:
+        cell["group"] = pod.gpu_groups[position]
+    cell["used"] = tidy(min(1.0, cell["used"] + share))
+    cell["holders"].append(
+        {
+            "pod": pod.key,
+            "workload": pod.group,
+            "queue": queues.get(pod.group, ""),
+            "gpu": tidy(share),
+        }
+    )

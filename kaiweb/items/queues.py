@@ -1,0 +1,137 @@
+"""Queue items: quota, limit, weight, use, share, and how many workloads wait below."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count
+
+from kaiweb.items.amounts import CPU, GPU, MEMORY, amounts, bounds, moment, tidy
+from queues import hierarchy
+from queues.models import PodGroup, Queue, WorkloadState
+from queues.selectors import shape_of, tree
+from queues.shape import QueueShape
+from queues.tags import tag_of_row
+from scheduler.models import QueueShare
+
+OURS = frozenset({"", "kaiweb", "kaiweb-bootstrap"})
+WAITING = (WorkloadState.PENDING, WorkloadState.GATED, WorkloadState.PARTIAL)
+
+
+@dataclass(slots=True)
+class _Counts:
+    pending: int = 0
+    running: int = 0
+    total: int = 0
+
+    def add(self, other: _Counts) -> None:
+        self.pending += other.pending
+        self.running += other.running
+        self.total += other.total
+
+
+@dataclass(slots=True)
+class _Context:
+    """What many queue items share."""
+
+    shapes: Mapping[str, QueueShape]
+    children: Mapping[str, list[str]]
+    counts: Mapping[str, _Counts] = field(default_factory=dict)
+    shares: Mapping[str, dict[str, float]] = field(default_factory=dict)
+
+
+def queue_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:
+    """Return the items of these queues, or of all, in the order of their names."""
+    rows = Queue.objects.all() if names is None else Queue.objects.filter(name__in=names)
+    context = _context()
+    return [_item(row, context) for row in rows.order_by("name")]
+
+
+def items_of(rows: Sequence[Queue]) -> list[dict[str, Any]]:
+    """Return the items of rows at hand; they need not be in the mirror yet."""
+    context = _context()
+    shapes = {**context.shapes, **{row.name: shape_of(row) for row in rows}}
+    context.shapes = shapes
+    return [_item(row, context) for row in rows]
+
+
+def bare_item(row: Queue) -> dict[str, Any]:
+    """Return the item of a row without what the database would add: relatives, workloads, shares."""
+    return _item(row, _Context(shapes={row.name: shape_of(row)}, children={}))
+
+
+def _context() -> _Context:
+    shapes = tree()
+    children: dict[str, list[str]] = defaultdict(list)
+    for shape in shapes.values():
+        children[shape.parent].append(shape.name)
+    return _Context(
+        shapes=shapes,
+        children=children,
+        counts=_subtree_counts(shapes),
+        shares=_shares(),
+    )
+
+
+def _subtree_counts(shapes: Mapping[str, QueueShape]) -> dict[str, _Counts]:
+    """Add each queue's own workloads to itself and to all queues above it."""
+    found: dict[str, _Counts] = defaultdict(_Counts)
+    states = PodGroup.objects.values_list("queue", "state").annotate(count=Count("key"))
+    for queue, state, count in states.order_by():
+        own = _Counts(
+            pending=count if state in WAITING else 0,
+            running=count if state in (WorkloadState.RUNNING, WorkloadState.PARTIAL) else 0,
+            total=count,
+        )
+        for name in hierarchy.ancestors(shapes, queue):
+            found[name].add(own)
+    return found
+
+
+def _shares() -> dict[str, dict[str, float]]:
+    """Return the shares, added up over the shards (each divides its own node pool)."""
+    found: dict[str, dict[str, float]] = {}
+    for row in QueueShare.objects.all().order_by():
+        share = found.setdefault(row.queue, {GPU: 0.0, CPU: 0.0, MEMORY: 0.0})
+        share[GPU] += row.gpu
+        share[CPU] += row.cpu
+        share[MEMORY] += row.memory
+    return found
+
+
+def _item(row: Queue, context: _Context) -> dict[str, Any]:
+    counts = context.counts.get(row.name, _Counts())
+    share = context.shares.get(row.name)
+    problem = hierarchy.problem_of(context.shapes, row.name)
+    below = sorted(context.children.get(row.name, []))
+    return {
+        "name": row.name,
+        "displayName": row.display_name,
+        "parent": row.parent or None,
+        "depth": len(hierarchy.ancestors(context.shapes, row.name)) - 1,
+        "children": below,
+        "leaf": not below,
+        "priority": row.priority,
+        "preemptMinRuntime": row.preempt_min_runtime or None,
+        "reclaimMinRuntime": row.reclaim_min_runtime or None,
+        "quota": bounds(row, "quota"),
+        "limit": bounds(row, "limit"),
+        "weight": bounds(row, "weight"),
+        "allocated": amounts(row, "allocated"),
+        "allocatedNonPreemptible": amounts(row, "firm"),
+        "requested": amounts(row, "requested"),
+        "share": {name: tidy(value) for name, value in share.items()} if share else None,
+        "pendingWorkloads": counts.pending,
+        "runningWorkloads": counts.running,
+        "totalWorkloads": counts.total,
+        "orphan": bool(problem),
+        "problems": [problem] if problem else [],
+        "managedBy": "" if row.manager in OURS else row.manager,
+        "labels": row.labels,
+        "createdAt": moment(row.created_at),
+        "generation": row.generation,
+        "etag": f'"{tag_of_row(row)}"',
+    }

@@ -1,0 +1,44 @@
+"""Session items: what each scheduling cycle did and how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from kaiweb.items.amounts import moment, tidy
+from scheduler.models import Cycle
+
+SHOWN = 200
+
+
+def session_items(keys: Collection[str] | None = None) -> list[dict[str, Any]]:
+    """Return these sessions by id, or the last two hundred, newest first."""
+    rows = Cycle.objects.order_by("-id")
+    if keys is None:
+        return [session_item(row) for row in rows[:SHOWN]]
+    ids = [int(key) for key in keys if key.isdecimal()]
+    return [session_item(row) for row in rows.filter(id__in=ids)]
+
+
+def session_item(row: Cycle) -> dict[str, Any]:
+    """Return one item."""
+    return {
+        "id": row.pk,
+        "shard": row.shard,
+        "number": row.number,
+        "startedAt": moment(row.started_at),
+        "durationMs": tidy(row.duration_ms),
+        "snapshotMs": tidy(row.snapshot_ms),
+        "commitMs": tidy(row.commit_ms),
+        "actions": row.actions,
+        "nodes": row.nodes,
+        "queues": row.queues,
+        "podGroups": row.pod_groups,
+        "pods": row.pods,
+        "pendingBefore": row.pending_before,
+        "bound": row.bound,
+        "evicted": row.evicted,
+        "nominated": row.nominated,
+        "unschedulable": row.unschedulable,
+        "error": row.error,
+    }

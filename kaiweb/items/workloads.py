@@ -1,0 +1,122 @@
+"""Workload items: a pod group with its state and the one reason why it waits, plus its pods and stages."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from django.db.models import Q
+
+from binder.models import BindRequest
+from kaiweb.items.amounts import moment, tidy
+from kaiweb.items.explanation import explain
+from queues import reasons
+from queues.mirror.lone_pods import pod_of
+from queues.models import Pod, PodGroup
+
+PREEMPTIBLE_BELOW = 100
+FINISHED = ("Succeeded", "Failed")
+
+
+def workload_items(keys: Collection[str] | None = None) -> list[dict[str, Any]]:
+    """Return the items of these pod groups (`namespace/name`), or of all, by key."""
+    rows = PodGroup.objects.all() if keys is None else PodGroup.objects.filter(key__in=keys)
+    return [workload_item(row) for row in rows.order_by("key")]
+
+
+def workload_item(row: PodGroup) -> dict[str, Any]:
+    """Return one item."""
+    return {
+        "namespace": row.namespace,
+        "name": row.name,
+        "kind": row.owner_kind,
+        "owner": row.owner_name,
+        "user": row.user,
+        "queue": row.queue,
+        "priorityClass": row.priority_class,
+        "priority": row.priority,
+        "preemptible": is_preemptible(row),
+        "state": row.state,
+        "minMember": row.min_member,
+        "ready": row.pods_bound,
+        "pods": row.pods,
+        "gated": row.pods_gated,
+        "gpu": tidy(row.gpu),
+        "gpuKind": row.gpu_kind,
+        "nodes": row.nodes,
+        "reason": row.reason_code,
+        "reasonText": row.reason_text,
+        "reasonSince": moment(row.reason_since),
+        "position": row.position,
+        "createdAt": moment(row.created_at),
+        "startedAt": moment(row.started_at),
+        "evictions": row.evictions,
+        "rv": str(row.version),
+    }
+
+
+def is_preemptible(row: PodGroup) -> bool:
+    """Tell whether others may take its place: said outright, or by its priority."""
+    if row.preemptibility:
+        return row.preemptibility == "preemptible"
+    return row.priority is None or row.priority < PREEMPTIBLE_BELOW
+
+
+def detail_items(keys: Collection[str]) -> list[dict[str, Any]]:
+    """Return the items of these pod groups with their pods and their explanation."""
+    rows = PodGroup.objects.filter(key__in=keys).order_by("key")
+    pods = pod_items(keys)
+    return [
+        {
+            **workload_item(row),
+            "subGroups": row.sub_groups,
+            "podList": pods.get(row.key, []),
+            "explain": explain(row),
+        }
+        for row in rows
+    ]
+
+
+def pod_items(groups: Collection[str]) -> Mapping[str, list[dict[str, Any]]]:
+    """Return the pods of each workload, oldest first."""
+    lone = PodGroup.objects.filter(key__in=groups, is_lone_pod=True)
+    alone = {pod_of(row): row.key for row in lone}
+    mine = Q(group__in=groups) | Q(key__in=alone)
+    rows = list(Pod.objects.filter(mine).order_by("created_at", "key"))
+    requests = {
+        request.pod: request
+        for request in BindRequest.objects.filter(pod__in=[row.key for row in rows])
+    }
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        found[alone.get(row.key, row.group)].append(_pod_item(row, requests.get(row.key)))
+    return found
+
+
+def _pod_item(row: Pod, request: BindRequest | None) -> dict[str, Any]:
+    is_failing = request is not None and request.phase == "Failed"
+    return {
+        "name": row.name,
+        "state": pod_state(row, is_binding=request is not None and not is_failing),
+        "node": row.node,
+        "gpu": tidy(row.gpu),
+        "devices": row.devices,
+        "reason": reasons.BIND_FAILING if is_failing else row.reason,
+        "message": request.reason if request is not None and is_failing else row.message,
+        "createdAt": moment(row.created_at),
+        "startedAt": moment(row.started_at),
+    }
+
+
+def pod_state(row: Pod, *, is_binding: bool) -> str:
+    """Return the pod's state in one word."""
+    if row.phase in FINISHED:
+        return row.phase.lower()
+    if row.is_deleting:
+        return "terminating"
+    if row.node:
+        return "running" if row.phase == "Running" else "binding"
+    if row.is_gated:
+        return "gated"
+    return "binding" if is_binding else "pending"

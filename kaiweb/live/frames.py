@@ -1,0 +1,114 @@
+"""Read from the database what frames carry: snapshots, what a resuming client missed, new states.
+
+Synchronous; the consumer and the hub call these in a worker thread.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiweb.items.amounts import moment
+from kaiweb.items.cluster import KEY as CLUSTER_KEY
+from kaiweb.items.cluster import mirror_moment
+from kaiweb.live.subscription import MAX_PENDING_KEYS, Batch, Reset
+from kaiweb.live.topics import CLUSTER, FAMILIES, Item, Topic
+from queues import live
+from queues.live import Change
+from scheduler.models import Cycle
+
+READ_CHANGES = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All items of a topic, and from where deltas go on."""
+
+    epoch: str
+    position: int
+    as_of: Mapping[str, Any]
+    items: list[Item]
+    admits: Any
+
+
+def as_of(position: int) -> dict[str, Any]:
+    """Return time, session and position that a frame is about."""
+    session = Cycle.objects.order_by("-id").values_list("id", flat=True).first()
+    return {"time": moment(mirror_moment()), "session": session, "rv": str(position)}
+
+
+def read_snapshot(topic: Topic) -> Snapshot:
+    """Read a topic; the position is noted before the items, so no change can fall in between.
+
+    Many clients that come at once (all browsers after a restart) share one reading of a full topic, as
+    long as the log has not moved on.
+    """
+    epoch, position = live.epoch(), live.position()
+    is_shared = not topic.key and not topic.is_filtered and topic.family.name != CLUSTER
+    known = _full.get(topic.family.name) if is_shared else None
+    is_fresh = known is not None and known[:2] == (epoch, position)
+    items = known[2] if known is not None and is_fresh else topic.snapshot()
+    if is_shared:
+        _full[topic.family.name] = (epoch, position, items)
+    return Snapshot(epoch, position, as_of(position), items, topic.filter())
+
+
+# family -> (epoch, position, items) of its last full reading
+_full: dict[str, tuple[str, int, list[Item]]] = {}
+
+
+def read_missed(topic: Topic, epoch: str, seq: int) -> tuple[Batch, Any] | Reset:
+    """Return what a client has missed since `seq`, or why it needs a snapshot."""
+    if epoch != live.epoch():
+        return Reset.EPOCH
+    if not live.reaches_back_to(seq):
+        return Reset.GAP
+    changes: list[Change] = []
+    position = seq
+    while chunk := live.changes_after(position, limit=READ_CHANGES):
+        position = chunk[-1].position
+        changes += [one for one in chunk if _concerns(one, topic)]
+        if len({one.key for one in changes}) > MAX_PENDING_KEYS:
+            return Reset.GAP  # a snapshot is cheaper
+    families = {topic.family.name: {topic.key} if topic.key else None}
+    return read_states(changes, position, families), topic.filter()
+
+
+def _concerns(change: Change, topic: Topic) -> bool:
+    kind = topic.family.kind
+    return (not kind or change.kind == kind) and (not topic.key or change.key == topic.key)
+
+
+def read_states(
+    changes: Iterable[Change], position: int, families: Mapping[str, Collection[str] | None]
+) -> Batch:
+    """Read the present states of what has changed.
+
+    Parameters
+    ----------
+    families : which families are wanted, and of which keys only (None for all)
+    """
+    keys: dict[str, dict[str, None]] = defaultdict(dict)
+    for change in changes:
+        keys[change.kind][change.key] = None
+    items: dict[str, dict[str, Item | None]] = {}
+    for name, only in families.items():
+        family = FAMILIES[name]
+        if name == CLUSTER:
+            if keys:
+                items[name] = {CLUSTER_KEY: family.read(None)[0]}
+            continue
+        wanted = [key for key in keys[family.kind] if only is None or key in only]
+        if wanted:
+            items[name] = _states(name, wanted)
+    return Batch(position, as_of(position), items)
+
+
+def _states(name: str, keys: list[str]) -> dict[str, Item | None]:
+    family = FAMILIES[name]
+    found: dict[str, Item | None] = dict.fromkeys(keys)
+    for item in family.read(keys):
+        found[family.key_of(item)] = item
+    return found

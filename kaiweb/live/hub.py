@@ -1,0 +1,160 @@
+"""One reader of the change log per process, however many sockets there are.
+
+The hub reads what is new once, looks up the present states once, and offers them to every subscription.
+A wake-up over the channel layer makes it look at once; without one it looks every second, so a broker
+that is down costs a second, not the dashboard. It runs only while somebody listens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+from channels.db import database_sync_to_async
+from channels.layers import get_channel_layer
+
+from kaiweb.live.frames import READ_CHANGES, read_states
+from kaiweb.live.subscription import INTERVAL_S, Batch
+from kaiweb.live.topics import CLUSTER, Topic
+from queues import live
+
+log = logging.getLogger(__name__)
+
+POLL_S = 1.0
+CLUSTER_S = 1.0
+ANYTHING = live.Change(0, "", "")
+
+
+class Listener(Protocol):
+    """A socket, as far as the hub knows it."""
+
+    def topics(self) -> Iterable[Topic]: ...
+
+    def offer(self, batch: Batch) -> None: ...
+
+
+class Hub:
+    """Reads the log while it has listeners."""
+
+    def __init__(self) -> None:
+        self._listeners: set[Listener] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._woken = asyncio.Event()
+        self._position = -1
+        self._cluster_at = float("-inf")
+        self._is_cluster_due = False
+
+    async def join(self, listener: Listener) -> None:
+        """Begin to offer batches to this listener."""
+        self._listeners.add(listener)
+        if not self._tasks:
+            self._position = await database_sync_to_async(live.position)()
+            self._tasks = [
+                asyncio.create_task(self._forever(self._read_once), name="live-hub"),
+                asyncio.create_task(self._forever(self._hear), name="live-wake"),
+            ]
+
+    async def leave(self, listener: Listener) -> None:
+        """Stop offering; the last one out stops the reading."""
+        self._listeners.discard(listener)
+        if self._listeners:
+            return
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def wake(self) -> None:
+        """Look at the log soon."""
+        self._woken.set()
+
+    async def _forever(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Repeat a step; a failure (database or broker away) is told and tried again."""
+        while True:
+            try:
+                await step()
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:  # entry point of a task: nobody else would see it
+                log.warning("live hub: %s: %s", type(error).__name__, error)
+                await asyncio.sleep(POLL_S)
+
+    async def _hear(self) -> None:
+        layer = get_channel_layer()
+        assert layer is not None
+        channel = await layer.new_channel("live")
+        await layer.group_add(live.GROUP, channel)
+        try:
+            while True:
+                await layer.receive(channel)
+                self._woken.set()
+        finally:
+            await asyncio.shield(_discard(layer, channel))
+
+    async def _read_once(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._woken.wait(), POLL_S)
+        self._woken.clear()
+        batch = await database_sync_to_async(self._read)()
+        if batch is None:
+            return
+        self._position = batch.position
+        for listener in tuple(self._listeners):
+            listener.offer(batch)
+        # Whatever comes during this pause is one frame, and is looked for without another wake-up.
+        await asyncio.sleep(INTERVAL_S)
+        self._woken.set()
+
+    def _read(self) -> Batch | None:
+        changes = live.changes_after(self._position, limit=READ_CHANGES)
+        wanted = self._wanted()
+        # The cluster is summed up at most once a second; what is held back is made up for.
+        self._is_cluster_due = CLUSTER in wanted and (self._is_cluster_due or bool(changes))
+        now = time.monotonic()
+        reads_cluster = self._is_cluster_due and now - self._cluster_at >= CLUSTER_S
+        if reads_cluster:
+            self._is_cluster_due, self._cluster_at = False, now
+        else:
+            wanted.pop(CLUSTER, None)
+        if changes:
+            return read_states(changes, changes[-1].position, wanted)
+        if reads_cluster:
+            return read_states([ANYTHING], self._position, {CLUSTER: None})
+        return None
+
+    def _wanted(self) -> dict[str, Collection[str] | None]:
+        """Return the families somebody listens to, with the keys if only single ones are wanted."""
+        wanted: dict[str, set[str] | None] = {}
+        for listener in tuple(self._listeners):
+            for topic in listener.topics():
+                name = topic.family.name
+                if not topic.key:
+                    wanted[name] = None
+                elif name not in wanted:
+                    wanted[name] = {topic.key}
+                elif (keys := wanted[name]) is not None:
+                    keys.add(topic.key)
+        return dict(wanted)
+
+
+async def _discard(layer: Any, channel: str) -> None:
+    try:
+        await layer.group_discard(live.GROUP, channel)
+    except Exception as error:  # the broker is away: it has forgotten us anyway
+        log.debug("live hub: %s", error)
+
+
+_hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
+
+
+def hub() -> Hub:
+    """Return the hub of the running event loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _hubs:
+        _hubs[loop] = Hub()
+    return _hubs[loop]

@@ -1,0 +1,184 @@
+"""One subscription's side of the live protocol: what was sent, what waits, and in which chain.
+
+Every delta names its predecessor (`prev`), so a client notices any gap by itself. Between two frames
+changes pile up by key and only the last state of each is sent. A client that does not acknowledge in
+time gets a reset and a snapshot at half the rate, instead of an ever longer queue.
+
+Pure: no sockets, no database; time comes in as `now` (seconds).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from kaiweb.live.topics import SESSIONS, Item, Topic
+
+INTERVAL_S = 0.25
+HIDDEN_INTERVAL_S = 1.0
+SLOWEST_INTERVAL_S = 8.0
+MAX_UNACKED = 64
+MAX_PENDING_KEYS = 5_000
+PART_ITEMS = 500
+
+Frame = dict[str, Any]
+
+
+class Reset(Enum):
+    """Why a client must forget what it has."""
+
+    GAP = "gap"
+    EPOCH = "epoch"
+    SLOW = "slow"
+    RIGHTS = "rights"
+    RESTART = "restart"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What the hub read from the log: new states by family and key; None is gone."""
+
+    position: int
+    as_of: Mapping[str, Any]
+    items: Mapping[str, Mapping[str, Item | None]]
+
+
+@dataclass(slots=True)
+class Subscription:
+    """State of one subscription."""
+
+    id: str
+    topic: Topic
+    seq: int = -1
+    is_loading: bool = True
+    is_paused: bool = False
+    interval_s: float = INTERVAL_S
+    admits: Callable[[Item], bool] = field(default=lambda _item: True)
+    # Which keys the client holds; None when unknown (after a resume).
+    visible: set[str] | None = None
+    _pending: dict[str, Item | None] = field(default_factory=dict)
+    _pending_position: int = -1
+    _as_of: Mapping[str, Any] = field(default_factory=dict)
+    _sent_at: float = float("-inf")
+    _unacked: list[int] = field(default_factory=list)
+
+    def offer(self, batch: Batch) -> None:
+        """Take what concerns this subscription; the last state of a key wins, also over a deletion."""
+        if batch.position < self.seq:
+            return  # the snapshot is newer than this
+        found = batch.items.get(self.topic.family.name, {})
+        for key, item in found.items():
+            if not self.topic.key or key == self.topic.key:
+                self._pending[key] = item
+                self._pending_position = batch.position
+                self._as_of = batch.as_of
+
+    def due_at(self, *, hidden: bool) -> float | None:
+        """Return when the next frame may go out, None if nothing waits."""
+        if not self._pending or self.is_loading or self.is_paused:
+            return None
+        return self._sent_at + max(self.interval_s, HIDDEN_INTERVAL_S if hidden else 0.0)
+
+    def is_overrun(self) -> bool:
+        """Tell whether the client is too far behind to go on with deltas."""
+        return len(self._unacked) >= MAX_UNACKED or len(self._pending) > MAX_PENDING_KEYS
+
+    def take(self, now: float) -> Frame | None:
+        """Return the delta of all that waits, None if nothing of it concerns the client."""
+        up: list[Frame] = []
+        gone: list[str] = []
+        for key, item in self._pending.items():
+            if item is not None and self.admits(item):
+                up.append({"k": key, "set": item, "unset": []})
+                if self.visible is not None:
+                    self.visible.add(key)
+            elif self._was_visible(key):
+                gone.append(key)
+        previous, position = self.seq, self._pending_position
+        self._pending.clear()
+        if not up and not gone:
+            return None
+        self.seq = position
+        self._sent_at = now
+        self._unacked.append(position)
+        return {
+            "t": "delta",
+            "id": self.id,
+            "seq": str(position),
+            "prev": str(previous),
+            "asOf": self._as_of,
+            "up": up,
+            "del": gone,
+        }
+
+    def _was_visible(self, key: str) -> bool:
+        if self.topic.family.name == SESSIONS:
+            return False
+        if self.visible is None:
+            return True
+        if key not in self.visible:
+            return False
+        self.visible.discard(key)
+        return True
+
+    def acknowledge(self, seq: int) -> None:
+        """Note that the client has applied everything up to `seq`."""
+        self._unacked = [one for one in self._unacked if one > seq]
+
+    def slow_down(self) -> None:
+        """Halve the rate after a reset for slowness."""
+        self.interval_s = min(SLOWEST_INTERVAL_S, self.interval_s * 2)
+
+    def restart(self) -> None:
+        """Forget the chain: a snapshot or a resume begins a new one."""
+        self.is_loading = True
+        self._unacked.clear()
+
+    def begin(
+        self, position: int, visible: set[str] | None, admits: Callable[[Item], bool], now: float
+    ) -> None:
+        """Start the chain at a position; what came in since then still waits."""
+        self.seq = position
+        self.visible = visible
+        self.admits = admits
+        self.is_loading = False
+        self._sent_at = now
+        if self._pending_position < position:
+            self._pending.clear()
+
+    def catch_up(self, batch: Batch) -> None:
+        """Put what a resuming client has missed before what waits already."""
+        newer, position = self._pending, self._pending_position
+        self._pending = {}
+        self.offer(batch)
+        self._pending.update(newer)
+        self._pending_position = max(self._pending_position, position)
+
+
+def snapshot_frames(
+    subscription: Subscription,
+    *,
+    epoch: str,
+    position: int,
+    as_of: Mapping[str, Any],
+    items: list[Item],
+) -> list[Frame]:
+    """Return the snapshot in parts; an empty one is one part without items."""
+    parts = [items[start : start + PART_ITEMS] for start in range(0, len(items), PART_ITEMS)] or [
+        []
+    ]
+    return [
+        {
+            "t": "snap",
+            "id": subscription.id,
+            "epoch": epoch,
+            "seq": str(position),
+            "part": number,
+            "of": len(parts),
+            "asOf": as_of,
+            "items": part,
+        }
+        for number, part in enumerate(parts, start=1)
+    ]

@@ -1,0 +1,174 @@
+"""What can be subscribed to: parse a topic with its parameters, and say which items it lets through.
+
+A topic belongs to a family (what its items look like and where they come from) and may be narrowed to
+one key or by a filter. All functions that read the database are synchronous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kaiweb.items.cluster import KEY as CLUSTER_KEY
+from kaiweb.items.cluster import cluster_item
+from kaiweb.items.nodes import node_items
+from kaiweb.items.queues import queue_items
+from kaiweb.items.sessions import session_items
+from kaiweb.items.workloads import detail_items, workload_items
+from queues import hierarchy, selectors
+
+Item = dict[str, Any]
+CLUSTER = "cluster"
+DETAILS = "workload"
+# Sessions are a rolling window: old ones are not taken back one by one.
+SESSIONS = "sessions"
+
+
+def _cluster_items(_keys: Collection[str] | None = None) -> list[Item]:
+    return [cluster_item()]
+
+
+def _detail_items(keys: Collection[str] | None = None) -> list[Item]:
+    return detail_items(keys or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Items of one shape.
+
+    Attributes
+    ----------
+    kind : which changes of the log concern it; empty for all
+    read : keys (None for all) -> items
+    key_of : item -> its key
+    """
+
+    name: str
+    kind: str
+    read: Callable[[Collection[str] | None], list[Item]]
+    key_of: Callable[[Item], str]
+
+
+def _workload_key(item: Item) -> str:
+    return f"{item['namespace']}/{item['name']}"
+
+
+def _name(item: Item) -> str:
+    return str(item["name"])
+
+
+FAMILIES: Mapping[str, Family] = {
+    family.name: family
+    for family in (
+        Family(CLUSTER, "", _cluster_items, lambda _item: CLUSTER_KEY),
+        Family("queues", "queue", queue_items, _name),
+        Family("workloads", "workload", workload_items, _workload_key),
+        Family(DETAILS, "workload", _detail_items, _workload_key),
+        Family("nodes", "node", node_items, _name),
+        Family(SESSIONS, "session", session_items, lambda item: str(item["id"])),
+    )
+}
+# topic with a key -> the family that serves it
+SINGLES = {"queue": "queues", "node": "nodes", DETAILS: DETAILS}
+PARAMETERS: Mapping[str, frozenset[str]] = {
+    "workloads": frozenset({"queue", "subtree", "state", "reason", "namespace", "q"}),
+    "queues": frozenset({"root"}),
+    "nodes": frozenset({"pool"}),
+    SESSIONS: frozenset({"shard"}),
+}
+
+
+class TopicError(ValueError):
+    """There is no such topic, or it does not take these parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """One parsed subscription wish."""
+
+    family: Family
+    key: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self.params)
+
+    def snapshot(self) -> list[Item]:
+        """Read all items that this topic shows now, each with its key as `k`."""
+        keys = [self.key] if self.key else None
+        admits = self.filter()
+        return [
+            {"k": self.family.key_of(item), **item}
+            for item in self.family.read(keys)
+            if admits(item)
+        ]
+
+    def filter(self) -> Callable[[Item], bool]:
+        """Return the predicate of the parameters; reads the queue tree if a subtree is asked for."""
+        if not self.params:
+            return lambda _item: True
+        allowed: dict[str, Collection[str]] = {
+            name: _words(self.params[name])
+            for name in ("state", "reason", "namespace", "pool", "shard", "queue")
+            if self.params.get(name)
+        }
+        if self.params.get("queue") and self.params.get("subtree"):
+            tree = selectors.tree()
+            below = (hierarchy.subtree(tree, name) for name in allowed["queue"])
+            allowed["queue"] = set().union(*below)
+        if self.params.get("root"):
+            allowed["name"] = hierarchy.subtree(selectors.tree(), str(self.params["root"]))
+        text = str(self.params.get("q", "")).lower()
+
+        def admits(item: Item) -> bool:
+            if any(item.get(name) not in values for name, values in allowed.items()):
+                return False
+            return not text or any(
+                text in str(item.get(name, "")).lower()
+                for name in ("name", "namespace", "owner", "user")
+            )
+
+        return admits
+
+
+def _words(value: Any) -> set[str]:
+    if isinstance(value, str):
+        return {part for part in value.split(",") if part}
+    return {str(part) for part in value}
+
+
+def parse_topic(name: object, params: object) -> Topic:
+    """Parse a subscription wish.
+
+    Raises
+    ------
+    TopicError : unknown topic or parameter, or a parameter of another type
+    """
+    if not isinstance(name, str):
+        raise TopicError(f"topic: expected a text, got {type(name).__name__}")
+    head, _, key = name.partition(":")
+    if key and head in SINGLES:
+        family, allowed = FAMILIES[SINGLES[head]], frozenset[str]()
+    elif not key and name in FAMILIES and name != DETAILS:
+        family, allowed = FAMILIES[name], PARAMETERS.get(name, frozenset())
+    else:
+        known = [one for one in FAMILIES if one != DETAILS] + [f"{one}:<key>" for one in SINGLES]
+        raise TopicError(f"topic: expected one of {', '.join(known)}, got '{name[:80]}'")
+    return Topic(family=family, key=key, params=_checked(params, allowed))
+
+
+def _checked(params: object, allowed: frozenset[str]) -> dict[str, Any]:
+    if params is None:
+        return {}
+    if not isinstance(params, Mapping):
+        raise TopicError(f"params: expected an object, got {type(params).__name__}")
+    for name, value in params.items():
+        if name not in allowed:
+            known = ", ".join(sorted(allowed)) or "none"
+            raise TopicError(f"params: expected {known}, got '{str(name)[:80]}'")
+        is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        if not (isinstance(value, str | bool) or is_list):
+            raise TopicError(f"params.{name}: expected a text, a list of texts, or true")
+    return {name: value for name, value in params.items() if value not in ("", [], False)}
