@@ -218,9 +218,10 @@ class Watchdog:
     def _end(self, child: Watched, still: Standstill, now: float) -> None:
         child.kill()
         self._hangs[child.name] = self._hangs.get(child.name, 0) + 1
+        trace = "see" if child.broker_port else "traceback in"
         self.say(
             f"{child.name} is ended and started again: {still.text(now)}; "
-            f"traceback in {self.home / 'logs' / child.name}.log"
+            f"{trace} {self.home / 'logs' / child.name}.log"
         )
         if still.held is None:
             return
