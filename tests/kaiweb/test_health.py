@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import DatabaseError
 from django.test import Client
 from django.utils import timezone
@@ -27,6 +28,7 @@ from kaiweb.health import Readiness
 from kaiweb.supervisor.wanted import Wanted, write_wanted
 from kaiweb.supervisor.watchdog import children_file
 from kube import progress
+from kube.left_out import Held, add_entry
 from kube.resources import CONFIGS
 from queues.mirror.feed import beat
 from queues.models import MirrorState
@@ -319,3 +321,41 @@ def test_the_metrics_tell_the_age_of_each_process_and_its_ends(home: Path) -> No
     assert 0 <= float(ages[0].split()[1]) < 60
     assert 'kaiweb_watchdog_restarts_total{process="mirror"} 2.0' in text
     assert 'kaiweb_mirror_age_seconds{kind="readyz"}' not in text
+
+
+def test_who_has_signed_in_learns_which_objects_are_left_out(
+    home: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "READINESS", readiness(clock, processes=lambda: "mirror: late"))
+    state = {"pid": 1, "is_steady": True, "restarts": 1, "hangs": 1, "fault": "late"}
+    children_file(home).parent.mkdir()
+    children_file(home).write_text(json.dumps({"mirror": {**state, "held": "Pod team/worse"}}))
+    add_entry(home, "mirror", Held("mirror", "Pod", "team", "bad", "u", "7"), NOW, "no progress")
+    client = Client()
+    assert client.get("/api/v1/health").status_code == 401
+    client.force_login(User.objects.create_user("ada"))
+    assert client.get("/api/v1/health").json() == {
+        "status": "unready",
+        "faults": [
+            {"check": "processes", "fault": "mirror: late", "since": "2026-11-30T00:00:00Z"}
+        ],
+        "processes": [
+            {
+                "name": "mirror",
+                "fault": "late",
+                "heldObject": "Pod team/worse",
+                "restarts": 1,
+                "hangs": 1,
+            }
+        ],
+        "setAside": [
+            {
+                "process": "mirror",
+                "kind": "Pod",
+                "namespace": "team",
+                "name": "bad",
+                "time": "2026-11-30T00:00:00Z",
+                "reason": "no progress",
+            }
+        ],
+    }
