@@ -128,18 +128,27 @@ def test_a_wrong_token_costs_one_look_up(django_assert_num_queries: Any, db: Non
 def test_serve_bounds_connections_and_believes_no_forwarded_address(
     monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    calls: list[dict[str, Any]] = []
+    calls: list[uvicorn.Config] = []
+
+    class Served(serve.Server):
+        """Starts and ends at once."""
+
+        def run(self, *_args: Any) -> None:
+            calls.append(self.config)
+            self.started = True
+
     monkeypatch.setattr(serve, "admission_server", lambda: None)
     monkeypatch.setattr(serve, "raise_file_limit", lambda: 1024)
-    monkeypatch.setattr(uvicorn, "run", lambda _app, **options: calls.append(options))
+    monkeypatch.setattr(serve, "Server", Served)
     call_command("serve")
     settings.KAIWEB_TRUSTED_PROXIES = ["192.0.2.1"]
     call_command("serve")
-    protocol = calls[0]["http"]
+    protocol = calls[0].http
+    assert isinstance(protocol, type)
     assert issubclass(protocol, GuardedProtocol)
     assert (protocol.guard.limits.total, protocol.guard.limits.per_address) == (624, 500)
-    assert [each["proxy_headers"] for each in calls] == [False, True]
-    assert calls[1]["forwarded_allow_ips"] == ["192.0.2.1"]
+    assert [config.proxy_headers for config in calls] == [False, True]
+    assert calls[1].forwarded_allow_ips == ["192.0.2.1"]
 
 
 def test_production_settings_pass_the_deployment_check() -> None:
