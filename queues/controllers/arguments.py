@@ -11,7 +11,7 @@ from queues.controllers.assembly import Options
 from queues.controllers.metrics import parse_pairs
 from queues.controllers.scale_adjuster import AdjusterSettings
 from queues.grouping.base import Settings
-from queues.grouping.controller import CONCURRENCY, parse_selector
+from queues.grouping.engine.controller import CONCURRENCY, parse_selector
 
 BOOLEANS = ("true", "false")
 

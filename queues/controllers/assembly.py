@@ -53,17 +53,17 @@ from queues.controllers.metrics import QueueMetrics
 from queues.controllers.podgroup_status import PodGroupController
 from queues.controllers.queue_status import QueueController
 from queues.controllers.scale_adjuster import AdjusterSettings, ScaleAdjuster
-from queues.grouping import controller as pod_grouper
 from queues.grouping.base import Settings
-from queues.grouping.cluster import (
+from queues.grouping.engine import controller as pod_grouper
+from queues.grouping.engine.controller import PodGrouper
+from queues.grouping.engine.kinds import KindDirectory
+from queues.grouping.engine.lookups import (
     KARTAS,
     ClusterLookups,
     Karta,
     OwnerCache,
     index_for_grouping,
 )
-from queues.grouping.controller import PodGrouper
-from queues.grouping.kinds import KindDirectory
 
 log = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kube import keys
 from kube.durations import format_duration, parse_duration
@@ -59,6 +60,11 @@ def base_metadata(
         staleness_grace=_duration(ctx, voices, keys.STALENESS_GRACE, negative=True),
         topology=topology_from(annotations_of(ctx.top)),
     )
+
+
+def per_pod(metadata: Metadata, pod: Json) -> Metadata:
+    """Return the same group, but one of its own for this pod."""
+    return replace(metadata, name=group_name(pod), owner=owner_reference(pod), min_member=1)
 
 
 def group_name(owner: Json) -> str:

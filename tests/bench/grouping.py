@@ -29,7 +29,7 @@ from kube.resources import (
     Resource,
 )
 from queues.controllers.assembly import Controllers, Options
-from queues.grouping.cluster import KARTAS
+from queues.grouping.engine.lookups import KARTAS
 from tests.fakes.sandbox_server import sandbox_server
 from tests.queues.live.conftest import define
 from tests.queues.live.objects import definitions_of

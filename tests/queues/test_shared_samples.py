@@ -15,8 +15,8 @@ from queues.admission.routes import (
     VALIDATE_TOPOLOGY,
 )
 from queues.grouping.base import Settings
-from queues.grouping.manifests import read_manifests
-from queues.grouping.offline import group_objects
+from queues.grouping.offline.manifests import read_manifests
+from queues.grouping.offline.report import group_objects
 from tests.queues.admission.reviews import Answer, ask
 from tests.shared import shared_path
 

@@ -10,8 +10,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from queues.grouping.base import Json, Settings, dig, dig_list, full_name
-from queues.grouping.manifests import ManifestError, read_distinct_manifests
-from queues.grouping.offline import Report, group_objects
+from queues.grouping.offline.manifests import ManifestError, read_distinct_manifests
+from queues.grouping.offline.report import Report, group_objects
 
 
 class Command(BaseCommand):

@@ -9,7 +9,7 @@ import pytest
 
 from queues.admission.gpu_sharing import config_map_prefix, volume_name
 from queues.admission.routes import MUTATE_POD, VALIDATE_POD
-from queues.grouping.manifests import read_manifests
+from queues.grouping.offline.manifests import read_manifests
 from tests.queues.admission.reviews import ask
 
 MANIFESTS = Path(__file__).parent.parent / "manifests"

@@ -15,8 +15,8 @@ from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CL
 from kube.workqueue import WorkQueue
 from queues.controllers.podgroup_status import SETTLE_S, PodGroupController
 from queues.grouping.base import Settings
-from queues.grouping.manifests import read_manifests
-from queues.grouping.offline import group_objects
+from queues.grouping.offline.manifests import read_manifests
+from queues.grouping.offline.report import group_objects
 from tests.queues.controllers.clusters import Cluster, group, pod
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from queues.grouping.base import Kind, KindDefault, Settings
+from queues.grouping.engine.reconcile import Decision, decide
+from queues.grouping.engine.table import BEYOND_KAI, KAI, TABLE, select_grouper
 from queues.grouping.metadata import parse_kind_defaults
-from queues.grouping.reconcile import Decision, decide
-from queues.grouping.table import BEYOND_KAI, KAI, TABLE, select_grouper
 from tests.queues.grouping.worlds import (
     chain,
     decided,

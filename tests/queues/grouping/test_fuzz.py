@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from queues.grouping.base import Settings
+from queues.grouping.engine.reconcile import decide
+from queues.grouping.engine.table import TABLE
 from queues.grouping.errors import GroupingError, NotReadableError
-from queues.grouping.file_cluster import FileCluster
-from queues.grouping.manifests import read_manifests
-from queues.grouping.offline import group_objects
-from queues.grouping.reconcile import decide
-from queues.grouping.synthesis.table import TABLE as MAKERS
-from queues.grouping.table import TABLE
+from queues.grouping.offline.file_cluster import FileCluster
+from queues.grouping.offline.manifests import read_manifests
+from queues.grouping.offline.report import group_objects
+from queues.grouping.offline.synthesis.table import TABLE as MAKERS
 
 KINDS = [(f"{group}/{version}" if group else version, kind) for group, version, kind in TABLE]
 KINDS += [("example.test/v1", "Unknown"), ("ray.io/v1", "RayCluster"), ("", "")]

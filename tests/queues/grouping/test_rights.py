@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from queues.grouping.kinds import plural_of
-from queues.grouping.table import TABLE
+from queues.grouping.engine.kinds import plural_of
+from queues.grouping.engine.table import TABLE
 
 ROLE = Path(__file__).resolve().parents[3] / "deploy" / "rbac" / "pod-grouper.yaml"
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 from queues.grouping.base import Settings
+from queues.grouping.engine.reconcile import Decision, decide
 from queues.grouping.errors import GroupingError
-from queues.grouping.file_cluster import FileCluster
-from queues.grouping.reconcile import Decision, decide
+from queues.grouping.offline.file_cluster import FileCluster
 
 
 def owner(

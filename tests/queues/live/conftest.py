@@ -16,7 +16,7 @@ from kube.errors import AlreadyExistsError
 from kube.gateway import Gateway, PatchType
 from kube.resources import CRDS, NAMESPACES, PRIORITY_CLASSES, SERVICE_ACCOUNTS
 from queues.controllers.assembly import Controllers, Options
-from queues.grouping.manifests import read_manifests
+from queues.grouping.offline.manifests import read_manifests
 from tests.fakes.sandbox_server import sandbox_server
 from tests.queues.live.objects import definitions_of
 from tests.queues.live.waiting import eventually

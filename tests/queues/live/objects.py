@@ -11,8 +11,8 @@ from typing import Any
 from kube.errors import AlreadyExistsError
 from kube.gateway import Gateway
 from kube.resources import Resource
-from queues.grouping.kinds import plural_of
-from queues.grouping.manifests import CLUSTER_SCOPED
+from queues.grouping.engine.kinds import plural_of
+from queues.grouping.offline.manifests import CLUSTER_SCOPED
 
 Json = dict[str, Any]
 BUILT_IN = {"", "apps", "batch", "scheduling.k8s.io", "resource.k8s.io"}

@@ -16,7 +16,7 @@ from queues.admission.install import MUTATING, Registration, UrlTarget, uninstal
 from queues.admission.routes import Routes, listed_tree
 from queues.admission.server import AdmissionServer
 from queues.admission.settings import AdmissionSettings
-from queues.grouping.manifests import read_manifests
+from queues.grouping.offline.manifests import read_manifests
 from tests.queues.live.waiting import eventually
 
 MANIFESTS = Path(__file__).parent.parent / "manifests"

@@ -13,9 +13,9 @@ from kube.gateway import Gateway
 from kube.resources import EVENTS, PODGROUPS, PODS, QUEUES
 from queues.controllers.assembly import Controllers
 from queues.grouping.base import Settings
-from queues.grouping.cluster import KARTAS, Karta
-from queues.grouping.manifests import read_manifests
-from queues.grouping.offline import Report, World, expand, group_objects
+from queues.grouping.engine.lookups import KARTAS, Karta
+from queues.grouping.offline.manifests import read_manifests
+from queues.grouping.offline.report import Report, World, expand, group_objects
 from tests.queues.live.conftest import define
 from tests.queues.live.objects import create_all, definitions_of
 from tests.queues.live.waiting import eventually

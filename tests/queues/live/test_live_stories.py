@@ -18,8 +18,8 @@ from kube.gateway import Gateway
 from kube.resources import PODGROUPS, PODS
 from queues.controllers.assembly import Controllers, Options
 from queues.grouping.base import Settings
-from queues.grouping.cluster import KARTAS
-from queues.grouping.manifests import parse_manifests, read_manifests
+from queues.grouping.engine.lookups import KARTAS
+from queues.grouping.offline.manifests import parse_manifests, read_manifests
 from tests.queues.live.conftest import define
 from tests.queues.live.objects import definitions_of, resource_of
 from tests.queues.live.test_live_grouping import place, warnings

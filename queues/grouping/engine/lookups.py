@@ -1,0 +1,244 @@
+"""The cluster as grouping rules look it up: owners read once, the rest from the controller's own store.
+
+An owner is asked for by all its pods within moments, so its answer is shared for a few seconds; edits of an
+owner show at the next pod event after that. Two pods never fetch the same owner at the same time. The cache is
+bounded: memory stays flat however many workloads pass.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from kube.errors import ForbiddenError, KubeError, NotFoundError
+from kube.gateway import Gateway
+from kube.objects.cluster import PriorityClass
+from kube.objects.meta import KubeObject
+from kube.objects.pod import Pod
+from kube.objects.podgroup import PodGroup
+from kube.resources import CONFIGMAPS, PODGROUPS, PODS, PRIORITY_CLASSES, Resource
+from kube.store import Store
+from queues.grouping.base import Json, Kind, KindDefault, uid_of
+from queues.grouping.engine.kinds import KindDirectory, guessed_resource
+from queues.grouping.engine.owners import references_of
+from queues.grouping.errors import GroupingError, NotReadableError, NotThereError, ReadError
+from queues.grouping.keys import KNATIVE_REVISION, KUBEFLOW_JOB_NAME
+from queues.grouping.metadata import parse_kind_defaults
+
+log = logging.getLogger(__name__)
+
+KARTAS = Resource(
+    group="run.ai", version="v1alpha1", plural="kartas", kind="Karta", namespaced=False
+)
+BY_LABEL = "workload-label"
+BY_STEM = "name-stem"
+BY_KIND = "karta-kind"
+OWNER_TTL_S = 5.0
+DEFAULTS_TTL_S = 10.0
+MAX_OWNERS = 4096
+_STEM = re.compile(r".*[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class Karta(KubeObject, frozen=True, kw_only=True):
+    """A grouping definition, its body carried as it is."""
+
+    spec: dict[str, Any] = {}  # noqa: RUF012 - msgspec copies an empty default
+
+
+def plain(value: KubeObject) -> Json:
+    """Return an object as the API server would send it: lists are lists, times are text."""
+    body: Json = msgspec.json.decode(msgspec.json.encode(value))
+    return body
+
+
+def index_for_grouping(store: Store) -> None:
+    """Add the lookups that rules need to a store, before its watches start."""
+    store.add_index(PODS, BY_LABEL, _label_files)
+    store.add_index(PODGROUPS, BY_STEM, lambda group: [_stem(group.key)])
+    store.add_index(KARTAS, BY_KIND, _karta_files)
+
+
+@dataclass(slots=True)
+class OwnerCache:
+    """Owners by kind and name, each fetched once per `ttl_s`, at most `MAX_OWNERS` of them."""
+
+    gateway: Gateway
+    directory: KindDirectory
+    ttl_s: float = OWNER_TTL_S
+    clock: Callable[[], float] = time.monotonic
+    _found: OrderedDict[tuple[str, ...], tuple[float, Json]] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _fetching: list[threading.Lock] = field(
+        default_factory=lambda: [threading.Lock() for _ in range(64)]
+    )
+
+    def get(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
+        key = (api_version, kind, namespace, name)
+        found = self._cached(key)
+        if found is not None:
+            return found
+        with self._fetching[hash(key) % len(self._fetching)]:
+            found = self._cached(key)
+            if found is None:
+                found = self._fetch(*key)
+                self._keep(key, found)
+        return found
+
+    def forget(self, references: Iterable[Json]) -> None:
+        """Drop the owners that references name, and what lies above them; a retry must see them fresh."""
+        with self._lock:
+            by_uid = {uid_of(owner): key for key, (_, owner) in self._found.items()}
+            left = list(references)
+            while left:
+                key = by_uid.pop(str(left.pop().get("uid")), None)
+                if key is not None:
+                    left += references_of(self._found.pop(key)[1])
+
+    def clear(self) -> None:
+        with self._lock:
+            self._found.clear()
+
+    def _cached(self, key: tuple[str, ...]) -> Json | None:
+        with self._lock:
+            found = self._found.get(key)
+        return found[1] if found and self.clock() - found[0] <= self.ttl_s else None
+
+    def _keep(self, key: tuple[str, ...], owner: Json) -> None:
+        with self._lock:
+            self._found[key] = (self.clock(), owner)
+            self._found.move_to_end(key)
+            while len(self._found) > MAX_OWNERS:
+                self._found.popitem(last=False)
+
+    def _fetch(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
+        resource = guessed_resource(api_version, kind)
+        try:
+            return self._read(resource, namespace, name)
+        except NotThereError:
+            stated = self.directory.find(api_version, kind)
+            if stated is None or stated == resource:
+                raise
+            return self._read(stated, namespace, name)
+
+    def _read(self, resource: Resource, namespace: str, name: str) -> Json:
+        place = namespace if resource.namespaced else ""
+        try:
+            body: Json = self.gateway.get(resource, name, as_type=dict, namespace=place)
+        except ForbiddenError as error:
+            raise NotReadableError(str(error)) from error
+        except NotFoundError as error:
+            raise NotThereError(str(error)) from error
+        except KubeError as error:
+            raise ReadError(str(error)) from error
+        return {**body, "apiVersion": resource.api_version, "kind": resource.kind}
+
+
+@dataclass(slots=True)
+class ClusterLookups:
+    """`queues.grouping.base.Lookups` on a store and an owner cache."""
+
+    store: Store
+    owners: OwnerCache
+    defaults_config_map: tuple[str, str] = ("", "")
+    """Namespace and name."""
+    clock: Callable[[], float] = time.monotonic
+    _defaults: tuple[float, Mapping[str, KindDefault]] = field(
+        default_factory=lambda: (float("-inf"), {})
+    )
+    _said: str = ""
+
+    def get(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
+        return self.owners.get(api_version, kind, namespace, name)
+
+    def priority_class_exists(self, name: str) -> bool:
+        found: PriorityClass | None = self.store.get(PRIORITY_CLASSES, name)
+        return found is not None
+
+    def kind_default(self, kind: Kind) -> KindDefault | None:
+        if not all(self.defaults_config_map):
+            return None
+        entries = self._kind_defaults()
+        return entries.get(f"{kind.kind}.{kind.group}") or entries.get(kind.kind)
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Json]:
+        for key in (KUBEFLOW_JOB_NAME, KNATIVE_REVISION):
+            if key in labels:
+                found: list[Pod] = self.store.by_index(
+                    PODS, BY_LABEL, _file(namespace, key, labels[key])
+                )
+                return [
+                    plain(pod) for pod in found if labels.items() <= pod.metadata.labels.items()
+                ]
+        return []
+
+    def pod_group(self, namespace: str, name: str) -> Json | None:
+        group: PodGroup | None = self.store.get(PODGROUPS, f"{namespace}/{name}")
+        return None if group is None else plain(group)
+
+    def pod_groups_starting(self, namespace: str, prefix: str) -> Sequence[Json]:
+        return [
+            plain(group)
+            for group in self.store.by_index(PODGROUPS, BY_STEM, _stem(f"{namespace}/{prefix}"))
+            if group.metadata.name.startswith(prefix)
+        ]
+
+    def kartas(self, kind: Kind) -> Sequence[Json]:
+        file = f"{kind.group}|{kind.version}|{kind.kind}"
+        return [plain(karta) for karta in self.store.by_index(KARTAS, BY_KIND, file)]
+
+    def _kind_defaults(self) -> Mapping[str, KindDefault]:
+        read_at, entries = self._defaults
+        if self.clock() - read_at <= DEFAULTS_TTL_S:
+            return entries
+        namespace, name = self.defaults_config_map
+        try:
+            body: Json = self.owners.gateway.get(
+                CONFIGMAPS, name, as_type=dict, namespace=namespace
+            )
+            entries = parse_kind_defaults(body)
+        except (KubeError, GroupingError) as error:
+            entries = {}
+            self._say(f"ConfigMap {namespace}/{name} gives no defaults: {error}")
+        else:
+            self._said = ""
+        self._defaults = (self.clock(), entries)
+        return entries
+
+    def _say(self, message: str) -> None:
+        """Log why the defaults are left out, once: it is read again every few seconds."""
+        if message != self._said:
+            self._said = message
+            log.warning("%s", message)
+
+
+def _label_files(pod: Pod) -> list[str]:
+    labels, namespace = pod.metadata.labels, pod.metadata.namespace
+    return [
+        _file(namespace, key, labels[key])
+        for key in (KUBEFLOW_JOB_NAME, KNATIVE_REVISION)
+        if key in labels
+    ]
+
+
+def _file(namespace: str, key: str, value: str) -> str:
+    return f"{namespace}|{key}={value}"
+
+
+def _stem(key: str) -> str:
+    match = _STEM.match(key)
+    return match[0] if match else key
+
+
+def _karta_files(karta: Karta) -> list[str]:
+    labels = karta.metadata.labels
+    return [
+        "|".join(labels.get(f"run.ai/karta-{part}", "") for part in ("group", "version", "kind"))
+    ]

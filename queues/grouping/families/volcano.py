@@ -1,0 +1,32 @@
+"""Volcano Job: it states its gang itself, in `spec.minAvailable`. KAI has no rule for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kube import keys
+from queues.grouping.base import Context, Metadata, count_at, dig, dig_list, dig_text
+from queues.grouping.metadata import base_metadata
+
+
+def volcano_job_grouper(ctx: Context) -> Metadata:
+    """Take `spec.minAvailable`, else the sum of the tasks' minimums (replicas where none is given)."""
+    metadata = base_metadata(ctx)
+    size = count_at(ctx.top, "spec", "minAvailable")
+    if not size:
+        size = sum(_task_minimum(task) for task in dig_list(ctx.top, "spec", "tasks"))
+    named = dig_text(ctx.top, "spec", "priorityClassName")
+    if named and metadata.priority_class == keys.TRAIN and ctx.lookups.priority_class_exists(named):
+        metadata = replace(metadata, priority_class=named)
+    return replace(metadata, min_member=max(1, size))
+
+
+def _task_minimum(task: object) -> int:
+    where = f"spec.tasks[name={dig_text(task, 'name')}]"
+    replicas = count_at(task, "replicas", default=1, below=where) or 0
+    own = (
+        count_at(task, "minAvailable", below=where)
+        if dig(task, "minAvailable") is not None
+        else None
+    )
+    return replicas if own is None else own

@@ -1,0 +1,113 @@
+"""Objects of files as a cluster: what the grouping rules look up, answered from a handful of manifests.
+
+Kept by kind, pods by label and pod groups by name in order, so that ten thousand pods are looked up as quickly as ten.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from queues.grouping.base import Json, Kind, KindDefault, kind_of, labels_of, name_of, namespace_of
+from queues.grouping.engine.table import KAI
+from queues.grouping.errors import NotReadableError, NotThereError
+from queues.grouping.karta.karta import index_labels
+
+KNOWN_CLASSES = frozenset(
+    {
+        "train",
+        "build-preemptible",
+        "build",
+        "inference",
+        "system-cluster-critical",
+        "system-node-critical",
+    }
+)
+# Owners that the grouper can read in any cluster: leaving one out of the files is a mistake.
+EXPECTED = frozenset((group, kind) for group, _, kind in KAI)
+POD_GROUP_API = "scheduling.run.ai"
+POD_GROUP = (POD_GROUP_API, "PodGroup")
+POD = ("", "Pod")
+Key = tuple[str, str, str, str]
+
+
+def key_of(obj: Json) -> Key:
+    """Return group, kind, namespace and name."""
+    kind = kind_of(obj)
+    return (kind.group, kind.kind, namespace_of(obj), name_of(obj))
+
+
+@dataclass(slots=True)
+class FileCluster:
+    """`queues.grouping.base.Lookups` on given objects.
+
+    Attributes
+    ----------
+    written : pod groups that were made or changed, by namespace and name, in order
+    """
+
+    objects: dict[Key, Json] = field(default_factory=dict)
+    written: dict[str, None] = field(default_factory=dict)
+    defaults: Mapping[str, KindDefault] = field(default_factory=dict)
+    _by_kind: dict[tuple[str, str], dict[Key, Json]] = field(default_factory=dict)
+    _by_label: dict[tuple[str, str, str], dict[Key, Json]] = field(default_factory=dict)
+    _group_names: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, obj: Json) -> None:
+        key = key_of(obj)
+        if key[:2] == POD_GROUP and key not in self.objects:
+            insort(self._group_names.setdefault(key[2], []), key[3])
+        self.objects[key] = obj
+        self._by_kind.setdefault(key[:2], {})[key] = obj
+        if key[:2] == POD:
+            for label, value in labels_of(obj).items():
+                self._by_label.setdefault((key[2], label, value), {})[key] = obj
+
+    def of_kind(self, group: str, kind: str) -> list[Json]:
+        return list(self._by_kind.get((group, kind), {}).values())
+
+    def get(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
+        group = api_version.rpartition("/")[0]
+        for place in (namespace, ""):
+            found = self.objects.get((group, kind, place, name))
+            if found is not None:
+                return found
+        if (group, kind) not in EXPECTED:
+            # In a cluster the grouper would not be allowed to read it, and stop below it.
+            raise NotReadableError(f"{kind} {name} is not among the given objects")
+        raise NotThereError("it is not among the given objects")
+
+    def priority_class_exists(self, name: str) -> bool:
+        return name in KNOWN_CLASSES or (
+            ("scheduling.k8s.io", "PriorityClass", "", name) in self.objects
+        )
+
+    def kind_default(self, kind: Kind) -> KindDefault | None:
+        return self.defaults.get(f"{kind.kind}.{kind.group}") or self.defaults.get(kind.kind)
+
+    def pods(self, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+        """Return the pods that carry all these labels; at least one is asked for."""
+        label, value = next(iter(labels.items()))
+        found = self._by_label.get((namespace, label, value), {})
+        return [pod for pod in found.values() if labels.items() <= labels_of(pod).items()]
+
+    def pod_group(self, namespace: str, name: str) -> Json | None:
+        return self.objects.get((*POD_GROUP, namespace, name))
+
+    def pod_groups_starting(self, namespace: str, prefix: str) -> list[Json]:
+        names = self._group_names.get(namespace, [])
+        found = []
+        for name in names[bisect_left(names, prefix) :]:
+            if not name.startswith(prefix):
+                break
+            found.append(self.objects[(*POD_GROUP, namespace, name)])
+        return found
+
+    def kartas(self, kind: Kind) -> list[Json]:
+        wanted = index_labels(kind)
+        return [
+            karta
+            for karta in self.of_kind("run.ai", "Karta")
+            if all(labels_of(karta).get(key, "") == value for key, value in wanted.items())
+        ]

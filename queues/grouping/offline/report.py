@@ -1,0 +1,267 @@
+"""Grouping without a cluster: manifests in, pod groups out, by the very rules of the controller.
+
+The objects of the files are the whole cluster. Workloads that come without pods get those their controller
+would make. Each pod is then decided on and the answer applied to this little cluster, in file order, so that
+a later pod meets the groups that earlier ones made.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kube import keys
+from kube.keys import ASSUMED_SCHEDULER
+from queues.grouping.base import (
+    Json,
+    KindDefault,
+    Settings,
+    annotations_of,
+    dig,
+    dig_list,
+    dig_map,
+    dig_text,
+    full_name,
+    kind_of,
+    labels_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from queues.grouping.engine.reconcile import Decision, decide
+from queues.grouping.engine.write import pod_group_patch, pod_patch
+from queues.grouping.errors import GroupingError, NotReadableError, NotThereError
+from queues.grouping.metadata import parse_kind_defaults
+from queues.grouping.offline.file_cluster import POD_GROUP_API, FileCluster, key_of
+from queues.grouping.offline.manifests import CLUSTER_SCOPED
+from queues.grouping.offline.synthesis.described import described_pods
+from queues.grouping.offline.synthesis.pods import stable_suffix, stable_uid
+from queues.grouping.offline.synthesis.serving import pod_clique_objects
+from queues.grouping.offline.synthesis.table import children_of
+from queues.grouping.offline.without_pods import Making, is_passive, notes_on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodResult:
+    """Where one pod ended up."""
+
+    pod_group: str = ""
+    sub_group: str = ""
+    error: str = ""
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The pod groups that the files would get, and each pod's place."""
+
+    pod_groups: tuple[Json, ...]
+    pods: Mapping[str, PodResult]
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What is to be said of objects that no pod belongs to, see `without_pods`."""
+
+
+def group_objects(
+    objects: Sequence[Json], settings: Settings, *, defaults_config_map: tuple[str, str] = ("", "")
+) -> Report:
+    """Group every pod of the objects, making the pods of workloads that come without.
+
+    Parameters
+    ----------
+    objects : parsed manifests; left as they are
+    defaults_config_map : namespace and name of the ConfigMap with defaults per kind; a Config among the
+        objects may name it too
+    """
+    world = expand(objects, settings, defaults_config_map=defaults_config_map)
+    cluster, settings = world.cluster, world.settings
+    results: dict[str, PodResult] = {}
+    for pod in cluster.of_kind("", "Pod"):
+        results[full_name(pod)] = _place(pod, cluster, settings)
+    return Report(
+        pod_groups=tuple(cluster.objects[_key(name)] for name in cluster.written),
+        pods=results,
+        notes=notes_on(world.given, world.made, cluster, settings),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The objects with the pods of their workloads, under the settings that a Config among them states.
+
+    Attributes
+    ----------
+    given : the objects without what their controllers made of them
+    """
+
+    cluster: FileCluster
+    settings: Settings
+    given: Sequence[Json]
+    made: Making
+
+
+def expand(
+    objects: Sequence[Json], settings: Settings, *, defaults_config_map: tuple[str, str] = ("", "")
+) -> World:
+    """Complete objects as an API server and the workloads' controllers would."""
+    cluster = FileCluster()
+    for number, obj in enumerate(objects):
+        cluster.add(_completed(copy.deepcopy(obj), number))
+    settings, config_map = _configured(cluster, settings, defaults_config_map)
+    cluster.defaults = _defaults(cluster, config_map)
+    _link_owners(cluster)
+    given = tuple(cluster.objects.values())
+    made = _make_pods(cluster, settings)
+    return World(cluster=cluster, settings=settings, given=given, made=made)
+
+
+def _place(pod: Json, cluster: FileCluster, settings: Settings) -> PodResult:
+    try:
+        decision = decide(pod, cluster, settings)
+    except GroupingError as error:
+        return PodResult(error=str(error))
+    if decision.skip is None:
+        _apply(pod, decision, cluster, settings)
+    return PodResult(
+        pod_group=annotations_of(pod).get(keys.POD_GROUP, ""),
+        sub_group=labels_of(pod).get(keys.SUB_GROUP, ""),
+        skipped=decision.skip.value if decision.skip else "",
+    )
+
+
+def _apply(pod: Json, decision: Decision, cluster: FileCluster, settings: Settings) -> None:
+    assert decision.body is not None
+    stored = cluster.pod_group(namespace_of(pod), decision.pod_group)
+    if stored is None:
+        cluster.add(decision.body)
+    else:
+        merge(stored, pod_group_patch(stored, decision.body, settings) or {})
+    cluster.written[f"{namespace_of(pod)}/{decision.pod_group}"] = None
+    merge(pod, pod_patch(pod, decision.pod_group, decision.sub_group) or {})
+
+
+def _key(name: str) -> tuple[str, str, str, str]:
+    namespace, _, group = name.partition("/")
+    return (POD_GROUP_API, "PodGroup", namespace, group)
+
+
+def merge(target: Json, patch: Json) -> None:
+    """Apply a JSON merge patch in place."""
+    for key, value in patch.items():
+        if value is None:
+            target.pop(key, None)
+        elif isinstance(value, dict):
+            inner = target.get(key)
+            if not isinstance(inner, dict):
+                inner = target[key] = {}
+            merge(inner, value)
+        else:
+            target[key] = value
+
+
+def _completed(obj: Json, number: int) -> Json:
+    """Fill what the API server would: namespace, name (objects that want one made differ by number) and uid."""
+    metadata = obj["metadata"]
+    if kind_of(obj).kind not in CLUSTER_SCOPED:
+        metadata.setdefault("namespace", "default")
+    if not metadata.get("name"):
+        prefix = metadata["generateName"]
+        metadata["name"] = prefix + stable_suffix(5, obj["kind"], prefix, str(number))
+    if not metadata.get("uid"):
+        metadata["uid"] = stable_uid(
+            obj["apiVersion"], obj["kind"], namespace_of(obj), metadata["name"]
+        )
+    return obj
+
+
+def _link_owners(cluster: FileCluster) -> None:
+    """Give owner references without a uid the uid of the object they name, if the files hold it."""
+    for obj in list(cluster.objects.values()):
+        for reference in dig_list(obj, "metadata", "ownerReferences"):
+            if not isinstance(reference, dict) or reference.get("uid"):
+                continue
+            try:
+                owner = cluster.get(
+                    dig_text(reference, "apiVersion"),
+                    dig_text(reference, "kind"),
+                    namespace_of(obj),
+                    dig_text(reference, "name"),
+                )
+            except (NotThereError, NotReadableError):
+                continue
+            reference["uid"] = uid_of(owner)
+
+
+def _make_pods(cluster: FileCluster, settings: Settings) -> Making:
+    """Add the pods of each workload that owns nothing."""
+    owners = {
+        dig_text(reference, "uid")
+        for obj in cluster.objects.values()
+        if not is_passive(kind_of(obj)) or obj["kind"] == "Pod"
+        for reference in dig_list(obj, "metadata", "ownerReferences")
+    }
+    making = Making()
+    for obj in list(cluster.objects.values()):
+        if obj["kind"] == "Pod" or uid_of(obj) in owners:
+            continue
+        try:
+            made = _children(obj, cluster)
+        except GroupingError as error:
+            making.failed[uid_of(obj)] = str(error)
+            continue
+        for child in made:
+            if child.pop(ASSUMED_SCHEDULER, False):
+                making.assumed.add(uid_of(obj))
+                child["spec"]["schedulerName"] = settings.scheduler_name
+            if key_of(child) not in cluster.objects:
+                cluster.add(child)
+    return making
+
+
+def _children(obj: Json, cluster: FileCluster) -> list[Json]:
+    if obj["kind"] != "PodCliqueSet":
+        described = described_pods(obj, cluster.kartas(kind_of(obj)))
+        return children_of(obj) if described is None else described
+    own = [
+        gang
+        for gang in cluster.of_kind("scheduler.grove.io", "PodGang")
+        if name_of(gang).rpartition("-")[0] == name_of(obj)
+    ]
+    return pod_clique_objects(obj, own)
+
+
+def _configured(
+    cluster: FileCluster, settings: Settings, config_map: tuple[str, str]
+) -> tuple[Settings, tuple[str, str]]:
+    """Follow a `kai-config` among the files, as the operator would pass it to the pod grouper."""
+    config = cluster.objects.get(("kai.scheduler", "Config", "", "kai-config"))
+    if config is None:
+        return settings, config_map
+    common = dig_map(config, "spec", "global")
+    args = dig_map(config, "spec", "podGrouper", "args")
+    found = {
+        "scheduler_name": dig_text(common, "schedulerName"),
+        "queue_label": dig_text(common, "queueLabelKey"),
+        "node_pool_label": dig_text(common, "nodePoolLabelKey"),
+        "knative_gang": dig(args, "gangScheduleKnative"),
+        "karta_fallback": dig(args, "genericKartaFallback"),
+    }
+    stated: dict[str, Any] = {key: value for key, value in found.items() if value not in (None, "")}
+    named = (
+        dig_text(args, "defaultPrioritiesConfigMapNamespace"),
+        dig_text(args, "defaultPrioritiesConfigMapName"),
+    )
+    return replace(settings, **stated), config_map if any(config_map) else named
+
+
+def _defaults(cluster: FileCluster, config_map: tuple[str, str]) -> Mapping[str, KindDefault]:
+    if not all(config_map):
+        return {}
+    found = cluster.objects.get(("", "ConfigMap", *config_map))
+    if found is None:
+        return {}
+    try:
+        return parse_kind_defaults(found)
+    except GroupingError:
+        return {}

@@ -1,0 +1,97 @@
+"""Which function makes the pods of which kind. Kinds missing here are not made up: their pods must be in the files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from queues.grouping.base import Json, kind_of
+from queues.grouping.offline.synthesis.builtin import (
+    cron_job_objects,
+    deployment_objects,
+    job_pods,
+    replica_set_pods,
+    stateful_set_pods,
+)
+from queues.grouping.offline.synthesis.serving import (
+    app_wrapper_objects,
+    dev_workspace_objects,
+    dynamo_objects,
+    inference_service_objects,
+    knative_objects,
+    machine_pods,
+    pipeline_run_objects,
+    scheduled_workflow_objects,
+    seldon_objects,
+    spot_request_pods,
+    task_run_pods,
+    unknown_kind_pods,
+    workflow_pods,
+)
+from queues.grouping.offline.synthesis.training import (
+    aml_job_pods,
+    job_set_objects,
+    kubeflow_pods,
+    leader_worker_set_objects,
+    mpi_objects,
+    notebook_objects,
+    ray_cluster_pods,
+    ray_job_objects,
+    ray_service_objects,
+    runai_job_pods,
+    spark_application_pods,
+    train_job_objects,
+    volcano_job_pods,
+)
+
+Maker = Callable[[Json], list[Json]]
+# Made by hand: a wrapper asks this table again, a clique set needs the gangs that the files hold.
+MADE_WITH_OTHERS = {("workload.codeflare.dev", "AppWrapper"), ("grove.io", "PodCliqueSet")}
+
+TABLE: dict[tuple[str, str], Maker] = {
+    ("batch", "Job"): job_pods,
+    ("batch", "CronJob"): cron_job_objects,
+    ("apps", "Deployment"): deployment_objects,
+    ("apps", "ReplicaSet"): replica_set_pods,
+    ("apps", "StatefulSet"): stateful_set_pods,
+    ("kubeflow.org", "TFJob"): kubeflow_pods,
+    ("kubeflow.org", "PyTorchJob"): kubeflow_pods,
+    ("kubeflow.org", "XGBoostJob"): kubeflow_pods,
+    ("kubeflow.org", "JAXJob"): kubeflow_pods,
+    ("kubeflow.org", "PaddleJob"): kubeflow_pods,
+    ("kubeflow.org", "MPIJob"): mpi_objects,
+    ("kubeflow.org", "Notebook"): notebook_objects,
+    ("kubeflow.org", "ScheduledWorkflow"): scheduled_workflow_objects,
+    ("trainer.kubeflow.org", "TrainJob"): train_job_objects,
+    ("ray.io", "RayCluster"): ray_cluster_pods,
+    ("ray.io", "RayJob"): ray_job_objects,
+    ("ray.io", "RayService"): ray_service_objects,
+    ("jobset.x-k8s.io", "JobSet"): job_set_objects,
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): leader_worker_set_objects,
+    ("serving.knative.dev", "Service"): knative_objects,
+    ("argoproj.io", "Workflow"): workflow_pods,
+    ("tekton.dev", "TaskRun"): task_run_pods,
+    ("tekton.dev", "PipelineRun"): pipeline_run_objects,
+    ("machinelearning.seldon.io", "SeldonDeployment"): seldon_objects,
+    ("kubevirt.io", "VirtualMachineInstance"): machine_pods,
+    ("workspace.devfile.io", "DevWorkspace"): dev_workspace_objects,
+    ("amlarc.azureml.com", "AmlJob"): aml_job_pods,
+    ("egx.nvidia.io", "SPOTRequest"): spot_request_pods,
+    ("nvidia.com", "DynamoGraphDeployment"): dynamo_objects,
+    ("run.ai", "RunaiJob"): runai_job_pods,
+    ("sparkoperator.k8s.io", "SparkApplication"): spark_application_pods,
+    ("serving.kserve.io", "InferenceService"): inference_service_objects,
+    ("batch.volcano.sh", "Job"): volcano_job_pods,
+}
+
+
+def is_maker(group: str, kind: str) -> bool:
+    """Say whether it is known which pods objects of this kind make."""
+    return (group, kind) in TABLE or (group, kind) in MADE_WITH_OTHERS
+
+
+def children_of(workload: Json) -> list[Json]:
+    """Return what the workload's controller would make: pods and the owners between, nearest owner first."""
+    kind = kind_of(workload)
+    if (kind.group, kind.kind) == ("workload.codeflare.dev", "AppWrapper"):
+        return app_wrapper_objects(workload, children_of)
+    return TABLE.get((kind.group, kind.kind), unknown_kind_pods)(workload)

@@ -1,0 +1,194 @@
+"""Objects of the files that no pod belongs to: why none is foretold, and what a pod of theirs would get.
+
+Silence would read as "this needs no pod group". Objects that never own pods (queues, services, secrets) are the only
+ones nothing is said about. Also said: where pods are foretold though their template is out of sight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kube.keys import ASSUMED_SCHEDULER
+from queues.grouping.base import (
+    Json,
+    Kind,
+    Lookups,
+    Settings,
+    dig,
+    dig_list,
+    dig_map,
+    dig_text,
+    kind_of,
+    name_of,
+    uid_of,
+)
+from queues.grouping.engine.owners import references_of
+from queues.grouping.engine.reconcile import decide
+from queues.grouping.engine.table import select_grouper
+from queues.grouping.errors import GroupingError
+from queues.grouping.families.launchers import skip_top_owner_grouper
+from queues.grouping.karta.karta import fitting_definitions, refusal_of
+from queues.grouping.offline.manifests import called_object
+from queues.grouping.offline.synthesis.pods import made_pod
+from queues.grouping.offline.synthesis.table import is_maker
+
+RUN_AI = "the run.ai operator makes its pods and decides how many"
+ELSEWHERE: Mapping[tuple[str, str], str] = {
+    ("run.ai", "TrainingWorkload"): RUN_AI,
+    ("run.ai", "InteractiveWorkload"): RUN_AI,
+    ("run.ai", "DistributedWorkload"): RUN_AI,
+    ("run.ai", "InferenceWorkload"): RUN_AI,
+    ("run.ai", "DistributedInferenceWorkload"): RUN_AI,
+    ("grove.io", "PodGangSet"): "the Grove operator makes its PodGangs and pods",
+    (
+        "kubeflow.org",
+        "ScheduledWorkflow",
+    ): "spec.workflow.spec is no workflow that can be read here",
+    ("argoproj.io", "Workflow"): (
+        "its entrypoint leads to no template with a container (a WorkflowTemplate is not read)"
+    ),
+}
+PASSIVE_GROUPS = {
+    "autoscaling",
+    "policy",
+    "kai.scheduler",
+    "scheduling.run.ai",
+    "scheduler.grove.io",
+}
+KARTA = ("run.ai", "Karta")
+PASSIVE_KINDS = {KARTA, ("apps", "ControllerRevision")}
+
+
+@dataclass(slots=True)
+class Making:
+    """What is to be known about the pods that were made up, by the uid of their workload.
+
+    Attributes
+    ----------
+    failed : why it cannot be said which pods a workload makes
+    assumed : workloads whose pods' template, and so their scheduler, is not in the files
+    """
+
+    failed: dict[str, str] = field(default_factory=dict)
+    assumed: set[str] = field(default_factory=set)
+
+
+class Cluster(Lookups, Protocol):
+    """The objects of the files, those made up included."""
+
+    @property
+    def objects(self) -> Mapping[tuple[str, str, str, str], Json]: ...
+
+
+def notes_on(
+    given: Iterable[Json], making: Making, cluster: Cluster, settings: Settings
+) -> dict[str, str]:
+    """Return what is to be said of objects whose pods are not there, or are there on an assumption.
+
+    Parameters
+    ----------
+    given : objects as the files state them
+    """
+    given = list(given)
+    above = _above_pods(cluster.objects.values())
+    owners = {dig_text(reference, "uid") for obj in given for reference in references_of(obj)}
+    notes = {}
+    for obj in given:
+        kind, uid = kind_of(obj), uid_of(obj)
+        if (kind.group, kind.kind) == KARTA:
+            refusal = refusal_of(obj) or _rivals(obj, cluster)
+            if refusal:
+                notes[called_object(obj)] = f"not used: {refusal}"
+        elif uid in making.assumed:
+            notes[called_object(obj)] = (
+                "the template of its pods is not in these files: they are taken to name the scheduler "
+                f"{settings.scheduler_name}"
+            )
+        elif uid in making.failed:
+            notes[called_object(obj)] = f"its pods cannot be told: {making.failed[uid]}"
+        elif kind.kind != "Pod" and uid not in above and not is_passive(kind):
+            is_owner = uid in owners
+            reason = (
+                "it owns other objects here, but no pod is among them"
+                if is_owner
+                else _reason(kind)
+            )
+            outlook = _outlook(obj, cluster, settings)
+            notes[called_object(obj)] = f"no pods are foretold: {reason}" + (
+                f"; {outlook}" if outlook else ""
+            )
+    return notes
+
+
+def _rivals(karta: Json, cluster: Cluster) -> str:
+    """Return that another definition is for the same kind, which makes both useless."""
+    stated = dig_map(karta, "spec", "structureDefinition", "rootComponent", "kind")
+    kind = Kind(**{part: dig_text(stated, part) for part in ("group", "version", "kind")})
+    count = len(fitting_definitions(cluster.kartas(kind), kind))
+    return (
+        f"{count} definitions are for {kind.kind}, so the base rules are used" if count > 1 else ""
+    )
+
+
+def _above_pods(objects: Iterable[Json]) -> set[str]:
+    """Return the uids of everything that a pod belongs to, however far up."""
+    everything = list(objects)
+    parents = {uid_of(obj): references_of(obj) for obj in everything}
+    left = [
+        uid_of(obj)
+        for obj in everything
+        if kind_of(obj) == Kind(group="", version="v1", kind="Pod")
+    ]
+    met: set[str] = set()
+    while left:
+        for reference in parents.get(left.pop(), ()):
+            uid = dig_text(reference, "uid")
+            if uid not in met:
+                met.add(uid)
+                left.append(uid)
+    return met
+
+
+def is_passive(kind: Kind) -> bool:
+    """Say whether objects of this kind never own pods."""
+    if (kind.group, kind.kind) in PASSIVE_KINDS or kind.group in PASSIVE_GROUPS:
+        return True
+    if kind.group == "":
+        return kind.kind != "ReplicationController"
+    return kind.group.endswith(".k8s.io") and not kind.group.endswith(".x-k8s.io")
+
+
+def _reason(kind: Kind) -> str:
+    stated = ELSEWHERE.get((kind.group, kind.kind))
+    if stated:
+        return stated
+    if is_maker(kind.group, kind.kind):
+        return "its spec asks for none"
+    return f"kind {kind.kind} of {kind.group or 'the core group'} is not known here and has no pod template at spec.template"
+
+
+def _outlook(obj: Json, cluster: Cluster, settings: Settings) -> str:
+    """Return what a pod that the object owns would get; nothing if a bare pod of it cannot be grouped."""
+    pod = made_pod(f"{name_of(obj)}-pod", obj, {})
+    pod.pop(ASSUMED_SCHEDULER, None)
+    pod["spec"]["schedulerName"] = settings.scheduler_name
+    try:
+        body = decide(pod, cluster, settings).body
+    except GroupingError:
+        return ""
+    if body is None:
+        return ""
+    spec = body["spec"]
+    (owner,) = dig_list(body, "metadata", "ownerReferences")
+    least = spec.get("minMember", 0) if dig(spec, "minSubGroup") is None else spec["minSubGroup"]
+    terms = f"queue {spec['queue']}, min member {least}, priority class {spec['priorityClassName']}"
+    if owner["kind"] != "Pod":
+        return f"a pod of it in these files would join {body['metadata']['name']} ({terms})"
+    if select_grouper(kind_of(obj), settings) is skip_top_owner_grouper:
+        return (
+            f"a pod that it owns directly would get a group of its own ({terms}), "
+            "pods of a workload that it makes are grouped by the rules of that kind"
+        )
+    return f"a pod of it in these files would get a group of its own ({terms})"
