@@ -3,7 +3,8 @@
 At each level the queue with the smallest key is first. The key depends on what the queue holds now and on
 the best pod group below it. Both change only where something happened, so after a turn only the path from
 the changed leaf to the root is measured again. KAI keeps heaps whose order may lag behind what queues hold
-by now; here the first queue is always first by the present state.
+by now; here the first queue is always first by the present state. The contests inside a trial
+(`solver/turns.py`, `solver/victims.py`) work differently, see `solver/queue_tree.py`.
 """
 
 from __future__ import annotations

@@ -53,19 +53,19 @@ class Allocator:
         return self._classes.get(name)
 
     def allocate(
-        self, claim: DeviceClaim, node: int, taken: Collection[DeviceId]
+        self, claim: DeviceClaim, node: int, held: Collection[DeviceId]
     ) -> ClaimAllocation | None:
         """Choose devices of a node for all requests of a claim.
 
         Parameters
         ----------
-        taken : devices that other claims hold
+        held : devices that other claims hold
 
         Returns
         -------
         the allocation, None if the node cannot serve the claim
         """
-        free = [device for device in self._devices[node] if device not in taken]
+        free = [device for device in self._devices[node] if device not in held]
         wanted: list[tuple[str, list[int]]] = []
         for request in claim.requests:
             fitting = [index for index, device in enumerate(free) if self._matches(request, device)]
