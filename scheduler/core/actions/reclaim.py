@@ -18,8 +18,8 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
 from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.reclaim_rules import (
+    are_losses_allowed,
     holdings_before,
-    is_just,
     leaves_with_victims,
     may_start,
     takeable_gpus,
@@ -103,7 +103,7 @@ class ReclaimAttempt:
     def accepts(self, demand: ProbeDemand, victims: Mapping[int, Sequence[int]]) -> bool:
         """Return whether fair shares and the plugins' validators allow the victims."""
         reclaimer = replace(self._reclaimer, required=demand.required)
-        if not is_just(self._session, self._before, reclaimer, victims):
+        if not are_losses_allowed(self._session, self._before, reclaimer, victims):
             return False
         validators = self._session.hooks.reclaim_validators
         if not validators:

@@ -140,8 +140,8 @@ class Candidates:
         """
         if not self._keeps_best or self._last < 0:
             return False
-        last, cursor = self._last, self._cursor
-        if cursor.log[-1] != last or any(node != last for node in cursor.unread()):
+        last, changed = self._last, self._cursor.unread()
+        if changed.count(last) != len(changed):
             return False
         row = self._row
         amount = self._nodes.idle_rows[row][last] + self._nodes.releasing_rows[row][last]

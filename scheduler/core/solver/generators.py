@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from scheduler.core.arrays import Floats
+from scheduler.core.arrays import GPU_INDEX, Floats
 from scheduler.core.session.session import Session
 from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.filters import VictimFilters
@@ -34,7 +34,7 @@ class Probe:
     room : shape (nodes,); GPUs idle or being freed, those of settled victims included
     """
 
-    __slots__ = ("demand", "filters", "is_settled", "room", "sequence", "session", "settled")
+    __slots__ = ("demand", "filters", "room", "sequence", "session", "settled", "settled_set")
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class Probe:
         self.session = session
         self.demand = demand
         self.settled = tuple(settled)
-        self.is_settled = frozenset(settled)
+        self.settled_set = frozenset(settled)
         self.sequence = sequence
         self.room = room.copy()
         tasks = session.state.tasks
         for task in self.settled:
             node = tasks.node[task]
             if node >= 0:
-                self.room[node] += tasks.accepted[task][2]
+                self.room[node] += tasks.accepted[task][GPU_INDEX]
         self.filters = VictimFilters(session, demand, self.room)
 
     def growing(self) -> Iterator[Batch | None]:
@@ -67,7 +67,7 @@ class Probe:
         position = 0
         while (batch := self.sequence.get(position)) is not None:
             position += 1
-            if self.is_settled and not self.is_settled.isdisjoint(batch.tasks):
+            if self.settled_set and not self.settled_set.isdisjoint(batch.tasks):
                 continue
             self.filters.add_batch(batch)
             yield batch

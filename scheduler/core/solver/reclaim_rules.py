@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
-from scheduler.core.arrays import CPU_INDEX, GPU_INDEX, MEMORY_INDEX, Amounts
+from scheduler.core.arrays import CPU_INDEX, GPU_INDEX, MEMORY_INDEX, NO_AMOUNTS, Amounts
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED
 from scheduler.core.fairshare.reclaimable import (
     Reclaimer,
@@ -43,16 +43,15 @@ def holdings_before(session: Session, queues: Iterable[int]) -> Holdings:
     """Copy what some queues and their ancestors hold, before anything is tried."""
     ledger = session.policy.ledger
     concerned = {index for queue in queues for index in ledger.paths[queue]}
-    nothing: Amounts = (0.0, 0.0, 0.0)
-    allocated: list[Amounts] = [nothing] * len(ledger.names)
-    firm: list[Amounts] = [nothing] * len(ledger.names)
+    allocated: list[Amounts] = [NO_AMOUNTS] * len(ledger.names)
+    non_preemptible: list[Amounts] = [NO_AMOUNTS] * len(ledger.names)
     for index in concerned:
         allocated[index] = tuple(ledger.allocated[index])
-        firm[index] = tuple(ledger.allocated_non_preemptible[index])
-    return Holdings(allocated=allocated, allocated_non_preemptible=firm)
+        non_preemptible[index] = tuple(ledger.allocated_non_preemptible[index])
+    return Holdings(allocated=allocated, allocated_non_preemptible=non_preemptible)
 
 
-def is_just(
+def are_losses_allowed(
     session: Session,
     before: Holdings,
     reclaimer: Reclaimer,
@@ -95,7 +94,7 @@ def _chunks_of(session: Session, tasks: Sequence[int]) -> list[Amounts]:
         has_place = ignores_placed and ACTIVE_ALLOCATED[status[task]]
         return [] if has_place else [accepted[task]]
     elastic: list[Amounts] = []
-    core: Amounts = (0.0, 0.0, 0.0)
+    core: Amounts = NO_AMOUNTS
     core_size = 0
     lost: dict[int, int] = {}
     for task in tasks:
@@ -125,12 +124,11 @@ def takeable_gpus(session: Session, reclaimer: Reclaimer, batches: Sequence[Batc
     largest: dict[int, float] = {}
     for batch in batches:
         leaf = session.state.pod_groups.queue[batch.pod_group]
-        side, other = diverging_pair(ledger, reclaimer.queue, leaf)
-        del side
-        largest[other] = max(largest.get(other, 0.0), _group_gpus(session, batch.pod_group))
+        _, other = diverging_pair(ledger, reclaimer.queue, leaf)
+        largest[other] = max(largest.get(other, 0.0), _gpus_of(session, batch.pod_group))
     total = 0.0
     for other, chunk in largest.items():
-        surplus = _surplus_gpus(session, reclaimer, other)
+        surplus = _surplus_gpus(session, other)
         if surplus == inf:
             return inf
         if surplus > 0:
@@ -138,20 +136,18 @@ def takeable_gpus(session: Session, reclaimer: Reclaimer, batches: Sequence[Batc
     return total
 
 
-def _group_gpus(session: Session, group: int) -> float:
-    view = session.view(group)
-    return session.held_by(view.all_active_tasks())[2]
+def _gpus_of(session: Session, pod_group: int) -> float:
+    return session.held_by(session.view(pod_group).all_active_tasks())[GPU_INDEX]
 
 
-def _surplus_gpus(session: Session, reclaimer: Reclaimer, other: int) -> float:
-    """GPUs above the lowest bound that may justify a loss; inf if another resource is above it."""
+def _surplus_gpus(session: Session, queue: int) -> float:
+    """Return the GPUs above the lowest bound of a queue; inf if another resource is above its bound."""
     ledger = session.policy.ledger
-    held = ledger.allocated[other]
-    bound = list(ledger.allocatable[other])
-    quota = ledger.quotas[other]
+    held = ledger.allocated[queue]
+    bound = list(ledger.allocatable[queue])
+    quota = ledger.quotas[queue]
     for resource in (CPU_INDEX, MEMORY_INDEX, GPU_INDEX):
         bound[resource] = min(bound[resource], quota[resource])
     if held[CPU_INDEX] > bound[CPU_INDEX] or held[MEMORY_INDEX] > bound[MEMORY_INDEX]:
         return inf
-    del reclaimer
     return held[GPU_INDEX] - bound[GPU_INDEX]

@@ -190,7 +190,7 @@ class Search:
             return None
         if not may_fit(places, probe.demand, potential):
             return None
-        key = (probe.demand.key, probe.is_settled, frozenset(potential))
+        key = (probe.demand.key, probe.settled_set, frozenset(potential))
         if key in self._failed:
             self._runner.report.trials.append((self._runner.generator, DUPLICATE, 0.0))
             return None
