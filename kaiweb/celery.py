@@ -29,6 +29,8 @@ PULSE_S = 1.0
 app = Celery("kaiweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+# The scheduler keeps its tasks with the loop that they drive.
+app.autodiscover_tasks(["scheduler.loop"])
 
 
 @celeryd_init.connect

@@ -31,7 +31,7 @@ from queues.cluster import gateway
 from queues.mirror.feed import HEARTBEAT
 from queues.models import MirrorState
 from scheduler.models import Cycle
-from scheduler.shards import CONFIG_NAME
+from scheduler.settings.shard import CONFIG_NAME
 
 Check = Callable[[], str]
 Clock = Callable[[], float]

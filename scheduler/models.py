@@ -1,6 +1,6 @@
 """What the scheduler tells people: its shards, its cycles and the share it computed for each queue.
 
-Written by `scheduler.report` once per cycle. No decision is ever read back from these rows. The standings
+Written by `scheduler.loop.report` once per cycle. No decision is ever read back from these rows. The standings
 of pod groups go on into the mirror, which joins them with what it knows itself.
 """
 

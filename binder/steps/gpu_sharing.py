@@ -7,15 +7,13 @@ Both belong to the pod and disappear with it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from binder.errors import BindError
 from binder.params import StepConfig
 from binder.steps.base import BindJob
+from binder.steps.shared_container import map_names, shared_container
 from kube.errors import AlreadyExistsError, NotFoundError
 from kube.gateway import Gateway
-from kube.keys import GPU_FRACTION_CONTAINER, SHARED_GPU_CONFIG_MAP
 from kube.objects.cluster import ConfigMap
 from kube.objects.pod import Container, Pod
 from kube.resources import CONFIGMAPS
@@ -23,14 +21,6 @@ from kube.resources import CONFIGMAPS
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
 OLD_VISIBLE_DEVICES = "RUNAI-VISIBLE-DEVICES"
 CDI_PREFIX = "k8s.device-plugin.nvidia.com/gpu="
-
-
-@dataclass(frozen=True, slots=True)
-class SharedContainer:
-    """The container that gets the device; `index` as it appears in the names of the maps."""
-
-    container: Container
-    index: str
 
 
 class GpuSharing:
@@ -82,29 +72,6 @@ class GpuSharing:
             owners = body["metadata"]["ownerReferences"]
             patch = {"metadata": {"ownerReferences": owners}, "data": {**gone, **data}}
         self._gateway.patch(CONFIGMAPS, name, patch, namespace=namespace)
-
-
-def map_names(pod: Pod) -> tuple[str, str]:
-    """Return the names of a pod's capability map and of its map of plain variables."""
-    prefix = pod.metadata.annotations.get(SHARED_GPU_CONFIG_MAP, "")
-    if not prefix:
-        raise BindError(f"no desired configmap name found in pod {pod.metadata.key} annotations")
-    base = f"{prefix}-{shared_container(pod).index}"
-    return base, f"{base}-evar"
-
-
-def shared_container(pod: Pod) -> SharedContainer:
-    """Return the container that gets the device: the named one, else the first regular one."""
-    wanted = pod.metadata.annotations.get(GPU_FRACTION_CONTAINER, "")
-    if not wanted:
-        return SharedContainer(pod.spec.containers[0], "0")
-    for index, container in enumerate(pod.spec.init_containers):
-        if container.name == wanted:
-            return SharedContainer(container, f"i{index}")
-    for index, container in enumerate(pod.spec.containers):
-        if container.name == wanted:
-            return SharedContainer(container, str(index))
-    raise BindError(f"container with name {wanted} not found for fraction request")
 
 
 def _reads_visible_devices(container: Container) -> bool:

@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 
 from binder.params import StepConfig
 from binder.steps.base import BindJob
-from binder.steps.gpu_sharing import map_names
+from binder.steps.shared_container import map_names
 from kube.errors import NotFoundError
 from kube.gateway import Gateway
 from kube.keys import NODE_GPU_MEMORY

@@ -39,7 +39,7 @@ from kube.progress import WAIT_S, track
 from kube.resources import CONFIGS, CRDS, SHARDS, Resource
 from kube.store import Store
 from kube.watch import Reflector
-from scheduler.shards import CONFIG_NAME
+from scheduler.settings.shard import CONFIG_NAME
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from kaiweb.supervisor.layout import BINDING, CONTROLLERS_PROCESS, WEB_PROCESS
 from kaiweb.supervisor.wanted import Wanted, can_be_process, scheduling_process
 from kube.objects.config import Config, ConfigSpec, SchedulingShard, Service
 from kube.objects.meta import as_body
-from scheduler.shards import DEFAULT_SHARD, problem_of
+from scheduler.settings.shard import DEFAULT_SHARD, problem_of
 
 #: What the webhooks do without a variable.
 BUILT_IN = {

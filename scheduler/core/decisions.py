@@ -1,6 +1,6 @@
 """The output of a cycle: decisions, and a report on each action.
 
-A kept statement yields `Bind`, `Evict` and `Nominate` decisions; `scheduler/commit.py` applies them. Why
+A kept statement yields `Bind`, `Evict` and `Nominate` decisions; `scheduler/apply/commit.py` applies them. Why
 something did not fit is in the session's fit log.
 
 Decisions are values, compared and never changed. They are not frozen dataclasses, because making a frozen

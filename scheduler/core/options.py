@@ -1,7 +1,7 @@
 """What a session and its actions are told: actions, limits of the search, switches.
 
 Values are checked when an object is made: a wrong name or number refuses the whole configuration.
-`scheduler/core/config.py` adds the plugins; `scheduler/shards.py` reads the written forms.
+`scheduler/core/config.py` adds the plugins; `scheduler/settings/shard.py` reads the written forms.
 """
 
 from __future__ import annotations

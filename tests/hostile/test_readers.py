@@ -28,7 +28,7 @@ from tests.queues.cluster_objects import a_pod
 from tests.queues.controllers import clusters
 from tests.queues.controllers.test_podgroup_status import World as StatusWorld
 from tests.queues.grouping.engine import test_controller as grouping
-from tests.scheduler.snapshot.objects import group, node, pod
+from tests.scheduler.load.objects import group, node, pod
 
 CPU_S = 1.0
 BASES: dict[Resource, Any] = {

@@ -9,11 +9,11 @@ import pytest
 
 from kube.gateway import EventType, WatchEvent
 from kube.resources import BINDREQUESTS, CONFIGS, NODES, PODGROUPS, PODS, SHARDS
-from scheduler.watched import WATCHED
+from scheduler.settings.watched import WATCHED
 from tests.hostile.bodies import hostile_values, spoiled
-from tests.scheduler.rig import Rig
-from tests.scheduler.rig import rig as open_rig
-from tests.scheduler.snapshot.objects import group, node, pod
+from tests.scheduler.load.objects import group, node, pod
+from tests.scheduler.loop.rig import Rig
+from tests.scheduler.loop.rig import rig as open_rig
 
 CPU_S = 1.0
 TAINT = {"key": "healthy", "value": "yes", "effect": "NoSchedule"}

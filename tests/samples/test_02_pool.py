@@ -16,7 +16,7 @@ from kube.objects.meta import convert
 from kube.resources import BINDREQUESTS, NODES, PODGROUPS, SHARDS
 from scheduler.core.decisions import ActionName
 from scheduler.core.plugins.min_runtime import MinRuntimeArguments
-from scheduler.shards import ShardSettings, settings_of
+from scheduler.settings.shard import ShardSettings, settings_of
 from tests.samples.lanes import MANIFESTS
 from tests.samples.place import Place
 from tests.samples.pools import POOL, pod_yaml

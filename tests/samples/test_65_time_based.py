@@ -16,8 +16,8 @@ from kube.objects.config import Config, SchedulingShard
 from kube.objects.meta import convert
 from kube.resources import CONFIGS, SHARDS
 from scheduler.core.plugins.proportion import ProportionArguments
-from scheduler.shards import settings_of
-from scheduler.usage_params import read_usage_config, with_connection
+from scheduler.settings.shard import settings_of
+from scheduler.settings.usage import read_usage_config, with_connection
 from tests.samples.lanes import MANIFESTS
 from tests.samples.place import Place
 from tests.samples.pools import pod_yaml

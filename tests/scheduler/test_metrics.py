@@ -11,13 +11,13 @@ import pytest
 
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES, SHARDS
 from scheduler.core.decisions import ActionName
+from scheduler.load.usage import PrometheusUsage
 from scheduler.metrics import SchedulerMetrics
-from scheduler.usage import PrometheusUsage
-from scheduler.usage_params import read_usage_config
+from scheduler.settings.usage import read_usage_config
 from tests.builders import cluster
-from tests.scheduler.rig import FREE, Rig
-from tests.scheduler.rig import rig as open_rig
-from tests.scheduler.snapshot.objects import group, meta, node, pod, queue
+from tests.scheduler.load.objects import group, meta, node, pod, queue
+from tests.scheduler.loop.rig import FREE, Rig
+from tests.scheduler.loop.rig import rig as open_rig
 
 ONE_GPU = {"nvidia.com/gpu": "1"}
 QUEUE_LABELS = {"queue_name", "queue_metadata_name", "queue_display_name"}

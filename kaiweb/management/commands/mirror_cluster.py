@@ -36,7 +36,7 @@ from queues.mirror.lone_pods import show_lone_pods
 from queues.mirror.rollup import Witnesses
 from queues.mirror.writer import MirroredKind, Writer
 from scheduler import mirror as scheduler_mirror
-from scheduler.shards import CONFIG_NAME
+from scheduler.settings.shard import CONFIG_NAME
 
 log = logging.getLogger(__name__)
 

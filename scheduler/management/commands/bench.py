@@ -9,8 +9,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from scheduler.bench.measure import Measurement, measure
-from scheduler.bench.workloads import WORKLOADS
+from scheduler.tools.bench.measure import Measurement, measure
+from scheduler.tools.bench.workloads import WORKLOADS
 
 
 class Command(BaseCommand):

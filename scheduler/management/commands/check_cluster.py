@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from queues.cluster import gateway
-from scheduler.check import Violation, read_picture, violations
+from scheduler.tools.check import Violation, read_picture, violations
 
 
 class Command(BaseCommand):

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from scheduler.conformance.runner import Report, run_folder
+from scheduler.tools.conformance.runner import Report, run_folder
 
 
 class Command(BaseCommand):

@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 from django.core.management.base import BaseCommand, CommandError
 
-from scheduler.simulate.fair_share import SimulationInputError, simulate_fair_share
-from scheduler.simulate.over_time import read_time_input, simulate_over_time, write_csv
+from scheduler.tools.simulate.fair_share import SimulationInputError, simulate_fair_share
+from scheduler.tools.simulate.over_time import read_time_input, simulate_over_time, write_csv
 
 
 class Command(BaseCommand):

@@ -14,9 +14,9 @@ from kube.objects.config import Config, SchedulingShard
 from kube.resources import CONFIGS, SHARDS
 from queues.cluster import gateway
 from scheduler.core.errors import CoreError
-from scheduler.replay import decision_lines, explanation, replay, timings
-from scheduler.shards import CONFIG_NAME, settings_of
-from scheduler.snapshot.archive import ArchiveError, read_archive, read_objects, write_archive
+from scheduler.load.archive import ArchiveError, read_archive, read_objects, write_archive
+from scheduler.settings.shard import CONFIG_NAME, settings_of
+from scheduler.tools.replay import decision_lines, explanation, replay, timings
 
 
 class Command(BaseCommand):

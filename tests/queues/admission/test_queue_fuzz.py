@@ -18,7 +18,7 @@ from queues.hierarchy import problem_of
 from scheduler.core.cluster.inputs import ClusterInput, NodeInput, PodGroupInput, TaskInput
 from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.cycle import open_session
-from scheduler.snapshot.queues import QueueBuilder
+from scheduler.load.queues import QueueBuilder
 
 NAMES = [f"q{number}" for number in range(7)]
 AMOUNTS: list[Any] = [-1, 0, 0.5, 3, 1000, 1e15]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kube.resources import PODGROUPS, PODS, QUEUES, SHARDS
-from tests.scheduler.rig import FREE, Rig
-from tests.scheduler.snapshot.objects import group, meta, pod, queue
+from tests.scheduler.load.objects import group, meta, pod, queue
+from tests.scheduler.loop.rig import FREE, Rig
 
 NO_NODES = "no nodes with enough resources were found"
 

@@ -10,10 +10,10 @@ import pytest
 from kube.keys import REASON_CODE
 from kube.resources import CONFIGMAPS, EVENTS, NODES, PODGROUPS, PODS, QUEUES
 from queues.reasons import Standing
-from scheduler.worker import CycleSummary
-from tests.scheduler.rig import FREE, NOTHING, Rig
-from tests.scheduler.rig import rig as open_rig
-from tests.scheduler.snapshot.objects import group, node, pod, queue
+from scheduler.loop.worker import CycleSummary
+from tests.scheduler.load.objects import group, node, pod, queue
+from tests.scheduler.loop.rig import FREE, NOTHING, Rig
+from tests.scheduler.loop.rig import rig as open_rig
 
 FULL = {"nvidia.com/gpu": "8"}
 

@@ -9,9 +9,9 @@ import pytest
 
 from kube.resources import NODES, PODGROUPS, PODS
 from tests.scheduler.explain.scenes import NO_NODES, args, queues, said, sits, wants
-from tests.scheduler.rig import Rig
-from tests.scheduler.rig import rig as open_rig
-from tests.scheduler.snapshot.objects import group, node, pod
+from tests.scheduler.load.objects import group, node, pod
+from tests.scheduler.loop.rig import Rig
+from tests.scheduler.loop.rig import rig as open_rig
 
 ONE_GPU = {"nvidia.com/gpu": "1"}
 NIC, MIG = "example.com/nic", "nvidia.com/mig-1g.5gb"

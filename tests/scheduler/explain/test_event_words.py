@@ -20,9 +20,9 @@ from kube.resources import (
 )
 from scheduler.metrics import METRICS
 from tests.scheduler.explain.scenes import args, queues, sits, wants
-from tests.scheduler.rig import FREE, Rig
-from tests.scheduler.rig import rig as open_rig
-from tests.scheduler.snapshot.objects import group, meta, node, pod, queue
+from tests.scheduler.load.objects import group, meta, node, pod, queue
+from tests.scheduler.loop.rig import FREE, Rig
+from tests.scheduler.loop.rig import rig as open_rig
 
 ONE_GPU = {"nvidia.com/gpu": "1"}
 POOL = "kai.scheduler/node-pool"

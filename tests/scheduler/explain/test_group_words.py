@@ -9,9 +9,9 @@ import pytest
 
 from kube.resources import NODES, PODGROUPS, PODS, SHARDS
 from tests.scheduler.explain.scenes import NO_NODES, args, queues, reasons, said, sits, taken, wants
-from tests.scheduler.rig import Rig
-from tests.scheduler.rig import rig as open_rig
-from tests.scheduler.snapshot.objects import group, meta, node, pod
+from tests.scheduler.load.objects import group, meta, node, pod
+from tests.scheduler.loop.rig import Rig
+from tests.scheduler.loop.rig import rig as open_rig
 
 ONE_GPU = {"nvidia.com/gpu": "1"}
 SUBGROUP = "kai.scheduler/subgroup-name"

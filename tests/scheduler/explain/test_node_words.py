@@ -21,9 +21,9 @@ from kube.resources import (
     STORAGE_CLASSES,
 )
 from tests.scheduler.explain.scenes import NO_NODES, args, queues, sits, told, wants
-from tests.scheduler.rig import Rig
-from tests.scheduler.rig import rig as open_rig
-from tests.scheduler.snapshot.objects import group, meta, node, pod
+from tests.scheduler.load.objects import group, meta, node, pod
+from tests.scheduler.loop.rig import Rig
+from tests.scheduler.loop.rig import rig as open_rig
 
 NIC = "example.com/nic"
 MIG = "nvidia.com/mig-1g.5gb"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from kube.resources import PODGROUPS, PODS, PRIORITY_CLASSES, SHARDS
-from tests.scheduler.rig import Rig
-from tests.scheduler.rig import rig as open_rig
-from tests.scheduler.snapshot.objects import group, pod
+from tests.scheduler.load.objects import group, pod
+from tests.scheduler.loop.rig import Rig
+from tests.scheduler.loop.rig import rig as open_rig
 
 
 @pytest.fixture

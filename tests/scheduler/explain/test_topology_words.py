@@ -8,9 +8,9 @@ import pytest
 
 from kube.resources import NODES, PODGROUPS, PODS, TOPOLOGIES
 from tests.scheduler.explain.scenes import args, queues, reasons, said
-from tests.scheduler.rig import Rig
-from tests.scheduler.rig import rig as open_rig
-from tests.scheduler.snapshot.objects import group, meta, node, pod
+from tests.scheduler.load.objects import group, meta, node, pod
+from tests.scheduler.loop.rig import Rig
+from tests.scheduler.loop.rig import rig as open_rig
 
 ONE_GPU = {"nvidia.com/gpu": "1"}
 SUBGROUP = "kai.scheduler/subgroup-name"

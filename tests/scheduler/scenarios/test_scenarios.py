@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.conformance.play import play
-from scheduler.conformance.runner import judge_scenario
+from scheduler.tools.conformance.play import play
+from scheduler.tools.conformance.runner import judge_scenario
 
 FOLDER = Path(__file__).parent
 SCENARIOS = sorted(path.stem for path in FOLDER.glob("*.json"))

@@ -11,7 +11,7 @@ import pytest
 from scheduler.core.cluster.inputs import PodGroupInput, PodSetInput, SubGroupInput, TaskInput
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.decisions import ActionName, Evict
-from scheduler.simulate.living import LivingCluster
+from scheduler.tools.simulate.living import LivingCluster
 from tests.builders import cluster, request
 
 

@@ -1,0 +1,1 @@
+"""Decisions become writes: bind requests, evictions, conditions and events."""

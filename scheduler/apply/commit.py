@@ -1,0 +1,259 @@
+"""Decisions become cluster writes, as they are made and side by side.
+
+A bind is one BindRequest, an eviction one DELETE; each runs in a small pool of threads while the core
+goes on choosing. Nothing is retried here: a write that fails is simply what the next cycle sees. What
+succeeded is put into the worker's own store at once, so that the next cycle, which may start before the
+watch has brought it back, does not decide it again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from kube.errors import AlreadyExistsError, KubeError, NotFoundError, UnauthorizedError
+from kube.events import NORMAL, WARNING, Recorder, note
+from kube.gateway import Gateway, PatchType
+from kube.objects.bindrequest import BindRequest
+from kube.objects.meta import convert
+from kube.objects.pod import Pod
+from kube.progress import track
+from kube.resources import BINDREQUESTS, PODGROUPS, PODS
+from kube.store import Store
+from kube.times import format_time
+from scheduler.apply.bind_requests import bind_request_body
+from scheduler.core.decisions import ActionName, Bind, Decision, Evict, Nominate, TaskRef
+from scheduler.explain.texts import evict_message
+from scheduler.load.build import Snapshot
+from scheduler.metrics import METRICS
+from scheduler.settings.params import ShardParams
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class CommitReport:
+    """What became of a cycle's decisions; `failures` are (object, error)."""
+
+    bound: list[TaskRef] = field(default_factory=list)
+    evicted: list[TaskRef] = field(default_factory=list)
+    nominated: list[TaskRef] = field(default_factory=list)
+    failures: list[tuple[str, KubeError]] = field(default_factory=list)
+
+    def raise_if_unauthorized(self) -> None:
+        """End the cycle, and with it the process, when the credentials were refused."""
+        for _, error in self.failures:
+            if isinstance(error, UnauthorizedError):
+                raise error
+
+
+@dataclass(slots=True)
+class Committer:
+    """Applies the decisions of one cycle.
+
+    Parameters
+    ----------
+    pool : threads for the writes; shared between cycles
+    fence : number of the lease this worker holds; written on bind requests, 0 for none
+    is_allowed : asked before each write; False once the shard belongs to another worker
+    """
+
+    gateway: Gateway
+    store: Store
+    recorder: Recorder
+    params: ShardParams
+    snapshot: Snapshot
+    pool: ThreadPoolExecutor
+    fence: int = 0
+    is_allowed: Callable[[], bool] = lambda: True
+    wall: Callable[[], datetime] = lambda: datetime.now(UTC)
+    report: CommitReport = field(default_factory=CommitReport)
+    _running: list[Future[None]] = field(default_factory=list)
+    _told_evictions: set[str] = field(default_factory=set)
+
+    def apply(self, decision: Decision) -> None:
+        """Start writing one decision; returns at once."""
+        if isinstance(decision, Bind):
+            self._submit(self._bind, decision)
+        elif isinstance(decision, Evict):
+            self._submit(self._evict, decision)
+        else:
+            self._nominate(decision)
+
+    def apply_all(self, decisions: Iterable[Decision]) -> None:
+        for decision in decisions:
+            self.apply(decision)
+
+    def clean_up(self) -> None:
+        """Delete bind requests that are spent, before anything new is decided about their pods."""
+        for request in self.snapshot.spent_requests:
+            self._submit(self._delete_spent, request)
+        self.wait()
+
+    def wait(self) -> CommitReport:
+        """Wait for the writes started so far."""
+        running, self._running = self._running, []
+        sign = track()
+        for future in running:
+            future.result()
+            sign.touch()
+        return self.report
+
+    def _submit(self, work: Callable[[Any], None], item: Any) -> None:
+        self._running.append(self.pool.submit(self._if_allowed, work, item))
+
+    def _if_allowed(self, work: Callable[[Any], None], item: Any) -> None:
+        if self.is_allowed():
+            work(item)
+        else:
+            self._failed("write", KubeError("the shard belongs to another worker now"))
+
+    # ------------------------------------------------------------------------------------- binds
+
+    def _bind(self, decision: Bind) -> None:
+        ref = decision.task
+        pod = self.snapshot.pods.get(f"{ref.namespace}/{ref.name}")
+        if pod is None:
+            return
+        started = time.perf_counter()
+        try:
+            body = bind_request_body(decision, pod, self.params, self.fence)
+            answer = self.gateway.create(BINDREQUESTS, body, namespace=ref.namespace)
+            self.store.assume(BINDREQUESTS, convert(answer, BindRequest))
+            self._mark_pool(pod)
+        except KubeError as error:
+            self._bind_failed(decision, pod, error)
+            return
+        METRICS.observe_bind(time.perf_counter() - started, pod.metadata.created)
+        self.report.bound.append(ref)
+        text = (
+            f"Successfully assigned pod {ref.namespace}/{ref.name} to node {decision.node} "
+            f"at node-pool {self.params.pool_name}"
+        )
+        self.recorder.record(note(PODS, pod, NORMAL, "Scheduled", text))
+
+    def _mark_pool(self, pod: Pod) -> None:
+        labels = self.params.pool_labels()
+        if labels and not labels.items() <= pod.metadata.labels.items():
+            meta = pod.metadata
+            body = {"metadata": {"labels": labels}}
+            self.gateway.patch(PODS, meta.name, body, namespace=meta.namespace)
+
+    def _bind_failed(self, decision: Bind, pod: Pod, error: KubeError) -> None:
+        ref = decision.task
+        self._failed(f"bind of pod {ref.namespace}/{ref.name}", error)
+        text = f"Failed to bind pod {ref.namespace}/{ref.name} to node {decision.node}. {error}"
+        self.recorder.record(note(PODS, pod, WARNING, "FailedBinding", text))
+        if isinstance(error, (AlreadyExistsError, NotFoundError)):
+            return  # our own earlier request, or a pod that is gone: nothing to tell the pod
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "BindingError",
+            "message": text,
+            "lastTransitionTime": format_time(self.wall()),
+        }
+        self._patch_condition(pod, condition)
+
+    def _delete_spent(self, request: BindRequest) -> None:
+        meta = request.metadata
+        try:
+            self.gateway.delete(BINDREQUESTS, meta.name, namespace=meta.namespace, uid=meta.uid)
+        except NotFoundError:
+            pass
+        except KubeError as error:
+            log.warning("failed to delete stale bind request %s: %s", meta.key, error)
+            self._failed(f"stale bind request {meta.key}", error)
+            return
+        self.store.discard(BINDREQUESTS, request)
+
+    # --------------------------------------------------------------------------------- evictions
+
+    def _evict(self, decision: Evict) -> None:
+        ref = decision.task
+        pod = self.snapshot.pods.get(f"{ref.namespace}/{ref.name}")
+        if pod is None or pod.is_finished or pod.metadata.uid != ref.uid:
+            return
+        text = evict_message(decision)
+        try:
+            if self.params.update_pod_eviction_condition:
+                self._announce_eviction(pod, text)
+            self.gateway.delete(PODS, ref.name, namespace=ref.namespace, uid=ref.uid)
+        except NotFoundError:
+            return
+        except KubeError as error:
+            self._failed(f"eviction of pod {ref.namespace}/{ref.name}", error)
+            return
+        meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.wall())
+        self.store.amend(PODS, msgspec.structs.replace(pod, metadata=meta))
+        self.report.evicted.append(ref)
+        self._tell_eviction(decision, text)
+
+    def _announce_eviction(self, pod: Pod, text: str) -> None:
+        meta = pod.metadata
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": text,
+            "lastTransitionTime": format_time(self.wall()),
+        }
+        self.gateway.patch(
+            PODS,
+            meta.name,
+            {"status": {"conditions": [condition]}},
+            namespace=meta.namespace,
+            sub="status",
+            patch_type=PatchType.STRATEGIC,
+        )
+
+    def _tell_eviction(self, decision: Evict, text: str) -> None:
+        key = f"{decision.pod_group_namespace}/{decision.pod_group}"
+        group = self.snapshot.groups.get(key)
+        if group is None:
+            return
+        reason = decision.reason
+        annotations = {
+            "num-evicted-pods": str(reason.gang_size),
+            "evictor-action-type": reason.action.value,
+        }
+        if reason.action is not ActionName.STALE_GANG_EVICTION:
+            annotations["evictor-pod-group-name"] = reason.evictor
+            annotations["evictor-pod-group-namespace"] = reason.evictor_namespace
+        self.recorder.record(note(PODGROUPS, group, NORMAL, "Evict", text, annotations))
+        METRICS.count_eviction(group, self.params.pool_name, reason.action.value)
+
+    # ------------------------------------------------------------------------------------ others
+
+    def _nominate(self, decision: Nominate) -> None:
+        ref = decision.task
+        self.report.nominated.append(ref)
+        pod = self.snapshot.pods.get(f"{ref.namespace}/{ref.name}")
+        if pod is not None:
+            text = f"Pod {ref.namespace}/{ref.name} was pipelined to node {decision.node}"
+            self.recorder.record(note(PODS, pod, NORMAL, "Pipelined", text))
+
+    def _patch_condition(self, pod: Pod, condition: dict[str, str]) -> None:
+        meta = pod.metadata
+        try:
+            self.gateway.patch(
+                PODS,
+                meta.name,
+                {"status": {"conditions": [condition]}},
+                namespace=meta.namespace,
+                sub="status",
+                patch_type=PatchType.STRATEGIC,
+            )
+        except KubeError as error:
+            log.info("condition of pod %s: %s", meta.key, error)
+
+    def _failed(self, what: str, error: KubeError) -> None:
+        log.warning("%s failed: %s", what, error)
+        self.report.failures.append((what, error))

@@ -1,0 +1,245 @@
+"""A cycle's input in a file: KAI's own `snapshot.zip`, read and written.
+
+One member, `snapshot.json`: the configuration, the scheduler's parameters, and the raw objects as the
+API gave them. What KAI's file lacks (the moment it was taken, labels of namespaces) we add under keys
+of our own, which KAI's tool ignores; reading does without them.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from kube.errors import NotFoundError
+from kube.gateway import Gateway, Listing
+from kube.keys import QUEUE
+from kube.objects.config import Override, ShardSpec
+from kube.objects.meta import KubeObject, convert
+from kube.resources import CONFIGMAPS, NODES, PODGROUPS, QUEUES, RESOURCE_CLAIMS, Resource
+from kube.store import Store, StoreView
+from scheduler.core.config import SchedulerConfig
+from scheduler.core.decisions import ActionName
+from scheduler.settings.params import ShardParams
+from scheduler.settings.shard import ShardSettings, core_config, plugin_config
+from scheduler.settings.watched import WATCHED
+
+MEMBER = "snapshot.json"
+LISTED = "1"  # any version: the kind is served
+RAW: dict[str, Resource] = {item.archived_as: item.resource for item in WATCHED if item.archived_as}
+_NANOSECONDS = 1e9
+
+
+class ArchiveError(Exception):
+    """A file that is no snapshot; the message says what was expected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """A saved cycle: the cluster as it was, how the scheduler was set up, and when."""
+
+    view: StoreView
+    settings: ShardSettings
+    now: float
+
+
+def read_archive(path: Path) -> Archive:
+    """Read a snapshot file.
+
+    Raises
+    ------
+    ArchiveError : no zip, no `snapshot.json` in it, or no objects in that
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            body = json.loads(archive.read(MEMBER))
+            taken = datetime(*archive.getinfo(MEMBER).date_time, tzinfo=UTC)
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise ArchiveError(f"{path}: expected a zip with {MEMBER}: {error}") from error
+    objects = body.get("rawObjects")
+    if not isinstance(objects, dict):
+        raise ArchiveError(f"{path}: expected an object `rawObjects` in {MEMBER}")
+    own = body.get("kaiweb") or {}
+    params = _params(body.get("schedulerParams") or {})
+    return Archive(
+        view=_view(objects),
+        settings=ShardSettings(
+            params=params, core=_core(body.get("config") or {}, body.get("schedulerParams") or {})
+        ),
+        now=float(own.get("now") or taken.timestamp()),
+    )
+
+
+def write_archive(
+    path: Path,
+    objects: Mapping[str, Sequence[Mapping[str, Any]]],
+    settings: ShardSettings,
+    now: float,
+) -> None:
+    """Write a snapshot file that KAI's own tool can read."""
+    body = {
+        "config": _config_body(settings.core),
+        "schedulerParams": _params_body(settings),
+        "rawObjects": {key: list(objects.get(key, ())) for key in RAW},
+        "discovery": {},
+        "kaiweb": {"now": now, "shard": settings.params.name},
+    }
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(MEMBER, json.dumps(body))
+
+
+def read_objects(gateway: Gateway, params: ShardParams) -> dict[str, list[dict[str, Any]]]:
+    """Read everything a snapshot holds, as it is; a kind that is not served is empty."""
+    objects: dict[str, list[dict[str, Any]]] = {}
+    for key, resource in RAW.items():
+        try:
+            listing = gateway.list(resource, as_type=dict)
+        except NotFoundError:
+            objects[key] = []
+            continue
+        is_shared = resource not in (NODES, QUEUES, PODGROUPS)
+        objects[key] = [
+            item
+            for item in listing.items
+            if is_shared or params.owns(item["metadata"].get("labels") or {})
+        ]
+    return objects
+
+
+def _view(objects: Mapping[str, Any]) -> StoreView:
+    types: dict[Resource, type[KubeObject]] = {item.resource: item.as_type for item in WATCHED}
+    store = Store()
+    for key, resource in RAW.items():
+        found = objects.get(key)
+        if found is None and resource in (CONFIGMAPS, RESOURCE_CLAIMS):
+            continue  # not saved is not the same as empty
+        items = tuple(convert(item, types[resource]) for item in found or ())
+        store.replace(resource, Listing(items=items, resource_version=LISTED))
+    return store.view()
+
+
+# ------------------------------------------------------------------------------------ configuration
+
+
+def _core(config: Mapping[str, Any], params: Mapping[str, Any]) -> SchedulerConfig:
+    """Return the core's configuration; what the file does not say takes KAI's built-in default."""
+    text = config.get("actions")
+    base = core_config(
+        ShardSpec(
+            scenario_search_budgets=config.get("scenarioSearchBudgets") or None,
+            actions={name.value: Override(enabled=True) for name in ActionName},
+        )
+    )
+    actions = base.actions
+    if text:
+        actions = tuple(ActionName(name.strip()) for name in text.split(",") if name.strip())
+    tiers = config.get("tiers") or ()
+    plugins = [plugin for tier in tiers for plugin in tier.get("plugins") or ()]
+    victims = params.get("maxNumberConsolidationPreemptees", 16)
+    grace = params.get("globalDefaultStalenessGracePeriod")
+    return replace(
+        base,
+        actions=actions,
+        plugins=tuple(plugin_config(item["name"], item.get("arguments") or {}) for item in plugins)
+        if plugins
+        else SchedulerConfig().plugins,
+        queue_depth={
+            ActionName(key): depth
+            for key, depth in (config.get("queueDepthPerAction") or {}).items()
+            if ActionName(key) in actions
+        },
+        max_consolidation_victims=inf if victims < 0 else victims,
+        restrict_node_scheduling=bool(params.get("restrictSchedulingNodes", False)),
+        schedule_csi_storage=bool(params.get("scheduleCSIStorage", False)),
+        use_scheduling_signatures=bool(params.get("useSchedulingSignatures", True)),
+        full_hierarchy_fairness=bool(params.get("fullHierarchyFairness", True)),
+        allow_consolidating_reclaim=bool(params.get("allowConsolidatingReclaim", True)),
+        staleness_grace_s=60.0 if grace is None else grace / _NANOSECONDS,
+        queue_label_key=params.get("queueLabelKey") or QUEUE,
+    )
+
+
+def _params(given: Mapping[str, Any]) -> ShardParams:
+    partition = given.get("partitionParams") or {}
+    default = ShardParams()
+    stuck = given.get("stuckInReleasingThreshold")
+    return ShardParams(
+        scheduler_name=given.get("schedulerName") or default.scheduler_name,
+        node_pool_label_key=partition.get("NodePoolLabelKey", default.node_pool_label_key),
+        partition_value=partition.get("NodePoolLabelValue", ""),
+        queue_label_key=given.get("queueLabelKey") or default.queue_label_key,
+        restrict_node_scheduling=bool(given.get("restrictSchedulingNodes", False)),
+        stuck_in_releasing_s=default.stuck_in_releasing_s if not stuck else stuck / _NANOSECONDS,
+        schedule_csi_storage=bool(given.get("scheduleCSIStorage", False)),
+        detailed_fit_errors=bool(given.get("detailedFitErrors", False)),
+    )
+
+
+def _config_body(core: SchedulerConfig) -> dict[str, Any]:
+    plugins = [
+        {"name": plugin.name, "arguments": _argument_texts(plugin.arguments)}
+        for plugin in core.plugins
+    ]
+    return {
+        "actions": ", ".join(action.value for action in core.actions),
+        "tiers": [{"plugins": plugins}],
+        "queueDepthPerAction": {key.value: value for key, value in core.queue_depth.items()},
+    }
+
+
+def _argument_texts(arguments: Any) -> dict[str, str]:
+    """Return a plugin's arguments as KAI names and writes them."""
+    names = {
+        "k_value": "kValue",
+        "saturation_multiplier": "reclaimerUtilizationMultiplier",
+        "cpu": "cpu",
+        "gpu": "gpu",
+        "default_preempt_s": "defaultPreemptMinRuntime",
+        "default_reclaim_s": "defaultReclaimMinRuntime",
+        "reclaim_resolve_method": "reclaimResolveMethod",
+        "ignore": "ignoreList",
+        "reconstruct_available": "reconstructAvailable",
+        "max_cel_cache_entries": "maxCelCacheEntries",
+    }
+    texts = {}
+    for field in arguments.__dataclass_fields__:
+        value = getattr(arguments, field)
+        if field.endswith("_s"):
+            texts[names[field]] = f"{value:g}s"
+        elif isinstance(value, bool):
+            texts[names[field]] = str(value).lower()
+        elif isinstance(value, tuple):
+            texts[names[field]] = ",".join(value)
+        else:
+            texts[names[field]] = f"{value:g}" if isinstance(value, float) else str(value)
+    return texts
+
+
+def _params_body(settings: ShardSettings) -> dict[str, Any]:
+    core, params = settings.core, settings.params
+    victims = core.max_consolidation_victims
+    return {
+        "schedulerName": params.scheduler_name,
+        "restrictSchedulingNodes": core.restrict_node_scheduling,
+        "partitionParams": {
+            "NodePoolLabelKey": params.node_pool_label_key,
+            "NodePoolLabelValue": params.partition_value,
+        },
+        "maxNumberConsolidationPreemptees": -1 if victims == inf else int(victims),
+        "scheduleCSIStorage": core.schedule_csi_storage,
+        "useSchedulingSignatures": core.use_scheduling_signatures,
+        "fullHierarchyFairness": core.full_hierarchy_fairness,
+        "allowConsolidatingReclaim": core.allow_consolidating_reclaim,
+        "numOfStatusRecordingWorkers": 5,
+        "globalDefaultStalenessGracePeriod": int(core.staleness_grace_s * _NANOSECONDS),
+        "schedulePeriod": int(params.schedule_period_s * _NANOSECONDS),
+        "stuckInReleasingThreshold": int(params.stuck_in_releasing_s * _NANOSECONDS),
+        "detailedFitErrors": params.detailed_fit_errors,
+        "updatePodEvictionCondition": params.update_pod_eviction_condition,
+        "queueLabelKey": params.queue_label_key,
+    }

@@ -1,0 +1,359 @@
+"""From a worker's store to the input of the core: the only place where the two worlds touch.
+
+A builder lives as long as its worker and remembers what it converted; rebuilding after a few changes
+costs little more than looking at every object once. What a cycle needs besides the core's input (the
+objects to write back to, the bind requests to clean up) travels beside it in the `Snapshot`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from kube.errors import UNREADABLE, BadValueError
+from kube.keys import POD_GROUP
+from kube.objects.bindrequest import BindRequest
+from kube.objects.cluster import PriorityClass
+from kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kube.objects.meta import KubeObject
+from kube.objects.node import Node
+from kube.objects.pod import Pod
+from kube.objects.podgroup import PodGroup
+from kube.objects.queue import Queue
+from kube.objects.storage import (
+    CSIDriver,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from kube.objects.topology import NodeResourceTopology, Topology
+from kube.resources import (
+    BINDREQUESTS,
+    CONFIGMAPS,
+    CSI_DRIVERS,
+    CSI_STORAGE_CAPACITIES,
+    DEVICE_CLASSES,
+    NAMESPACES,
+    NODE_RESOURCE_TOPOLOGIES,
+    NODES,
+    PODGROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    PVCS,
+    PVS,
+    QUEUES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    STORAGE_CLASSES,
+    TOPOLOGIES,
+)
+from kube.set_aside import SetAside, shown_cause
+from kube.store import StoreView
+from scheduler.core.cluster.inputs import (
+    ClusterInput,
+    DeviceInputs,
+    NodeInput,
+    OtherPod,
+    PodGroupInput,
+    TaskInput,
+    TopologyInput,
+    VolumeInputs,
+)
+from scheduler.core.cluster.status import ACTIVE_USED
+from scheduler.load import claims, podgroups, volumes
+from scheduler.load.nodes import NodeBuilder
+from scheduler.load.pods import TaskBuilder
+from scheduler.load.queues import QueueBuilder, Usage
+from scheduler.settings.params import ShardParams
+
+APP_LABEL = "app"
+#: What the API accepts in a Topology.
+MAX_TOPOLOGY_LEVELS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One cycle's picture of the cluster.
+
+    Attributes
+    ----------
+    cluster : what the core decides on
+    pods, groups, queues : the objects behind it, by key, for writing back
+    spent_requests : bind requests that failed for good or name a node that is gone; to be deleted
+    refused_pods : pods of our groups that cannot be read, by key, with the cause
+    """
+
+    cluster: ClusterInput
+    pods: Mapping[str, Pod]
+    groups: Mapping[str, PodGroup]
+    queues: Mapping[str, Queue]
+    spent_requests: tuple[BindRequest, ...]
+    generation: int
+    now: float
+    refused_pods: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class SnapshotBuilder:
+    """Builds snapshots for one shard."""
+
+    params: ShardParams
+    origin: float
+    _tasks: TaskBuilder = field(init=False)
+    _nodes: NodeBuilder = field(init=False)
+    _queues: QueueBuilder = field(init=False)
+    _groups: podgroups.GroupBuilder = field(init=False)
+    _aliases: tuple[Mapping[str, Topology], podgroups.Aliases] | None = None
+    _devices: tuple[tuple[object, ...], DeviceInputs] | None = None
+    _aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
+
+    def __post_init__(self) -> None:
+        """Make the parts that remember."""
+        self._tasks = TaskBuilder(self.params.stuck_in_releasing_s, self.origin)
+        self._nodes = NodeBuilder(self.params, self._aside)
+        self._queues = QueueBuilder(self.origin, self._aside)
+        self._groups = podgroups.GroupBuilder(self.params, self._aside)
+
+    def build(
+        self,
+        view: StoreView,
+        now: float,
+        *,
+        usage: Usage | None = None,
+        marks: Mapping[str, podgroups.FreshMarks] | None = None,
+    ) -> Snapshot:
+        """Return the snapshot of a store view.
+
+        Parameters
+        ----------
+        now : Unix time of the cycle
+        usage : past consumption by queue, as fractions of the cluster
+        marks : timestamps of pod groups, written a moment ago
+        """
+        pods = view.of(PODS, Pod)
+        nodes = self._nodes.nodes(
+            view.of(NODES, Node),
+            claims.dra_gpus(view.of(RESOURCE_SLICES, ResourceSlice).values()),
+            view.of(NODE_RESOURCE_TOPOLOGIES, NodeResourceTopology),
+        )
+        queues = {
+            name: queue
+            for name, queue in view.of(QUEUES, Queue).items()
+            if self.params.owns(queue.metadata.labels)
+        }
+        node_names = {node.name for node in nodes}
+        live, spent = self._bind_requests(view, pods, node_names)
+        topologies = view.of(TOPOLOGIES, Topology)
+        groups = view.of(PODGROUPS, PodGroup)
+        shapes = self._groups.shapes(groups, self._level_aliases(topologies))
+        refused: dict[str, str] = {}
+        unclear: set[str] = set()
+        members, others = self._sort_pods(view, shapes, live, node_names, now, refused, unclear)
+        nodes = _closed(nodes, unclear)
+        made_groups = _pod_groups(view, shapes, members, marks or {}, now)
+        for made in made_groups:
+            others.extend(_seated_outcasts(made.invalid_subgroup_tasks, node_names))
+        cluster = ClusterInput(
+            nodes=nodes,
+            queues=self._queues.queues(queues, usage or {}),
+            pod_groups=tuple(made_groups),
+            other_pods=tuple(others),
+            topologies=tuple(
+                self._aside.each(
+                    "Topology", [topologies[name] for name in sorted(topologies)], _topology
+                )
+            ),
+            devices=self._device_inputs(view),
+            volumes=self._volume_inputs(view, pods),
+            config_maps=_config_maps(view),
+            namespaces={
+                name: item.metadata.labels for name, item in view.of(NAMESPACES, KubeObject).items()
+            },
+            node_pool=self.params.pool_name,
+        )
+        self._tasks.forget_all_but(pods)
+        return Snapshot(
+            cluster=cluster,
+            pods=pods,
+            groups=groups,
+            queues=queues,
+            spent_requests=tuple(spent),
+            refused_pods=refused,
+            generation=view.generation,
+            now=now,
+        )
+
+    def _bind_requests(
+        self, view: StoreView, pods: Mapping[str, Pod], node_names: set[str]
+    ) -> tuple[dict[str, BindRequest], list[BindRequest]]:
+        """Split bind requests into live ones, by pod key, and spent ones of this shard."""
+        live: dict[str, BindRequest] = {}
+        spent: list[BindRequest] = []
+        for request in view.of(BINDREQUESTS, BindRequest).values():
+            meta = request.metadata
+            key = f"{meta.namespace}/{request.spec.pod_name}"
+            pod = pods.get(key)
+            is_ours = self.params.owns(meta.labels)
+            is_orphan = pod is not None and not _is_owned_by(request, pod)
+            if (
+                is_ours and (request.is_failed or request.spec.selected_node not in node_names)
+            ) or (is_ours and is_orphan):
+                spent.append(request)
+            elif not request.is_failed and not is_orphan:
+                live[key] = request
+        return live, spent
+
+    def _sort_pods(
+        self,
+        view: StoreView,
+        shapes: Mapping[str, podgroups.GroupShape],
+        live: Mapping[str, BindRequest],
+        node_names: set[str],
+        now: float,
+        refused: dict[str, str],
+        unclear: set[str],
+    ) -> tuple[dict[str, list[TaskInput]], list[OtherPod]]:
+        """Give each pod to its group; of the others keep those that occupy one of our nodes.
+
+        Members that cannot be read are noted in `refused`, with the cause, and in `unclear` the nodes of pods
+        that cannot be read: how much is free there is not known.
+        """
+        members: dict[str, list[TaskInput]] = {}
+        others: list[OtherPod] = []
+        claimed = view.of(RESOURCE_CLAIMS, ResourceClaim)
+        params, make = self.params, self._tasks.task
+        for key, pod in view.of(PODS, Pod).items():
+            meta = pod.metadata
+            group_name = meta.annotations.get(POD_GROUP, "")
+            group_key = f"{meta.namespace}/{group_name}" if group_name else ""
+            request = live.get(key)
+            is_member = group_key in shapes and pod.status.phase != "Failed"
+            if not is_member:
+                node = pod.spec.node_name or (request.spec.selected_node if request else "")
+                if node not in node_names or pod.is_finished:
+                    continue
+            try:
+                task = make(key, pod, request, claimed, now)
+            except UNREADABLE as error:
+                self._aside.note("Pod", key, meta.resource_version, error)
+                if is_member:
+                    refused[key] = shown_cause(error)
+                if not pod.is_finished:
+                    unclear.add(
+                        pod.spec.node_name or (request.spec.selected_node if request else "")
+                    )
+                continue
+            if is_member:
+                members.setdefault(group_key, []).append(task)
+            elif ACTIVE_USED[task.status]:
+                others.append(
+                    OtherPod(
+                        task=task,
+                        is_foreign=pod.spec.scheduler_name != params.scheduler_name,
+                        is_reservation=meta.labels.get(APP_LABEL) == params.reservation_app_label,
+                    )
+                )
+        return members, others
+
+    def _level_aliases(self, topologies: Mapping[str, Topology]) -> podgroups.Aliases:
+        """Return the same aliases object as long as no topology changed: shapes are kept by it."""
+        if self._aliases is None or self._aliases[0] is not topologies:
+            aliases = podgroups.level_aliases(topologies)
+            is_same = self._aliases is not None and self._aliases[1] == aliases
+            kept = self._aliases[1] if self._aliases is not None and is_same else aliases
+            self._aliases = (topologies, kept)
+        return self._aliases[1]
+
+    def _device_inputs(self, view: StoreView) -> DeviceInputs:
+        classes = view.of(DEVICE_CLASSES, DeviceClass)
+        slices = view.of(RESOURCE_SLICES, ResourceSlice)
+        claimed = view.of(RESOURCE_CLAIMS, ResourceClaim)
+        sources = (classes, slices, claimed, view.absent)
+        if self._devices is None or any(
+            old is not new and old != new
+            for old, new in zip(self._devices[0], sources, strict=True)
+        ):
+            made = claims.device_inputs(
+                [classes[name] for name in sorted(classes)],
+                [slices[name] for name in sorted(slices)],
+                [claimed[name] for name in sorted(claimed)],
+                self._aside,
+            )
+            is_served = RESOURCE_CLAIMS in view.kinds and RESOURCE_CLAIMS not in view.absent
+            self._devices = (sources, replace(made, available=is_served))
+        return self._devices[1]
+
+    def _volume_inputs(self, view: StoreView, pods: Mapping[str, Pod]) -> VolumeInputs:
+        claimed = view.of(PVCS, PersistentVolumeClaim)
+        if not claimed:
+            return VolumeInputs()
+        owners = {
+            pod.metadata.uid: pod.metadata.deletion_timestamp is None for pod in pods.values()
+        }
+        return volumes.volume_inputs(
+            claimed.values(),
+            view.of(PVS, PersistentVolume),
+            view.of(STORAGE_CLASSES, StorageClass),
+            view.of(CSI_DRIVERS, CSIDriver),
+            view.of(CSI_STORAGE_CAPACITIES, CSIStorageCapacity).values(),
+            owners,
+            self._aside,
+        )
+
+
+def _closed(nodes: tuple[NodeInput, ...], names: set[str]) -> tuple[NodeInput, ...]:
+    """Return the nodes with these closed to new pods; what runs there goes on."""
+    if names.isdisjoint(node.name for node in nodes):
+        return nodes
+    return tuple(
+        replace(node, unschedulable=True) if node.name in names else node for node in nodes
+    )
+
+
+def _pod_groups(
+    view: StoreView,
+    shapes: Mapping[str, podgroups.GroupShape],
+    members: Mapping[str, list[TaskInput]],
+    marks: Mapping[str, podgroups.FreshMarks],
+    now: float,
+) -> list[PodGroupInput]:
+    classes = view.of(PRIORITY_CLASSES, PriorityClass)
+    fallback = podgroups.fallback_priority(classes)
+    return [
+        podgroups.group_input(
+            shapes[key], tuple(members.get(key, ())), classes, fallback, now, marks.get(key)
+        )
+        for key in sorted(shapes)
+    ]
+
+
+def _topology(item: Topology) -> TopologyInput:
+    levels = tuple(level.node_label for level in item.spec.levels)
+    if len(levels) > MAX_TOPOLOGY_LEVELS or len(set(levels)) < len(levels):
+        raise BadValueError(
+            f"expected at most {MAX_TOPOLOGY_LEVELS} levels, each with its own label, got {len(levels)}"
+        )
+    return TopologyInput(name=item.metadata.name, levels=levels)
+
+
+def _is_owned_by(request: BindRequest, pod: Pod) -> bool:
+    """A request made for an earlier pod of the same name binds nobody any more."""
+    owners = [owner.uid for owner in request.metadata.owner_references if owner.kind == "Pod"]
+    return not owners or pod.metadata.uid in owners
+
+
+def _seated_outcasts(tasks: tuple[TaskInput, ...], node_names: set[str]) -> list[OtherPod]:
+    """Pods of an unknown subgroup take no part in their group, but those on a node still fill it."""
+    return [
+        OtherPod(task=task)
+        for task in tasks
+        if ACTIVE_USED[task.status] and task.node in node_names
+    ]
+
+
+def _config_maps(view: StoreView) -> frozenset[tuple[str, str]] | None:
+    if CONFIGMAPS not in view.kinds:
+        return None
+    found = view.of(CONFIGMAPS, KubeObject).values()
+    return frozenset((item.metadata.namespace, item.metadata.name) for item in found)

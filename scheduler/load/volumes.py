@@ -1,0 +1,181 @@
+"""Volumes: persistent volume claims, where their volumes are or may be made, storage capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from kube.objects.storage import (
+    CSIDriver,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from kube.quantity import to_units
+from kube.set_aside import SetAside
+from kube.static_volumes import NO_PROVISIONER, could_serve, size
+from scheduler.core.cluster.constraints import Expression, NodeTerm, Operator
+from scheduler.core.cluster.inputs import StorageCapacity, VolumeClaim, VolumeInputs
+from scheduler.load.terms import label_selector, node_terms
+
+
+def volume_inputs(
+    claimed: Iterable[PersistentVolumeClaim],
+    volumes: Mapping[str, PersistentVolume],
+    classes: Mapping[str, StorageClass],
+    drivers: Mapping[str, CSIDriver],
+    capacities: Iterable[CSIStorageCapacity],
+    live_pods: Mapping[str, bool],
+    aside: SetAside | None = None,
+) -> VolumeInputs:
+    """Return what volume rules need.
+
+    Parameters
+    ----------
+    live_pods : uid of each pod -> whether it is not being deleted
+    aside : takes what cannot be read
+    """
+    aside = aside or SetAside("snapshot")
+    tracked = tuple(
+        name
+        for name, item in sorted(classes.items())
+        if item.volume_binding_mode == "WaitForFirstConsumer" and item.provisioner in drivers
+    )
+    limited = {
+        name
+        for name, item in classes.items()
+        if item.provisioner in drivers and drivers[item.provisioner].spec.storage_capacity
+    }
+    readable = {
+        name: item
+        for name, item in volumes.items()
+        if aside.read("PersistentVolume", item, _volume_terms) is not None
+    }
+
+    def convert(item: PersistentVolumeClaim) -> VolumeClaim:
+        claim = _volume_claim(item, readable, classes, live_pods)
+        return _with_room(claim, known) if claim.storage_class in limited else claim
+
+    known = tuple(
+        item for item in capacities if aside.read("CSIStorageCapacity", item, _capacity) is not None
+    )
+    return VolumeInputs(
+        claims=tuple(aside.each("PersistentVolumeClaim", claimed, convert)),
+        capacities=tuple(_capacity(item) for item in known),
+        tracked_classes=tracked,
+    )
+
+
+def _volume_terms(volume: PersistentVolume) -> tuple[NodeTerm, ...]:
+    """Read what claims will ask of a volume, so that a bad volume is not blamed on them."""
+    size(volume)
+    affinity = volume.spec.node_affinity
+    return (node_terms(affinity.required) if affinity else None) or ()
+
+
+def _with_room(claim: VolumeClaim, capacities: tuple[CSIStorageCapacity, ...]) -> VolumeClaim:
+    """Say where the driver has room for a volume that is still to be made, since it tells its room."""
+    if not claim.waits_for_consumer or claim.phase == "Bound":
+        return claim
+    roomy: list[NodeTerm] = []
+    for item in capacities:
+        limit = float(to_units(item.maximum_volume_size)) or float(to_units(item.capacity))
+        is_ours = item.storage_class_name == claim.storage_class
+        if is_ours and item.node_topology is not None and claim.size_bytes <= limit:
+            term = _capacity(item).node_selector
+            if not term.labels:
+                return claim
+            roomy.append(term)
+    return replace(claim, roomy_terms=tuple(roomy))
+
+
+def _volume_claim(
+    claim: PersistentVolumeClaim,
+    volumes: Mapping[str, PersistentVolume],
+    classes: Mapping[str, StorageClass],
+    live_pods: Mapping[str, bool],
+) -> VolumeClaim:
+    meta, spec = claim.metadata, claim.spec
+    volume = volumes.get(spec.volume_name) if spec.volume_name else None
+    storage_class = classes.get(spec.storage_class_name)
+    waits = storage_class is not None and (
+        storage_class.volume_binding_mode == "WaitForFirstConsumer"
+    )
+    owners = [owner for owner in meta.owner_references if owner.kind == "Pod"]
+    owner_uid = owners[0].uid if len(owners) == 1 and len(meta.owner_references) == 1 else ""
+    affinity = volume.spec.node_affinity.required if volume and volume.spec.node_affinity else None
+    return VolumeClaim(
+        name=meta.name,
+        namespace=meta.namespace,
+        storage_class=spec.storage_class_name,
+        size_bytes=float(to_units(spec.resources.requests.get("storage", 0))),
+        phase=claim.status.phase or "Pending",
+        problem=_problem(claim, waits=waits),
+        volume_terms=node_terms(affinity),
+        waits_for_consumer=waits,
+        allowed_terms=_allowed_terms(claim, storage_class, volumes) if waits else None,
+        is_volume_missing=volume is None and bool(spec.volume_name),
+        owner_uid=owner_uid,
+        is_owner_deleted=bool(owner_uid) and not live_pods.get(owner_uid, False),
+    )
+
+
+def _allowed_terms(
+    claim: PersistentVolumeClaim,
+    storage_class: StorageClass | None,
+    volumes: Mapping[str, PersistentVolume],
+) -> tuple[NodeTerm, ...] | None:
+    """Return where an unbound claim can get its volume, None for anywhere."""
+    if claim.spec.volume_name or storage_class is None:
+        return None
+    if storage_class.provisioner == NO_PROVISIONER:
+        return _static_terms(claim, volumes.values())
+    if not storage_class.allowed_topologies:
+        return None
+    return tuple(
+        NodeTerm(
+            labels=tuple(
+                Expression(key=one.key, operator=Operator.IN, values=one.values)
+                for one in term.match_label_expressions
+            )
+        )
+        for term in storage_class.allowed_topologies
+    )
+
+
+def _static_terms(
+    claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]
+) -> tuple[NodeTerm, ...] | None:
+    """Return where the volumes are that could serve a claim nobody can make a volume for."""
+    found: list[NodeTerm] = []
+    for volume in volumes:
+        if could_serve(volume, claim):
+            affinity = volume.spec.node_affinity
+            terms = node_terms(affinity.required) if affinity else None
+            if terms is None:
+                return None
+            found += terms
+    return tuple(found)
+
+
+def _problem(claim: PersistentVolumeClaim, *, waits: bool) -> str:
+    name = claim.metadata.name
+    if claim.metadata.deletion_timestamp is not None:
+        return f'persistentvolumeclaim "{name}" is being deleted'
+    if claim.status.phase == "Lost":
+        missing = claim.spec.volume_name
+        return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{missing}"'
+    if not claim.spec.volume_name and not waits:
+        return "pod has unbound immediate PersistentVolumeClaims"
+    return ""
+
+
+def _capacity(item: CSIStorageCapacity) -> StorageCapacity:
+    selector = label_selector(item.node_topology)
+    return StorageCapacity(
+        name=item.metadata.name,
+        storage_class=item.storage_class_name,
+        capacity_bytes=float(to_units(item.capacity)),
+        node_selector=NodeTerm(labels=selector.expressions),
+    )

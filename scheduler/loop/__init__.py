@@ -1,0 +1,1 @@
+"""Runs cycles: one worker per shard, woken by changes and by a clock."""

@@ -1,0 +1,196 @@
+"""Rows about a finished cycle, and the live frames that follow them.
+
+Reporting is for people and must not hold up scheduling: the rows are written by one thread of their own,
+and when it lags the newest cycle is reported and the ones between are skipped.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from django.db import DatabaseError, close_old_connections, transaction
+
+from queues import live
+from queues.reasons import Standing
+from scheduler.loop.worker import CycleSummary
+from scheduler.models import Cycle, GroupStanding, QueueShare, Shard
+
+log = logging.getLogger(__name__)
+
+IDLE_EVERY_S = 10.0
+UNLIMITED = -1.0
+ROWS = 500
+
+
+def report_cycle(shard: str, summary: CycleSummary) -> Cycle:
+    """Write the cycle's row and the shares that changed, and announce both.
+
+    Raises
+    ------
+    django.db.DatabaseError : nothing was written
+    """
+    with transaction.atomic():
+        row, _ = Shard.objects.select_for_update().get_or_create(
+            name=shard, defaults={"partition_value": ""}
+        )
+        row.last_number += 1
+        row.save(update_fields=["last_number"])
+        cycle = _cycle_row(shard, row.last_number, summary)
+        cycle.save(force_insert=True)
+        changed = _write_shares(shard, row.last_number, summary)
+        live.record("session", [str(cycle.pk)])
+        live.record("queue", changed)
+        live.record("standing", _write_standings(shard, summary.standings))
+    return cycle
+
+
+def is_idle(summary: CycleSummary) -> bool:
+    """Tell whether a cycle had nothing to do and did nothing."""
+    commit = summary.commit
+    return not (summary.pending_before or commit.bound or commit.evicted or commit.failures)
+
+
+def _cycle_row(shard: str, number: int, summary: CycleSummary) -> Cycle:
+    cluster, commit = summary.snapshot.cluster, summary.commit
+    return Cycle(
+        shard=shard,
+        number=number,
+        started_at=summary.started_at,
+        duration_ms=summary.duration_ms,
+        snapshot_ms=summary.snapshot_ms,
+        commit_ms=summary.commit_ms,
+        nodes=len(cluster.nodes),
+        queues=len(cluster.queues),
+        pod_groups=len(cluster.pod_groups),
+        pods=sum(len(group.tasks) for group in cluster.pod_groups),
+        pending_before=summary.pending_before,
+        bound=len(commit.bound),
+        evicted=len(commit.evicted),
+        nominated=len(commit.nominated),
+        unschedulable=summary.unschedulable,
+        actions=[
+            {
+                "name": report.action.value,
+                "ms": round(report.seconds * 1000, 3),
+                "attempted": report.attempted,
+                "succeeded": report.succeeded,
+            }
+            for report in summary.session.reports
+        ],
+        error="; ".join(f"{what}: {error}" for what, error in commit.failures[:5]),
+    )
+
+
+def _write_shares(shard: str, number: int, summary: CycleSummary) -> list[str]:
+    """Upsert the shares that are not what they were; return the queues' names."""
+    session = summary.session
+    known = {
+        row["queue"]: (row["cpu"], row["memory"], row["gpu"])
+        for row in QueueShare.objects.filter(shard=shard).values("queue", "cpu", "memory", "gpu")
+    }
+    rows = []
+    for index, name in enumerate(session.state.queues.names):
+        share = tuple(_finite(value) for value in session.policy.ledger.fair_shares[index])
+        if known.get(name) != share:
+            cpu, memory, gpu = share
+            rows.append(
+                QueueShare(shard=shard, queue=name, cycle=number, cpu=cpu, memory=memory, gpu=gpu)
+            )
+    gone = set(known) - set(session.state.queues.names)
+    if gone:
+        QueueShare.objects.filter(shard=shard, queue__in=gone).delete()
+    QueueShare.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["shard", "queue"],
+        update_fields=["cycle", "cpu", "memory", "gpu"],
+    )
+    return [row.queue for row in rows]
+
+
+def _write_standings(shard: str, standings: Mapping[str, Standing]) -> set[str]:
+    """Upsert the standings that are not what they were, drop old ones; return the pod groups."""
+    rows = GroupStanding.objects.filter(shard=shard)
+    known = {
+        key: Standing(code=code, text=text, position=position)
+        for key, code, text, position in rows.values_list("key", "code", "text", "position")
+    }
+    gone = sorted(known.keys() - standings.keys())
+    fresh = {key: one for key, one in standings.items() if known.get(key) != one}
+    for first in range(0, len(gone), ROWS):
+        rows.filter(key__in=gone[first : first + ROWS]).delete()
+    GroupStanding.objects.bulk_create(
+        [
+            GroupStanding(key=key, shard=shard, code=one.code, text=one.text, position=one.position)
+            for key, one in fresh.items()
+        ],
+        update_conflicts=True,
+        unique_fields=["key"],
+        update_fields=["shard", "code", "text", "position"],
+        batch_size=ROWS,
+    )
+    return fresh.keys() | gone
+
+
+def _finite(value: float) -> float:
+    return UNLIMITED if value == float("inf") else float(value)
+
+
+@dataclass(slots=True)
+class Reporter:
+    """Reports cycles from a thread of its own.
+
+    Parameters
+    ----------
+    write : writes one summary; `report_cycle` outside of tests
+    """
+
+    shard: str
+    write: Callable[[str, CycleSummary], object] = report_cycle
+    _next: CycleSummary | None = None
+    _last_idle: float = -IDLE_EVERY_S
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _is_stopped: bool = False
+    _thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name=f"report-{self.shard}", daemon=True)
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """Write what is left and end the thread."""
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(timeout=timeout_s)
+
+    def offer(self, summary: CycleSummary) -> None:
+        """Hand over a cycle; never waits. Of idle ones one in ten seconds is reported."""
+        moment = summary.started_at.timestamp()
+        with self._changed:
+            if is_idle(summary):
+                # The clock may have been set back.
+                if self._next is not None or abs(moment - self._last_idle) < IDLE_EVERY_S:
+                    return
+                self._last_idle = moment
+            self._next = summary
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._next is not None or self._is_stopped)
+                summary, self._next = self._next, None
+                if summary is None:
+                    return
+            try:
+                close_old_connections()
+                self.write(self.shard, summary)
+            except DatabaseError as error:
+                log.warning("cycle of shard %s is not on record: %s", self.shard, error)
+            finally:
+                close_old_connections()

@@ -1,0 +1,101 @@
+"""Which changes are worth a cycle at once, and how a burst of them becomes one wake-up.
+
+A cycle's own writes come back as changes too; if those woke the next cycle, a cluster with one pending
+pod would never sleep. So each object has a short summary of what matters to a decision, and only a new
+summary wakes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kube.gateway import EventType
+from kube.keys import POD_GROUP
+from kube.objects.meta import KubeObject
+from kube.objects.node import Node
+from kube.objects.pod import Pod
+from kube.objects.podgroup import PodGroup
+from kube.objects.queue import Queue
+from kube.resources import Resource
+from scheduler.settings.watched import WATCHED
+
+PAUSE_S = 0.02
+
+
+def summary(value: KubeObject) -> object:
+    """Return what of an object can change a decision."""
+    if isinstance(value, Pod):
+        meta = value.metadata
+        group = meta.annotations.get(POD_GROUP, "")
+        is_over = value.is_finished or meta.deletion_timestamp is not None
+        return (meta.uid, group, bool(value.spec.scheduling_gates), is_over)
+    if isinstance(value, Node):
+        ready = value.condition("Ready")
+        return (
+            value.spec,
+            value.metadata.labels,
+            value.status.allocatable,
+            ready.status if ready else "",
+        )
+    if isinstance(value, (PodGroup, Queue)):
+        return (value.spec, value.metadata.labels)
+    return value.metadata.resource_version
+
+
+@dataclass(slots=True)
+class Waker:
+    """Listens to a store and calls `wake` soon after something that matters.
+
+    Parameters
+    ----------
+    wake : asks for a cycle; called from one thread only, not more often than every `pause_s`
+    """
+
+    wake: Callable[[], object]
+    pause_s: float = PAUSE_S
+    _known: dict[tuple[str, str], object] = field(default_factory=dict)
+    _due: threading.Event = field(default_factory=threading.Event)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _kinds: frozenset[Resource] = frozenset(item.resource for item in WATCHED if item.wakes)
+
+    def heard(self, resource: Resource, event: EventType, value: Any) -> None:
+        """Take a change of the store."""
+        if resource in self._kinds and self.matters(resource, event, value):
+            self._due.set()
+
+    def matters(self, resource: Resource, event: EventType, value: Any) -> bool:
+        """Tell whether a change may change a decision."""
+        key = (resource.plural, value.key)
+        if event is EventType.DELETED:
+            self._known.pop(key, None)
+            return True
+        told = summary(value)
+        if self._known.get(key, _UNKNOWN) == told:
+            return False
+        self._known[key] = told
+        if isinstance(value, Pod):
+            return bool(value.spec.node_name or value.metadata.annotations.get(POD_GROUP))
+        return True
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="wake", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._due.set()
+
+    def _run(self) -> None:
+        while True:
+            self._due.wait()
+            if self._stop.is_set():
+                return
+            time.sleep(self.pause_s)  # whatever else arrives now belongs to the same cycle
+            self._due.clear()
+            self.wake()
+
+
+_UNKNOWN = object()

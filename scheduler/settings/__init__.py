@@ -1,0 +1,1 @@
+"""What a shard's scheduler is told: its objects read into parameters, and the kinds it watches."""

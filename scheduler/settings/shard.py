@@ -1,0 +1,297 @@
+"""From a SchedulingShard object to what its scheduler is told.
+
+The core's part (actions, plugins, budgets) and the adapters' part (`ShardParams`) come from the same
+object. A value that cannot be used refuses the whole object: the shard goes on with what it had, and the
+error is shown, rather than running with a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from kube.durations import SECOND, parse_duration
+from kube.keys import QUEUE
+from kube.numbers import parse_float
+from kube.objects.config import Config, Override, PlacementStrategy, SchedulingShard, ShardSpec
+from scheduler.core.config import PluginConfig, SchedulerConfig
+from scheduler.core.decisions import ActionName
+from scheduler.core.errors import ConfigError
+from scheduler.core.options import SearchBudgets
+from scheduler.core.plugins.min_runtime import MinRuntimeArguments
+from scheduler.core.plugins.placement_strategy import BINPACK, SPREAD, NodePlacementArguments
+from scheduler.core.plugins.proportion import ProportionArguments
+from scheduler.core.plugins.table import PLUGINS, spec_of
+from scheduler.settings.params import ShardParams
+from scheduler.settings.usage import UsageConfigError, read_usage_config, with_connection
+
+ACTION_PRIORITIES = {
+    ActionName.ALLOCATE: 500,
+    ActionName.CONSOLIDATION: 400,
+    ActionName.RECLAIM: 300,
+    ActionName.PREEMPT: 200,
+    ActionName.STALE_GANG_EVICTION: 100,
+}
+#: The one Config that counts, and the one shard that always exists.
+CONFIG_NAME, DEFAULT_SHARD = "kai-config", "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardSettings:
+    """Everything one shard's scheduler is told."""
+
+    params: ShardParams = field(default_factory=ShardParams)
+    core: SchedulerConfig = field(default_factory=lambda: core_config(ShardSpec()))
+
+
+def settings_of(name: str, shard: SchedulingShard | None, config: Config | None) -> ShardSettings:
+    """Return the settings of a shard; without an object the shard runs on defaults.
+
+    Raises
+    ------
+    ConfigError : a name that is not known or a value out of range, with the field
+    """
+    spec = shard.spec if shard is not None else ShardSpec()
+    return ShardSettings(params=shard_params(name, spec, config), core=core_config(spec))
+
+
+def problem_of(
+    name: str, shard: SchedulingShard, config: Config | None, environment: Mapping[str, str]
+) -> str:
+    """Return why a scheduler would refuse this object, naming the field; "" if it would not."""
+    try:
+        settings_of(name, shard, config)
+        usage = with_connection(shard.spec.usage_db_config, config)
+        if usage:
+            read_usage_config(usage, environment)
+    except (ConfigError, UsageConfigError) as error:
+        return str(error)
+    return ""
+
+
+def shard_params(name: str, spec: ShardSpec, config: Config | None) -> ShardParams:
+    """Return the adapters' part; flags that are not ours are ignored, as KAI ignores unknown ones."""
+    said = (config or Config()).spec
+    shared, reservation = said.global_, said.binder.resource_reservation
+    args = _Flags(spec.args)
+    return ShardParams(
+        name=name,
+        scheduler_name=args.text("scheduler-name", shared.scheduler_name),
+        node_pool_label_key=args.text("nodepool-label-key", shared.node_pool_label_key),
+        partition_value=spec.partition_label_value,
+        queue_label_key=args.text("queue-label-key", shared.queue_label_key),
+        restrict_node_scheduling=args.flag("restrict-node-scheduling", default=False),
+        cpu_worker_label_key=args.text(
+            "cpu-worker-node-label-key", ShardParams().cpu_worker_label_key
+        ),
+        gpu_worker_label_key=args.text(
+            "gpu-worker-node-label-key", ShardParams().gpu_worker_label_key
+        ),
+        mig_label_key=args.text("mig-worker-node-label-key", ShardParams().mig_label_key),
+        reservation_app_label=args.text(
+            "resource-reservation-app-label",
+            reservation.app_label or ShardParams().reservation_app_label,
+        ),
+        stuck_in_releasing_s=args.seconds("stuck-in-releasing-threshold", 120.0),
+        schedule_csi_storage=args.flag("schedule-csi-storage", default=False),
+        detailed_fit_errors=args.flag("detailed-fit-errors", default=False),
+        update_pod_eviction_condition=args.flag("update-pod-eviction-condition", default=False),
+        schedule_period_s=args.seconds("schedule-period", 1.0),
+        queue_limited_condition=args.choice(
+            "queue-limited-condition", ("Unschedulable", "QueueLimited")
+        ),
+    )
+
+
+def core_config(spec: ShardSpec) -> SchedulerConfig:
+    """Return the core's part of a shard's settings."""
+    args = _Flags(spec.args)
+    placement = spec.placement_strategy or PlacementStrategy()
+    for kind, value in (("gpu", placement.gpu), ("cpu", placement.cpu)):
+        if value not in ("", BINPACK, SPREAD):
+            raise ConfigError(
+                f"placementStrategy.{kind}: expected {BINPACK} or {SPREAD}, got {value!r}"
+            )
+    victims = args.number("max-consolidation-preemptees", 16)
+    actions = _actions(spec, placement)
+    return SchedulerConfig(
+        actions=actions,
+        plugins=_plugins(spec, placement),
+        queue_depth=_depths(spec.queue_depth_per_action, actions),
+        budgets=_budgets(spec.scenario_search_budgets or {}),
+        max_consolidation_victims=inf if victims < 0 else victims,
+        restrict_node_scheduling=args.flag("restrict-node-scheduling", default=False),
+        schedule_csi_storage=args.flag("schedule-csi-storage", default=False),
+        use_scheduling_signatures=args.flag("use-scheduling-signatures", default=True),
+        full_hierarchy_fairness=args.flag("full-hierarchy-fairness", default=True),
+        allow_consolidating_reclaim=args.flag("allow-consolidating-reclaim", default=True),
+        staleness_grace_s=args.seconds("default-staleness-grace-period", 60.0),
+        queue_label_key=args.text("queue-label-key", QUEUE),
+    )
+
+
+def _actions(spec: ShardSpec, placement: PlacementStrategy) -> tuple[ActionName, ...]:
+    spreads = SPREAD in (placement.gpu, placement.cpu)
+    chosen: list[tuple[int, str, ActionName]] = []
+    for text in spec.actions:
+        if text not in set(ActionName):
+            raise ConfigError(f"actions: unknown action {text!r}")
+    for name, default in ACTION_PRIORITIES.items():
+        override = spec.actions.get(name.value, Override())
+        is_default = not (spreads and name is ActionName.CONSOLIDATION)
+        if override.enabled if override.enabled is not None else is_default:
+            priority = default if override.priority is None else override.priority
+            chosen.append((-priority, name.value, name))
+    return tuple(name for _, _, name in sorted(chosen))
+
+
+def _plugins(spec: ShardSpec, placement: PlacementStrategy) -> tuple[PluginConfig, ...]:
+    on = _plugins_on(spec, spreads_gpus=placement.gpu == SPREAD)
+    defaults = _default_arguments(spec, placement)
+    chosen: list[tuple[int, str, PluginConfig]] = []
+    for name in sorted({*on, *spec.plugins}):
+        override = spec.plugins.get(name, Override())
+        if not (name in on if override.enabled is None else override.enabled):
+            continue
+        priority = spec_of(name).priority if override.priority is None else override.priority
+        plugin = (
+            PluginConfig(name, defaults.get(name))
+            if override.arguments is None
+            else plugin_config(name, override.arguments)
+        )
+        chosen.append((-priority, name, plugin))
+    return tuple(plugin for _, _, plugin in sorted(chosen, key=lambda entry: entry[:2]))
+
+
+def _plugins_on(spec: ShardSpec, *, spreads_gpus: bool) -> set[str]:
+    """Return the plugins that run unless the shard disables them."""
+    by_default = {plugin.name for plugin in PLUGINS if plugin.on_by_default}
+    packing, spreading = {"gpupack", "gpusharingorder"}, {"gpuspread"}
+    return {*by_default, *spec.plugins, *(spreading if spreads_gpus else packing)} - (
+        packing if spreads_gpus else spreading
+    )
+
+
+def _default_arguments(spec: ShardSpec, placement: PlacementStrategy) -> dict[str, object]:
+    runtime = spec.min_runtime
+    return {
+        "proportion": ProportionArguments(k_value=1.0 if spec.k_value is None else spec.k_value),
+        "nodeplacement": NodePlacementArguments(
+            cpu=placement.cpu or BINPACK, gpu=placement.gpu or BINPACK
+        ),
+        "minruntime": MinRuntimeArguments(
+            default_preempt_s=_duration(runtime.preempt_min_runtime if runtime else None),
+            default_reclaim_s=_duration(runtime.reclaim_min_runtime if runtime else None),
+        ),
+    }
+
+
+def plugin_config(name: str, given: Mapping[str, object]) -> PluginConfig:
+    """Return one plugin with its arguments as a configuration file writes them."""
+    texts = _Flags({key: str(value) for key, value in given.items()})
+    return PluginConfig(name, spec_of(name).parse(texts))
+
+
+def _depths(given: Mapping[str, int], actions: tuple[ActionName, ...]) -> dict[ActionName, int]:
+    depths = {}
+    for key, depth in given.items():
+        if key not in {action.value for action in actions}:
+            listed = ", ".join(action.value for action in actions)
+            raise ConfigError(
+                f"the scheduler's actions are {listed}. {key} isn't one of them, making the "
+                "queueDepthPerAction invalid"
+            )
+        depths[ActionName(key)] = depth
+    return depths
+
+
+def _budgets(given: Mapping[str, object]) -> SearchBudgets:
+    actions = _durations(given, "maxActionSearchDuration")
+    generators = _durations(given, "maxGeneratorSearchDuration")
+    valid = ("default", "reclaim", "preempt", "consolidation")
+    for key in actions:
+        if key not in valid:
+            raise ConfigError(
+                f'maxActionSearchDuration contains invalid action key "{key}"; '
+                f"valid action keys: {', '.join(valid)}"
+            )
+    default_generator = generators.pop("default", 120.0)
+    return SearchBudgets(
+        action_s={ActionName(key): value for key, value in actions.items() if key != "default"},
+        default_action_s=actions.get("default", 300.0),
+        max_pod_group_s=_budget(given, "maxJobSearchDuration", 240.0),
+        min_pod_group_s=_budget(given, "minJobSearchDuration", 0.0, zero=0.0),
+        generator_s={"NodeLocalGreedy": 30.0, "MultiNodeGang": 120.0, **generators},
+        default_generator_s=default_generator,
+    )
+
+
+def _budget(given: Mapping[str, object], name: str, default: float, *, zero: float = inf) -> float:
+    value = given.get(name)
+    if value is None:
+        return default
+    seconds = _duration(str(value))
+    if seconds < 0:
+        raise ConfigError(f"{name} must be non-negative")
+    return seconds or zero
+
+
+def _durations(given: Mapping[str, object], name: str) -> dict[str, float]:
+    values = given.get(name) or {}
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{name}: expected a map, got {values!r}")
+    found = {}
+    for key, value in values.items():
+        seconds = _duration(str(value))
+        if seconds < 0:
+            raise ConfigError(f'{name}["{key}"] must be non-negative')
+        found[str(key)] = seconds or inf
+    return found
+
+
+def _duration(text: str | None) -> float:
+    if not text:
+        return 0.0
+    try:
+        return parse_duration(text) / SECOND
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    """Command-line flags or arguments of a plugin, as a shard lists them."""
+
+    given: Mapping[str, str]
+
+    def text(self, name: str, default: str) -> str:
+        return self.given.get(name, default)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        text = self.given.get(name)
+        if text is None:
+            return default
+        if text.lower() not in ("true", "false"):
+            raise ConfigError(f"{name}: expected true or false, got {text!r}")
+        return text.lower() == "true"
+
+    def choice(self, name: str, options: tuple[str, ...]) -> str:
+        """Return one of the options, the first by default."""
+        text = self.given.get(name, options[0])
+        if text not in options:
+            raise ConfigError(f"{name}: expected {' or '.join(options)}, got {text!r}")
+        return text
+
+    def number(self, name: str, default: float) -> float:
+        text = self.given.get(name)
+        if text is None:
+            return default
+        try:
+            return parse_float(text)
+        except ValueError:
+            raise ConfigError(f"{name}: expected a number, got {text!r}") from None
+
+    def seconds(self, name: str, default: float) -> float:
+        text = self.given.get(name)
+        return default if text is None else _duration(text)

@@ -1,0 +1,1 @@
+"""Programs around the scheduler: conformance, benchmark, simulation, replay and the cluster check."""

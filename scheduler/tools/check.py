@@ -1,0 +1,316 @@
+"""Does the cluster keep its promises? A judge that knows nothing of how decisions were made.
+
+Reads pods, nodes, pod groups and bind requests as they are and says what is wrong, naming the objects:
+a GPU given twice, a node above its capacity, a gang of which only a part runs, bind requests that
+contradict their pods. Used after kill tests and by people who want to be sure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from kube.gateway import Gateway
+from kube.keys import (
+    MIG_PREFIX,
+    NVIDIA_GPU,
+    POD_GROUP,
+    RESERVATION,
+    RESERVED_DEVICE,
+    SCHEDULER_NAME,
+    STALE_SINCE,
+    SUB_GROUP,
+)
+from kube.objects.bindrequest import BindRequest
+from kube.objects.devices import ResourceClaim
+from kube.objects.node import Node
+from kube.objects.pod import Pod
+from kube.objects.podgroup import PodGroup
+from kube.quantity import format_decimal, parse
+from kube.resources import BINDREQUESTS, NODES, PODGROUPS, PODS
+from queues.accounting import WHOLE_GPUS, AccountingError, PodDemand, node_gpu_memory, pod_demand
+from scheduler.core.cluster.inputs import SubGroupInput
+from scheduler.load.podgroups import group_shape
+from scheduler.load.pods import gpu_groups
+from scheduler.tools.check_claims import devices_given_twice, read_claims
+
+TOLERANCE = Fraction(1, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken promise; `rule` is a short name, `objects` who is involved."""
+
+    rule: str
+    objects: tuple[str, ...]
+    text: str
+
+
+@dataclass(slots=True)
+class ClusterPicture:
+    """What the judge looks at."""
+
+    pods: Sequence[Pod] = ()
+    nodes: Sequence[Node] = ()
+    groups: Sequence[PodGroup] = ()
+    requests: Sequence[BindRequest] = ()
+    claims: Sequence[ResourceClaim] = ()
+    scheduler_name: str = SCHEDULER_NAME
+    _demands: dict[str, PodDemand] = field(default_factory=dict)
+
+    def demand(self, pod: Pod) -> PodDemand:
+        found = self._demands.get(pod.key)
+        if found is None:
+            found = pod_demand(pod)
+            if _gets_gpus_by_claim(pod):
+                found = replace(found, gpus=Fraction(0))
+            self._demands[pod.key] = found
+        return found
+
+    def seated(self) -> Iterator[Pod]:
+        """Pods that occupy a node."""
+        return (pod for pod in self.pods if pod.spec.node_name and not pod.is_finished)
+
+
+def read_picture(gateway: Gateway) -> ClusterPicture:
+    """Read the cluster.
+
+    Bind requests come first: a pod listed later can only be further along than its request says.
+    """
+    requests = gateway.list(BINDREQUESTS, as_type=BindRequest).items
+    groups = gateway.list(PODGROUPS, as_type=PodGroup).items
+    nodes = gateway.list(NODES, as_type=Node).items
+    pods = gateway.list(PODS, as_type=Pod).items
+    return ClusterPicture(
+        pods=pods, nodes=nodes, groups=groups, requests=requests, claims=read_claims(gateway)
+    )
+
+
+def violations(picture: ClusterPicture, *, is_settled: bool = False) -> list[Violation]:
+    """Return all broken promises.
+
+    Parameters
+    ----------
+    is_settled : nothing is on its way any more; then every pending pod must have a reason, and no bind
+        request may be unfinished
+    """
+    found = [
+        *_capacity(picture),
+        *_shared_devices(picture),
+        *_claimed_devices(picture),
+        *_gangs(picture),
+        *_requests(picture),
+    ]
+    if is_settled:
+        found += _unsettled(picture)
+    return sorted(found, key=lambda item: (item.rule, item.objects))
+
+
+def _gets_gpus_by_claim(pod: Pod) -> bool:
+    """Tell whether a device class serves what looks like a request to a device plugin."""
+    status = pod.status.extended_resource_claim_status
+    mappings = status.request_mappings if status is not None else ()
+    return any(one.get("resourceName") in WHOLE_GPUS for one in mappings)
+
+
+# ----------------------------------------------------------------------------------------- capacity
+
+
+def _capacity(picture: ClusterPicture) -> Iterator[Violation]:
+    """No node holds more than it has; shared devices count once, through their reservation."""
+    used: dict[str, dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    holders: dict[str, list[str]] = defaultdict(list)
+    for pod in picture.seated():
+        demand, node = picture.demand(pod), pod.spec.node_name
+        for name, amount in demand.amounts.items():
+            used[node][name] += amount
+        used[node]["pods"] += 1
+        if demand.gpus:
+            used[node][NVIDIA_GPU] += demand.gpus
+            holders[node].append(pod.key)
+        for name, count in demand.mig.items():
+            used[node][name] += count
+    nodes = {node.metadata.name: node for node in picture.nodes}
+    for name in sorted(used):
+        if name not in nodes:
+            yield Violation("node-missing", (name,), f"pods sit on node {name}, which is gone")
+            continue
+        has = _allocatable(nodes[name])
+        for resource, amount in sorted(used[name].items()):
+            if resource in has and amount > has[resource]:
+                is_gpu = resource == NVIDIA_GPU
+                rule = "gpu-given-twice" if is_gpu else "node-above-capacity"
+                objects = (name, *sorted(holders[name])) if is_gpu else (name,)
+                yield Violation(
+                    rule,
+                    objects,
+                    f"node {name} has {format_decimal(has[resource])} {resource}, "
+                    f"{format_decimal(amount)} are given",
+                )
+
+
+def _allocatable(node: Node) -> dict[str, Fraction]:
+    has: dict[str, Fraction] = {}
+    for name, value in node.status.allocatable.items():
+        key = NVIDIA_GPU if name in WHOLE_GPUS else name
+        has[key] = has.get(key, Fraction(0)) + parse(value)
+    if not any(name.startswith(MIG_PREFIX) for name in has):
+        has.setdefault(NVIDIA_GPU, Fraction(0))
+    return has
+
+
+def _claimed_devices(picture: ClusterPicture) -> Iterator[Violation]:
+    for (driver, pool, device), claims in devices_given_twice(picture.claims):
+        text = f"device {device} of pool {pool}, driver {driver}, is given to {', '.join(claims)}"
+        yield Violation("device-given-twice", tuple(claims), text)
+
+
+def _shared_devices(picture: ClusterPicture) -> Iterator[Violation]:
+    """A group is one device on one node: one reservation, shares of at most a whole."""
+    users: dict[str, list[Pod]] = defaultdict(list)
+    holders: dict[str, list[Pod]] = defaultdict(list)
+    devices: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for pod in picture.seated():
+        is_holder = pod.metadata.labels.get("app") == RESERVATION
+        for group in gpu_groups(pod):
+            (holders if is_holder else users)[group].append(pod)
+        device = pod.metadata.annotations.get(RESERVED_DEVICE, "")
+        if is_holder and device:
+            devices[(pod.spec.node_name, device)].append(pod.key)
+    memory = _gpu_memory(picture.nodes)
+    for group, pods in sorted(users.items()):
+        names = tuple(sorted(pod.key for pod in pods))
+        nodes = sorted({pod.spec.node_name for pod in pods})
+        if len(nodes) > 1:
+            text = f"GPU group {group} is used on nodes {', '.join(nodes)}"
+            yield Violation("gpu-group-on-two-nodes", names, text)
+        total = sum(
+            (_share(picture.demand(pod), memory.get(nodes[0])) for pod in pods), Fraction(0)
+        )
+        if total > 1 + TOLERANCE:
+            text = (
+                f"GPU group {group} on node {nodes[0]}: shares add up to {float(total):g} devices"
+            )
+            yield Violation("gpu-given-twice", names, text)
+        if not holders.get(group):
+            text = f"GPU group {group} on node {nodes[0]} has no reservation pod"
+            yield Violation("gpu-not-reserved", names, text)
+    for group, pods in sorted(holders.items()):
+        if len(pods) > 1:
+            names = tuple(sorted(pod.key for pod in pods))
+            yield Violation("gpu-reserved-twice", names, f"GPU group {group} has two reservations")
+    for (node, device), names_list in sorted(devices.items()):
+        if len(names_list) > 1:
+            text = f"device {device} of node {node} is reserved for {len(names_list)} groups"
+            yield Violation("gpu-given-twice", tuple(sorted(names_list)), text)
+
+
+def _share(demand: PodDemand, memory_mib: int | None) -> Fraction:
+    if demand.gpu_fraction:
+        return demand.gpu_fraction
+    return Fraction(demand.gpu_memory_mib, memory_mib) if memory_mib else Fraction(0)
+
+
+def _gpu_memory(nodes: Iterable[Node]) -> dict[str, int]:
+    found = {}
+    for node in nodes:
+        try:
+            found[node.metadata.name] = node_gpu_memory(node)
+        except AccountingError:
+            continue
+    return found
+
+
+# -------------------------------------------------------------------------------------------- gangs
+
+
+def _gangs(picture: ClusterPicture) -> Iterator[Violation]:
+    """A gang runs with its minimum or not at all; one that ends, or is marked stale, may shrink."""
+    live = {
+        f"{item.metadata.namespace}/{item.spec.pod_name}"
+        for item in picture.requests
+        if not item.is_failed
+    }
+    members: dict[str, list[Pod]] = defaultdict(list)
+    for pod in picture.pods:
+        name = pod.metadata.annotations.get(POD_GROUP, "")
+        if name:
+            members[f"{pod.metadata.namespace}/{name}"].append(pod)
+    for group in picture.groups:
+        pods = members.get(group.key, [])
+        if STALE_SINCE in group.metadata.annotations:
+            continue
+        if any(pod.is_finished or pod.metadata.deletion_timestamp for pod in pods):
+            continue
+        seated = [pod for pod in pods if pod.spec.node_name or pod.key in live]
+        if not seated:
+            continue
+        counts: dict[str, int] = defaultdict(int)
+        for pod in seated:
+            counts[pod.metadata.labels.get(SUB_GROUP, "") or "default"] += 1
+        root = group_shape(group, {}).root
+        if not _is_satisfied(root, counts):
+            names = (group.key, *sorted(pod.key for pod in seated))
+            text = (
+                f"only {len(seated)} pods of gang {group.key} run, which is less than its minimum"
+            )
+            yield Violation("gang-torn", names, text)
+
+
+def _is_satisfied(group: SubGroupInput, counts: Mapping[str, int]) -> bool:
+    satisfied = sum(counts.get(item.name, 0) >= item.min_available for item in group.pod_sets)
+    satisfied += sum(_is_satisfied(inner, counts) for inner in group.subgroups)
+    members = len(group.pod_sets) + len(group.subgroups)
+    needed = members if group.min_subgroups is None else group.min_subgroups
+    return satisfied >= needed
+
+
+# ------------------------------------------------------------------------------------ bind requests
+
+
+def _requests(picture: ClusterPicture) -> Iterator[Violation]:
+    """A request speaks of one pod, and what it says of it is true."""
+    pods = {pod.key: pod for pod in picture.pods}
+    by_pod: dict[str, list[BindRequest]] = defaultdict(list)
+    for request in picture.requests:
+        by_pod[f"{request.metadata.namespace}/{request.spec.pod_name}"].append(request)
+    for key, requests in sorted(by_pod.items()):
+        if len(requests) > 1:
+            names = tuple(sorted(item.key for item in requests))
+            yield Violation("two-bind-requests", names, f"pod {key} has several bind requests")
+        pod = pods.get(key)
+        for request in requests:
+            yield from _request(request, pod)
+
+
+def _request(request: BindRequest, pod: Pod | None) -> Iterator[Violation]:
+    owners = [owner.uid for owner in request.metadata.owner_references if owner.kind == "Pod"]
+    if pod is None or (owners and pod.metadata.uid not in owners):
+        return  # its pod is gone and the garbage collector will follow
+    node, chosen = pod.spec.node_name, request.spec.selected_node
+    if request.status.phase == "Succeeded" and not node:
+        text = f"bind request {request.key} succeeded, but the pod has no node"
+        yield Violation("bind-request-lies", (request.key,), text)
+    if request.status.phase == "Succeeded" and node and node != chosen:
+        text = f"bind request {request.key} chose {chosen}, the pod is bound to {node}"
+        yield Violation("pod-bound-twice", (request.key, pod.key), text)
+
+
+# ------------------------------------------------------------------------------------------ settled
+
+
+def _unsettled(picture: ClusterPicture) -> Iterator[Violation]:
+    for request in picture.requests:
+        if request.status.phase != "Succeeded" and not request.is_failed:
+            text = f"bind request {request.key} is unfinished"
+            yield Violation("bind-request-unfinished", (request.key,), text)
+    for pod in picture.pods:
+        is_ours = pod.spec.scheduler_name == picture.scheduler_name
+        if not is_ours or pod.spec.node_name or pod.is_finished or pod.metadata.deletion_timestamp:
+            continue
+        condition = pod.condition("PodScheduled")
+        if condition is None or not condition.message:
+            text = f"pod {pod.key} is pending and nobody says why"
+            yield Violation("pending-without-reason", (pod.key,), text)

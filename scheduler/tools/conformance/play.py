@@ -1,0 +1,203 @@
+"""Plays a scenario: one session, or several rounds with the cluster moving on between them.
+
+Between rounds what was bound runs, what was evicted comes back as pending, and what only waited
+is pending again; pods that are told to stay releasing stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.cycle import run_cycle
+from scheduler.core.decisions import Bind, Decision, Evict
+from scheduler.core.plugins.device_claims.ledger import ClaimLedger
+from scheduler.core.plugins.numa.plugin import NumaPlugin
+from scheduler.core.session.session import Session
+from scheduler.tools.conformance.judge import NodeOutcome, Outcome, TaskOutcome
+from scheduler.tools.conformance.read_cluster import AXIS_NAMES
+from scheduler.tools.conformance.settings import read_config
+from scheduler.tools.conformance.world import STATE_OF_STATUS, TaskPlace, World
+
+Document = Mapping[str, Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class ScenarioRun:
+    """What playing one scenario gave: judging points, decisions per session, the final state."""
+
+    points: list[tuple[str, Outcome]] = field(default_factory=list)
+    events: list[list[dict[str, Any]]] = field(default_factory=list)
+    end: Outcome
+
+    @property
+    def counts(self) -> list[dict[str, int]]:
+        """Return how many decisions of each kind each session took."""
+        return [
+            {
+                kind: sum(event["kind"] == kind for event in round_events)
+                for kind in ("bind", "evict", "pipeline")
+            }
+            for round_events in self.events
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the run the form of `observed`."""
+        return {
+            "tasks": {name: task.as_dict() for name, task in sorted(self.end.tasks.items())},
+            "nodes": {
+                name: {"idle_gpus": node.idle_gpus, "releasing_gpus": node.releasing_gpus}
+                for name, node in sorted(self.end.nodes.items())
+            },
+            "events_by_round": self.events,
+            "rounds_run": len(self.events),
+        }
+
+
+def play(document: Document) -> ScenarioRun:
+    """Run a scenario to its end and keep the state at every judging point."""
+    if document.get("mode") == "rounds":
+        return _play_rounds(document)
+    session = run_cycle(World(document).snapshot(), read_config(document))
+    outcome = _outcome_of(session)
+    return ScenarioRun(points=[("end", outcome)], events=[_events_of(session)], end=outcome)
+
+
+def _play_rounds(document: Document) -> ScenarioRun:
+    world = World(document)
+    rounds = document.get("rounds") or {}
+    until, after = int(rounds.get("until_match", 1)), int(rounds.get("after_match", 0))
+    staying = {
+        task["id"]
+        for job in document.get("jobs", ())
+        if job.get("stays_releasing")
+        for task in job.get("tasks", ())
+    }
+    run = ScenarioRun(end=Outcome(tasks={}, nodes={}))
+    for number in range(1, until + after + 1):
+        session = run_cycle(world.snapshot(), read_config(document))
+        run.events.append(_events_of(session))
+        run.end = _outcome_of(session)
+        if number > until:
+            run.points.append((f"end of round {number}", run.end))
+        _move_on(world, session, staying)
+        if number == until:
+            run.points.append((f"after round {number}", _outcome_after(world, run.end)))
+    return run
+
+
+def _move_on(world: World, session: Session, staying: set[str]) -> None:
+    """Apply what the cluster does between rounds."""
+    tasks, nodes = session.state.tasks, session.state.nodes
+    ledger = session.attached(ClaimLedger)
+    if ledger is not None:
+        world.claims = ledger.current()
+    for index, given in enumerate(tasks.inputs):
+        place = world.places.get(given.uid)
+        if place is None:
+            continue
+        state = STATE_OF_STATUS[TaskStatus(tasks.status[index])]
+        if state == "binding":
+            world.places[given.uid] = TaskPlace(
+                state="running",
+                node=nodes.names[tasks.node[index]],
+                gpu_groups=tasks.gpu_groups[index],
+                numa=tasks.numa.get(index, ()),
+                claim_allocations=tasks.claim_allocations.get(index, ()),
+            )
+        elif state == "pipelined" or (state == "releasing" and given.uid not in staying):
+            world.places[given.uid] = TaskPlace(state="pending")
+        elif state == "releasing":
+            place.state = state
+
+
+def _outcome_of(session: Session) -> Outcome:
+    state = session.state
+    tasks, nodes = state.tasks, state.nodes
+    outcomes = {}
+    for index, given in enumerate(tasks.inputs):
+        node = tasks.node[index]
+        outcomes[given.uid] = TaskOutcome(
+            status=STATE_OF_STATUS[TaskStatus(tasks.status[index])],
+            node=nodes.names[node] if node >= 0 else given.node,
+            gpu_groups=tuple(tasks.gpu_groups[index]),
+            numa_zones=tuple(share.zone for share in tasks.numa.get(index, ())),
+        )
+    return Outcome(
+        tasks=outcomes,
+        nodes={
+            name: NodeOutcome(
+                idle_gpus=nodes.idle_rows[GPU_ROW][index],
+                releasing_gpus=nodes.releasing_rows[GPU_ROW][index],
+                zones_available=_zones_available(session, index),
+            )
+            for index, name in enumerate(nodes.names)
+        },
+        last_starts={
+            group.name: state.pod_groups.last_start[index]
+            for index, group in enumerate(state.pod_groups.inputs)
+        },
+        explained=_explained(session),
+    )
+
+
+def _explained(session: Session) -> frozenset[str]:
+    """Return the pod groups for which some reason of not fitting was recorded."""
+    inputs, group_of = session.state.pod_groups.inputs, session.state.tasks.pod_group
+    groups = set(session.fit.pod_groups) | {group_of[task] for task in session.fit.tasks}
+    return frozenset(inputs[group].name for group in groups if group >= 0)
+
+
+def _zones_available(session: Session, node: int) -> list[dict[str, float]]:
+    ledger = session.hooks.numa
+    if not isinstance(ledger, NumaPlugin):
+        return []
+    names = {axis: name for name, axis in AXIS_NAMES.items()}
+    return [
+        {names.get(name, name): amount for name, amount in zone.items()}
+        for zone in ledger.free[node]
+    ]
+
+
+def _outcome_after(world: World, end: Outcome) -> Outcome:
+    """Return the state after the transition; the ledgers are those of the session before it."""
+    return Outcome(
+        tasks={
+            name: TaskOutcome(
+                status=place.state,
+                node=place.node,
+                gpu_groups=place.gpu_groups,
+                numa_zones=tuple(share.zone for share in place.numa),
+            )
+            for name, place in world.places.items()
+        },
+        nodes=end.nodes,
+        last_starts=end.last_starts,
+        explained=end.explained,
+    )
+
+
+def _events_of(session: Session) -> list[dict[str, Any]]:
+    return [_event(decision) for decision in session.decisions]
+
+
+def _event(decision: Decision) -> dict[str, Any]:
+    if isinstance(decision, Bind):
+        kind, action = "bind", decision.action
+    elif isinstance(decision, Evict):
+        kind, action = "evict", decision.reason.action
+    else:
+        kind, action = "pipeline", decision.action
+    event: dict[str, Any] = {
+        "kind": kind,
+        "action": str(action),
+        "task": decision.task.uid,
+        "node": decision.node,
+    }
+    groups = getattr(decision, "gpu_groups", ())
+    if groups:
+        event["gpu_groups"] = list(groups)
+    return event

@@ -1,0 +1,100 @@
+"""A finished cycle becomes rows: one cycle, and the shares that are not what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from threading import Event
+
+import pytest
+
+from kube.resources import PODS, QUEUES
+from queues.models import LiveChange
+from scheduler.loop.report import Reporter, is_idle, report_cycle
+from scheduler.loop.worker import CycleSummary
+from scheduler.models import Cycle, GroupStanding, QueueShare, Shard
+from tests.scheduler.loop.rig import START, Rig
+from tests.scheduler.loop.rig import rig as open_rig
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    with open_rig() as made:
+        yield made
+
+
+@pytest.mark.django_db
+def test_cycle_and_shares_are_on_record(rig: Rig) -> None:
+    rig.cluster(nodes=2, gpus=4).pending("small").pending("huge", gpus=9)
+    row = report_cycle("default", rig.cycle())
+    assert (row.number, row.bound, row.pending_before, row.unschedulable) == (1, 1, 2, 1)
+    assert (row.nodes, row.queues, row.pod_groups, row.pods) == (2, 2, 2, 2)
+    assert row.started_at == START
+    assert row.actions[0]["name"] == "allocate"
+    assert row.actions[0]["succeeded"] == 1
+    shares = {share.queue: share.gpu for share in QueueShare.objects.all()}
+    assert shares == {"q": 8.0, "top": 8.0}
+    kinds = set(LiveChange.objects.values_list("kind", flat=True))
+    assert kinds == {"session", "queue", "standing"}
+
+
+@pytest.mark.django_db
+def test_standings_are_written_when_they_change_and_dropped_when_they_end(rig: Rig) -> None:
+    rig.cluster().pending("huge", gpus=9).pending("larger", gpus=10)
+
+    def told() -> list[str]:
+        entries = LiveChange.objects.filter(kind="standing").order_by("id")
+        keys = list(entries.values_list("key", flat=True))
+        entries.delete()
+        return keys
+
+    report_cycle("default", rig.cycle())
+    rows = GroupStanding.objects.values_list("key", "shard", "code", "position")
+    assert list(rows) == [
+        ("ns/huge", "default", "NeverFits", 1),
+        ("ns/larger", "default", "NeverFits", 2),
+    ]
+    assert told() == ["ns/huge", "ns/larger"]
+    report_cycle("default", rig.cycle(seconds=1))
+    assert told() == []
+    rig.gateway.delete(PODS, "huge-0", namespace="ns")
+    report_cycle("default", rig.cycle(seconds=1))
+    assert told() == ["ns/huge", "ns/larger"]
+    assert list(GroupStanding.objects.values_list("key", "position")) == [("ns/larger", 1)]
+    report_cycle("other", rig.cycle(seconds=1))
+    assert GroupStanding.objects.get().shard == "other"
+
+
+@pytest.mark.django_db
+def test_unchanged_shares_are_left_alone_and_gone_queues_removed(rig: Rig) -> None:
+    rig.cluster().pending("huge", gpus=9)
+    report_cycle("default", rig.cycle())
+    report_cycle("default", rig.cycle(seconds=1))
+    assert set(QueueShare.objects.values_list("cycle", flat=True)) == {1}
+    rig.gateway.delete(QUEUES, "q")
+    report_cycle("default", rig.cycle(seconds=1))
+    assert set(QueueShare.objects.values_list("queue", flat=True)) == {"top"}
+    assert Shard.objects.get(name="default").last_number == 3
+    assert list(Cycle.objects.values_list("number", flat=True)) == [3, 2, 1]
+
+
+def test_idle_cycles_are_reported_now_and_then(rig: Rig) -> None:
+    rig.cluster()
+    reported: list[CycleSummary] = []
+    seen = Event()
+
+    def write(_: str, summary: CycleSummary) -> None:
+        reported.append(summary)
+        seen.set()
+
+    reporter = Reporter("default", write=write)
+    reporter.start()
+    for seconds in (0, 1, 8, 2):
+        summary = rig.cycle(seconds=seconds)
+        assert is_idle(summary)
+        reporter.offer(summary)
+        if seconds in (0, 2):
+            assert seen.wait(5)
+            seen.clear()
+    reporter.stop()
+    assert [item.started_at - START for item in reported] == [timedelta(0), timedelta(seconds=11)]

@@ -1,0 +1,163 @@
+"""The benchmark's clusters, and that what is decided on them is what is known to be right."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from scheduler.tools.bench.load import load_cluster, load_config
+from scheduler.tools.bench.measure import measure
+from scheduler.tools.bench.workloads import WORKLOADS
+from tests.shared import shared_path
+
+#: Small enough to run in seconds; the large sizes are for `make bench`.
+QUICK = [
+    ("small_allocate", {"nodes": 10, "jobs": 50}),
+    ("small_allocate", {"nodes": 50, "jobs": 200}),
+    ("small_allocate", {"nodes": 100, "jobs": 500}),
+    ("small_running", {"nodes": 10, "jobs": 50}),
+    ("small_running", {"nodes": 50, "jobs": 200}),
+    ("small_mixed", {"nodes": 10, "jobs": 50}),
+    ("small_mixed", {"nodes": 50, "jobs": 200}),
+    ("small_mixed", {"nodes": 100, "jobs": 500}),
+    ("small_mixed", {"nodes": 10, "jobs": 50, "actions": "preempt"}),
+    ("small_mixed", {"nodes": 50, "jobs": 200, "actions": "preempt"}),
+    ("small_mixed", {"nodes": 10, "jobs": 50, "actions": "consolidation"}),
+    ("small_mixed", {"nodes": 50, "jobs": 200, "actions": "consolidation"}),
+    ("small_many_queues", {}),
+    ("small_gangs", {}),
+    ("reclaim_large_job", {"nodes": 10}),
+    ("reclaim_large_job", {"nodes": 50}),
+    ("reclaim_large_job", {"nodes": 100}),
+    ("reclaim_many_single", {"nodes": 10}),
+    ("reclaim_many_single", {"nodes": 50}),
+    ("reclaim_unschedulable", {"nodes": 10}),
+    ("reclaim_unschedulable", {"nodes": 50}),
+    ("reclaim_unschedulable", {"nodes": 100}),
+    ("reclaim_unschedulable", {"nodes": 100, "mode": "antiaffinity"}),
+    ("reclaim_unschedulable", {"nodes": 100, "mode": "topology"}),
+    ("reclaim_missing_pvc", {}),
+    ("fill", {"nodes": 100}),
+    ("fill", {"nodes": 200}),
+    ("fill", {"nodes": 500}),
+    ("fill_fractions", {"nodes": 50}),
+    ("fill_fractions", {"nodes": 100}),
+    ("full_cluster_pending", {"nodes": 100}),
+    ("full_cluster_pending", {"nodes": 500}),
+    ("gang_fill", {"nodes": 500, "jobs": 7}),
+    ("gang_fill", {"nodes": 500, "jobs": 8}),
+    ("gang_fill", {"nodes": 512, "jobs": 8}),
+    ("gang_topology", {}),
+    ("gang_topology", {"level": "rack", "kind": "preferred"}),
+    ("gang_topology", {"level": "zone", "kind": "required"}),
+    ("reclaim_half", {"nodes": 50}),
+    ("reclaim_half", {"nodes": 100}),
+    ("consolidate_nodes", {"nodes": 20}),
+    ("consolidate_nodes", {"nodes": 50}),
+    ("consolidate_gangs", {"nodes": 50}),
+    ("steady", {"nodes": 500}),
+]
+
+
+def _key(name: str, sizes: dict[str, Any]) -> str:
+    return "-".join([name, *[f"{key}{value}" for key, value in sizes.items()]])
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(("name", "sizes"), QUICK, ids=[_key(*one) for one in QUICK])
+def test_outcomes_are_those_of_the_reference(name: str, sizes: dict[str, Any]) -> None:
+    known = json.loads(shared_path("bench", "expected", "outcomes.json").read_text())
+    expected = known[_key(name, sizes)]
+    found = measure(WORKLOADS[name](**sizes), runs=1).as_dict()
+    assert found["summary"] == expected["summary"]
+    assert found["outcome"] == expected["outcome"]
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "outcome"),
+    [
+        ("fill", {"nodes": 3}, {"bound_now": 24, "nodes_used_by_placed": 3}),
+        ("gang_fill", {"nodes": 4, "pods": 3, "jobs": 2}, {"bound_now": 3, "left_pending": 3}),
+        ("fill_fractions", {"nodes": 2}, {"bound_now": 32, "nodes_used_by_placed": 2}),
+        ("full_cluster_pending", {"nodes": 2, "pending": 5}, {"left_pending": 5}),
+        ("reclaim_half", {"nodes": 2}, {"evicted": 8, "waiting_for_room_being_freed": 8}),
+        ("reclaim_missing_pvc", {"nodes": 3, "running": 9}, {"left_pending": 3}),
+        ("consolidate_nodes", {"nodes": 4}, {"moved": 4, "waiting_for_room_being_freed": 1}),
+        ("steady", {"nodes": 2}, {"bound_now": 0, "evicted": 0, "left_pending": 0}),
+    ],
+)
+def test_small_sizes_have_the_outcome_they_were_made_for(
+    name: str, sizes: dict[str, Any], outcome: dict[str, int]
+) -> None:
+    found = measure(WORKLOADS[name](**sizes), runs=2).as_dict()["outcome"]
+    assert {key: found[key] for key in outcome} == outcome
+
+
+def test_a_session_and_its_actions_are_timed_apart() -> None:
+    found = measure(WORKLOADS["steady"](nodes=2), runs=1)
+    assert list(found.actions_s) == load_config_actions("steady")
+    assert found.open_s > 0
+    assert found.best_total_s >= max(found.actions_s.values())
+
+
+def load_config_actions(name: str) -> list[str]:
+    document = WORKLOADS[name](nodes=2)
+    return [str(action) for action in load_config(document).actions]
+
+
+def test_equal_requests_are_one_object() -> None:
+    given = load_cluster(WORKLOADS["fill"](nodes=2))
+    assert len({id(group.tasks[0].request) for group in given.pod_groups}) == 1
+
+
+def test_the_command_prints_text_and_json() -> None:
+    out = StringIO()
+    call_command("bench", "fill", "nodes=2", runs=1, stdout=out)
+    assert "outcome: {'bound_now': 16, 'nodes_used_by_placed': 2}" in out.getvalue()
+    out = StringIO()
+    call_command("bench", "fill", "nodes=2", runs=1, json=True, stdout=out)
+    assert json.loads(out.getvalue())["outcome"]["bound_now"] == 16
+
+
+def test_the_command_takes_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(WORKLOADS["gang_fill"](nodes=2, pods=2, jobs=1)))
+    out = StringIO()
+    call_command("bench", str(path), runs=1, json=True, stdout=out)
+    assert json.loads(out.getvalue())["outcome"]["bound_now"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing"], "no workload 'nothing'"),
+        (["fill", "nodes"], "parameters are"),
+        (["fill", "size=3"], "parameters are"),
+    ],
+)
+def test_the_command_refuses_what_it_cannot_run(arguments: list[str], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        call_command("bench", *arguments)
+
+
+def test_the_command_refuses_a_file_that_is_no_workload(tmp_path: Path) -> None:
+    path = tmp_path / "other.json"
+    path.write_text("{}")
+    with pytest.raises(CommandError, match="not a workload"):
+        call_command("bench", str(path))
+    path.write_text("{")
+    with pytest.raises(CommandError, match="not JSON"):
+        call_command("bench", str(path))
+
+
+def test_the_list_names_every_workload() -> None:
+    out = StringIO()
+    call_command("bench", "list", stdout=out)
+    lines = out.getvalue().splitlines()
+    assert len(lines) == len(WORKLOADS)
+    assert lines[0].startswith("consolidate_gangs(nodes")
