@@ -20,7 +20,7 @@ from kube.resources import QUEUES
 from queues import edits
 from queues.edits import Difference
 from queues.models import ChangeState, QuotaChange
-from queues.orders import Body, Order
+from queues.write_requests import Body, WriteRequest
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,12 @@ GIVE_UP_AFTER = timedelta(minutes=2)
 
 
 def intend(
-    action: str, name: str, order: Order, *, before: Body | None, diff: Sequence[Difference]
+    action: str,
+    name: str,
+    request: WriteRequest,
+    *,
+    before: Body | None,
+    diff: Sequence[Difference],
 ) -> QuotaChange:
     """Write down what is about to be done.
 
@@ -44,11 +49,11 @@ def intend(
         queue=name,
         action=action,
         state=ChangeState.INTENDED,
-        actor=order.rights.username,
-        at=order.now,
+        actor=request.rights.username,
+        at=request.now,
         diff=_entries(diff),
-        reason=order.reason,
-        request_id=order.request_id,
+        reason=request.reason,
+        request_id=request.request_id,
         version_before=str(metadata.get("resourceVersion", "")),
         generation_before=int(metadata.get("generation", 0)),
         uid=str(metadata.get("uid", "")),

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from queues import hierarchy, selectors
 from queues.errors import HierarchyError, MissingRightError
-from queues.orders import Body, Order
 from queues.queue_bodies import Tree
 from queues.shape import Finding, Severity, read_queue
+from queues.write_requests import Body, WriteRequest
 
 # Warnings for admins, limits for those who rule a subtree only.
 BORDER_CODES = frozenset({"children-over-parent", "limit-over-parent"})
 
 
 def judge(
-    tree: Tree, old: Body | None, new: Body, faults: Sequence[Finding], order: Order
+    tree: Tree, old: Body | None, new: Body, faults: Sequence[Finding], request: WriteRequest
 ) -> tuple[Finding, ...]:
     """Return the findings of an edit that may be made.
 
@@ -26,7 +26,7 @@ def judge(
     """
     usage = selectors.usage()
     findings = (*faults, *hierarchy.check(tree, old=old, new=new, usage=usage))
-    if not order.rights.is_admin:
+    if not request.rights.is_admin:
         known = hierarchy.check(tree, old=old, new=old, usage=usage) if old is not None else ()
         findings = tuple(
             replace(finding, severity=Severity.ERROR)
@@ -49,19 +49,19 @@ def name_faults(body: Body) -> tuple[Finding, ...]:
     return tuple(finding for finding in read_queue(body)[1] if finding.pointer == "/name")
 
 
-def require_edit(tree: Tree, old: Body, new: Body, order: Order) -> None:
+def require_edit(tree: Tree, old: Body, new: Body, request: WriteRequest) -> None:
     """Raise MissingRightError unless the caller may change this queue so."""
     before, after = read_queue(old)[0], read_queue(new)[0]
-    if not order.rights.may_edit(hierarchy.ancestors(tree, before.name)):
+    if not request.rights.may_edit(hierarchy.ancestors(tree, before.name)):
         raise MissingRightError(
             f"changing queue '{before.name}' needs the right 'edit' on a queue above it"
         )
     if before.parent != after.parent:
-        require_place(tree, after.parent, order)
+        require_place(tree, after.parent, request)
 
 
-def require_place(tree: Tree, parent: str, order: Order) -> None:
+def require_place(tree: Tree, parent: str, request: WriteRequest) -> None:
     """Raise MissingRightError unless the caller may put a queue there."""
-    if not order.rights.may_place_under(hierarchy.ancestors(tree, parent)):
+    if not request.rights.may_place_under(hierarchy.ancestors(tree, parent)):
         where = f"below '{parent}'" if parent else "at the top of the tree"
         raise MissingRightError(f"placing a queue {where} needs the right 'edit' there")

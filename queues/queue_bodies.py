@@ -9,8 +9,8 @@ from kube.errors import NotFoundError
 from kube.gateway import Gateway
 from kube.resources import QUEUES
 from queues import edits
-from queues.orders import Body
 from queues.shape import NAME_PATTERN, QueueShape, read_queue
+from queues.write_requests import Body
 
 Tree = dict[str, QueueShape]
 

@@ -13,10 +13,10 @@ from kube.gateway import Gateway
 from kube.resources import QUEUES
 from queues import hierarchy
 from queues.errors import HierarchyError
-from queues.orders import Body
 from queues.queue_bodies import live_tree, parent_of, patch_between, read_or_none, version_of
 from queues.shape import Finding
 from queues.tags import tag_of_body
+from queues.write_requests import Body
 
 log = logging.getLogger(__name__)
 

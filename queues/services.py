@@ -30,11 +30,11 @@ from queues.errors import (
 )
 from queues.judging import judge, name_faults, refuse_faults, require_edit, require_place
 from queues.models import QuotaChange
-from queues.orders import Body, Order, Outcome
 from queues.queue_bodies import live_tree, parent_of, patch_between, read_or_none, version_of
 from queues.repair import FIELD_MANAGER, TRIES, keep_children, keep_sound
 from queues.shape import Finding, Severity, read_queue
 from queues.tags import tag_of_body
+from queues.write_requests import Body, WriteRequest, WriteResult
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,9 @@ UNRECORDED = Finding(
 )
 
 
-def queue_create(gateway: Gateway, *, name: object, edit: object, order: Order) -> Outcome:
+def queue_create(
+    gateway: Gateway, *, name: object, edit: object, request: WriteRequest
+) -> WriteResult:
     """Create a queue.
 
     Raises
@@ -61,32 +63,36 @@ def queue_create(gateway: Gateway, *, name: object, edit: object, order: Order) 
     """
     body, faults = edits.apply(edits.new_queue(name), edit)
     parent = read_queue(body)[0].parent
-    with _one_at_a_time(gateway, order, is_structural=bool(parent)):
+    with _one_at_a_time(gateway, request, is_structural=bool(parent)):
         tree = live_tree(gateway)
-        require_place(tree, parent, order)
-        findings = judge(tree, None, body, faults, order)
+        require_place(tree, parent, request)
+        findings = judge(tree, None, body, faults, request)
 
         write = _Write(
             action="create",
             before=None,
             after=body,
-            send=lambda: gateway.create(QUEUES, body, dry_run=order.dry_run),
+            send=lambda: gateway.create(QUEUES, body, dry_run=request.dry_run),
             verify=(lambda written: keep_sound(gateway, None, written)) if parent else None,
         )
-        return _carry_out(write, findings, order)
+        return _carry_out(write, findings, request)
 
 
-def queue_update(gateway: Gateway, *, name: str, edit: object, order: Order) -> Outcome:
+def queue_update(
+    gateway: Gateway, *, name: str, edit: object, request: WriteRequest
+) -> WriteResult:
     """Change the fields that the edit names.
 
     Raises
     ------
     UnknownQueueError, StaleQueueError, and those of `queue_create`
     """
-    return _edit(gateway, name, order, lambda current: edits.apply(current, edit))
+    return _edit(gateway, name, request, lambda current: edits.apply(current, edit))
 
 
-def queue_replace(gateway: Gateway, *, name: str, edit: object, order: Order) -> Outcome:
+def queue_replace(
+    gateway: Gateway, *, name: str, edit: object, request: WriteRequest
+) -> WriteResult:
     """Make the queue's editable fields exactly those of the edit.
 
     Raises
@@ -96,14 +102,14 @@ def queue_replace(gateway: Gateway, *, name: str, edit: object, order: Order) ->
     return _edit(
         gateway,
         name,
-        order,
+        request,
         lambda current: edits.apply(edits.bare_queue(name, current["metadata"]), edit),
     )
 
 
 def queue_apply(
-    gateway: Gateway, *, name: str, edit: object, manager: str, force: bool, order: Order
-) -> Outcome:
+    gateway: Gateway, *, name: str, edit: object, manager: str, force: bool, request: WriteRequest
+) -> WriteResult:
     """State the wanted fields as a field manager (server-side apply); repeating it changes nothing.
 
     Raises
@@ -117,18 +123,18 @@ def queue_apply(
     refuse_faults((*faults, *name_faults(wanted)))
     parent = wanted["spec"].get("parentQueue")
 
-    def once() -> Outcome:
+    def once() -> WriteResult:
         current = read_or_none(gateway, name)
         is_structural = parent is not None and parent != parent_of(current)
-        with _one_at_a_time(gateway, order, is_structural=is_structural):
+        with _one_at_a_time(gateway, request, is_structural=is_structural):
             if is_structural:
                 current = read_or_none(gateway, name)
-            return _apply(gateway, current, wanted, manager, force=force, order=order)
+            return _apply(gateway, current, wanted, manager, force=force, request=request)
 
     return _until_undisturbed(name, once)
 
 
-def queue_delete(gateway: Gateway, *, name: str, order: Order) -> Outcome:
+def queue_delete(gateway: Gateway, *, name: str, request: WriteRequest) -> WriteResult:
     """Delete a queue that has no children.
 
     Raises
@@ -136,17 +142,17 @@ def queue_delete(gateway: Gateway, *, name: str, order: Order) -> Outcome:
     the same as `queue_update`
     """
 
-    def once() -> Outcome:
-        with _one_at_a_time(gateway, order, is_structural=True):
+    def once() -> WriteResult:
+        with _one_at_a_time(gateway, request, is_structural=True):
             current = queue_read(gateway, name)
-            _require_version(name, current, order)
+            _require_version(name, current, request)
             tree = live_tree(gateway)
-            require_edit(tree, current, current, order)
+            require_edit(tree, current, current, request)
             findings = hierarchy.check(tree, old=current, new=None, usage=selectors.usage())
             refuse_faults(hierarchy.errors(findings))
 
             def send() -> Body:
-                if not order.dry_run:
+                if not request.dry_run:
                     gateway.delete(QUEUES, name, resource_version=version_of(current))
                 return current
 
@@ -157,7 +163,7 @@ def queue_delete(gateway: Gateway, *, name: str, order: Order) -> Outcome:
                 send=send,
                 verify=lambda deleted: keep_children(gateway, deleted),
             )
-            return _carry_out(write, findings, order)
+            return _carry_out(write, findings, request)
 
     return _until_undisturbed(name, once)
 
@@ -178,34 +184,34 @@ def queue_read(gateway: Gateway, name: str) -> Body:
 def _edit(
     gateway: Gateway,
     name: str,
-    order: Order,
+    request: WriteRequest,
     make: Callable[[Body], tuple[Body, Sequence[Finding]]],
-) -> Outcome:
+) -> WriteResult:
     """Write what `make` makes of the current queue."""
 
-    def once() -> Outcome:
+    def once() -> WriteResult:
         current = queue_read(gateway, name)
         body, faults = make(current)
         is_move = parent_of(body) != parent_of(current)
-        with _one_at_a_time(gateway, order, is_structural=is_move):
+        with _one_at_a_time(gateway, request, is_structural=is_move):
             if is_move:
                 current = queue_read(gateway, name)
                 body, faults = make(current)
-            return _write(gateway, current, body, faults, order)
+            return _write(gateway, current, body, faults, request)
 
     return _until_undisturbed(name, once)
 
 
 def _write(
-    gateway: Gateway, current: Body, body: Body, faults: Sequence[Finding], order: Order
-) -> Outcome:
+    gateway: Gateway, current: Body, body: Body, faults: Sequence[Finding], request: WriteRequest
+) -> WriteResult:
     name = current["metadata"]["name"]
-    _require_version(name, current, order)
+    _require_version(name, current, request)
     tree = live_tree(gateway)
-    require_edit(tree, current, body, order)
-    findings = judge(tree, current, body, faults, order)
+    require_edit(tree, current, body, request)
+    findings = judge(tree, current, body, faults, request)
     if not edits.differences(current, body):
-        return Outcome(body=current, warnings=hierarchy.warnings(findings))
+        return WriteResult(body=current, warnings=hierarchy.warnings(findings))
     patch = patch_between(current, body)
     patch.setdefault("metadata", {})["resourceVersion"] = version_of(current)
 
@@ -215,11 +221,11 @@ def _write(
         before=current,
         after=body,
         send=lambda: gateway.patch(
-            QUEUES, name, patch, field_manager=FIELD_MANAGER, dry_run=order.dry_run
+            QUEUES, name, patch, field_manager=FIELD_MANAGER, dry_run=request.dry_run
         ),
         verify=(lambda written: keep_sound(gateway, current, written)) if is_move else None,
     )
-    return _carry_out(write, findings, order)
+    return _carry_out(write, findings, request)
 
 
 def _apply(
@@ -229,28 +235,28 @@ def _apply(
     manager: str,
     *,
     force: bool,
-    order: Order,
-) -> Outcome:
+    request: WriteRequest,
+) -> WriteResult:
     name = wanted["metadata"]["name"]
-    _require_version(name, current, order)
-    if order.expected_tag and current is not None:
+    _require_version(name, current, request)
+    if request.expected_tag and current is not None:
         metadata = {**wanted["metadata"], "resourceVersion": version_of(current)}
         wanted = {**wanted, "metadata": metadata}
     tree = live_tree(gateway)
     preview = _server_side_apply(gateway, name, wanted, manager, force=force, dry_run=True)
     if current is None:
-        require_place(tree, parent_of(preview), order)
+        require_place(tree, parent_of(preview), request)
     else:
-        require_edit(tree, current, preview, order)
-    findings = judge(tree, current, preview, (), order)
+        require_edit(tree, current, preview, request)
+    findings = judge(tree, current, preview, (), request)
 
     def send() -> Body:
-        if order.dry_run:
+        if request.dry_run:
             return preview
         return _server_side_apply(gateway, name, wanted, manager, force=force, dry_run=False)
 
     if not edits.differences(current, preview):
-        return Outcome(body=send(), warnings=hierarchy.warnings(findings))
+        return WriteResult(body=send(), warnings=hierarchy.warnings(findings))
     is_move = parent_of(preview) != parent_of(current)
     write = _Write(
         action="create" if current is None else "update",
@@ -259,7 +265,7 @@ def _apply(
         send=send,
         verify=(lambda written: keep_sound(gateway, current, written)) if is_move else None,
     )
-    return _carry_out(write, findings, order)
+    return _carry_out(write, findings, request)
 
 
 def _server_side_apply(
@@ -284,7 +290,7 @@ def _server_side_apply(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Write:
-    """One write that was found to be right.
+    """One write that has passed all checks.
 
     Attributes
     ----------
@@ -303,7 +309,7 @@ class _Write:
         return str((self.before or self.after or {})["metadata"]["name"])
 
 
-def _carry_out(write: _Write, findings: tuple[Finding, ...], order: Order) -> Outcome:
+def _carry_out(write: _Write, findings: tuple[Finding, ...], request: WriteRequest) -> WriteResult:
     """Note the intent, write, verify, and complete the note.
 
     Raises
@@ -313,9 +319,9 @@ def _carry_out(write: _Write, findings: tuple[Finding, ...], order: Order) -> Ou
     """
     warnings = hierarchy.warnings(findings)
     diff = edits.differences(write.before, write.after or {})
-    if order.dry_run:
-        return Outcome(body=write.send(), warnings=warnings, diff=diff, is_change=True)
-    change = audit.intend(write.action, write.name, order, before=write.before, diff=diff)
+    if request.dry_run:
+        return WriteResult(body=write.send(), warnings=warnings, diff=diff, is_change=True)
+    change = audit.intend(write.action, write.name, request, before=write.before, diff=diff)
     try:
         written = write.send()
     except ServerError:
@@ -328,7 +334,7 @@ def _carry_out(write: _Write, findings: tuple[Finding, ...], order: Order) -> Ou
         diff = edits.differences(write.before, written)
     if not audit.complete(change, written if write.after is not None else None, diff):
         warnings = (*warnings, UNRECORDED)
-    return Outcome(body=written, warnings=warnings, diff=diff, is_change=True, is_written=True)
+    return WriteResult(body=written, warnings=warnings, diff=diff, is_change=True, is_written=True)
 
 
 def _verified(write: _Write, written: Body, change: QuotaChange) -> tuple[Finding, ...]:
@@ -352,14 +358,14 @@ def _verified(write: _Write, written: Body, change: QuotaChange) -> tuple[Findin
 
 
 def _one_at_a_time(
-    gateway: Gateway, order: Order, *, is_structural: bool
+    gateway: Gateway, request: WriteRequest, *, is_structural: bool
 ) -> AbstractContextManager[None]:
-    if is_structural and not order.dry_run:
+    if is_structural and not request.dry_run:
         return structure.lock_of(gateway).held()
     return nullcontext()
 
 
-def _until_undisturbed(name: str, once: Callable[[], Outcome]) -> Outcome:
+def _until_undisturbed(name: str, once: Callable[[], WriteResult]) -> WriteResult:
     """Try again when the object moved on between read and write; an edit of somebody ends it with `StaleQueueError`."""
     for _attempt in range(TRIES):
         try:
@@ -369,10 +375,10 @@ def _until_undisturbed(name: str, once: Callable[[], Outcome]) -> Outcome:
     raise BusyError(f"queue '{name}' was written by others {TRIES} times while it was edited")
 
 
-def _require_version(name: str, current: Body | None, order: Order) -> None:
-    if not order.expected_tag:
+def _require_version(name: str, current: Body | None, request: WriteRequest) -> None:
+    if not request.expected_tag:
         return
     if current is None:
         raise UnknownQueueError(name)
-    if order.expected_tag != tag_of_body(current):
-        raise StaleQueueError(name, given=order.expected_tag, current=tag_of_body(current))
+    if request.expected_tag != tag_of_body(current):
+        raise StaleQueueError(name, given=request.expected_tag, current=tag_of_body(current))

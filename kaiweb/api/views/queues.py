@@ -1,10 +1,9 @@
-"""Queues: list, get, create, put, patch, delete. Writes state what they edit, or they are refused."""
+"""Queues: list, get, create, put, patch, delete. A write names the version that it edits, or is refused."""
 
 from __future__ import annotations
 
 import logging
 import re
-import time
 from typing import Any, ClassVar
 
 from django.db import DatabaseError
@@ -16,6 +15,7 @@ from rest_framework.response import Response
 from kaiweb import request_id
 from kaiweb.api import idempotency, pagination, parameters
 from kaiweb.api.base import View, caller, flag
+from kaiweb.api.bounded_wait import wait_until
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.schema import queues as schema
 from kaiweb.items import queues as items
@@ -26,9 +26,9 @@ from queues.errors import StaleQueueError, UnknownQueueError
 from queues.mirror.rows import queue_row, version_of
 from queues.mirror.views import QueueView
 from queues.models import LiveChange, Queue
-from queues.orders import Order, Outcome
 from queues.shape import shown
 from queues.tags import tag_of_row
+from queues.write_requests import WriteRequest, WriteResult
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +38,7 @@ SORTING = pagination.Sorting(
 WRITE = ("dryRun", "reason")
 MANAGER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 LONGEST_REASON = 1024
-SYNC_S = 0.6
-SYNC_STEP_S = 0.02
+MIRROR_WAIT_S = 0.6
 
 
 class Queues(View):
@@ -53,13 +52,13 @@ class Queues(View):
     def get(self, request: Request) -> Response:
         """List queues; `root` names the subtree, `parent` the direct parent, `q` part of a name."""
         rows = Queue.objects.all()
-        asked = request.query_params
-        if "parent" in asked:
-            rows = rows.filter(parent=asked["parent"])
-        if "root" in asked:
-            rows = rows.filter(name__in=hierarchy.subtree(selectors.tree(), asked["root"]))
-        if asked.get("q"):
-            rows = rows.filter(name__icontains=asked["q"])
+        filters = request.query_params
+        if "parent" in filters:
+            rows = rows.filter(parent=filters["parent"])
+        if "root" in filters:
+            rows = rows.filter(name__in=hierarchy.subtree(selectors.tree(), filters["root"]))
+        if filters.get("q"):
+            rows = rows.filter(name__icontains=filters["q"])
         return pagination.answer(request, rows, SORTING, items.items_of)
 
     @extend_schema(
@@ -77,8 +76,10 @@ class Queues(View):
     def _create(self, request: Request) -> Response:
         edit = _object(request.data)
         name = edit.pop("name", None)
-        outcome = services.queue_create(gateway(), name=name, edit=edit, order=_order(request))
-        return _written(outcome, request, status=201)
+        result = services.queue_create(
+            gateway(), name=name, edit=edit, request=_write_request(request)
+        )
+        return _written(result, request, status=201)
 
 
 class QueueDetail(View):
@@ -121,14 +122,16 @@ class QueueDetail(View):
         if "force" in request.query_params:
             raise bad_parameter("force", "expected only together with fieldManager", "force")
         if is_creation:
-            outcome = services.queue_create(gateway(), name=name, edit=edit, order=_order(request))
-            return _written(outcome, request, status=201)
-        order = _order(request, needs_version=True)
+            result = services.queue_create(
+                gateway(), name=name, edit=edit, request=_write_request(request)
+            )
+            return _written(result, request, status=201)
+        write_request = _write_request(request, needs_version=True)
         try:
-            outcome = services.queue_replace(gateway(), name=name, edit=edit, order=order)
+            result = services.queue_replace(gateway(), name=name, edit=edit, request=write_request)
         except StaleQueueError as error:
             raise _stale(error) from error
-        return _written(outcome, request)
+        return _written(result, request)
 
     def _apply(self, request: Request, name: str, edit: dict[str, Any], manager: str) -> Response:
         if not MANAGER.fullmatch(manager):
@@ -137,13 +140,13 @@ class QueueDetail(View):
         if force and not caller(request).is_admin:
             raise Problem("forbidden", "force needs the right 'admin'")
         try:
-            outcome = services.queue_apply(
+            result = services.queue_apply(
                 gateway(), name=name, edit=edit, manager=manager, force=force,
-                order=_order(request),
+                request=_write_request(request),
             )  # fmt: skip
         except StaleQueueError as error:
             raise _stale(error) from error
-        return _written(outcome, request)
+        return _written(result, request)
 
     @extend_schema(
         operation_id="patchQueue",
@@ -153,14 +156,14 @@ class QueueDetail(View):
     )
     def patch(self, request: Request, name: str) -> Response:
         """Change the named fields; null unsets, amounts merge per resource."""
-        order = _order(request, needs_version=True)
+        write_request = _write_request(request, needs_version=True)
         try:
-            outcome = services.queue_update(
-                gateway(), name=name, edit=_object(request.data), order=order
+            result = services.queue_update(
+                gateway(), name=name, edit=_object(request.data), request=write_request
             )
         except StaleQueueError as error:
             raise _stale(error) from error
-        return _written(outcome, request)
+        return _written(result, request)
 
     @extend_schema(
         operation_id="deleteQueue",
@@ -169,14 +172,14 @@ class QueueDetail(View):
     )
     def delete(self, request: Request, name: str) -> Response:
         """Delete a queue that has no children; a dry run answers 200 with what would happen."""
-        order = _order(request, needs_version=True)
+        write_request = _write_request(request, needs_version=True)
         try:
-            outcome = services.queue_delete(gateway(), name=name, order=order)
+            result = services.queue_delete(gateway(), name=name, request=write_request)
         except StaleQueueError as error:
             raise _stale(error) from error
-        if order.dry_run:
-            return _written(outcome, request)
-        return Response(status=204, headers=_warning_header(outcome))
+        if write_request.dry_run:
+            return _written(result, request)
+        return Response(status=204, headers=_warning_header(result))
 
 
 def _object(data: Any) -> dict[str, Any]:
@@ -207,8 +210,8 @@ def _is_creation(request: Request, manager: str) -> bool:
     return True
 
 
-def _order(request: Request, *, needs_version: bool = False) -> Order:
-    return Order(
+def _write_request(request: Request, *, needs_version: bool = False) -> WriteRequest:
+    return WriteRequest(
         rights=caller(request),
         now=timezone.now(),
         expected_tag=_expected_tag(request, is_needed=needs_version),
@@ -252,28 +255,28 @@ def _stale(error: StaleQueueError) -> Problem:
 
 
 def _item(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the item of an object that the mirror may not have seen yet."""
+    """Return the item of an object that may not be in the mirror yet."""
     row = queue_row(convert(body, QueueView))
     try:
         return items.items_of([row])[0]
     except DatabaseError as error:
-        # What was done must be answered as done: the item then lacks only what the database adds.
-        log.warning("queue '%s' is answered without the mirror: %s", row.name, error)
+        # The write has succeeded, so the answer must not be an error. The item lacks what the database adds.
+        log.warning("cannot read what the mirror adds to queue '%s': %s", row.name, error)
         return items.bare_item(row)
 
 
-def _warning_header(outcome: Outcome) -> dict[str, str]:
-    if services.UNRECORDED not in outcome.warnings:
+def _warning_header(result: WriteResult) -> dict[str, str]:
+    if services.UNRECORDED not in result.warnings:
         return {}
     return {"Warning": f'199 kaiweb "{services.UNRECORDED.message}"'}
 
 
-def _written(outcome: Outcome, request: Request, *, status: int = 200) -> Response:
+def _written(result: WriteResult, request: Request, *, status: int = 200) -> Response:
     is_dry = flag(request, "dryRun")
-    item = _item(outcome.body)
-    headers = {"ETag": item["etag"], **_warning_header(outcome)}
-    if outcome.is_written:
-        version = version_of(convert(outcome.body, QueueView))
+    item = _item(result.body)
+    headers = {"ETag": item["etag"], **_warning_header(result)}
+    if result.is_written:
+        version = version_of(convert(result.body, QueueView))
         position = _mirrored_position(item["name"], version)
         if position is not None:
             headers["Live-Position"] = position
@@ -282,10 +285,10 @@ def _written(outcome: Outcome, request: Request, *, status: int = 200) -> Respon
     return Response(
         {
             "queue": item,
-            "changed": outcome.is_change,
+            "changed": result.is_change,
             "dryRun": is_dry,
-            "warnings": [finding.as_dict() for finding in outcome.warnings],
-            "diff": [one.as_dict() for one in outcome.diff],
+            "warnings": [finding.as_dict() for finding in result.warnings],
+            "diff": [difference.as_dict() for difference in result.diff],
         },
         status=200 if is_dry else status,
         headers=headers,
@@ -293,16 +296,21 @@ def _written(outcome: Outcome, request: Request, *, status: int = 200) -> Respon
 
 
 def _mirrored_position(name: str, version: int) -> str | None:
-    """Wait a moment for the mirror to see the write; return its position in the live log, if it did."""
-    deadline = time.monotonic() + SYNC_S
+    """Return the position of the write in the live log; None if the mirror has not seen it in time.
+
+    The log is looked at directly. The hub of the live sockets gathers changes for longer than a write should
+    wait, and stops when no socket is open.
+    """
+
+    def is_mirrored() -> bool:
+        return Queue.objects.filter(name=name, version__gte=version).exists()
+
     try:
-        while not Queue.objects.filter(name=name, version__gte=version).exists():
-            if time.monotonic() >= deadline:
-                return None
-            time.sleep(SYNC_STEP_S)
+        if not wait_until(is_mirrored, timeout_s=MIRROR_WAIT_S):
+            return None
         changes = LiveChange.objects.filter(kind="queue", key=name).order_by("-id")
         newest = changes.values_list("id", flat=True).first()
         return None if newest is None else f"{live.epoch()}:{newest}"
     except DatabaseError as error:
-        log.warning("queue '%s': its place in the live log is not known: %s", name, error)
+        log.warning("cannot read the position of queue '%s' in the live log: %s", name, error)
         return None

@@ -77,7 +77,7 @@ def filtered(request: Request) -> QuerySet[PodGroup]:
     return rows
 
 
-class Order(View):
+class WaitingOrder(View):
     """The order in which those that wait for room are served."""
 
     accepts: ClassVar = {"get": ("pool",)}
@@ -90,7 +90,7 @@ class Order(View):
         return _in_order(request, PodGroup.objects.all())
 
 
-class QueueOrder(View):
+class QueueWaitingOrder(View):
     """The same order, of one queue and those below it."""
 
     accepts: ClassVar = {"get": ("pool",)}
@@ -112,8 +112,10 @@ def _in_order(request: Request, rows: QuerySet[PodGroup]) -> Response:
     placed = rows.filter(position__isnull=False)
     if "pool" in request.query_params:
         placed = placed.filter(pool=request.query_params["pool"])
-    found = [items.workload_item(row) for row in placed.order_by("pool", "position", "key")]
-    return Response({"items": found, "asOf": pagination.as_of()})
+    in_order = placed.order_by("pool", "position", "key")
+    return Response(
+        {"items": [items.workload_item(row) for row in in_order], "asOf": pagination.as_of()}
+    )
 
 
 class WorkloadDetail(View):

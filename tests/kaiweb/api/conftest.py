@@ -48,7 +48,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch, db: None) -> FakeGateway:
         queue_body("product", quota=10),
     )
     monkeypatch.setattr("kaiweb.api.views.queues.gateway", lambda: fake)
-    monkeypatch.setattr("kaiweb.api.views.queues.SYNC_S", 0.0)
+    monkeypatch.setattr("kaiweb.api.views.queues.MIRROR_WAIT_S", 0.0)
     return fake
 
 

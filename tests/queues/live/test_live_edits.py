@@ -29,9 +29,9 @@ from queues.errors import FieldOwnedError, QueuesError, StaleQueueError
 from queues.hierarchy import problem_of
 from queues.mirror.rows import queue_row
 from queues.mirror.views import QueueView
-from queues.orders import Order
 from queues.rights import Grant, Rights
 from queues.tags import tag_of_body, tag_of_row
+from queues.write_requests import WriteRequest
 from tests.queues.live.test_live_admission import webhooks
 from tests.queues.live.waiting import eventually
 
@@ -41,8 +41,8 @@ ADMIN = Rights(username="ada", display_name="Ada", kind="session", grants=(Grant
 _numbers = itertools.count(1)
 
 
-def order(tag: str = "", **options: Any) -> Order:
-    return Order(rights=ADMIN, now=timezone.now(), expected_tag=tag, **options)
+def write_request(tag: str = "", **options: Any) -> WriteRequest:
+    return WriteRequest(rights=ADMIN, now=timezone.now(), expected_tag=tag, **options)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def _is_listed(gateway: Gateway) -> bool:
 
 def create(gateway: Gateway, name: str, parent: str = "") -> dict[str, Any]:
     edit = {"parent": parent} if parent else {}
-    return services.queue_create(gateway, name=name, edit=edit, order=order()).body
+    return services.queue_create(gateway, name=name, edit=edit, request=write_request()).body
 
 
 def write_status(gateway: Gateway, name: str, cpu: int) -> None:
@@ -120,13 +120,16 @@ def test_status_writes_leave_the_version_alone_and_edits_do_not(
     body = services.queue_read(gateway, name)
     assert tag_of_body(body) == tag_of_row(queue_row(convert(body, QueueView))) == tag
     written = services.queue_update(
-        gateway, name=name, edit={"priority": 7, "labels": {"team": "x"}}, order=order(tag)
+        gateway,
+        name=name,
+        edit={"priority": 7, "labels": {"team": "x"}},
+        request=write_request(tag),
     ).body
     assert tag_of_body(written) not in ("", tag)
     with pytest.raises(StaleQueueError):
-        services.queue_update(gateway, name=name, edit={"priority": 8}, order=order(tag))
+        services.queue_update(gateway, name=name, edit={"priority": 8}, request=write_request(tag))
     write_status(gateway, name, 99)
-    services.queue_delete(gateway, name=name, order=order(tag_of_body(written)))
+    services.queue_delete(gateway, name=name, request=write_request(tag_of_body(written)))
     with pytest.raises(NotFoundError):
         gateway.get(QUEUES, name, as_type=dict)
 
@@ -149,8 +152,10 @@ def test_an_edit_goes_through_while_the_status_is_written_without_pause(
         for number in range(10):
             tag = tag_of_body(services.queue_read(gateway, name))
             edit = {"priority": number}
-            outcome = services.queue_update(gateway, name=name, edit=edit, order=order(tag))
-            assert outcome.body["spec"]["priority"] == number
+            result = services.queue_update(
+                gateway, name=name, edit=edit, request=write_request(tag)
+            )
+            assert result.body["spec"]["priority"] == number
     finally:
         stop.set()
         writer.join()
@@ -164,7 +169,9 @@ def test_moves_at_once_make_no_circle(gateway: Gateway, names: Callable[[str], s
     def move(name: str, parent: str) -> Callable[[], Any]:
         tag = tag_of_body(services.queue_read(gateway, name))
         edit = {"parent": parent or None}
-        return lambda: services.queue_update(gateway, name=name, edit=edit, order=order(tag))
+        return lambda: services.queue_update(
+            gateway, name=name, edit=edit, request=write_request(tag)
+        )
 
     for _try in range(TRIES):
         ends = at_once(move(left, right), move(right, left))
@@ -181,7 +188,7 @@ def test_a_deletion_and_a_creation_below_at_once_make_no_orphan(
     for _try in range(TRIES):
         tag = tag_of_body(create(gateway, parent))
         ends = at_once(
-            lambda tag=tag: services.queue_delete(gateway, name=parent, order=order(tag)),
+            lambda tag=tag: services.queue_delete(gateway, name=parent, request=write_request(tag)),
             lambda: create(gateway, child, parent),
         )
         assert sorted(ends) == ["HierarchyError", "done"]
@@ -225,7 +232,7 @@ def test_an_apply_owns_its_fields_and_asks_before_it_takes_others(
             edit={"priority": priority, "quota": {"gpu": 1}},
             manager=manager,
             force=force,
-            order=order(dry_run=dry_run),
+            request=write_request(dry_run=dry_run),
         )
 
     assert apply(5, "ci", dry_run=True).is_written is False

@@ -1,4 +1,4 @@
-"""What a caller asks of a write to a queue, and what became of it."""
+"""The request to write a queue, and its result."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Body = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """Who asks for a write, and how it is to be done.
+class WriteRequest:
+    """Who requests a write to a queue, and how it is to be done.
 
     Attributes
     ----------
@@ -32,8 +32,8 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What became of a write: the object as it is (or would be) now.
+class WriteResult:
+    """The result of a write: the object as it is now, or in a dry run as it would be.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The mirror process: follows a cluster until told to stop, and never goes on half blind."""
+"""The mirror process follows a cluster until told to stop, and replaces a watch that fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import connections, transaction
 
-from kaiweb.management.commands import mirror_cluster
+from kaiweb import mirror
 from kube.errors import ServerError, UnauthorizedError
 from kube.resources import CONFIGS, NAMESPACES, PODGROUPS, PODS, QUEUES
 from queues import live
@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.integration]
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeGateway:
-    monkeypatch.setattr(mirror_cluster, "BEAT_S", 0.05)
-    monkeypatch.setattr(mirror_cluster, "TAKE_S", 0.05)
+    monkeypatch.setattr(mirror, "CONTACT_EVERY_S", 0.05)
+    monkeypatch.setattr(mirror, "TAKE_S", 0.05)
     fake = FakeGateway(follow_s=0.2)
     fake.seed(NAMESPACES, {"metadata": {"name": "default"}}, {"metadata": {"name": "kube-system"}})
     return fake
@@ -41,7 +41,7 @@ class Running:
         self._thread.start()
 
     def _run(self, cluster: FakeGateway) -> None:
-        self.fault.append(mirror_cluster.follow(cluster, self.stop))
+        self.fault.append(mirror.follow(cluster, self.stop))
         connections.close_all()
 
     def end(self) -> Exception | None:
@@ -59,8 +59,8 @@ def start(cluster: FakeGateway) -> Iterator[Callable[[], Running]]:
         return started[-1]
 
     yield make
-    for one in started:
-        one.end()
+    for running in started:
+        running.end()
 
 
 def until(is_true: Callable[[], Any]) -> None:
@@ -99,7 +99,7 @@ def test_what_vanished_while_it_was_down_is_gone_after_its_start(
     until(lambda: list(Queue.objects.values_list("name", flat=True)) == ["new"])
 
 
-def test_it_has_a_pulse_only_while_the_cluster_answers(
+def test_its_heartbeat_is_written_only_while_the_cluster_answers(
     cluster: FakeGateway, start: Callable[[], Running]
 ) -> None:
     start()
@@ -120,13 +120,13 @@ def test_refused_credentials_end_it_with_an_error(
     assert str(running.fault[0]) == "who are you"
 
 
-def test_a_watch_that_breaks_down_ends_it_instead_of_going_blind(
+def test_a_watch_that_fails_is_started_again_instead_of_going_blind(
     cluster: FakeGateway, start: Callable[[], Running]
 ) -> None:
-    cluster.fail_next("list", "pods", ValueError("cannot decode"))  # type: ignore[arg-type]
-    running = start()
-    until(lambda: running.fault)
-    assert str(running.fault[0]) == "cannot decode"
+    cluster.seed(QUEUES, {"metadata": {"name": "team"}, "spec": {"resources": {}}})
+    cluster.fail_next("list", "queues", ValueError("cannot decode"))  # type: ignore[arg-type]
+    start()
+    until(lambda: Queue.objects.filter(name="team").exists())
 
 
 def test_rows_of_another_cluster_are_forgotten_even_if_they_look_newer(
@@ -154,7 +154,7 @@ def test_rows_of_another_cluster_are_forgotten_even_if_they_look_newer(
 def test_it_waits_for_a_cluster_that_does_not_answer_yet(
     cluster: FakeGateway, start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirror_cluster, "MEET_PAUSE_S", 0.05)
+    monkeypatch.setattr(mirror, "CLUSTER_PAUSE_S", 0.05)
     cluster.seed(QUEUES, {"metadata": {"name": "team"}, "spec": {"resources": {}}})
     for _attempt in range(3):
         cluster.fail_next("get", "namespaces", ServerError("connection refused"))

@@ -1,0 +1,179 @@
+"""The mirror process: one watch for each kind, and one writer of the rows.
+
+It is put together here because it joins what three rooms know: the kinds of `queues` and `binder`, and the
+reasons of `scheduler`.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from django.db import OperationalError, close_old_connections
+from django.utils import timezone
+
+from binder import mirror as binder_mirror
+from kube import progress
+from kube.errors import KubeError, UnauthorizedError
+from kube.gateway import Gateway
+from kube.objects.config import Config
+from kube.objects.meta import KubeObject
+from kube.resources import CONFIGS, NAMESPACES
+from kube.watch import Reflector
+from queues.mirror.feed import Line, Mirror, beat
+from queues.mirror.identity import start_with_cluster
+from queues.mirror.kinds import KINDS
+from queues.mirror.lone_pods import show_lone_pods
+from queues.mirror.rollup import Witnesses
+from queues.mirror.writer import MirroredKind, Writer
+from scheduler import mirror as scheduler_mirror
+from scheduler.settings.shard import CONFIG_NAME
+
+log = logging.getLogger(__name__)
+
+CONTACT_EVERY_S = 2.0
+TAKE_S = 0.5
+DATABASE_PAUSE_S = 1.0
+CLUSTER_PAUSE_S = 1.0
+LONE_PODS_EVERY_S = 1.0
+WITNESSES = Witnesses(bind_errors=binder_mirror.bind_errors, standings=scheduler_mirror.standings)
+ALL_KINDS: tuple[MirroredKind, ...] = (*KINDS, binder_mirror.KIND)
+
+
+def follow(cluster: Gateway, stop: threading.Event) -> Exception | None:
+    """Mirror the cluster until `stop` is set; return the error that ended it, None without one."""
+    errors: list[Exception] = []
+
+    def on_fatal(error: Exception) -> None:
+        errors.append(error)
+        stop.set()
+
+    if not _wait_for_cluster(cluster, stop, on_fatal):
+        return errors[0] if errors else None
+    line = Line()
+    for kind in ALL_KINDS:
+        reflector = Reflector(
+            cluster,
+            kind.resource,
+            kind.as_type,
+            line,
+            field_selector=kind.field_selector,
+            is_optional=kind.is_optional,
+        )
+        reflector.start(stop, on_fatal=on_fatal)
+    contact = Contact()
+    watch_contact = partial(_watch_contact, cluster, stop, contact)
+    # A daemon: a request may hang for minutes, and nothing is lost with it.
+    threading.Thread(target=watch_contact, name="cluster-contact", daemon=True).start()
+    _write_rows(line, Upkeep(cluster, Writer(WITNESSES), contact), stop)
+    return errors[0] if errors else None
+
+
+@dataclass(slots=True)
+class Contact:
+    """When the cluster last answered: one thread writes it, another reads it."""
+
+    answered_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """What the writer does between batches: heartbeat row, the scheduler's reasons, pods without a pod group.
+
+    The writer's thread writes the heartbeat, not the one that asks the cluster. So the heartbeat also stops
+    when rows can no longer be written.
+    """
+
+    cluster: Gateway
+    writer: Writer
+    contact: Contact = field(default_factory=Contact)
+    clock: Callable[[], float] = time.monotonic
+    read_position: int = 0
+    next_lone_pods_at: float = 0.0
+
+    def run(self) -> None:
+        """Do what is due."""
+        progress.track().beat("upkeep", progress.WAIT_S)
+        answered_at, self.contact.answered_at = self.contact.answered_at, None
+        if answered_at is not None:
+            beat(answered_at)
+        position, groups = scheduler_mirror.changed_since(self.read_position)
+        self.writer.judge_again(groups)
+        self.read_position = position
+        if self.clock() >= self.next_lone_pods_at:
+            self.next_lone_pods_at = self.clock() + LONE_PODS_EVERY_S
+            show_lone_pods(_scheduler_name(self.cluster), timezone.now())
+
+
+def _write_rows(line: Line, upkeep: Upkeep, stop: threading.Event) -> None:
+    """Write what the watches put in line, until `stop` is set."""
+    mirror = Mirror(ALL_KINDS, upkeep.writer)
+    is_first = True
+    while not stop.is_set():
+        progress.track().beat("waiting for changes")
+        messages = line.take(timeout_s=TAKE_S)
+        if messages:
+            _retry(partial(mirror.consume, messages), stop)
+            if is_first:
+                # The first lists stay for good, so the garbage collector need not scan them again.
+                gc.freeze()
+                is_first = False
+        _retry(upkeep.run, stop)
+
+
+def _scheduler_name(cluster: Gateway) -> str:
+    """Return the `schedulerName` of pods that are ours; the default if the cluster does not tell."""
+    default = Config()
+    try:
+        config = cluster.get(CONFIGS, CONFIG_NAME, as_type=Config)
+    except KubeError:
+        config = default
+    return config.spec.global_.scheduler_name or default.spec.global_.scheduler_name
+
+
+def _wait_for_cluster(
+    cluster: Gateway, stop: threading.Event, on_fatal: Callable[[Exception], None]
+) -> bool:
+    """Wait until the cluster answers, and drop rows of another cluster; return False if stopped meanwhile."""
+    while not stop.is_set():
+        progress.track().beat("waiting for the cluster", progress.WAIT_S)
+        try:
+            start_with_cluster(cluster, ALL_KINDS, timezone.now())
+        except UnauthorizedError as error:
+            on_fatal(error)
+        except (KubeError, OperationalError) as error:
+            log.warning("waiting for the cluster: %s", error)
+            stop.wait(CLUSTER_PAUSE_S)
+        else:
+            return True
+    return False
+
+
+def _watch_contact(cluster: Gateway, stop: threading.Event, contact: Contact) -> None:
+    """Ask the cluster every two seconds, so that the dashboard can show data as delayed when it is away."""
+    while not stop.wait(CONTACT_EVERY_S):
+        try:
+            cluster.get(NAMESPACES, "default", as_type=KubeObject)
+            contact.answered_at = timezone.now()
+        except KubeError as error:
+            log.debug("the cluster does not answer: %s", error)
+
+
+def _retry(write: Callable[[], None], stop: threading.Event) -> None:
+    """Repeat a write while the database is away, because a dropped message would leave a gap."""
+    while not stop.is_set():
+        progress.track().beat("writing rows", progress.WAIT_S)
+        try:
+            close_old_connections()
+            write()
+        except OperationalError as error:
+            log.warning("database write failed, retrying: %s", error)
+            stop.wait(DATABASE_PAUSE_S)
+        else:
+            return
