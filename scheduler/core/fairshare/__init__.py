@@ -1,1 +1,1 @@
-"""Fair share as pure functions: division, gates, reclaim rules, queue order, usage decay."""
+"""Fair share as pure functions: division, capacity gates, reclaim rules, past usage."""

@@ -91,16 +91,10 @@ class QueueLedger:
             allocated_non_preemptible=[tuple(row) for row in self.allocated_non_preemptible],
         )
 
-    def holdings(self) -> Holdings:
-        """Return the allocations as they are at any time, without copying."""
-        return Holdings(
-            allocated=self.allocated, allocated_non_preemptible=self.allocated_non_preemptible
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """What every queue holds: the columns of a ledger, or copies of them."""
+    """What every queue holds, as copied from a ledger."""
 
     allocated: Sequence[Amounts]
     allocated_non_preemptible: Sequence[Amounts]

@@ -17,6 +17,7 @@ from scheduler.core.cluster.inputs import (
     TaskInput,
 )
 from scheduler.core.cluster.queues import flatten
+from scheduler.core.cluster.state import hold_of
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.errors import InputError, InvariantError
@@ -85,6 +86,21 @@ def test_what_runs_is_charged_and_what_leaves_is_room_to_wait_for() -> None:
     assert state.nodes.idle[PODS_ROW].tolist() == [108.0]
     assert state.pod_groups.active_allocated == [1]
     state.validate()
+
+
+def test_giving_back_one_by_one_what_was_charged_in_bulk_empties_the_nodes() -> None:
+    built = cluster().node("n0", gpus=8).node("n1", gpus=8)
+    built.running("a", ["n0", "n0", "n1"], gpus=2).running("b", ["n1"], gpus=1)
+    built.running("going", ["n0"], gpus=1)
+    leaving = replace(built._groups[2].tasks[0], status=TaskStatus.RELEASING)
+    built._groups[2] = replace(built._groups[2], tasks=(leaving,))
+    state = build_state(built.build())
+    assert state.nodes.idle[2].tolist() == [3.0, 5.0]
+    for task, node in enumerate(state.tasks.node):
+        state.release(task, node, hold_of(state.tasks.status[task]))
+    assert state.nodes.idle_rows == state.nodes.allocatable_rows
+    assert not any(any(row) for row in state.nodes.releasing_rows)
+    assert state.nodes.whole_gpus_used == [0.0, 0.0]
 
 
 def test_a_nomination_in_the_snapshot_is_charged_as_a_promise() -> None:

@@ -34,11 +34,11 @@ def test_a_charge_reaches_every_ancestor() -> None:
 
 def test_a_copy_does_not_follow_the_live_rows() -> None:
     books = ledger(queue("a"))
-    before, live = books.copy_allocated(), books.holdings()
+    before = books.copy_allocated()
     books.charge(0, (0.0, 0.0, 4.0), preemptible=False)
     assert before.allocated[0] == (0.0, 0.0, 0.0)
     assert before.allocated_non_preemptible[0] == (0.0, 0.0, 0.0)
-    assert live.allocated[0] == [0.0, 0.0, 4.0]
+    assert books.allocated[0] == [0.0, 0.0, 4.0]
 
 
 def test_a_queue_above_itself_is_refused() -> None:

@@ -164,7 +164,7 @@ def test_a_generator_without_time_hands_over_to_the_next() -> None:
 def test_like_pod_groups_are_not_searched_again_unless_easier() -> None:
     built = cluster().nodes(2, 4).queue("a").queue("b", 4)
     for node in ("n0", "n1"):
-        built.running(f"firm-{node}", [node], gpus=3, queue="a", priority=100)
+        built.running(f"protected-{node}", [node], gpus=3, queue="a", priority=100)
     built.running("r", ["n0"], queue="a")
     for number in range(3):
         built.pending(f"wide{number}", gpus=4, queue="b")
@@ -253,14 +253,14 @@ def test_consolidation_asks_the_free_gpus_first() -> None:
     assert "wide-0" not in nominated(result)
 
 
-def test_firm_pod_groups_do_not_consolidate() -> None:
+def test_non_preemptible_pod_groups_do_not_consolidate() -> None:
     built = cluster().nodes(2, 2).queue("a").running("r0", ["n0"]).running("r1", ["n1"])
-    assert built.pending("firm", gpus=2, priority=100).cycle(CONSOLIDATION).decisions == []
+    assert built.pending("protected", gpus=2, priority=100).cycle(CONSOLIDATION).decisions == []
 
 
-def test_a_firm_preemptor_over_quota_disturbs_nobody() -> None:
+def test_a_non_preemptible_preemptor_over_quota_disturbs_nobody() -> None:
     built = cluster().nodes(1, 2).queue("a", 1)
-    built.running("firm", ["n0"], priority=100).running("low", ["n0"], priority=50)
+    built.running("protected", ["n0"], priority=100).running("low", ["n0"], priority=50)
     result = built.pending("more", priority=120).cycle(PREEMPT)
     assert result.decisions == []
     assert result.reports[0].search.results == {("generators_exhausted", False): 1}

@@ -105,11 +105,11 @@ def test_any_cycle_keeps_the_rules(built) -> None:
     state = result.state
     free = state.nodes.idle + state.nodes.releasing
     assert (free >= -1e-9).all(), "a node promised more than it has"
-    firm = {one.task.name for one in result.decisions if isinstance(one, Evict)}
+    evicted = {one.task.name for one in result.decisions if isinstance(one, Evict)}
     for group, given_group in enumerate(state.pod_groups.inputs):
         names = {task.name for task in given_group.tasks}
         if not given_group.preemptible:
-            assert not names & firm
+            assert not names & evicted
         held = state.pod_groups.active_allocated[group]
         minimum = sum(one.min_available for one in given_group.root.pod_sets)
         assert held == 0 or held >= minimum, "a gang is whole or not there"

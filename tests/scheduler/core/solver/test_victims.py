@@ -34,7 +34,7 @@ def test_least_important_then_elastic_then_newest() -> None:
         .running("new", ["n0"], priority=50)
         .running("elastic", ["n0", "n1"], priority=50, minimum=1)
         .running("mid", ["n0"], priority=60)
-        .running("firm", ["n0"], priority=100)
+        .running("protected", ["n0"], priority=100)
         .session()
     )
     assert names(sequence(session)) == ["elastic-1", "elastic-0", "new-0", "old-0", "mid-0"]
