@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.apps import AppConfig
 
 
-class SchedulerConfig(AppConfig):
+class SchedulerAppConfig(AppConfig):
     """Shards, cycles and shares."""
 
     name = "scheduler"

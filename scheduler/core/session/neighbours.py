@@ -79,7 +79,7 @@ class OwnedTerm:
         return in_scope and matches_selector(labels, term.selector)
 
 
-class Counter:
+class DomainCounter:
     """How many tasks are in each domain of one topology key.
 
     Attributes
@@ -136,12 +136,12 @@ class Neighbours:
         self._state = state
         self._domains: dict[str, tuple[list[int], int]] = {}
         #: Tasks that match all of some terms (usually of one), per topology key.
-        self._matching: dict[tuple[tuple[OwnedTerm, ...], str], Counter] = {}
+        self._matching: dict[tuple[tuple[OwnedTerm, ...], str], DomainCounter] = {}
         #: Tasks that have a term, per kind and term.
-        self._owners: dict[tuple[TermKind, OwnedTerm], Counter] = {}
-        self._counters_of_task: dict[tuple[int, int], tuple[Counter, ...]] = {}
+        self._owners: dict[tuple[TermKind, OwnedTerm], DomainCounter] = {}
+        self._counters_of_task: dict[tuple[int, int], tuple[DomainCounter, ...]] = {}
         self._owners_matching: dict[
-            tuple[TermKind, int, int], tuple[tuple[PodTerm, Counter], ...]
+            tuple[TermKind, int, int], tuple[tuple[PodTerm, DomainCounter], ...]
         ] = {}
         self.has_terms = self._register()
         if self.has_terms:
@@ -149,19 +149,23 @@ class Neighbours:
 
     # --------------------------------------------------------------------------------- questions
 
-    def matching_all(self, task_class: TaskClass, kind: TermKind) -> list[Counter]:
+    def matching_all(self, task_class: TaskClass, kind: TermKind) -> list[DomainCounter]:
         """Return for each term of a class the counter of tasks that match all of its terms."""
         terms = self._owned(task_class, kind)
         return [self._matching[terms, owned.term.topology_key] for owned in terms]
 
-    def matching_each(self, task_class: TaskClass, kind: TermKind) -> list[tuple[PodTerm, Counter]]:
+    def matching_each(
+        self, task_class: TaskClass, kind: TermKind
+    ) -> list[tuple[PodTerm, DomainCounter]]:
         """Return each term of a class with the counter of tasks that match it."""
         return [
             (owned.term, self._matching[(owned,), owned.term.topology_key])
             for owned in self._owned(task_class, kind)
         ]
 
-    def owners_matching(self, task: int, kind: TermKind) -> tuple[tuple[PodTerm, Counter], ...]:
+    def owners_matching(
+        self, task: int, kind: TermKind
+    ) -> tuple[tuple[PodTerm, DomainCounter], ...]:
         """Return the terms of other tasks that match this task, with the counters of their owners."""
         key = (kind, *self._identity(task))
         matching = self._owners_matching.get(key)
@@ -221,11 +225,11 @@ class Neighbours:
             OwnedTerm(term, task_class.namespace) for term in terms_of(task_class.constraints, kind)
         )
 
-    def _counter(self, topology_key: str) -> Counter:
+    def _counter(self, topology_key: str) -> DomainCounter:
         domains = self._domains.get(topology_key)
         if domains is None:
             domains = self._domains[topology_key] = _domains(topology_key, self._state.nodes.inputs)
-        return Counter(*domains)
+        return DomainCounter(*domains)
 
     def _count_placed(self) -> None:
         tasks = self._state.tasks
@@ -238,7 +242,7 @@ class Neighbours:
                 if domain < len(counter.staying) - 1:
                     (counter.leaving if is_leaving else counter.staying)[domain] += 1
 
-    def _counters(self, task: int) -> tuple[Counter, ...]:
+    def _counters(self, task: int) -> tuple[DomainCounter, ...]:
         key = self._identity(task)
         counters = self._counters_of_task.get(key)
         if counters is None:

@@ -25,7 +25,7 @@ TOP = -1
 FEW_SIBLINGS = 8
 
 #: (key of the pod group, serial number, view); the serial number decides between equal keys.
-Entry = tuple[Any, int, GangView]
+TurnEntry = tuple[Any, int, GangView]
 
 
 class _Node:
@@ -65,10 +65,10 @@ class _Node:
         self.candidate: Amounts | None = None
         self.heap: list[tuple[Comparable, int, _Node]] = []
         self.unmeasured: dict[_Node, None] = {}
-        self.initial: list[Entry] = []
-        self.pushed: list[Entry] = []
+        self.initial: list[TurnEntry] = []
+        self.pushed: list[TurnEntry] = []
 
-    def first(self) -> Entry:
+    def first(self) -> TurnEntry:
         """Return the best entry of a leaf."""
         if not self.pushed:
             return self.initial[-1]
@@ -149,7 +149,7 @@ class GroupOrder:
 
     # -------------------------------------------------------------------------------- measures
 
-    def _entry(self, view: GangView) -> Entry:
+    def _entry(self, view: GangView) -> TurnEntry:
         self._serial += 1
         return (self._session.pod_group_key(view), self._serial, view)
 
@@ -159,7 +159,7 @@ class GroupOrder:
     # ------------------------------------------------------------------------------ structure
 
     def _fill(self, views: Iterable[GangView], depth: float) -> None:
-        by_queue: dict[int, list[Entry]] = {}
+        by_queue: dict[int, list[TurnEntry]] = {}
         for view in views:
             queue = view.queue
             if queue >= 0:

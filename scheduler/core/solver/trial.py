@@ -30,7 +30,7 @@ from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.turns import PendingTable, TurnOrder
 
 #: (demand, victims by pod group) -> whether the action accepts the outcome of a trial.
-Verdict = Callable[[ProbeDemand, Mapping[int, Sequence[int]]], bool]
+OutcomeCheck = Callable[[ProbeDemand, Mapping[int, Sequence[int]]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class TrialRunner:
         """Return the rules of plugins for the class of a task."""
         return self._placer.rules(self._session.state.tasks.task_class[task], task)
 
-    def run(self, trial: Trial, accepts: Verdict) -> Success | None:
+    def run(self, trial: Trial, accepts: OutcomeCheck) -> Success | None:
         """Try one set of victims.
 
         Parameters
@@ -98,7 +98,7 @@ class TrialRunner:
         self.report.trials.append((self.generator, result, clock() - started))
         return success
 
-    def _run(self, trial: Trial, accepts: Verdict) -> tuple[str, Success | None]:
+    def _run(self, trial: Trial, accepts: OutcomeCheck) -> tuple[str, Success | None]:
         session = self._session
         statement = Statement(session, self._action)
         by_group = self._evict(statement, trial)

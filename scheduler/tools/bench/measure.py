@@ -19,7 +19,7 @@ from scheduler.tools.bench.load import load_cluster, load_config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class BenchOutcome:
     """Counts of decisions.
 
     `moved`: running pods given a new node; `evicted`: pods that lose their place; the two exclude
@@ -44,7 +44,7 @@ class Measurement:
     open_s: float
     actions_s: dict[str, float] = field(default_factory=dict)
     best_total_s: float = 0.0
-    outcome: Outcome
+    outcome: BenchOutcome
 
     def as_dict(self) -> dict[str, Any]:
         """Return the measurement as JSON likes it."""
@@ -92,13 +92,13 @@ def measure(document: dict[str, Any], runs: int) -> Measurement:
     )
 
 
-def count_outcome(session: Session) -> Outcome:
+def count_outcome(session: Session) -> BenchOutcome:
     """Count the decisions of a session whose actions have run."""
     decisions = session.decisions
     binds = [one for one in decisions if isinstance(one, Bind)]
     waits = [one for one in decisions if isinstance(one, Nominate) and not one.is_moved_victim]
     evictions = [one for one in decisions if isinstance(one, Evict)]
-    return Outcome(
+    return BenchOutcome(
         bound_now=len(binds),
         waiting_for_room_being_freed=len(waits),
         moved=sum(1 for one in evictions if one.moved_to),

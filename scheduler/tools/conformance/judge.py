@@ -49,7 +49,7 @@ class NodeOutcome:
 
 
 @dataclass(slots=True, kw_only=True)
-class Outcome:
+class ClusterOutcome:
     """The state of the cluster at one judging point."""
 
     tasks: dict[str, TaskOutcome]
@@ -58,7 +58,7 @@ class Outcome:
     explained: frozenset[str] = frozenset()
 
 
-def judge_outcome(document: Document, outcome: Outcome, point: str) -> list[Mismatch]:
+def judge_outcome(document: Document, outcome: ClusterOutcome, point: str) -> list[Mismatch]:
     """Judge one point in time against `expected` of the file.
 
     Parameters
@@ -102,7 +102,7 @@ def judge_limits(document: Document, counts: Iterable[Mapping[str, int]]) -> lis
     return found
 
 
-def judge_observed(document: Document, outcome: Outcome) -> list[Mismatch]:
+def judge_observed(document: Document, outcome: ClusterOutcome) -> list[Mismatch]:
     """Compare every task with what the reference did: the stricter second level."""
     found: list[Mismatch] = []
     for task, wanted in ((document.get("observed") or {}).get("tasks") or {}).items():
@@ -115,7 +115,7 @@ def judge_observed(document: Document, outcome: Outcome) -> list[Mismatch]:
 
 
 def _judge_jobs(
-    document: Document, expected: Document, outcome: Outcome, point: str
+    document: Document, expected: Document, outcome: ClusterOutcome, point: str
 ) -> Iterable[Mismatch]:
     tasks_of_job = {
         job["name"]: [task["id"] for task in job.get("tasks", ())]
@@ -129,7 +129,7 @@ def _judge_jobs(
             yield Mismatch(where=f"{point}: reason of {job}", expected="some reason", actual=None)
 
 
-def _judge_task(task: str, wanted: Document, outcome: Outcome, point: str) -> list[Mismatch]:
+def _judge_task(task: str, wanted: Document, outcome: ClusterOutcome, point: str) -> list[Mismatch]:
     got = outcome.tasks.get(task)
     if got is None:
         return [Mismatch(where=f"{point}: {task}", expected="a task", actual=None)]
@@ -146,7 +146,7 @@ def _judge_task(task: str, wanted: Document, outcome: Outcome, point: str) -> li
 
 
 def _judge_start(
-    document: Document, task: str, wanted: Document, outcome: Outcome, point: str
+    document: Document, task: str, wanted: Document, outcome: ClusterOutcome, point: str
 ) -> list[Mismatch]:
     age = wanted.get("last_start_older_than_seconds")
     if age is None:
@@ -162,7 +162,7 @@ def _judge_start(
     return [Mismatch(where=f"{point}: start of {job}", expected=f"at most {-age} s", actual=start)]
 
 
-def _judge_node(node: str, wanted: Document, outcome: Outcome, point: str) -> list[Mismatch]:
+def _judge_node(node: str, wanted: Document, outcome: ClusterOutcome, point: str) -> list[Mismatch]:
     got = outcome.nodes[node]
     found: list[Mismatch] = []
     for key, have in (("idle_gpus", got.idle_gpus), ("releasing_gpus", got.releasing_gpus)):
@@ -176,7 +176,7 @@ def _judge_node(node: str, wanted: Document, outcome: Outcome, point: str) -> li
 
 
 def _judge_gpu_groups(
-    document: Document, expected: Document, outcome: Outcome, point: str
+    document: Document, expected: Document, outcome: ClusterOutcome, point: str
 ) -> list[Mismatch]:
     """Compare labels with real devices as a renaming, node by node."""
     forward: dict[tuple[str, str], str] = {}
@@ -213,7 +213,7 @@ def _grouped_tasks(document: Document, expected: Document) -> Iterable[tuple[str
 
 
 def _judge_placement(
-    document: Document, check: Document, outcome: Outcome, point: str
+    document: Document, check: Document, outcome: ClusterOutcome, point: str
 ) -> list[Mismatch]:
     """Judge where the tasks of one job landed, by node or by domain."""
     job = next((job for job in document["jobs"] if job["name"] == check["job"]), None)

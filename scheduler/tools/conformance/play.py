@@ -17,7 +17,7 @@ from scheduler.core.decisions import Bind, Decision, Evict
 from scheduler.core.plugins.device_claims.ledger import ClaimLedger
 from scheduler.core.plugins.numa.plugin import NumaPlugin
 from scheduler.core.session.session import Session
-from scheduler.tools.conformance.judge import NodeOutcome, Outcome, TaskOutcome
+from scheduler.tools.conformance.judge import ClusterOutcome, NodeOutcome, TaskOutcome
 from scheduler.tools.conformance.read_cluster import AXIS_NAMES
 from scheduler.tools.conformance.settings import read_config
 from scheduler.tools.conformance.world import STATE_OF_STATUS, TaskPlace, World
@@ -29,9 +29,9 @@ Document = Mapping[str, Any]
 class ScenarioRun:
     """What playing one scenario gave: judging points, decisions per session, the final state."""
 
-    points: list[tuple[str, Outcome]] = field(default_factory=list)
+    points: list[tuple[str, ClusterOutcome]] = field(default_factory=list)
     events: list[list[dict[str, Any]]] = field(default_factory=list)
-    end: Outcome
+    end: ClusterOutcome
 
     @property
     def counts(self) -> list[dict[str, int]]:
@@ -76,7 +76,7 @@ def _play_rounds(document: Document) -> ScenarioRun:
         if job.get("stays_releasing")
         for task in job.get("tasks", ())
     }
-    run = ScenarioRun(end=Outcome(tasks={}, nodes={}))
+    run = ScenarioRun(end=ClusterOutcome(tasks={}, nodes={}))
     for number in range(1, until + after + 1):
         session = run_cycle(world.snapshot(), read_config(document))
         run.events.append(_events_of(session))
@@ -114,7 +114,7 @@ def _move_on(world: World, session: Session, staying: set[str]) -> None:
             place.state = state
 
 
-def _outcome_of(session: Session) -> Outcome:
+def _outcome_of(session: Session) -> ClusterOutcome:
     state = session.state
     tasks, nodes = state.tasks, state.nodes
     outcomes = {}
@@ -126,7 +126,7 @@ def _outcome_of(session: Session) -> Outcome:
             gpu_groups=tuple(tasks.gpu_groups[index]),
             numa_zones=tuple(share.zone for share in tasks.numa.get(index, ())),
         )
-    return Outcome(
+    return ClusterOutcome(
         tasks=outcomes,
         nodes={
             name: NodeOutcome(
@@ -162,9 +162,9 @@ def _zones_available(session: Session, node: int) -> list[dict[str, float]]:
     ]
 
 
-def _outcome_after(world: World, end: Outcome) -> Outcome:
+def _outcome_after(world: World, end: ClusterOutcome) -> ClusterOutcome:
     """Return the state after the transition; the ledgers are those of the session before it."""
-    return Outcome(
+    return ClusterOutcome(
         tasks={
             name: TaskOutcome(
                 status=place.state,

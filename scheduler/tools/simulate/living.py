@@ -24,6 +24,7 @@ from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.cycle import run_cycle
 from scheduler.core.session.session import Session
+from scheduler.core.times import NOW
 
 CYCLE_S = 1.0
 SEED = UUID("6f9d1c0e-6a0d-4a6b-9a3e-0c6d2b9f4c11")
@@ -136,7 +137,7 @@ class LivingCluster:
                 self.places[given.uid] = Place()
         for index, group in enumerate(state.pod_groups.inputs):
             started = state.pod_groups.last_start[index]
-            if started == 0.0:
+            if started == NOW:
                 self.last_start_s[group.name] = self.now_s
 
 

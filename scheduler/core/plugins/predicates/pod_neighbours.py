@@ -9,7 +9,7 @@ from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
-from scheduler.core.session.neighbours import Counter, Neighbours, TermKind
+from scheduler.core.session.neighbours import DomainCounter, Neighbours, TermKind
 
 
 class PodNeighbours:
@@ -76,7 +76,7 @@ class PodNeighbours:
             task, task_class
         )
 
-    def _repelling(self, task: int, task_class: TaskClass) -> list[Counter]:
+    def _repelling(self, task: int, task_class: TaskClass) -> list[DomainCounter]:
         own = self._neighbours.matching_each(task_class, TermKind.ANTI_AFFINITY)
         others = self._neighbours.owners_matching(task, TermKind.ANTI_AFFINITY)
         return [counter for _, counter in (*own, *others)]

@@ -15,7 +15,7 @@ from scheduler.core.session.fit import NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
 
 #: What is wrong with a node for a class of tasks; None if nothing.
-Verdict = Callable[[TaskClass, NodeInput], NodeReason | None]
+StaticVerdict = Callable[[TaskClass, NodeInput], NodeReason | None]
 
 
 class StaticFilter:
@@ -31,7 +31,7 @@ class StaticFilter:
         self,
         name: str,
         nodes: Nodes,
-        verdict: Verdict,
+        verdict: StaticVerdict,
         concerns: Callable[[TaskClass], bool] = lambda _: True,
     ) -> None:
         self.name = name

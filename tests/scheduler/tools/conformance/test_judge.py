@@ -6,7 +6,6 @@ import pytest
 
 from scheduler.tools.conformance.judge import (
     NodeOutcome,
-    Outcome,
     TaskOutcome,
     judge_limits,
     judge_observed,
@@ -31,11 +30,11 @@ def document(expected: dict, *jobs: dict) -> dict:
     return {"cluster": {"nodes": nodes}, "jobs": list(jobs), "expected": expected}
 
 
-def outcome(tasks: dict[str, TaskOutcome], **more) -> Outcome:
+def outcome(tasks: dict[str, TaskOutcome], **more) -> ClusterOutcome:
     nodes = {
         "n0": NodeOutcome(idle_gpus=2.0, releasing_gpus=-1.0, zones_available=[{"cpu_millis": 5.0}])
     }
-    return Outcome(tasks=tasks, nodes=nodes, **more)
+    return ClusterOutcome(tasks=tasks, nodes=nodes, **more)
 
 
 def running(node: str = "n0", *groups: str, **more) -> TaskOutcome:
