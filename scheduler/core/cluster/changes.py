@@ -17,6 +17,9 @@ class ChangeLog(list[int]):
 class Cursor:
     """A reader's position in a change log; it begins at the end.
 
+    Code that runs at every placement compares `position` with the length of `log` itself, since a call of
+    `is_behind` costs more than the comparison.
+
     Attributes
     ----------
     position : how many entries of the log have been read

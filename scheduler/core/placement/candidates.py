@@ -120,7 +120,8 @@ class Candidates:
 
     def best(self) -> int:
         """Return the best node that may take a task of the class now, -1 if there is none."""
-        if self._cursor.is_behind():
+        cursor = self._cursor
+        if cursor.position != len(cursor.log):
             if self._is_still_best():
                 return self._last
             self._refresh()
@@ -332,12 +333,17 @@ class Candidates:
     # -------------------------------------------------------------------------------- refresh
 
     def _refresh(self) -> None:
-        changed = self._cursor.unread()
+        cursor = self._cursor
+        if cursor.position == len(cursor.log) - 1 and not self._rules.is_volatile:
+            cursor.position += 1
+            self._refresh_nodes((cursor.log[-1],))
+            return
+        changed = cursor.unread()
         if self._rules.is_volatile or len(changed) > len(self._set) + SMALL:
             self._build()
             return
-        self._cursor.catch_up()
-        self._refresh_nodes(changed if len(changed) == 1 else dict.fromkeys(changed))
+        cursor.catch_up()
+        self._refresh_nodes(dict.fromkeys(changed))
 
     def _refresh_nodes(self, changed: Iterable[int]) -> None:
         position_of = self._set.position_of

@@ -118,7 +118,8 @@ class GroupOrder:
         """Remove and return the pod group whose turn it is; None if none is left."""
         if not self._count:
             return None
-        if self._cursor.is_behind():
+        cursor = self._cursor
+        if cursor.position != len(cursor.log):
             self._follow_touched()
         if self._stale:
             for node in self._stale if len(self._stale) == 1 else dict.fromkeys(self._stale):
