@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.tools.conformance.judge import (
+    ClusterOutcome,
     NodeOutcome,
     TaskOutcome,
     judge_limits,
