@@ -11,7 +11,7 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from kaiweb.api.errors import MEDIA_TYPE, Problem
-from queues.http_guard import RareLog
+from queues.access.http_guard import RareLog
 
 SHOWN_HOST = 60
 DETAIL = "this host is not served here; KAIWEB_HOSTS lists those that are"

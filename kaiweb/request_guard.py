@@ -19,7 +19,7 @@ import orjson
 
 from kaiweb import request_id
 from kaiweb.api.errors import MEDIA_TYPE, Problem
-from queues.http_guard import RareLog
+from queues.access.http_guard import RareLog
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]

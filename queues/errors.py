@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from queues.shape import Finding
+from queues.tree.shape import Finding
 
 
 class QueuesError(Exception):
@@ -28,7 +28,7 @@ class HierarchyError(QueuesError):
 
 
 class StaleQueueError(QueuesError):
-    """Somebody has edited the queue since the caller read it; versions are edit tags (`queues.tags`)."""
+    """Somebody has edited the queue since the caller read it; versions are edit tags (`queues.editing.tags`)."""
 
     def __init__(self, name: str, *, given: str, current: str) -> None:
         super().__init__(

@@ -274,7 +274,7 @@ class MirrorState(models.Model):
 
 
 class ChangeState(models.TextChoices):
-    """How far a write of ours has come (`queues.audit`)."""
+    """How far a write of ours has come (`queues.editing.audit`)."""
 
     INTENDED = "intended"
     DONE = "done"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from django.db.models import Count, Q
 
-from queues.hierarchy import Usage
 from queues.models import PodGroup, Queue, WorkloadState
-from queues.shape import RESOURCES, Amounts, QueueShape
+from queues.tree.hierarchy import Usage
+from queues.tree.shape import RESOURCES, Amounts, QueueShape
 
 # Bytes and millicores of use in the units of the custom resource.
 USE_FACTORS = {"gpu": 1.0, "cpu": 1.0, "memory": 1e-6}

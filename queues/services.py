@@ -1,12 +1,12 @@
 """Writes to queues: check the tree, check the rights, note the intent, then patch the cluster.
 
-The database is not written here (except the note of who did what, `queues.audit`): the change comes back
+The database is not written here (except the note of who did what, `queues.editing.audit`): the change comes back
 through the watch, as every other change does. What the caller may and may not do is decided against the
 cluster's own list of queues, not against the mirror, which may be a moment behind.
 
 Two versions are at work. The caller names the edit tag it has read, which status writes leave alone; the patch
 carries the resourceVersion read just before, and is made anew when a status write came between. Edits that
-change the shape of the tree run one at a time (`queues.structure`) and look at the tree again afterwards.
+change the shape of the tree run one at a time (`queues.editing.tree_lock`) and look at the tree again afterwards.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ from dataclasses import dataclass
 from kube.errors import ConflictError, KubeError, ServerError
 from kube.gateway import Gateway, PatchType
 from kube.resources import QUEUES
-from queues import audit, edits, hierarchy, selectors, structure
+from queues import selectors
+from queues.editing import audit, edits
+from queues.editing import tree_lock as structure
+from queues.editing.bodies import live_tree, parent_of, patch_between, read_or_none, version_of
+from queues.editing.judging import judge, name_faults, refuse_faults, require_edit, require_place
+from queues.editing.repair import FIELD_MANAGER, TRIES, keep_children, keep_sound
+from queues.editing.tags import tag_of_body
+from queues.editing.write_requests import Body, WriteRequest, WriteResult
 from queues.errors import (
     BusyError,
     FieldOwnedError,
@@ -28,13 +35,9 @@ from queues.errors import (
     StaleQueueError,
     UnknownQueueError,
 )
-from queues.judging import judge, name_faults, refuse_faults, require_edit, require_place
 from queues.models import QuotaChange
-from queues.queue_bodies import live_tree, parent_of, patch_between, read_or_none, version_of
-from queues.repair import FIELD_MANAGER, TRIES, keep_children, keep_sound
-from queues.shape import Finding, Severity, read_queue
-from queues.tags import tag_of_body
-from queues.write_requests import Body, WriteRequest, WriteResult
+from queues.tree import hierarchy
+from queues.tree.shape import Finding, Severity, read_queue
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,9 @@ from celery import shared_task
 from django.utils import timezone
 
 from kube.errors import KubeError
-from queues import audit, live
+from queues import live
 from queues.cluster import gateway
+from queues.editing import audit
 
 log = logging.getLogger(__name__)
 

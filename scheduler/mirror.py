@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from queues import live
 from queues.models import LiveChange
-from queues.reasons import Standing
+from queues.workloads.reasons import Standing
 from scheduler.models import GroupStanding
 
 

@@ -85,7 +85,7 @@ class QueueShare(models.Model):
 
 
 class GroupStanding(models.Model):
-    """Where a waiting pod group stood in the last cycle; see `queues.reasons.Standing`."""
+    """Where a waiting pod group stood in the last cycle; see `queues.workloads.reasons.Standing`."""
 
     key = models.CharField(max_length=2 * NAME + 1, primary_key=True, help_text="namespace/name")
     shard = models.CharField(max_length=NAME, db_index=True)

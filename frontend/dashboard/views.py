@@ -16,7 +16,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 
 from frontend.dashboard import login_guard
 from frontend.dashboard.assets import NoBuildError, load_assets
-from queues.rights import rights_of
+from queues.access.rights import rights_of
 
 
 class Login(LoginView):

@@ -14,7 +14,7 @@ from rest_framework.authentication import BaseAuthentication, SessionAuthenticat
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from queues import tokens
+from queues.access import tokens
 from queues.models import ApiToken
 
 log = logging.getLogger(__name__)

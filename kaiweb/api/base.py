@@ -11,9 +11,9 @@ from rest_framework.views import APIView
 
 from kaiweb.api import database_wait
 from kaiweb.api.errors import Problem, bad_parameter
+from queues.access.rights import READ, Rights, allows_reading, rights_of
 from queues.models import ApiToken
-from queues.rights import READ, Rights, allows_reading, rights_of
-from queues.shape import shown
+from queues.tree.shape import shown
 
 # Long enough for lists of names, short enough for every database's patterns and statements.
 LONGEST_PARAMETER = 4096

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from queues.shape import CR_FIELDS, REST_NAMES
+from queues.tree.shape import CR_FIELDS, REST_NAMES
 
 OUR_WEBHOOK = "queue-validation.kai.scheduler"
 REQUEST = re.compile(r"^[A-Z]+ /\S+: \d{3} ")

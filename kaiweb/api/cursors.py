@@ -18,7 +18,7 @@ import orjson
 from django.db import models
 
 from kaiweb.api.errors import Problem, bad_parameter
-from queues.shape import is_clean
+from queues.tree.shape import is_clean
 
 LONGEST_TEXT = 1024
 INTEGERS = range(-(2**63), 2**63)

@@ -23,7 +23,7 @@ from kaiweb import request_id
 from kaiweb.api.cluster_refusals import Refusal, refused_by_rights, refused_by_schema
 from kube import errors as kube
 from queues import errors as queues
-from queues.shape import shown
+from queues.tree.shape import shown
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from rest_framework.response import Response
 from kaiweb.api.errors import Problem
 from kaiweb.models import IdempotentAnswer
 from queues.models import ApiToken
-from queues.shape import shown
+from queues.tree.shape import shown
 
 log = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from django.conf import settings
 from django.utils.dateparse import parse_datetime
 
 from kaiweb.api.errors import Problem
+from queues.access.rights import READ, SCOPES
 from queues.models import Queue
-from queues.rights import READ, SCOPES
-from queues.shape import NAME_LENGTH, NAME_PATTERN, Finding, is_clean, shown
+from queues.tree.shape import NAME_LENGTH, NAME_PATTERN, Finding, is_clean, shown
 
 FIELDS = ("name", "scopes", "subtree", "expiresAt")
 LONGEST_NAME = 100

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from queues.shape import UNLIMITED
+from queues.tree.shape import UNLIMITED
 
 GPU, CPU, MEMORY = "gpu", "cpuMilli", "memoryBytes"
 # resource of the custom resource -> (name here, factor)

@@ -12,8 +12,8 @@ from typing import Any
 from django.db.models import Max
 
 from kaiweb.items.amounts import moment, tidy
-from queues import reasons
 from queues.models import Node, Pod, PodGroup, WorkloadState
+from queues.workloads import reasons
 
 NAMED_AHEAD = 5
 # Codes that are about the room on nodes, so that figures of nodes are their evidence.

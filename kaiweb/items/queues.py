@@ -10,11 +10,11 @@ from typing import Any
 from django.db.models import Count
 
 from kaiweb.items.amounts import CPU, GPU, MEMORY, amounts, bounds, moment, tidy
-from queues import hierarchy
+from queues.editing.tags import tag_of_row
 from queues.models import PodGroup, Queue, WorkloadState
 from queues.selectors import shape_of, tree
-from queues.shape import QueueShape
-from queues.tags import tag_of_row
+from queues.tree import hierarchy
+from queues.tree.shape import QueueShape
 from scheduler.models import QueueShare
 
 OURS = frozenset({"", "kaiweb", "kaiweb-bootstrap"})

@@ -11,9 +11,9 @@ from django.db.models import Q
 from binder.models import BindRequest
 from kaiweb.items.amounts import moment, tidy
 from kaiweb.items.explanation import explain
-from queues import reasons
 from queues.mirror.lone_pods import pod_of
 from queues.models import Pod, PodGroup
+from queues.workloads import reasons
 
 PREEMPTIBLE_BELOW = 100
 FINISHED = ("Succeeded", "Failed")

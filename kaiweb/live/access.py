@@ -19,9 +19,9 @@ from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from queues import tokens
+from queues.access import tokens
+from queues.access.rights import Rights, rights_of
 from queues.models import ApiToken
-from queues.rights import Rights, rights_of
 
 
 @dataclass(frozen=True, slots=True)

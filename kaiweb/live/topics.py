@@ -16,7 +16,8 @@ from kaiweb.items.nodes import node_items
 from kaiweb.items.queues import queue_items
 from kaiweb.items.sessions import session_items
 from kaiweb.items.workloads import detail_items, workload_items
-from queues import hierarchy, selectors
+from queues import selectors
+from queues.tree import hierarchy
 
 Item = dict[str, Any]
 CLUSTER = "cluster"

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 from kube.gateway import Gateway
 from kube.resources import QUEUES
-from queues.admission.pending import PendingPlaces
-from queues.admission.pod import mutate_pod, validate_pod
-from queues.admission.podgroup import validate_pod_group
-from queues.admission.queue import tree_of, validate_queue
+from queues.admission.objects.pending_places import PendingPlaces
+from queues.admission.objects.podgroup import validate_pod_group
+from queues.admission.objects.queue import tree_of, validate_queue
+from queues.admission.objects.topology import validate_topology
+from queues.admission.pods.webhook import mutate_pod, validate_pod
 from queues.admission.review import Handler, Request, Verdict, denied, respond
 from queues.admission.settings import AdmissionSettings
-from queues.admission.topology import validate_topology
-from queues.hierarchy import Tree
-from queues.shape import read_queue
+from queues.tree.hierarchy import Tree
+from queues.tree.shape import read_queue
 
 MUTATE_POD = "/mutate--v1-pod"
 VALIDATE_POD = "/validate--v1-pod"

@@ -13,7 +13,6 @@ from kube.objects.podgroup import PodGroup
 from kube.objects.queue import Queue
 from kube.resources import PODGROUPS, QUEUES
 from kube.store import Store
-from queues.accounting import AccountingError, Amounts, parse_list
 from queues.controllers.podgroup_status import Holdings, PodGroupController, status_patch
 from queues.controllers.queue_status import (
     BY_QUEUE,
@@ -22,6 +21,7 @@ from queues.controllers.queue_status import (
     leaves_first,
 )
 from queues.controllers.sums import add_holdings, empty_holdings
+from queues.workloads.accounting import AccountingError, Amounts, parse_list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

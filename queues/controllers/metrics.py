@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from kube.objects.queue import Queue, QueueResources
 from kube.resources import QUEUES
 from kube.store import Store
-from queues.accounting import parse_list
+from queues.workloads.accounting import parse_list
 
 MEGABYTE = 1_000_000
 UNLIMITED = -1.0

@@ -1,6 +1,6 @@
 """What a pod group asks for and holds, counted from its pods and written to `status.resourcesStatus`.
 
-The count is `queues.accounting`, the same the scheduler uses. Writes happen only when an amount differs by
+The count is `queues.workloads.accounting`, the same the scheduler uses. Writes happen only when an amount differs by
 value, and the patch removes what is gone.
 """
 
@@ -25,8 +25,8 @@ from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CL
 from kube.set_aside import SetAside
 from kube.store import Store
 from kube.workqueue import WorkQueue
-from queues import accounting
-from queues.accounting import AccountingError, Amounts
+from queues.workloads import accounting
+from queues.workloads.accounting import AccountingError, Amounts
 
 log = logging.getLogger(__name__)
 

@@ -25,12 +25,12 @@ from kube.objects.queue import Queue, QueueResource
 from kube.progress import WAIT_S, track
 from kube.resources import PODGROUPS, QUEUES, Resource
 from kube.store import Store
-from queues import accounting
-from queues.accounting import Amounts
 from queues.controllers.podgroup_status import Holdings, list_patch
 from queues.controllers.sums import GroupSums, add_holdings, empty_holdings
-from queues.hierarchy import problem_of
-from queues.shape import QueueShape, read_queue
+from queues.tree.hierarchy import problem_of
+from queues.tree.shape import QueueShape, read_queue
+from queues.workloads import accounting
+from queues.workloads.accounting import Amounts
 
 log = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ from kube.quantity import parse
 from kube.resources import PODS
 from kube.set_aside import SetAside
 from kube.store import Store
-from queues import accounting
+from queues.workloads import accounting
 
 log = logging.getLogger(__name__)
 _ASIDE = SetAside("scale adjuster")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from kube.objects.podgroup import PodGroup
 from kube.store import version_number
-from queues import accounting
-from queues.accounting import Amounts
 from queues.controllers.podgroup_status import Holdings
+from queues.workloads import accounting
+from queues.workloads.accounting import Amounts
 
 
 def empty_holdings() -> Holdings:

@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q
 from queues import live
 from queues.mirror import bulk
 from queues.models import GroupingWarning, Pod, PodGroup, WorkloadState
-from queues.reasons import UNMANAGED
+from queues.workloads.reasons import UNMANAGED
 
 GRACE = timedelta(seconds=10)
 ROWS = 500

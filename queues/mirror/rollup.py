@@ -12,10 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from queues import devices, hierarchy, live, reasons
+from queues import live
 from queues.mirror import bulk
 from queues.models import Node, Pod, PodGroup, PriorityClass, Queue, WorkloadState
-from queues.shape import QueueShape
+from queues.tree import hierarchy
+from queues.tree.shape import QueueShape
+from queues.workloads import devices, reasons
 
 DEFAULT_PRIORITY = 50
 SHOWN_NODES = 16

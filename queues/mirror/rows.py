@@ -31,7 +31,6 @@ from kube.objects.podgroup import SchedulingCondition
 from kube.quantity import parse
 from kube.store import version_number
 from kube.times import in_utc, time_or_none
-from queues.accounting import WHOLE_GPUS, PodDemand, pod_demand
 from queues.mirror.views import OptionalAmounts, PriorityClassView, QueueView
 from queues.models import (
     KEY,
@@ -44,7 +43,8 @@ from queues.models import (
     PriorityClass,
     Queue,
 )
-from queues.scheduling_conditions import is_backed_off
+from queues.workloads.accounting import WHOLE_GPUS, PodDemand, pod_demand
+from queues.workloads.conditions import is_backed_off
 
 ZONE_LABELS = ("topology.kubernetes.io/zone",)
 RACK_LABELS = ("topology.kubernetes.io/rack", "kai.scheduler/rack", "rack")

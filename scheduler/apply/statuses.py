@@ -25,7 +25,7 @@ from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.resources import PODGROUPS, PODS
 from kube.times import format_time, time_or_none
-from queues.scheduling_conditions import latest_condition, pool_of, transition_number
+from queues.workloads.conditions import latest_condition, pool_of, transition_number
 from scheduler.core.decisions import GroupMarks
 from scheduler.explain.verdicts import GroupVerdict, PodVerdict, Reason
 from scheduler.load.build import Snapshot

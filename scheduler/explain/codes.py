@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from queues import reasons
+from queues.workloads import reasons
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.podgroups import SubgroupNode
 from scheduler.core.cluster.status import NOMINATED, PENDING, RELEASING

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from queues.reasons import Standing
+from queues.workloads.reasons import Standing
 from scheduler.core.decisions import Nominate
 from scheduler.core.session.session import Session
 from scheduler.explain.codes import Cause, waits_for_room

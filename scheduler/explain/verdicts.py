@@ -13,7 +13,7 @@ from typing import Any
 
 from kube.durations import SECOND, format_duration
 from kube.times import format_time
-from queues.reasons import QUEUE_ORPHAN
+from queues.workloads.reasons import QUEUE_ORPHAN
 from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.decisions import TaskRef

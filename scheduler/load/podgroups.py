@@ -14,7 +14,7 @@ from kube.objects.podgroup import PodGroup, SubGroup
 from kube.objects.topology import Topology
 from kube.set_aside import SetAside
 from kube.times import time_or_none
-from queues.scheduling_conditions import is_backed_off
+from queues.workloads.conditions import is_backed_off
 from scheduler.core.cluster.inputs import (
     DEFAULT_SUBGROUP,
     PodGroupInput,

@@ -1,6 +1,6 @@
 """What a pod asks for, in the core's units.
 
-The count itself is `queues.accounting`'s, shared with quotas and status; here its exact fractions become
+The count itself is `queues.workloads.accounting`'s, shared with quotas and status; here its exact fractions become
 the floats the core works on: millicores, bytes, devices, thousandths for everything else.
 """
 
@@ -13,7 +13,7 @@ from kube.keys import MIG_PREFIX
 from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Container, Pod, Quantity
 from kube.quantity import parse
-from queues.accounting import WHOLE_GPUS, pod_demand
+from queues.workloads.accounting import WHOLE_GPUS, pod_demand
 from scheduler.core.cluster.constraints import ContainerRequest
 from scheduler.core.cluster.inputs import CPU, GPU, MEMORY, PODS, TaskRequest
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from django.db import DatabaseError, close_old_connections, transaction
 
 from queues import live
-from queues.reasons import Standing
+from queues.workloads.reasons import Standing
 from scheduler.loop.worker import CycleSummary
 from scheduler.models import Cycle, GroupStanding, QueueShare, Shard
 

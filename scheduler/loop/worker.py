@@ -27,7 +27,7 @@ from kube.progress import WAIT_S, track
 from kube.resources import CONFIGS, SHARDS
 from kube.store import Store
 from kube.watch import Reflector
-from queues.reasons import Standing
+from queues.workloads.reasons import Standing
 from scheduler.apply.commit import CommitReport, Committer
 from scheduler.apply.statuses import StatusWriter
 from scheduler.core.arrays import Amounts

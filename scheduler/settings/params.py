@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kube.keys import NODE_POOL, QUEUE, RESERVATION, SCHEDULER_NAME
-from queues.scheduling_conditions import DEFAULT_POOL
+from queues.workloads.conditions import DEFAULT_POOL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,13 @@ from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.quantity import format_decimal, parse
 from kube.resources import BINDREQUESTS, NODES, PODGROUPS, PODS
-from queues.accounting import WHOLE_GPUS, AccountingError, PodDemand, node_gpu_memory, pod_demand
+from queues.workloads.accounting import (
+    WHOLE_GPUS,
+    AccountingError,
+    PodDemand,
+    node_gpu_memory,
+    pod_demand,
+)
 from scheduler.core.cluster.inputs import SubGroupInput
 from scheduler.load.podgroups import group_shape
 from scheduler.load.pods import gpu_groups

@@ -19,8 +19,8 @@ from drf_spectacular.generators import SchemaGenerator
 
 from kaiweb.api import document
 from kaiweb.management.commands import serve
-from queues import tokens
-from queues.http_guard import GuardedProtocol
+from queues.access import tokens
+from queues.access.http_guard import GuardedProtocol
 
 OPENAPI = "/api/v1/openapi.json"
 

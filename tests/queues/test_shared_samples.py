@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from queues.admission.queue import tree_of
+from queues.admission.objects.queue import tree_of
 from queues.admission.routes import (
     MUTATE_POD,
     VALIDATE_POD,

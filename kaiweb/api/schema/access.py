@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers as s
 
-from queues.rights import SCOPES
+from queues.access.rights import SCOPES
 
 
 class RoleGrant(s.Serializer[object]):

@@ -16,9 +16,9 @@ from kaiweb.api.idempotency import refuse_key
 from kaiweb.api.schema import access as schema
 from kaiweb.api.token_request import read_token_request
 from kaiweb.items.amounts import moment
-from queues import tokens
+from queues.access import tokens
+from queues.access.rights import READ, allows_reading
 from queues.models import ApiToken
-from queues.rights import READ, allows_reading
 
 
 def owner(request: Request) -> User:

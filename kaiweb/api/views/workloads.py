@@ -15,8 +15,9 @@ from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.schema import workloads as schema
 from kaiweb.items import workloads as items
 from kaiweb.items.explanation import explain
-from queues import hierarchy, selectors
+from queues import selectors
 from queues.models import PodGroup, WorkloadState
+from queues.tree import hierarchy
 
 SORTING = pagination.Sorting(
     key="key",

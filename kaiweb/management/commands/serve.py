@@ -11,8 +11,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from kube import progress
-from queues.admission.embedded import admission_server
-from queues.http_guard import ConnectionLimits, affordable, guarded, raise_file_limit
+from queues.access.http_guard import ConnectionLimits, affordable, guarded, raise_file_limit
+from queues.admission.server.embedded import admission_server
 
 DRAIN_S = 3
 KEEP_ALIVE_S = 5

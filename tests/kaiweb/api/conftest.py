@@ -12,7 +12,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from kube.resources import QUEUES
-from queues import tokens
+from queues.access import tokens
 from queues.mirror.feed import Listed, Mirror
 from queues.mirror.kinds import KINDS
 from queues.mirror.views import QueueView

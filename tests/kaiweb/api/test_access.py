@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from queues import tokens
+from queues.access import tokens
+from queues.access.rights import Grant, Rights, rights_of
 from queues.models import ApiToken, Role, RoleBinding
-from queues.rights import Grant, Rights, rights_of
 from tests.kaiweb.api.conftest import token_client
 
 pytestmark = pytest.mark.django_db

@@ -16,8 +16,8 @@ from rest_framework.test import APIClient
 
 from kaiweb.api import cursors
 from kube.resources import QUEUES
+from queues.editing.tags import tag_of_body
 from queues.models import ApiToken, PodGroup
-from queues.tags import tag_of_body
 from scheduler.models import Cycle
 from tests.fakes.gateway import FakeGateway
 

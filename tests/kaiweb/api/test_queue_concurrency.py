@@ -13,12 +13,12 @@ from rest_framework.test import APIClient
 
 from kube.objects.cluster import Lease
 from kube.resources import LEASES, QUEUES, Resource
-from queues import structure
-from queues.admission.queue import tree_of
+from queues.admission.objects.queue import tree_of
+from queues.editing import tree_lock as structure
+from queues.editing.tree_lock import LEASE, NAMESPACE, lock_of
 from queues.errors import BusyError
-from queues.hierarchy import children, problem_of
 from queues.models import QuotaChange
-from queues.structure import LEASE, NAMESPACE, lock_of
+from queues.tree.hierarchy import children, problem_of
 from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.api.conftest import queue_body
 

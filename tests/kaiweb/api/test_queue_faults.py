@@ -17,9 +17,9 @@ from rest_framework.test import APIClient
 
 from kube.errors import ConflictError, ForbiddenError, ServerError, TooManyRequestsError
 from kube.resources import QUEUES
-from queues import audit
+from queues.editing import audit
+from queues.editing.tags import tag_of_body
 from queues.models import QuotaChange
-from queues.tags import tag_of_body
 from tests.fakes.gateway import FakeGateway
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("sync")]

@@ -10,8 +10,8 @@ from rest_framework.test import APIClient
 
 from kube.errors import ConflictError, ServerError
 from kube.resources import QUEUES
+from queues.editing.tags import tag_of_body
 from queues.models import QuotaChange
-from queues.tags import tag_of_body
 from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.api.conftest import token_client
 

@@ -17,7 +17,7 @@ from queues.mirror.kinds import KINDS
 from queues.mirror.lone_pods import show_lone_pods
 from queues.mirror.rollup import Witnesses
 from queues.mirror.writer import Writer
-from queues.reasons import Standing
+from queues.workloads.reasons import Standing
 from scheduler.models import Cycle, QueueShare
 from tests.queues.cluster_objects import a_group, a_node, a_pod, a_queue, added, listed, meta
 

@@ -12,8 +12,8 @@ from rest_framework.test import APIClient
 from kaiweb.api.cluster_refusals import refused_by_rights, refused_by_schema
 from kube.errors import ForbiddenError, InvalidError
 from kube.resources import QUEUES
+from queues.editing.tags import tag_of_body
 from queues.models import PodGroup
-from queues.tags import tag_of_body
 from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.api.conftest import NOON, token_client
 

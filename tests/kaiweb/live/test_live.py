@@ -23,7 +23,8 @@ from kaiweb.live import consumers
 from kaiweb.live.routing import websocket_urlpatterns
 from kaiweb.live.topics import Topic
 from kube.resources import NODES, PODGROUPS, PODS, QUEUES
-from queues import live, tokens
+from queues import live
+from queues.access import tokens
 from queues.mirror.feed import Message, Mirror
 from queues.mirror.kinds import KINDS
 from queues.mirror.writer import Writer

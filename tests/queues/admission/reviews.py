@@ -11,7 +11,7 @@ import jsonpatch
 
 from queues.admission.routes import Routes
 from queues.admission.settings import AdmissionSettings
-from queues.hierarchy import Tree
+from queues.tree.hierarchy import Tree
 
 
 @dataclass(frozen=True)

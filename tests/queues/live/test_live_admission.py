@@ -12,9 +12,14 @@ import pytest
 from kube.errors import AlreadyExistsError, ConflictError, KubeError
 from kube.gateway import Gateway
 from kube.resources import PODGROUPS, PODS, QUEUES, TOPOLOGIES, Resource
-from queues.admission.install import MUTATING, Registration, UrlTarget, uninstall
+from queues.admission.install.registration import (
+    MUTATING,
+    Registration,
+    UrlTarget,
+    uninstall,
+)
 from queues.admission.routes import Routes, listed_tree
-from queues.admission.server import AdmissionServer
+from queues.admission.server.server import AdmissionServer
 from queues.admission.settings import AdmissionSettings
 from queues.grouping.offline.manifests import read_manifests
 from tests.queues.live.waiting import eventually

@@ -23,15 +23,16 @@ from kube.errors import (
 from kube.gateway import Gateway
 from kube.objects.meta import convert
 from kube.resources import NAMESPACES, QUEUES
-from queues import services, structure
-from queues.admission.queue import tree_of
+from queues import services
+from queues.access.rights import Grant, Rights
+from queues.admission.objects.queue import tree_of
+from queues.editing import tree_lock as structure
+from queues.editing.tags import tag_of_body, tag_of_row
+from queues.editing.write_requests import WriteRequest
 from queues.errors import FieldOwnedError, QueuesError, StaleQueueError
-from queues.hierarchy import problem_of
 from queues.mirror.rows import queue_row
 from queues.mirror.views import QueueView
-from queues.rights import Grant, Rights
-from queues.tags import tag_of_body, tag_of_row
-from queues.write_requests import WriteRequest
+from queues.tree.hierarchy import problem_of
 from tests.queues.live.test_live_admission import webhooks
 from tests.queues.live.waiting import eventually
 

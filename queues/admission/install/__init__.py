@@ -1,0 +1,1 @@
+"""Certificates of the webhook server and its registration in the cluster."""

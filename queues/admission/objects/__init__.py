@@ -1,0 +1,1 @@
+"""Rules about queues, pod groups and topologies."""

@@ -1,0 +1,129 @@
+"""The queue webhook: the one validator of the tree (`queues.tree.hierarchy`), and KAI's quota comparison on request.
+
+The comparison repeats KAI's warnings word for word for installations that turn it on; it looks at plain numbers
+and knows no -1. Our own rules, which do, always run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from queues.admission.review import ALLOWED, DeniedError, Request, Verdict
+from queues.tree import hierarchy
+from queues.tree.hierarchy import ADMISSION, Tree
+from queues.tree.shape import RESOURCES, Finding, QueueShape, read_queue
+
+NO_RESOURCES = "resources must be specified"
+NAMES = {"cpu": "CPU", "gpu": "GPU", "memory": "Memory"}
+ORDER = ("cpu", "gpu", "memory")
+PLACES = {"cpu": 0, "gpu": 2, "memory": 0}
+
+
+def validate_queue(request: Request, tree: Tree, *, compares_quotas: bool = False) -> Verdict:
+    """Judge a creation or an update against the tree as it is now.
+
+    A deletion is let through, as in KAI: clients delete parents before children when they go by name. The
+    children are then orphans, are shown as such, and recover with their parent.
+    """
+    if request.operation == "DELETE":
+        return ALLOWED
+    old = request.old_object or None
+    spec = request.object.get("spec")
+    if not isinstance(spec, dict) or spec.get("resources") is None:
+        return Verdict(message=NO_RESOURCES, warnings=(NO_RESOURCES,))
+    # The tree may be ahead of the request (a mirror) or behind it; the queue's own row must not decide.
+    known = {
+        name: shape for name, shape in tree.items() if old is not None or name != _name(request)
+    }
+    verdict = _verdict(hierarchy.check(known, old=old, new=request.object, rules=ADMISSION))
+    if not compares_quotas or not verdict.is_allowed:
+        return verdict
+    compared = tuple(
+        quota_warnings(read_queue(request.object)[0], known, is_update=old is not None)
+    )
+    return Verdict(warnings=(*verdict.warnings, *compared))
+
+
+def quota_warnings(queue: QueueShape, tree: Tree, *, is_update: bool) -> Iterator[str]:
+    """Yield KAI's warnings about quotas that exceed the parent's, and the children's of an updated parent.
+
+    Raises
+    ------
+    DeniedError : the parent does not exist or states no resources
+    """
+    if queue.parent:
+        yield from _against_parent(queue, tree)
+    children = [tree[name] for name in hierarchy.children(tree, queue.name)]
+    if is_update and children:
+        yield from _against_children(queue, children)
+
+
+def _against_parent(queue: QueueShape, tree: Tree) -> Iterator[str]:
+    parent = tree.get(queue.parent)
+    if parent is None:
+        raise DeniedError(
+            f"failed to get parent queue {queue.parent}: queues.scheduling.run.ai "
+            f'"{queue.parent}" not found'
+        )
+    if not parent.has_resources:
+        raise DeniedError(f"parent queue {queue.parent} has no resources defined")
+    siblings = [tree[name] for name in hierarchy.children(tree, parent.name) if name != queue.name]
+    for resource in ORDER:
+        own, above = _quota(queue, resource), _quota(parent, resource)
+        if own > above:
+            yield (
+                f"child queue {NAMES[resource]} quota ({_number(own, resource)}) exceeds parent queue "
+                f"{parent.name} {NAMES[resource]} quota ({_number(above, resource)})"
+            )
+        total = own + sum(_quota(sibling, resource) for sibling in siblings)
+        if total > above:
+            yield (
+                f"total children {NAMES[resource]} quota ({_number(total, resource)}) exceeds parent "
+                f"queue {parent.name} {NAMES[resource]} quota ({_number(above, resource)})"
+            )
+
+
+def _against_children(queue: QueueShape, children: list[QueueShape]) -> Iterator[str]:
+    for resource in ORDER:
+        above = _quota(queue, resource)
+        for child in children:
+            own = _quota(child, resource)
+            if own > above:
+                yield (
+                    f"child queue {child.name} {NAMES[resource]} quota ({_number(own, resource)}) "
+                    f"exceeds parent {NAMES[resource]} quota ({_number(above, resource)})"
+                )
+        total = sum(_quota(child, resource) for child in children)
+        if total > above:
+            yield (
+                f"total children {NAMES[resource]} quota ({_number(total, resource)}) exceeds parent "
+                f"{NAMES[resource]} quota ({_number(above, resource)})"
+            )
+
+
+def tree_of(bodies: list[Mapping[str, Any]]) -> dict[str, QueueShape]:
+    """Return listed Queue bodies as the rules see them."""
+    return {shape.name: shape for shape, _ in (read_queue(body) for body in bodies)}
+
+
+def _verdict(findings: tuple[Finding, ...]) -> Verdict:
+    return Verdict(
+        message="; ".join(finding.message for finding in hierarchy.errors(findings)),
+        warnings=tuple(finding.message for finding in hierarchy.warnings(findings)),
+    )
+
+
+def _quota(queue: QueueShape, resource: str) -> float:
+    assert resource in RESOURCES
+    return queue.quota[resource] or 0.0
+
+
+def _number(value: float, resource: str) -> str:
+    return f"{value:.{PLACES[resource]}f}"
+
+
+def _name(request: Request) -> str:
+    metadata = request.object.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else request.name

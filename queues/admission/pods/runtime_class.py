@@ -1,0 +1,21 @@
+"""Fraction pods need the runtime that hands devices to containers; one is named where the user names none."""
+
+from __future__ import annotations
+
+from queues.admission.bodies import Json
+from queues.admission.pods.gpu_sharing import is_fraction_pod
+from queues.admission.settings import AdmissionSettings
+
+
+def mutate(pod: Json, settings: AdmissionSettings) -> None:
+    """Set the configured class on fraction pods without one."""
+    if not settings.fraction_runtime_class or not is_fraction_pod(pod):
+        return
+    spec = pod.setdefault("spec", {})
+    if not spec.get("runtimeClassName"):
+        spec["runtimeClassName"] = settings.fraction_runtime_class
+
+
+def validate(pod: Json, settings: AdmissionSettings) -> None:
+    """Nothing to refuse: an explicit class is the user's own."""
+    del pod, settings

@@ -1,0 +1,1 @@
+"""The webhooks as a running server: the HTTPS port, and Django views where something else ends TLS."""

@@ -1,0 +1,54 @@
+"""A queue in the cluster: read one or all, name its parts, say how to turn one body into another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kube.errors import NotFoundError
+from kube.gateway import Gateway
+from kube.resources import QUEUES
+from queues.editing import edits
+from queues.editing.write_requests import Body
+from queues.tree.shape import NAME_PATTERN, QueueShape, read_queue
+
+Tree = dict[str, QueueShape]
+
+
+def read_or_none(gateway: Gateway, name: str) -> Body | None:
+    """Return the queue as the cluster has it, None if it has none."""
+    if not NAME_PATTERN.fullmatch(name):
+        return None  # no object can have it, and it must not become part of an address
+    try:
+        return gateway.get(QUEUES, name, as_type=dict)
+    except NotFoundError:
+        return None
+
+
+def live_tree(gateway: Gateway) -> Tree:
+    """Return the cluster's queues as the rules see them."""
+    listing = gateway.list(QUEUES, as_type=dict)
+    shapes = (read_queue(body)[0] for body in listing.items)
+    return {shape.name: shape for shape in shapes if shape.name}
+
+
+def patch_between(before: Body, after: Body) -> Body:
+    """Return the merge patch of spec and labels."""
+    return edits.merge_patch(
+        {"spec": before.get("spec") or {}, "metadata": _labels(before)},
+        {"spec": after.get("spec") or {}, "metadata": _labels(after)},
+    )
+
+
+def _labels(body: Mapping[str, Any]) -> Body:
+    return {"labels": body["metadata"].get("labels") or {}}
+
+
+def parent_of(body: Mapping[str, Any] | None) -> str:
+    """Return the name of the parent, empty for a root and for no queue."""
+    return str(((body or {}).get("spec") or {}).get("parentQueue") or "")
+
+
+def version_of(body: Mapping[str, Any]) -> str:
+    """Return the resourceVersion."""
+    return str(body["metadata"].get("resourceVersion", ""))

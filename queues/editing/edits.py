@@ -1,0 +1,324 @@
+"""Translate an edit in REST's words into the Queue object it asks for, and tell what differs.
+
+REST speaks in base units (GPUs, millicores, bytes) and says "unlimited" and null where the custom resource
+says -1 and leaves the field out. An edit names fields only; what it does not name stays, including fields
+we do not know.
+
+Pure: no Django, no cluster.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kube.resources import QUEUES
+from queues.tree.shape import (
+    CR_FIELDS,
+    LABEL_LENGTH,
+    LIMIT,
+    NAME_LENGTH,
+    NAME_PATTERN,
+    QUOTA,
+    RESOURCES,
+    REST_NAMES,
+    UNLIMITED,
+    WEIGHT,
+    Finding,
+    is_clean,
+    shown,
+)
+
+MEGABYTE = 1_000_000
+FACTORS = {"gpu": 1, "cpu": 1, "memory": MEGABYTE}
+UNLIMITED_WORD = "unlimited"
+# REST name -> name in the spec of the custom resource
+TEXTS = {
+    "displayName": "displayName",
+    "preemptMinRuntime": "preemptMinRuntime",
+    "reclaimMinRuntime": "reclaimMinRuntime",
+    "parent": "parentQueue",
+}
+EDITABLE = (*TEXTS, "priority", QUOTA, LIMIT, WEIGHT, "labels")
+NEW_LIMIT = UNLIMITED
+# Kubernetes bounds labels one by one; the lists and live frames that carry them want a bound on their number.
+MOST_LABELS = 64
+LABEL_PATTERN = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+LONGEST_DISPLAY_NAME = 256
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field before and after, in REST's words."""
+
+    pointer: str
+    before: Any
+    after: Any
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry of an answer's `diff`."""
+        return {"pointer": self.pointer, "before": self.before, "after": self.after}
+
+
+def new_queue(name: object) -> Body:
+    """Return the empty queue that a creation starts from: nothing guaranteed, nothing capped.
+
+    An unset limit would mean that nothing may run, which nobody who leaves it out intends.
+    """
+    cell = {"quota": 0, "limit": NEW_LIMIT, "overQuotaWeight": 1}
+    return {
+        "apiVersion": QUEUES.api_version,
+        "kind": QUEUES.kind,
+        "metadata": {"name": name},
+        "spec": {"resources": {resource: dict(cell) for resource in RESOURCES}},
+    }
+
+
+def bare_queue(name: object, metadata: Mapping[str, Any]) -> Body:
+    """Return a queue without any field, where a full replacement starts from."""
+    return {
+        "apiVersion": QUEUES.api_version,
+        "kind": QUEUES.kind,
+        "metadata": {**metadata, "name": name, "labels": {}},
+        "spec": {"resources": {}},
+    }
+
+
+def apply(base: Mapping[str, Any], edit: object) -> tuple[Body, tuple[Finding, ...]]:
+    """Return a copy of the queue with the edit made, and what is wrong with the edit itself.
+
+    Parameters
+    ----------
+    base : a Queue body
+    edit : the body of a REST call, any JSON
+    """
+    body: Body = copy.deepcopy(dict(base))
+    if not isinstance(edit, Mapping):
+        return body, (_type_fault("", edit, "object"),)
+    found: list[Finding] = []
+    spec = body.setdefault("spec", {})
+    for field, value in edit.items():
+        if field == "displayName" and isinstance(value, str) and len(value) > LONGEST_DISPLAY_NAME:
+            found.append(_too_long(value))
+        elif field in TEXTS:
+            _set(spec, TEXTS[field], None if value == "" else value)
+        elif field == "priority":
+            _set(spec, "priority", value)
+        elif field == "labels":
+            found += _set_labels(body, value)
+        elif field in CR_FIELDS:
+            found += _set_amounts(spec, field, value)
+        else:
+            found.append(
+                Finding(
+                    pointer=f"/{shown(field)}",
+                    code="unknown-field",
+                    message=f"'{shown(field)}' is no field of a queue; known are {', '.join(EDITABLE)}",
+                    given=shown(field),
+                    allowed=list(EDITABLE),
+                )
+            )
+    return body, tuple(found)
+
+
+def _too_long(value: str) -> Finding:
+    return Finding(
+        pointer="/displayName",
+        code="length",
+        message=f"displayName: expected at most {LONGEST_DISPLAY_NAME} characters, got {len(value)}",
+        given=shown(value),
+        allowed=LONGEST_DISPLAY_NAME,
+    )
+
+
+def _set(target: Body, name: str, value: object) -> None:
+    if value is None:
+        target.pop(name, None)
+    else:
+        target[name] = value
+
+
+def _type_fault(pointer: str, value: object, allowed: str) -> Finding:
+    return Finding(
+        pointer=pointer,
+        code="type",
+        message=f"{pointer or 'the body'}: expected {allowed}, got {shown(value)}",
+        given=shown(value),
+        allowed=allowed,
+    )
+
+
+def _set_labels(body: Body, value: object) -> Iterator[Finding]:
+    """Merge labels; null removes one."""
+    if not isinstance(value, Mapping):
+        yield _type_fault("/labels", value, "an object of texts")
+        return
+    labels = body.setdefault("metadata", {}).setdefault("labels", {})
+    for key, text in value.items():
+        fault = _label_fault(key, text)
+        if fault is not None:
+            yield fault
+            continue
+        _set(labels, key, text)
+    if len(labels) > MOST_LABELS:
+        yield Finding(
+            pointer="/labels",
+            code="too-many",
+            message=f"labels: expected at most {MOST_LABELS}, got {len(labels)}",
+            given=len(labels),
+            allowed=MOST_LABELS,
+        )
+
+
+def _label_fault(key: object, text: object) -> Finding | None:
+    """Return what Kubernetes would refuse about a label; null removes one, whatever its key."""
+    pointer = f"/labels/{_escaped(shown(key))}"
+    if not isinstance(key, str) or not is_clean(key):
+        return _type_fault("/labels", key, "an object of texts")
+    if text is None:
+        return None
+    if not isinstance(text, str) or not is_clean(text):
+        return _type_fault(pointer, text, "a text or null")
+    prefix, slash, name = key.rpartition("/")
+    is_named = len(name) <= LABEL_LENGTH and LABEL_PATTERN.fullmatch(name)
+    is_prefixed = not slash or (len(prefix) <= NAME_LENGTH and NAME_PATTERN.fullmatch(prefix))
+    if not is_named or not is_prefixed:
+        return _label_finding(pointer, "label-key", "a key such as team or example.com/team", key)
+    if text and not (len(text) <= LABEL_LENGTH and LABEL_PATTERN.fullmatch(text)):
+        return _label_finding(pointer, "label-value", "a value", text)
+    return None
+
+
+def _label_finding(pointer: str, code: str, what: str, value: str) -> Finding:
+    return Finding(
+        pointer=pointer,
+        code=code,
+        message=f"{pointer[1:]}: expected {what} of at most {LABEL_LENGTH} letters, digits, '-', '_' and '.',"
+        f" beginning and ending with a letter or digit, got '{shown(value)}'",
+        given=shown(value),
+        allowed=LABEL_PATTERN.pattern,
+    )
+
+
+def _escaped(key: object) -> str:
+    """Return a key as a part of a JSON pointer (RFC 6901)."""
+    return str(key).replace("~", "~0").replace("/", "~1")
+
+
+def _set_amounts(spec: Body, field: str, value: object) -> Iterator[Finding]:
+    if not isinstance(value, Mapping):
+        yield _type_fault(f"/{field}", value, "an object")
+        return
+    resources = spec.setdefault("resources", {})
+    known = {REST_NAMES[resource]: resource for resource in RESOURCES}
+    for name, amount in value.items():
+        pointer = f"/{field}/{shown(name)}"
+        if name not in known:
+            yield Finding(
+                pointer=pointer,
+                code="unknown-field",
+                message=f"{field}: expected {', '.join(known)}, got '{shown(name)}'",
+                given=shown(name),
+                allowed=list(known),
+            )
+            continue
+        resource = known[name]
+        written, fault = _written(pointer, field, resource, amount)
+        if fault is not None:
+            yield fault
+            continue
+        cell = resources.get(resource)
+        if not isinstance(cell, dict):
+            cell = resources[resource] = {}
+        _set(cell, CR_FIELDS[field], written)
+
+
+def _written(
+    pointer: str, field: str, resource: str, amount: object
+) -> tuple[float | int | None, Finding | None]:
+    """Return the amount in the unit of the custom resource, or what is wrong with it."""
+    if amount is None:
+        return None, None
+    may_be_unlimited = field != WEIGHT
+    if amount == UNLIMITED_WORD and may_be_unlimited:
+        return int(UNLIMITED), None
+    allowed = 'a number >= 0, "unlimited" or null' if may_be_unlimited else "a number >= 0 or null"
+    is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
+    if not is_number or not math.isfinite(_float(amount)) or _float(amount) < 0:
+        code = "negative" if is_number and _float(amount) < 0 else "number"
+        return None, Finding(
+            pointer=pointer,
+            code=code,
+            message=f"{pointer[1:]}: expected {allowed}, got {shown(amount)}",
+            given=shown(amount),
+            allowed=allowed,
+        )
+    value = _float(amount) / (1 if field == WEIGHT else FACTORS[resource])
+    return (int(value) if value.is_integer() else value), None
+
+
+def _float(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        return math.inf
+
+
+def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> list[Difference]:
+    """Return the fields that differ, in a fixed order and in REST's words."""
+    old, new = flat(before or {}), flat(after)
+    pointers = [*new, *(pointer for pointer in old if pointer not in new)]
+    return [
+        Difference(pointer, old.get(pointer), new.get(pointer))
+        for pointer in pointers
+        if old.get(pointer) != new.get(pointer)
+    ]
+
+
+def flat(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the editable fields of a Queue by their pointers, in REST's words."""
+    spec = body.get("spec") or {}
+    found: dict[str, Any] = {}
+    for name, cr_name in TEXTS.items():
+        if spec.get(cr_name):
+            found[f"/{name}"] = spec[cr_name]
+    if spec.get("priority") is not None:
+        found["/priority"] = spec["priority"]
+    resources = spec.get("resources") or {}
+    for field, cr_name in CR_FIELDS.items():
+        for resource in RESOURCES:
+            amount = (resources.get(resource) or {}).get(cr_name)
+            if amount is not None:
+                found[f"/{field}/{REST_NAMES[resource]}"] = _spoken(field, resource, amount)
+    for key, text in sorted(((body.get("metadata") or {}).get("labels") or {}).items()):
+        found[f"/labels/{_escaped(key)}"] = text
+    return found
+
+
+def _spoken(field: str, resource: str, amount: Any) -> Any:
+    if field != WEIGHT and amount == UNLIMITED:
+        return UNLIMITED_WORD
+    if not isinstance(amount, int | float):
+        return amount
+    value = amount * (1 if field == WEIGHT else FACTORS[resource])
+    return int(value) if float(value).is_integer() else value
+
+
+def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Body:
+    """Return the JSON merge patch that turns `before` into `after` (RFC 7396)."""
+    patch: Body = {}
+    for name in before.keys() - after.keys():
+        patch[name] = None
+    for name, value in after.items():
+        if name not in before:
+            patch[name] = value
+        elif before[name] != value:
+            nested = isinstance(value, Mapping) and isinstance(before[name], Mapping)
+            patch[name] = merge_patch(before[name], value) if nested else value
+    return patch

@@ -1,0 +1,48 @@
+"""The request to write a queue, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from queues.access.rights import Rights
+from queues.editing.edits import Difference
+from queues.tree.shape import Finding
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRequest:
+    """Who requests a write to a queue, and how it is to be done.
+
+    Attributes
+    ----------
+    expected_tag : the edit tag the caller has read (`queues.editing.tags`); empty if the call needs none
+    """
+
+    rights: Rights
+    now: datetime
+    expected_tag: str = ""
+    dry_run: bool = False
+    reason: str = ""
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteResult:
+    """The result of a write: the object as it is now, or in a dry run as it would be.
+
+    Attributes
+    ----------
+    is_change : the write changes something (or would)
+    is_written : the cluster has the change
+    """
+
+    body: Body
+    warnings: Sequence[Finding] = ()
+    diff: Sequence[Difference] = ()
+    is_change: bool = False
+    is_written: bool = False

@@ -1,0 +1,1 @@
+"""What a queue says and which trees of queues are sound: plain values and pure functions."""

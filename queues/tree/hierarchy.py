@@ -1,0 +1,431 @@
+"""The rules of the queue tree: one function answers webhook, REST, dry run and the hints of the UI.
+
+`check` looks at one edit (create, update, move, delete) of one queue inside a tree. Errors refuse it,
+warnings go with it. It never raises and looks only at what it is given: pure, no Django, no cluster.
+
+Starting from a sound tree, an edit without errors leaves a sound tree: every queue reaches a root, so
+the scheduler drops none of them. Two rule sets differ in few things: `STRICT` (REST) refuses a parent
+that does not exist, `ADMISSION` (the webhook) only warns, because `kubectl apply -f` may bring children
+before parents, as it may with KAI. It warns about names too long for a label, too, and is not asked about
+deletions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kube.durations import UNITS, parse_duration
+from queues.tree.shape import (
+    GPU_PLACES,
+    LABEL_LENGTH,
+    LIMIT,
+    QUOTA,
+    RESOURCES,
+    REST_NAMES,
+    UNLIMITED,
+    WEIGHT,
+    Finding,
+    QueueShape,
+    Severity,
+    read_queue,
+    shown,
+)
+
+Tree = Mapping[str, QueueShape]
+DEFAULT_PRIORITY = 100
+LONG_RUNTIME_NS = 24 * UNITS["h"]
+# Sums of decimals: half a thousandth of a GPU is no difference.
+TOLERANCE = 5e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What an installation or a caller insists on."""
+
+    max_depth: int = 32
+    missing_parent: Severity = Severity.ERROR
+    long_name: Severity = Severity.ERROR
+    checks_places: bool = True
+
+
+STRICT = Rules()
+ADMISSION = Rules(missing_parent=Severity.WARNING, long_name=Severity.WARNING, checks_places=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a queue holds now, in the units of the custom resource."""
+
+    allocated: Mapping[str, float] = field(default_factory=dict)
+    non_preemptible: Mapping[str, float] = field(default_factory=dict)
+    workloads: int = 0
+
+
+NO_USAGE = Usage()
+
+
+def check(
+    tree: Tree,
+    *,
+    old: object | None,
+    new: object | None,
+    rules: Rules = STRICT,
+    usage: Mapping[str, Usage] | None = None,
+) -> tuple[Finding, ...]:
+    """Judge one edit.
+
+    Parameters
+    ----------
+    tree : every queue there is, by name, before the edit
+    old : the Queue body before, None for a creation
+    new : the Queue body after, None for a deletion
+    usage : what queues hold now, by name; without it nothing is said about use
+
+    Returns
+    -------
+    errors first, then warnings, each in a fixed order
+    """
+    found = list(_judge(tree, old, new, rules, usage or {}))
+    return tuple(sorted(found, key=lambda finding: finding.severity != Severity.ERROR))
+
+
+def errors(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Return what refuses the edit."""
+    return tuple(item for item in findings if item.severity == Severity.ERROR)
+
+
+def warnings(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Return what accompanies the edit."""
+    return tuple(item for item in findings if item.severity == Severity.WARNING)
+
+
+def ancestors(tree: Tree, name: str) -> list[str]:
+    """Return the queue, its parent and so on; ends at a root, a missing parent or a cycle."""
+    path: list[str] = []
+    seen: set[str] = set()
+    while name and name in tree and name not in seen:
+        path.append(name)
+        seen.add(name)
+        name = tree[name].parent
+    return path
+
+
+def children(tree: Tree, name: str) -> list[str]:
+    """Return the names of the direct children, sorted."""
+    return sorted(child.name for child in tree.values() if child.parent == name)
+
+
+def subtree(tree: Tree, name: str) -> set[str]:
+    """Return the queue and everything below it."""
+    below: dict[str, list[str]] = {}
+    for queue in tree.values():
+        below.setdefault(queue.parent, []).append(queue.name)
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        current = waiting.pop()
+        if current not in found:
+            found.add(current)
+            waiting += below.get(current, [])
+    return found
+
+
+def problem_of(tree: Tree, name: str) -> str:
+    """Say why the scheduler drops this queue; empty if it does not."""
+    path = ancestors(tree, name)
+    if not path:
+        return f"queue '{name}' does not exist"
+    missing = tree[path[-1]].parent
+    if not missing:
+        return ""
+    if missing in tree:
+        return f"queue '{missing}' is among its own ancestors"
+    if len(path) == 1:
+        return f"parent queue '{missing}' does not exist"
+    return f"parent queue '{missing}' of its ancestor '{path[-1]}' does not exist"
+
+
+def _judge(
+    tree: Tree, old: object | None, new: object | None, rules: Rules, usage: Mapping[str, Usage]
+) -> Iterator[Finding]:
+    if new is None:
+        yield from _deletion(tree, read_queue(old)[0].name, usage)
+        return
+    shape, unreadable = read_queue(new)
+    yield from unreadable
+    before = read_queue(old)[0] if old is not None else None
+    if before is None and shape.name in tree:
+        yield Finding(
+            pointer="/name",
+            code="exists",
+            message=f"queue '{shape.name}' exists already",
+            given=shape.name,
+        )
+        return
+    if before is not None and before.name != shape.name:
+        yield Finding(
+            pointer="/name",
+            code="immutable",
+            message=f"the name of a queue cannot change: expected '{before.name}',"
+            f" got '{shape.name}'",
+            given=shape.name,
+            allowed=before.name,
+        )
+        return
+    if not shape.name:
+        return  # said above; nothing more can be said about a queue without a name
+    if before is None and len(shape.name) > LABEL_LENGTH:
+        yield Finding(
+            pointer="/name",
+            code="name",
+            message=f"queue '{shown(shape.name)}': expected a name of at most {LABEL_LENGTH} characters,"
+            f" got {len(shape.name)}; no label of a workload can hold it",
+            severity=rules.long_name,
+            given=shown(shape.name),
+            allowed=LABEL_LENGTH,
+        )
+    after = {**tree, shape.name: shape}
+    yield from _place(after, shape, before, rules, usage)
+    yield from _own_amounts(shape, rules, usage.get(shape.name, NO_USAGE))
+    yield from _among_relatives(after, shape, before)
+    yield from _runtimes(shape)
+
+
+def _deletion(tree: Tree, name: str, usage: Mapping[str, Usage]) -> Iterator[Finding]:
+    below = [child for child in children(tree, name) if child != name]
+    if below:
+        yield Finding(
+            pointer="/name",
+            code="has-children",
+            message=f"cannot delete queue {name}: it has child queues [{' '.join(below)}]",
+            given=name,
+        )
+    workloads = usage.get(name, NO_USAGE).workloads
+    if workloads:
+        yield Finding(
+            pointer="/name",
+            code="has-workloads",
+            message=f"queue '{name}' has {workloads} workloads, which would no longer be scheduled",
+            severity=Severity.WARNING,
+            given=workloads,
+        )
+
+
+def _place(
+    after: Tree,
+    shape: QueueShape,
+    before: QueueShape | None,
+    rules: Rules,
+    usage: Mapping[str, Usage],
+) -> Iterator[Finding]:
+    is_kept = before is not None and before.parent == shape.parent
+    path = ancestors(after, shape.name)
+    top = after[path[-1]].parent
+    if top and top in after:
+        # A cycle that was there before and is not touched must not block its repair elsewhere.
+        yield _parent_finding(
+            shape,
+            "cycle",
+            f"queue '{shape.name}' cannot be below '{shape.parent}':"
+            f" '{top}' would be among its own ancestors",
+            Severity.WARNING if is_kept else Severity.ERROR,
+        )
+        return
+    if top:
+        severity = Severity.WARNING if is_kept else rules.missing_parent
+        yield _parent_finding(shape, "missing-parent", problem_of(after, shape.name), severity)
+        return
+    if is_kept:
+        return
+    depth = len(path) + _height(after, shape.name) - 1
+    if depth > rules.max_depth:
+        yield _parent_finding(
+            shape,
+            "depth",
+            f"queue '{shape.name}' would make the tree {depth} levels deep,"
+            f" allowed are {rules.max_depth}",
+            Severity.ERROR,
+            allowed=rules.max_depth,
+        )
+    if shape.parent and usage.get(shape.parent, NO_USAGE).workloads:
+        yield _parent_finding(
+            shape,
+            "parent-has-workloads",
+            f"queue '{shape.parent}' has workloads of its own; only leaf queues run work,"
+            " so they would stop being scheduled",
+            Severity.WARNING,
+        )
+
+
+def _parent_finding(
+    shape: QueueShape, code: str, message: str, severity: Severity, allowed: object = None
+) -> Finding:
+    return Finding(
+        pointer="/parent",
+        code=code,
+        message=message,
+        severity=severity,
+        given=shape.parent or None,
+        allowed=shown(allowed),
+    )
+
+
+def _height(tree: Tree, name: str) -> int:
+    """Return how many levels the queue and what is below it span (1 for a leaf)."""
+    below: dict[str, list[str]] = {}
+    for queue in tree.values():
+        below.setdefault(queue.parent, []).append(queue.name)
+    level, height = [name], 0
+    seen: set[str] = set()
+    while level:
+        height += 1
+        seen.update(level)
+        level = [child for one in level for child in below.get(one, []) if child not in seen]
+    return height
+
+
+def _own_amounts(shape: QueueShape, rules: Rules, usage: Usage) -> Iterator[Finding]:
+    for resource in RESOURCES:
+        quota, limit = shape.quota[resource], shape.limit[resource]
+        if limit is None and shape.has_resources:
+            yield _amount_warning(
+                LIMIT, resource, "limit-unset", "is unset, so nothing of it may be used", None
+            )
+        if quota and limit is not None and _exceeds(quota, limit):
+            yield _amount_warning(
+                QUOTA, resource, "quota-over-limit", f"is over the limit {limit:g}; the limit wins",
+                quota, limit,
+            )  # fmt: skip
+        allocated = usage.allocated.get(resource, 0.0)
+        if limit not in (None, UNLIMITED) and allocated > (limit or 0) + TOLERANCE:
+            yield _amount_warning(
+                LIMIT, resource, "limit-below-allocated",
+                f"is below the {allocated:g} that the queue uses now", limit, allocated,
+            )  # fmt: skip
+        firm = usage.non_preemptible.get(resource, 0.0)
+        if quota != UNLIMITED and firm > (quota or 0) + TOLERANCE:
+            yield _amount_warning(
+                QUOTA, resource, "quota-below-non-preemptible",
+                f"is below the {firm:g} that non-preemptible workloads use now", quota, firm,
+            )  # fmt: skip
+    if rules.checks_places:
+        for what, amounts in ((QUOTA, shape.quota), (LIMIT, shape.limit)):
+            amount = amounts["gpu"]
+            if amount is not None and abs(round(amount, GPU_PLACES) - amount) > 1e-9:
+                yield Finding(
+                    pointer=f"/{what}/gpu",
+                    code="places",
+                    message=f"{what} of gpu: expected at most {GPU_PLACES} decimal places,"
+                    f" got {amount!r}",
+                    given=amount,
+                    allowed=GPU_PLACES,
+                )
+
+
+def _among_relatives(
+    after: Tree, shape: QueueShape, before: QueueShape | None
+) -> Iterator[Finding]:
+    parent = after.get(shape.parent) if shape.parent else None
+    siblings = [
+        queue
+        for queue in after.values()
+        if queue.parent == shape.parent and queue.name != shape.name
+    ]
+    own_children = [queue for queue in after.values() if queue.parent == shape.name]
+    for resource in RESOURCES:
+        if parent is not None and parent.name != shape.name:
+            yield from _sum_against(parent, [shape, *siblings], resource, "/quota")
+            limit, above = shape.limit[resource], parent.limit[resource]
+            if limit is not None and above is not None and _exceeds(limit, above):
+                yield _amount_warning(
+                    LIMIT, resource, "limit-over-parent",
+                    f"is over the limit {above:g} of the parent '{parent.name}'", limit, above,
+                )  # fmt: skip
+        yield from _sum_against(shape, own_children, resource, "/quota")
+        weights = [queue.weight[resource] for queue in siblings]
+        if not shape.weight[resource] and any(weights):
+            yield _amount_warning(
+                WEIGHT, resource, "weight-zero",
+                "is zero while siblings have one: it gets no surplus", shape.weight[resource],
+            )  # fmt: skip
+    own = _priority(shape)
+    is_changed = before is None or _priority(before) != own
+    if is_changed and siblings and all(_priority(queue) != own for queue in siblings):
+        yield Finding(
+            pointer="/priority",
+            code="priority-differs",
+            message=f"priority {own} differs from that of all siblings",
+            severity=Severity.WARNING,
+            given=own,
+        )
+
+
+def _sum_against(
+    parent: QueueShape, below: list[QueueShape], resource: str, pointer: str
+) -> Iterator[Finding]:
+    quota = parent.quota[resource]
+    if quota == UNLIMITED or not below:
+        return
+    wanted = [queue.quota[resource] or 0.0 for queue in below]
+    is_unlimited = UNLIMITED in wanted
+    total = sum(wanted)
+    if not is_unlimited and total <= (quota or 0.0) + TOLERANCE:
+        return
+    if not total and not is_unlimited:
+        return
+    text = "unlimited" if is_unlimited else f"{total:g}"
+    yield Finding(
+        pointer=f"{pointer}/{REST_NAMES[resource]}",
+        code="children-over-parent",
+        message=f"total children {resource} quota ({text}) exceeds parent queue {parent.name}"
+        f" {resource} quota ({quota or 0:g}); shares are then not scaled down",
+        severity=Severity.WARNING,
+        given="unlimited" if is_unlimited else total,
+        allowed=quota,
+    )
+
+
+def _priority(shape: QueueShape) -> int:
+    return DEFAULT_PRIORITY if shape.priority is None else shape.priority
+
+
+def _runtimes(shape: QueueShape) -> Iterator[Finding]:
+    for pointer, text in (
+        ("/preemptMinRuntime", shape.preempt_min_runtime),
+        ("/reclaimMinRuntime", shape.reclaim_min_runtime),
+    ):
+        if text and parse_duration(text) > LONG_RUNTIME_NS:
+            yield Finding(
+                pointer=pointer,
+                code="long-runtime",
+                message=f"{pointer[1:]} {text} is longer than 24 hours",
+                severity=Severity.WARNING,
+                given=text,
+                allowed="24h",
+            )
+
+
+def _exceeds(amount: float, bound: float) -> bool:
+    if bound == UNLIMITED:
+        return False
+    return amount == UNLIMITED or amount > bound + TOLERANCE
+
+
+def _amount_warning(
+    what: str,
+    resource: str,
+    code: str,
+    text: str,
+    given: float | None,
+    allowed: float | None = None,
+) -> Finding:
+    value = "unlimited" if given == UNLIMITED else "" if given is None else f"{given:g}"
+    return Finding(
+        pointer=f"/{what}/{REST_NAMES[resource]}",
+        code=code,
+        message=f"{what} of {resource} {value} {text}".replace("  ", " "),
+        severity=Severity.WARNING,
+        given=given,
+        allowed=allowed,
+    )

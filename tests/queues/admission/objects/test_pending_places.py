@@ -1,0 +1,124 @@
+"""Two edits at once, each right by the stored tree: the webhook lets only one of them make the circle's half."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from kube.resources import QUEUES
+from queues.admission.objects.pending_places import KEPT_S, PendingPlaces
+from queues.admission.objects.queue import tree_of
+from queues.admission.routes import VALIDATE_QUEUE, Routes, listed_tree
+from queues.tree.hierarchy import problem_of
+from tests.fakes.gateway import FakeGateway
+from tests.kaiweb.api.conftest import queue_body
+
+
+@pytest.fixture
+def cluster() -> FakeGateway:
+    fake = FakeGateway()
+    fake.seed(QUEUES, *(queue_body(name) for name in ("a", "b", "c")))
+    return fake
+
+
+def routes_of(cluster: FakeGateway) -> Routes:
+    return Routes(tree=lambda: listed_tree(cluster))
+
+
+def is_allowed(
+    routes: Routes, old: dict[str, Any] | None, new: dict[str, Any], *, dry_run: bool = False
+) -> bool:
+    operation = "UPDATE" if old else "CREATE"
+    request = {
+        "uid": "u", "operation": operation, "object": new, "oldObject": old, "dryRun": dry_run,
+    }  # fmt: skip
+    raw = routes.answer(VALIDATE_QUEUE, json.dumps({"request": request}).encode())
+    assert raw is not None
+    return bool(json.loads(raw)["response"]["allowed"])
+
+
+def moved(cluster: FakeGateway, name: str, parent: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    old = cluster.raw(QUEUES, name)
+    return old, {**old, "spec": {**old["spec"], "parentQueue": parent}}
+
+
+def store(cluster: FakeGateway, name: str, parent: str | None) -> None:
+    cluster.patch(QUEUES, name, {"spec": {"parentQueue": parent}})
+
+
+def test_of_two_moves_at_once_that_make_a_circle_one_is_refused(cluster: FakeGateway) -> None:
+    routes = routes_of(cluster)
+    assert is_allowed(routes, *moved(cluster, "a", "b"))
+    assert not is_allowed(routes, *moved(cluster, "b", "a"))
+
+
+def test_three_moves_at_once_make_no_circle_either(cluster: FakeGateway) -> None:
+    routes = routes_of(cluster)
+    assert is_allowed(routes, *moved(cluster, "a", "b"))
+    assert is_allowed(routes, *moved(cluster, "b", "c"))
+    assert not is_allowed(routes, *moved(cluster, "c", "a"))
+
+
+def test_a_creation_that_closes_a_circle_with_a_move_under_way_is_refused(
+    cluster: FakeGateway,
+) -> None:
+    routes = routes_of(cluster)
+    assert is_allowed(routes, *moved(cluster, "a", "new"))
+    assert not is_allowed(routes, None, queue_body("new", "a"))
+
+
+def test_a_move_that_was_stored_and_undone_hinders_nobody(cluster: FakeGateway) -> None:
+    routes = routes_of(cluster)
+    assert is_allowed(routes, *moved(cluster, "a", "b"))
+    store(cluster, "a", "b")
+    store(cluster, "a", None)
+    assert is_allowed(routes, *moved(cluster, "b", "a"))
+
+
+def test_a_move_that_lost_against_another_write_hinders_nobody(cluster: FakeGateway) -> None:
+    routes = routes_of(cluster)
+    assert is_allowed(routes, *moved(cluster, "a", "b"))
+    cluster.patch(QUEUES, "a", {"metadata": {"labels": {"x": "y"}}})
+    assert is_allowed(routes, *moved(cluster, "b", "a"))
+
+
+def test_a_dry_run_hinders_nobody(cluster: FakeGateway) -> None:
+    routes = routes_of(cluster)
+    assert is_allowed(routes, *moved(cluster, "a", "b"), dry_run=True)
+    assert is_allowed(routes, *moved(cluster, "b", "a"))
+
+
+def test_a_move_of_which_nothing_was_heard_is_forgotten() -> None:
+    now = 0.0
+    places = PendingPlaces(clock=lambda: now)
+    tree = tree_of([{**queue_body(name)} for name in ("a", "b")])
+    places.note("new", "b", "")
+    assert places.circle(tree, "b", "new") == ["new", "b"]
+    now = KEPT_S
+    assert places.circle(tree, "b", "new") == []
+
+
+def test_threads_that_ask_at_once_make_no_circle(cluster: FakeGateway) -> None:
+    for _try in range(20):
+        for name in ("a", "b"):
+            store(cluster, name, None)
+        routes, start = routes_of(cluster), threading.Barrier(2)
+
+        def write(
+            name: str, parent: str, routes: Routes = routes, start: threading.Barrier = start
+        ) -> None:
+            old, new = moved(cluster, name, parent)
+            start.wait()
+            if is_allowed(routes, old, new):
+                store(cluster, name, parent)
+
+        threads = [threading.Thread(target=write, args=pair) for pair in (("a", "b"), ("b", "a"))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        tree = listed_tree(cluster)
+        assert [problem_of(tree, name) for name in ("a", "b")] == ["", ""]
