@@ -7,11 +7,9 @@ reader has a `Cursor` of its own. Logs only grow, and undoing a change is a chan
 
 from __future__ import annotations
 
-
-class ChangeLog(list[int]):
-    """Indices of what changed, in the order of the changes; the same index may come many times."""
-
-    __slots__ = ()
+#: Indices of what changed, in the order of the changes; the same index may come many times. A plain list,
+#: because appending to an instance of a subclass is slower, and a cycle appends thousands of times.
+ChangeLog = list[int]
 
 
 class Cursor:
