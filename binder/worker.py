@@ -89,7 +89,7 @@ class BinderWorker:
         self.recorder.start()
         for resource, as_type in WATCHED:
             reflector: Reflector[Any] = Reflector(self.gateway, resource, as_type, self.store)
-            self._spawn(f"watch-{resource.plural}", self._follow(reflector))
+            reflector.start(self._stop, on_fatal=self.on_fatal)
         # Half a picture would show reservations without users, and they would be removed.
         track().beat("waiting for first lists", WAIT_S)
         while not self.store.wait_until_synced(SYNC_TIMEOUT_S) and not self._stop.is_set():
@@ -228,9 +228,6 @@ class BinderWorker:
 
     def _put(self, priority: int, work: Callable[[], None] | None) -> None:
         self._queue.put((priority, next(self._numbers), work))
-
-    def _follow(self, reflector: Reflector[Any]) -> Callable[[], None]:
-        return lambda: reflector.run(self._stop, on_fatal=self.on_fatal)
 
     def _spawn(self, name: str, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=work, name=name, daemon=True)

@@ -203,13 +203,7 @@ class Controllers:
             label_selector=label_selector,
             is_optional=is_optional,
         )
-        self._follow(reflector)
-
-    def _follow(self, reflector: Reflector[KubeObject]) -> None:
-        def run() -> None:
-            reflector.run(self.stop, on_fatal=self._fail)
-
-        self._thread(f"watch-{reflector.resource.plural}", run)
+        reflector.start(self.stop, on_fatal=self._fail)
 
     def _start_grouper(self) -> None:
         owners = OwnerCache(self.gateway, KindDirectory(self.gateway))
@@ -249,7 +243,8 @@ class Controllers:
 
     def _adjuster(self, settings: AdjusterSettings) -> ScaleAdjuster:
         stand_ins = Store([PODS])
-        self._follow(Reflector(self.gateway, PODS, Pod, stand_ins, namespace=settings.namespace))
+        reflector = Reflector(self.gateway, PODS, Pod, stand_ins, namespace=settings.namespace)
+        reflector.start(self.stop, on_fatal=self._fail)
         return ScaleAdjuster(self.gateway, self.store, stand_ins, settings)
 
     def _work(self, name: str, queue: WorkQueue, work: Callable[[str], None], count: int) -> None:

@@ -1,9 +1,9 @@
-"""Decisions become cluster writes, as they are made and side by side.
+"""Write decisions to the cluster as they are made, several at a time.
 
 A bind is one BindRequest, an eviction one DELETE; each runs in a small pool of threads while the core
-goes on choosing. Nothing is retried here: a write that fails is simply what the next cycle sees. What
-succeeded is put into the worker's own store at once, so that the next cycle, which may start before the
-watch has brought it back, does not decide it again.
+goes on deciding. Nothing is retried here, because the next cycle sees the cluster as it is. What succeeded is
+put into the worker's own store at once, so that the next cycle, which may start before the watch has brought
+it back, does not decide it again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 
 from kube.errors import AlreadyExistsError, KubeError, NotFoundError, UnauthorizedError
 from kube.events import NORMAL, WARNING, Recorder, note
-from kube.gateway import Gateway, PatchType
+from kube.gateway import Gateway
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
@@ -29,6 +29,7 @@ from kube.resources import BINDREQUESTS, PODGROUPS, PODS
 from kube.store import Store
 from kube.times import format_time
 from scheduler.apply.bind_requests import bind_request_body
+from scheduler.apply.pod_conditions import patch_pod_condition
 from scheduler.core.decisions import ActionName, Bind, Decision, Evict, Nominate, TaskRef
 from scheduler.explain.texts import evict_message
 from scheduler.load.build import Snapshot
@@ -40,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class CommitReport:
-    """What became of a cycle's decisions; `failures` are (object, error)."""
+    """The outcome of a cycle's decisions; `failures` are (object, error)."""
 
     bound: list[TaskRef] = field(default_factory=list)
     evicted: list[TaskRef] = field(default_factory=list)
@@ -48,7 +49,7 @@ class CommitReport:
     failures: list[tuple[str, KubeError]] = field(default_factory=list)
 
     def raise_if_unauthorized(self) -> None:
-        """End the cycle, and with it the process, when the credentials were refused."""
+        """Raise the error of a refused credential, if there is one: the process must end."""
         for _, error in self.failures:
             if isinstance(error, UnauthorizedError):
                 raise error
@@ -76,7 +77,6 @@ class Committer:
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     report: CommitReport = field(default_factory=CommitReport)
     _running: list[Future[None]] = field(default_factory=list)
-    _told_evictions: set[str] = field(default_factory=set)
 
     def apply(self, decision: Decision) -> None:
         """Start writing one decision; returns at once."""
@@ -152,7 +152,7 @@ class Committer:
         text = f"Failed to bind pod {ref.namespace}/{ref.name} to node {decision.node}. {error}"
         self.recorder.record(note(PODS, pod, WARNING, "FailedBinding", text))
         if isinstance(error, (AlreadyExistsError, NotFoundError)):
-            return  # our own earlier request, or a pod that is gone: nothing to tell the pod
+            return  # our own earlier request exists, or the pod is gone
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -160,7 +160,10 @@ class Committer:
             "message": text,
             "lastTransitionTime": format_time(self.wall()),
         }
-        self._patch_condition(pod, condition)
+        try:
+            patch_pod_condition(self.gateway, pod, condition)
+        except KubeError as condition_error:
+            log.info("condition of pod %s: %s", pod.metadata.key, condition_error)
 
     def _delete_spent(self, request: BindRequest) -> None:
         meta = request.metadata
@@ -194,10 +197,9 @@ class Committer:
         meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.wall())
         self.store.amend(PODS, msgspec.structs.replace(pod, metadata=meta))
         self.report.evicted.append(ref)
-        self._tell_eviction(decision, text)
+        self._record_eviction(decision, text)
 
     def _announce_eviction(self, pod: Pod, text: str) -> None:
-        meta = pod.metadata
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -205,16 +207,9 @@ class Committer:
             "message": text,
             "lastTransitionTime": format_time(self.wall()),
         }
-        self.gateway.patch(
-            PODS,
-            meta.name,
-            {"status": {"conditions": [condition]}},
-            namespace=meta.namespace,
-            sub="status",
-            patch_type=PatchType.STRATEGIC,
-        )
+        patch_pod_condition(self.gateway, pod, condition)
 
-    def _tell_eviction(self, decision: Evict, text: str) -> None:
+    def _record_eviction(self, decision: Evict, text: str) -> None:
         key = f"{decision.pod_group_namespace}/{decision.pod_group}"
         group = self.snapshot.groups.get(key)
         if group is None:
@@ -239,20 +234,6 @@ class Committer:
         if pod is not None:
             text = f"Pod {ref.namespace}/{ref.name} was pipelined to node {decision.node}"
             self.recorder.record(note(PODS, pod, NORMAL, "Pipelined", text))
-
-    def _patch_condition(self, pod: Pod, condition: dict[str, str]) -> None:
-        meta = pod.metadata
-        try:
-            self.gateway.patch(
-                PODS,
-                meta.name,
-                {"status": {"conditions": [condition]}},
-                namespace=meta.namespace,
-                sub="status",
-                patch_type=PatchType.STRATEGIC,
-            )
-        except KubeError as error:
-            log.info("condition of pod %s: %s", meta.key, error)
 
     def _failed(self, what: str, error: KubeError) -> None:
         log.warning("%s failed: %s", what, error)

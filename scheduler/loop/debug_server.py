@@ -28,7 +28,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from kube.errors import KubeError
 from scheduler.load.archive import read_objects, write_archive
-from scheduler.loop.worker import JOB_ORDER_PLUGIN, ShardWorker
+from scheduler.loop.cycle import JOB_ORDER_PLUGIN
+from scheduler.loop.worker import ShardWorker
 from scheduler.metrics import METRICS
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from django.db import DatabaseError, close_old_connections, transaction
 
 from queues import live
 from queues.workloads.reasons import Standing
-from scheduler.loop.worker import CycleSummary
+from scheduler.loop.cycle import CycleSummary
 from scheduler.models import Cycle, GroupStanding, QueueShare, Shard
 
 log = logging.getLogger(__name__)

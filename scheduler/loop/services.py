@@ -21,11 +21,12 @@ from kube.errors import KubeError, UnauthorizedError
 from kube.keys import SHARD_TASK_PREFIX
 from kube.lease import candidate_identity
 from queues.cluster import gateway
+from scheduler.loop.cycle import CycleSummary
 from scheduler.loop.debug_server import PluginServer, metrics_page, plugin_pages
 from scheduler.loop.fence import FenceLease
 from scheduler.loop.lock import ShardLock
 from scheduler.loop.report import Reporter
-from scheduler.loop.worker import CycleSummary, ShardWorker
+from scheduler.loop.worker import ShardWorker
 
 log = logging.getLogger(__name__)
 

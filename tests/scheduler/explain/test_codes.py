@@ -10,7 +10,7 @@ import pytest
 from kube.keys import REASON_CODE
 from kube.resources import CONFIGMAPS, EVENTS, NODES, PODGROUPS, PODS, QUEUES
 from queues.workloads.reasons import Standing
-from scheduler.loop.worker import CycleSummary
+from scheduler.loop.cycle import CycleSummary
 from tests.scheduler.load.objects import group, node, pod, queue
 from tests.scheduler.loop.rig import FREE, NOTHING, Rig
 from tests.scheduler.loop.rig import rig as open_rig

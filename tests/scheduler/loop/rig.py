@@ -11,7 +11,8 @@ from typing import Any
 from kube.errors import KubeError
 from kube.resources import EVENTS, NODES, PODGROUPS, PODS, QUEUES, Resource
 from kube.watch import Reflector
-from scheduler.loop.worker import CycleSummary, ShardWorker
+from scheduler.loop.cycle import CycleSummary
+from scheduler.loop.worker import ShardWorker
 from scheduler.settings.watched import WATCHED
 from tests.fakes.gateway import FakeGateway
 from tests.scheduler.load.objects import group, node, pod, queue
@@ -91,7 +92,7 @@ class Rig:
     def cycle_unseen(self, *, fence: int = 0) -> CycleSummary:
         """Run a cycle before the watches bring anything."""
         summary = self.worker.cycle(fence=fence)
-        self.worker.wait_for_statuses()
+        self.worker.runner.statuses.wait()
         self.worker.recorder.flush()
         return summary
 

@@ -58,7 +58,7 @@ def test_pages_of_a_shard(rig: Rig) -> None:
     rig.seed(SHARDS, {"metadata": meta("default"), "spec": spec})
     rig.cluster(gpus=1).pending("a", gpus=2).pending("b").pending("late", queue="nowhere")
     rig.watch()
-    rig.worker._reconfigure()
+    rig.worker.is_ready()
     pages = {**plugin_pages(rig.worker), "/metrics": metrics_page}
     server = PluginServer("127.0.0.1", 0, pages, token=TOKEN)
     port = server.start()
@@ -145,7 +145,7 @@ def test_a_snapshot_waits_for_the_end_of_the_cycle(
         events.append("read")
         return original(*args)
 
-    monkeypatch.setattr(type(rig.worker), "_cycle", lambda _self, fence: cycle(fence))
+    monkeypatch.setattr(type(rig.worker.runner), "run", lambda _self, *, fence: cycle(fence))
     monkeypatch.setattr(debug_server, "read_objects", read)
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(rig.worker.cycle)

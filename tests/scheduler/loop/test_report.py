@@ -10,8 +10,8 @@ import pytest
 
 from kube.resources import PODS, QUEUES
 from queues.models import LiveChange
+from scheduler.loop.cycle import CycleSummary
 from scheduler.loop.report import Reporter, is_idle, report_cycle
-from scheduler.loop.worker import CycleSummary
 from scheduler.models import Cycle, GroupStanding, QueueShare, Shard
 from tests.scheduler.loop.rig import START, Rig
 from tests.scheduler.loop.rig import rig as open_rig

@@ -14,9 +14,9 @@ from celery import current_app
 
 from kube.resources import SHARDS
 from scheduler.loop import services
+from scheduler.loop.cycle import CycleSummary
 from scheduler.loop.report import Reporter
 from scheduler.loop.services import RunningShard
-from scheduler.loop.worker import CycleSummary
 from tests.scheduler.load.objects import meta
 from tests.scheduler.loop.rig import Rig
 from tests.scheduler.loop.rig import rig as open_rig

@@ -44,7 +44,7 @@ def test_settings_that_were_never_valid_start_nothing_and_spoilt_ones_keep_the_o
     spoilt = {**PARTITION, "placementStrategy": {"gpu": "pile"}}
     amber.seed(SHARDS, {"metadata": meta("amber"), "spec": spoilt})
     assert not amber.watch().worker.is_ready()
-    assert amber.worker.config_error == (
+    assert amber.worker.follower.error == (
         "placementStrategy.gpu: expected binpack or spread, got 'pile'"
     )
     amber.gateway.patch(SHARDS, "amber", {"spec": {"placementStrategy": {"gpu": "spread"}}})
@@ -84,12 +84,12 @@ def test_the_address_of_prometheus_follows_the_config(amber: Rig) -> None:
     amber.watch().worker.is_ready()
     amber.gateway.patch(SHARDS, "amber", {"spec": usage})
     amber.watch().worker.is_ready()
-    assert amber.worker.config_error.startswith("prometheus connection string not configured: ")
+    assert amber.worker.follower.error.startswith("prometheus connection string not configured: ")
     spec = {"namespace": "kai", "prometheus": {"enabled": True}}
     amber.seed(CONFIGS, {"metadata": meta("kai-config"), "spec": spec})
     amber.watch().worker.is_ready()
-    assert amber.worker.config_error == ""
-    feed = amber.worker._usage
+    assert amber.worker.follower.error == ""
+    feed = amber.worker.follower.usage
     assert feed is not None
     assert isinstance(feed.reader.source, PrometheusUsage)
     assert feed.reader.source.address == "http://usage-prometheus.kai.svc.cluster.local:9090"

@@ -50,7 +50,7 @@ def test_wrong_usage_configuration_is_shown(rig: Rig) -> None:
     broken = {"clientType": "oracle", "connectionString": "x"}
     rig.seed(SHARDS, {"metadata": meta("default"), "spec": {"usageDBConfig": broken}})
     rig.cluster().cycle()
-    assert rig.worker.config_error == "clientType: expected prometheus, history, got 'oracle'"
+    assert rig.worker.follower.error == "clientType: expected prometheus, history, got 'oracle'"
 
 
 def test_own_history_lives_in_the_folder(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_held_work_looks_as_in_kai_unless_a_shard_says_otherwise(rig: Rig) -> No
     args = {"queue-limited-condition": "Gone"}
     rig.seed(SHARDS, {"metadata": meta("default"), "spec": {"args": args}})
     rig.cycle()
-    assert rig.worker.config_error == (
+    assert rig.worker.follower.error == (
         "queue-limited-condition: expected Unschedulable or QueueLimited, got 'Gone'"
     )
 
@@ -424,7 +424,7 @@ def test_wrong_shard_keeps_the_old_settings_and_says_why(rig: Rig) -> None:
         SHARDS, {"metadata": meta("default"), "spec": {"placementStrategy": {"gpu": "sideways"}}}
     )
     rig.cycle()
-    assert rig.worker.config_error == (
+    assert rig.worker.follower.error == (
         "placementStrategy.gpu: expected binpack or spread, got 'sideways'"
     )
     assert rig.gateway.names(BINDREQUESTS) == ["pg-0"]

@@ -1,0 +1,45 @@
+"""Start the watches that keep a worker's store in step with the cluster."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable
+from threading import Event
+from typing import Any
+
+from kube.errors import KubeError
+from kube.gateway import Gateway
+from kube.progress import WAIT_S, track
+from kube.store import Store
+from kube.watch import Reflector
+from scheduler.settings.watched import WATCHED
+
+log = logging.getLogger(__name__)
+SYNC_TIMEOUT_S = 60.0
+
+
+def start_watches(
+    gateway: Gateway, store: Store, stop: Event, *, on_fatal: Callable[[KubeError], None]
+) -> None:
+    """Follow every kind that a scheduler reads, each in its own thread, until `stop` is set."""
+    for kind in WATCHED:
+        reflector: Reflector[Any] = Reflector(
+            gateway,
+            kind.resource,
+            kind.as_type,
+            store,
+            field_selector=kind.field_selector,
+            is_optional=kind.is_optional,
+        )
+        reflector.start(stop, on_fatal=on_fatal)
+
+
+def wait_for_first_lists(store: Store, shard: str) -> None:
+    """Return when everything has been listed once, or after a minute."""
+    track().beat("waiting for first lists", WAIT_S)
+    if not store.wait_until_synced(SYNC_TIMEOUT_S):
+        log.warning("shard %s: the first lists are not in yet", shard)
+    # The listed objects stay for as long as the process: the collector need not look at them again.
+    gc.collect()
+    gc.freeze()
