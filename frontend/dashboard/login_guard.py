@@ -1,10 +1,10 @@
-"""Bound what strangers can do with the log-in form: guess passwords, and keep the machine busy.
+"""Limit how often strangers can try passwords and how much work the log-in form causes.
 
-A failed attempt counts against the pair of name and address, so that nobody locks a person out from
-elsewhere, and against the address. A password hash costs 0.4 s of a core, so only a few are computed at
-once, and for each address one at a time: an address that floods the form leaves room for the others.
+A failed attempt counts against the pair of name and address, and against the address. It does not count
+against the name alone, because then anybody could lock a person out. A password hash takes 0.4 s of a core, so
+only a few are computed at once and only one for each address: one address cannot block the form for others.
 
-Counts live in the cache `login`: in the memory of the web process, or wherever that cache is configured.
+Counts are kept in the cache `login`: in the memory of the web process unless configured otherwise.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class Attempt:
         return (f"pair:{pair}", PAIR_FAILURES), (f"address:{address}", ADDRESS_FAILURES)
 
     @property
-    def words(self) -> dict[str, str]:
-        """The fields of a log line; names of strangers are clipped and printable."""
+    def log_fields(self) -> dict[str, str]:
+        """The fields of a log line; the name is clipped and printable, because anybody can send one."""
         return {"user": ascii(self.name[:SHOWN_NAME]), "address": self.address}
 
 
 @dataclass(slots=True)
 class HashSlots:
-    """The places where a password may be checked."""
+    """The slots in which passwords are checked."""
 
     total: int = HASHES_AT_ONCE
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -77,7 +77,7 @@ class HashSlots:
 
     @contextmanager
     def take(self, attempt: Attempt) -> Iterator[bool]:
-        """Yield whether there was a free place; never wait for one."""
+        """Yield whether a slot was free; never wait for one."""
         network = attempt.network
         with self._lock:
             is_free = not self._taken[network] and self._taken.total() < self.total
@@ -87,14 +87,14 @@ class HashSlots:
         finally:
             with self._lock:
                 self._taken[network] -= is_free
-                self._taken += Counter()  # drops what is zero
+                self._taken += Counter()  # removes zero counts
 
 
 SLOTS = HashSlots()
 
 
 def locked_for_s(attempt: Attempt) -> int:
-    """Return in how many seconds the attempt may be made; 0: now."""
+    """Return in how many seconds the attempt is allowed; 0 if it is allowed now."""
     waits = [
         max(1, round(_cache().get(f"{key}:until", 0) - time.time()))
         for key, allowed in attempt.limits
@@ -108,7 +108,7 @@ def locked_for_s(attempt: Attempt) -> int:
 def note_failure(attempt: Attempt) -> None:
     """Count a wrong password, and log it."""
     ATTEMPTS.labels("failed").inc()
-    log.warning("log-in failed", extra=attempt.words)
+    log.warning("log-in failed", extra=attempt.log_fields)
     for key, allowed in attempt.limits:
         if _cache().add(key, 0, WINDOW_S):
             _cache().set(f"{key}:until", time.time() + WINDOW_S, WINDOW_S)
@@ -117,19 +117,19 @@ def note_failure(attempt: Attempt) -> None:
         except ValueError:  # the window ended between the two calls
             continue
         if failures == allowed:
-            what = key.partition(":")[0]
-            log.warning("log-in locked for this %s", what, extra=attempt.words)
+            counter = key.partition(":")[0]
+            log.warning("log-in locked for this %s", counter, extra=attempt.log_fields)
 
 
 def note_success(attempt: Attempt) -> None:
-    """Forget the failures of the pair; those of the address stay, or one account would free it."""
+    """Reset the failures of the pair, not those of the address: one known account would reset them for all names."""
     ATTEMPTS.labels("ok").inc()
     (pair, _allowed), _address = attempt.limits
     _cache().delete_many([pair, f"{pair}:until"])
 
 
 def note_busy() -> None:
-    """Count an attempt that found no free place."""
+    """Count an attempt for which no slot was free."""
     ATTEMPTS.labels("busy").inc()
 
 

@@ -1,4 +1,4 @@
-"""Pages for people. The app's own routes all lead to the shell, and so does any unknown one."""
+"""Pages for people. Every route of the single-page app is answered with the shell, also an unknown one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from frontend.dashboard import views
 urlpatterns = [
     path("login", views.Login.as_view(), name="login"),
     path("logout", views.Logout.as_view(), name="logout"),
-    # Not ours to answer: unknown API calls and missing files must stay 404.
+    # Excluded: unknown API calls and missing files must stay 404.
     re_path(r"^(?!api/|static/|metrics|healthz|readyz|login|logout)", views.shell, name="shell"),
 ]

@@ -20,14 +20,14 @@ from queues.access.rights import rights_of
 
 
 class Login(LoginView):
-    """A plain form, usable without JavaScript; `login_guard` bounds how often it may be tried."""
+    """A plain form, usable without JavaScript; `login_guard` limits the attempts."""
 
     template_name = "dashboard/login.html"
     authentication_form = AuthenticationForm
     redirect_authenticated_user = True
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Check the password, unless too many were wrong or too many are being checked."""
+        """Check the password, unless too many were wrong or too many are being checked now."""
         attempt = self._attempt()
         with login_guard.SLOTS.take(attempt) as is_free:
             if not is_free:
@@ -60,12 +60,12 @@ class Login(LoginView):
         name = self.request.POST.get("username", "")
         return login_guard.Attempt(name, self.request.META.get("REMOTE_ADDR", ""))
 
-    def _refused(self, why: str, retry_after_s: int) -> HttpResponse:
-        """Return the form with the reason, for which no password was looked at."""
+    def _refused(self, reason: str, retry_after_s: int) -> HttpResponse:
+        """Return the form with the reason of the refusal; the password was not checked."""
         form = self.authentication_form(
             self.request, initial={"username": self.request.POST.get("username", "")[:150]}
         )
-        context = self.get_context_data(form=form, refusal=why)
+        context = self.get_context_data(form=form, refusal=reason)
         response = self.render_to_response(context, status=429)
         response["Retry-After"] = str(retry_after_s)
         return response

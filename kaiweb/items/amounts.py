@@ -1,6 +1,6 @@
-"""Numbers as the API shows them: base units, whole where they are whole, never a long binary fraction.
+"""Numbers as the API shows them: in base units, integers where possible, else three decimals.
 
-In the custom resource memory counts 10^6 bytes and -1 means unlimited; here it is bytes, and the word.
+In the custom resource memory counts 10^6 bytes and -1 means unlimited; here it is bytes and "unlimited".
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def amounts(row: Any, prefix: str) -> dict[str, Number]:
 
 def bounds(row: Any, prefix: str) -> dict[str, Number | str]:
     """Return the amounts of a spec that are set."""
-    found: dict[str, Number | str] = {}
+    amounts_set: dict[str, Number | str] = {}
     for resource, (name, factor) in UNITS.items():
         value = getattr(row, f"{prefix}_{resource}")
         if value == UNLIMITED and prefix != "weight":
-            found[name] = UNLIMITED_WORD
+            amounts_set[name] = UNLIMITED_WORD
         elif value is not None:
             # A weight is a plain number, whatever the unit of its resource.
-            found[name] = tidy(value * (1 if prefix == "weight" else factor))
-    return found
+            amounts_set[name] = tidy(value * (1 if prefix == "weight" else factor))
+    return amounts_set
 
 
 def moment(value: datetime | None) -> str | None:

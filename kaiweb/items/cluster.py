@@ -1,4 +1,4 @@
-"""The one item of the overview: GPUs, nodes, what waits and why, who starves, who borrows."""
+"""The item of the overview: GPUs, nodes, pending workloads by reason, starved and borrowing queues."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def cluster_item() -> dict[str, Any]:
 
 
 def mirror_moment() -> datetime | None:
-    """Return when the mirror was last known to be in step with the cluster."""
-    beat = MirrorState.objects.filter(kind=HEARTBEAT).first()
-    return beat.seen_at if beat else None
+    """Return when the mirror last heard of the cluster."""
+    heartbeat = MirrorState.objects.filter(kind=HEARTBEAT).first()
+    return heartbeat.seen_at if heartbeat else None
 
 
 def _gpus(nodes: list[Node]) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _gpus(nodes: list[Node]) -> dict[str, Any]:
 
 
 def _unusable(node: Node) -> float:
-    """Return the devices that are free but cannot be given to anybody."""
+    """Return the number of devices that are free but cannot be allocated."""
     free = max(0.0, node.gpus - node.used_gpu)
     if not node.is_ready or node.is_cordoned:
         return free
@@ -102,10 +102,10 @@ def _pending_by_reason() -> list[dict[str, Any]]:
 
 
 def _missing(item: dict[str, Any]) -> float:
-    """Return the share that a queue has demand for and does not get."""
+    """Return how many GPUs of its share a queue requests and does not get."""
     share = item["share"][GPU] if item["share"] else 0
-    wanted = min(share, item["requested"][GPU])
-    return float(wanted - item["allocated"][GPU])
+    entitled = min(share, item["requested"][GPU])
+    return float(entitled - item["allocated"][GPU])
 
 
 def _borrowed(item: dict[str, Any]) -> float:
@@ -115,8 +115,8 @@ def _borrowed(item: dict[str, Any]) -> float:
 
 def _ranked(queues: list[dict[str, Any]], measure: Any) -> list[dict[str, Any]]:
     """Return the leaf queues with the largest positive value, largest first."""
-    found = [(measure(item), item["name"]) for item in queues if item["leaf"]]
-    top = sorted((pair for pair in found if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
+    values = [(measure(item), item["name"]) for item in queues if item["leaf"]]
+    top = sorted((pair for pair in values if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
     return [{"queue": name, "gpu": tidy(value)} for value, name in top[:LISTED_QUEUES]]
 
 

@@ -1,7 +1,7 @@
-"""Why a workload waits, in full: the reason with its evidence, who is ahead, how far it has come.
+"""The explanation of a waiting workload: its reason with evidence, who is ahead, the stages it has passed.
 
-Figures about nodes are read from the mirror when somebody looks, not kept for every waiting workload: they
-change whenever any pod starts anywhere.
+Figures about nodes are read from the mirror on request. They change whenever any pod starts, so storing them
+for every waiting workload would cost too many writes.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from queues.models import Node, Pod, PodGroup, WorkloadState
 from queues.workloads import reasons
 
 NAMED_AHEAD = 5
-# Codes that are about the room on nodes, so that figures of nodes are their evidence.
-ABOUT_ROOM = frozenset(
+# Codes about free resources on nodes: figures of nodes are their evidence.
+ABOUT_NODES = frozenset(
     {reasons.NEVER_FITS, reasons.NO_NODE, reasons.DEVICES, reasons.ORDER_BEHIND, reasons.TOPOLOGY}
 )
 
 
 def explain(row: PodGroup) -> dict[str, Any]:
-    """Return why the workload waits: the dominant reason, its evidence and how far it has come."""
+    """Return why the workload waits: the dominant reason, its evidence and the stages."""
     return {
         "reason": row.reason_code,
         "text": row.reason_text,
         "since": moment(row.reason_since),
-        "evidence": [*_queue_evidence(row), *_room_evidence(row)],
+        "evidence": [*_queue_evidence(row), *_node_evidence(row)],
         "others": _others(row),
         "order": _order(row),
         "stages": list(_stages(row)),
@@ -36,9 +36,9 @@ def explain(row: PodGroup) -> dict[str, Any]:
 
 
 def _order(row: PodGroup) -> dict[str, Any] | None:
-    """Return its place in the order of turns and who is ahead; None while it has no place.
+    """Return the workload's position in the scheduling order and who is ahead; None without a position.
 
-    The nearest are named, and those of its own queue counted: they are what its team can change.
+    The nearest ones are named. Those of its own queue are counted, because its team can change their order.
     """
     if row.position is None:
         return None
@@ -65,50 +65,50 @@ def _order(row: PodGroup) -> dict[str, Any] | None:
 
 def _newest_reasons(row: PodGroup) -> list[dict[str, Any]]:
     newest = row.conditions[-1] if row.conditions else {}
-    found: list[dict[str, Any]] = newest.get("reasons", [])
-    return found
+    reasons_listed: list[dict[str, Any]] = newest.get("reasons", [])
+    return reasons_listed
 
 
 def _queue_evidence(row: PodGroup) -> list[dict[str, Any]]:
-    """Turn the details of the newest condition into rows: what was asked of a queue, what it had."""
+    """Return evidence from the newest condition: what was requested from a queue, and what was available."""
     rows: list[dict[str, Any]] = []
-    for why in _newest_reasons(row):
-        details = (why.get("details") or {}).get("queueDetails") or {}
+    for reason in _newest_reasons(row):
+        details = (reason.get("details") or {}).get("queueDetails") or {}
         for resource, amount in sorted((details.get("podGroupRequestedResources") or {}).items()):
             rows.append(
                 {
-                    "name": f"{why.get('reason', '')}: {resource}",
+                    "name": f"{reason.get('reason', '')}: {resource}",
                     "asked": str(amount),
-                    "available": _available(why.get("reason", ""), details, resource),
+                    "available": _available(reason.get("reason", ""), details, resource),
                     "where": details.get("name", ""),
                 }
             )
     return rows
 
 
-def _room_evidence(row: PodGroup) -> list[dict[str, Any]]:
-    """Return what one of its pods asks of a node, and the most that is free on one."""
-    if row.reason_code not in ABOUT_ROOM:
+def _node_evidence(row: PodGroup) -> list[dict[str, Any]]:
+    """Return what one of its pods requests, and the most that is free on a single node."""
+    if row.reason_code not in ABOUT_NODES:
         return []
     pod = Pod.objects.filter(group=row.key, node="").order_by("created_at", "key").first()
     if pod is None:
         return []
     nodes = Node.objects.filter(pool=row.pool, is_ready=True, is_cordoned=False)
-    rooms = [(_free(node), node.name) for node in nodes]
-    asked = {"GPUs": pod.gpu, "CPU cores": pod.cpu / 1000, "memory (GB)": pod.memory / 1e9}
+    free_by_node = [(_free(node), node.name) for node in nodes]
+    requested = {"GPUs": pod.gpu, "CPU cores": pod.cpu / 1000, "memory (GB)": pod.memory / 1e9}
     rows = []
-    for name, amount in asked.items():
+    for name, amount in requested.items():
         if not amount:
             continue
-        free, where = max(((room[name], node) for room, node in rooms), default=(0.0, ""))
+        most, where = max(((free[name], node) for free, node in free_by_node), default=(0.0, ""))
         rows.append(
             {
                 "name": f"{name} for one pod",
                 "asked": str(tidy(amount)),
-                "available": f"{tidy(free)} at most",
-                "where": f"{where}, of {len(rooms)} nodes"
-                if free
-                else f"none of {len(rooms)} nodes",
+                "available": f"{tidy(most)} at most",
+                "where": f"{where}, of {len(free_by_node)} nodes"
+                if most
+                else f"none of {len(free_by_node)} nodes",
             }
         )
     return rows
@@ -134,17 +134,17 @@ def _available(reason: str, details: Mapping[str, Any], resource: str) -> str:
 
 
 def _others(row: PodGroup) -> list[dict[str, str]]:
-    """Return further reasons of the newest condition; those without a code are the dominant one in words."""
+    """Return further reasons of the newest condition; one without a code repeats the dominant reason."""
     is_about_queue = row.reason_code in reasons.KAI_CODES
     return [
-        {"reason": str(why.get("reason", "")), "text": str(why.get("message", ""))}
-        for why in _newest_reasons(row)
-        if why.get("reason") != row.reason_code
-        and (is_about_queue or why.get("reason") in reasons.KAI_CODES)
+        {"reason": str(reason.get("reason", "")), "text": str(reason.get("message", ""))}
+        for reason in _newest_reasons(row)
+        if reason.get("reason") != row.reason_code
+        and (is_about_queue or reason.get("reason") in reasons.KAI_CODES)
     ]
 
 
-# stage -> codes that block it; the stages before a blocked one are done, those after unknown.
+# stage -> codes that block it. The stages before a blocked one are passed, those after it unknown.
 STAGES: tuple[tuple[str, frozenset[str]], ...] = (
     ("managed", frozenset({reasons.UNMANAGED})),
     ("grouped", frozenset({reasons.GROUP_INCOMPLETE, reasons.GATED, reasons.HELD})),
@@ -168,7 +168,7 @@ STAGES: tuple[tuple[str, frozenset[str]], ...] = (
 )  # fmt: skip
 
 
-# Codes that pass by themselves: somebody else's turn, somebody else's end.
+# Codes that pass without anybody acting: another workload is scheduled or ends.
 WAITS = frozenset(
     {
         reasons.NOT_EVALUATED, reasons.GATED, reasons.ORDER_BEHIND, reasons.WAITING_FOR_VICTIMS,

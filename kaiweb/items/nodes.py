@@ -1,4 +1,4 @@
-"""Node items: what a node has, what is taken, and one cell for each of its GPUs."""
+"""Node items: what a node has, what is allocated, and one cell for each of its GPUs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def node_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:
 
 
 def items_of(nodes: Sequence[Node], *, is_everything: bool = False) -> list[dict[str, Any]]:
-    """Return the items of nodes at hand."""
+    """Return the items of these rows."""
     pods: dict[str, list[Pod]] = defaultdict(list)
     with_devices = Pod.objects.exclude(node="").exclude(phase__in=FINISHED).exclude(devices=[])
     if not is_everything:
@@ -34,7 +34,7 @@ def items_of(nodes: Sequence[Node], *, is_everything: bool = False) -> list[dict
 
 
 def _queues(groups: Collection[str], is_everything: bool) -> Mapping[str, str]:
-    """Return the queue of each pod group; a full read is one scan instead of a huge IN list."""
+    """Return the queue of each pod group; for all nodes read every row, because the IN list would be huge."""
     rows = PodGroup.objects.all() if is_everything else PodGroup.objects.filter(key__in=groups)
     return dict(rows.order_by().values_list("key", "queue"))
 
@@ -74,7 +74,7 @@ def _cells(node: Node, pods: list[Pod], queues: Mapping[str, str]) -> list[dict[
         for position, index in enumerate(pod.devices):
             if index < len(cells):
                 _fill(cells[index], pod, position, queues)
-    # Devices are not named as broken one by one; the last free ones stand for those that are missing.
+    # Kubernetes counts unhealthy devices without naming them, so the last free cells stand for them.
     broken = node.gpus - node.gpus_healthy
     for cell in reversed(cells):
         if broken and cell["state"] == "free":

@@ -1,4 +1,4 @@
-"""Queue items: quota, limit, weight, use, share, and how many workloads wait below."""
+"""Queue items: quota, limit, weight, use, share, and the workloads of the subtree."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class _Counts:
 
 
 @dataclass(slots=True)
-class _Context:
-    """What many queue items share."""
+class _Relations:
+    """What connects the queues: the tree, the workloads and shares of each."""
 
     shapes: Mapping[str, QueueShape]
     children: Mapping[str, list[str]]
@@ -46,29 +46,29 @@ class _Context:
 def queue_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:
     """Return the items of these queues, or of all, in the order of their names."""
     rows = Queue.objects.all() if names is None else Queue.objects.filter(name__in=names)
-    context = _context()
-    return [_item(row, context) for row in rows.order_by("name")]
+    relations = _read_relations()
+    return [_item(row, relations) for row in rows.order_by("name")]
 
 
 def items_of(rows: Sequence[Queue]) -> list[dict[str, Any]]:
-    """Return the items of rows at hand; they need not be in the mirror yet."""
-    context = _context()
-    shapes = {**context.shapes, **{row.name: shape_of(row) for row in rows}}
-    context.shapes = shapes
-    return [_item(row, context) for row in rows]
+    """Return the items of these rows, which need not be in the mirror yet."""
+    relations = _read_relations()
+    shapes = {**relations.shapes, **{row.name: shape_of(row) for row in rows}}
+    relations.shapes = shapes
+    return [_item(row, relations) for row in rows]
 
 
 def bare_item(row: Queue) -> dict[str, Any]:
-    """Return the item of a row without what the database would add: relatives, workloads, shares."""
-    return _item(row, _Context(shapes={row.name: shape_of(row)}, children={}))
+    """Return the item of a row without what the database adds: related queues, workloads, shares."""
+    return _item(row, _Relations(shapes={row.name: shape_of(row)}, children={}))
 
 
-def _context() -> _Context:
+def _read_relations() -> _Relations:
     shapes = tree()
     children: dict[str, list[str]] = defaultdict(list)
     for shape in shapes.values():
         children[shape.parent].append(shape.name)
-    return _Context(
+    return _Relations(
         shapes=shapes,
         children=children,
         counts=_subtree_counts(shapes),
@@ -78,7 +78,7 @@ def _context() -> _Context:
 
 def _subtree_counts(shapes: Mapping[str, QueueShape]) -> dict[str, _Counts]:
     """Add each queue's own workloads to itself and to all queues above it."""
-    found: dict[str, _Counts] = defaultdict(_Counts)
+    counts: dict[str, _Counts] = defaultdict(_Counts)
     states = PodGroup.objects.values_list("queue", "state").annotate(count=Count("key"))
     for queue, state, count in states.order_by():
         own = _Counts(
@@ -87,31 +87,31 @@ def _subtree_counts(shapes: Mapping[str, QueueShape]) -> dict[str, _Counts]:
             total=count,
         )
         for name in hierarchy.ancestors(shapes, queue):
-            found[name].add(own)
-    return found
+            counts[name].add(own)
+    return counts
 
 
 def _shares() -> dict[str, dict[str, float]]:
-    """Return the shares, added up over the shards (each divides its own node pool)."""
-    found: dict[str, dict[str, float]] = {}
+    """Return the shares, summed over the shards, because each shard divides its own node pool."""
+    shares: dict[str, dict[str, float]] = {}
     for row in QueueShare.objects.all().order_by():
-        share = found.setdefault(row.queue, {GPU: 0.0, CPU: 0.0, MEMORY: 0.0})
+        share = shares.setdefault(row.queue, {GPU: 0.0, CPU: 0.0, MEMORY: 0.0})
         share[GPU] += row.gpu
         share[CPU] += row.cpu
         share[MEMORY] += row.memory
-    return found
+    return shares
 
 
-def _item(row: Queue, context: _Context) -> dict[str, Any]:
-    counts = context.counts.get(row.name, _Counts())
-    share = context.shares.get(row.name)
-    problem = hierarchy.problem_of(context.shapes, row.name)
-    below = sorted(context.children.get(row.name, []))
+def _item(row: Queue, relations: _Relations) -> dict[str, Any]:
+    counts = relations.counts.get(row.name, _Counts())
+    share = relations.shares.get(row.name)
+    problem = hierarchy.problem_of(relations.shapes, row.name)
+    below = sorted(relations.children.get(row.name, []))
     return {
         "name": row.name,
         "displayName": row.display_name,
         "parent": row.parent or None,
-        "depth": len(hierarchy.ancestors(context.shapes, row.name)) - 1,
+        "depth": len(hierarchy.ancestors(relations.shapes, row.name)) - 1,
         "children": below,
         "leaf": not below,
         "priority": row.priority,

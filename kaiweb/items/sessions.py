@@ -1,4 +1,4 @@
-"""Session items: what each scheduling cycle did and how long it took."""
+"""Session items: the record of a scheduling cycle, with what it did and how long it took."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def session_items(keys: Collection[str] | None = None) -> list[dict[str, Any]]:
 
 
 def session_item(row: Cycle) -> dict[str, Any]:
-    """Return one item."""
+    """Return the item of a cycle."""
     return {
         "id": row.pk,
         "shard": row.shard,

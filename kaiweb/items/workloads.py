@@ -1,4 +1,4 @@
-"""Workload items: a pod group with its state and the one reason why it waits, plus its pods and stages."""
+"""Workload items: a pod group with its state and the dominant reason why it waits, its pods and its explanation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def workload_items(keys: Collection[str] | None = None) -> list[dict[str, Any]]:
 
 
 def workload_item(row: PodGroup) -> dict[str, Any]:
-    """Return one item."""
+    """Return the item of a pod group."""
     return {
         "namespace": row.namespace,
         "name": row.name,
@@ -57,7 +57,7 @@ def workload_item(row: PodGroup) -> dict[str, Any]:
 
 
 def is_preemptible(row: PodGroup) -> bool:
-    """Tell whether others may take its place: said outright, or by its priority."""
+    """Return whether others may preempt it: by its `preemptibility`, else by its priority."""
     if row.preemptibility:
         return row.preemptibility == "preemptible"
     return row.priority is None or row.priority < PREEMPTIBLE_BELOW
@@ -80,18 +80,19 @@ def detail_items(keys: Collection[str]) -> list[dict[str, Any]]:
 
 def pod_items(groups: Collection[str]) -> Mapping[str, list[dict[str, Any]]]:
     """Return the pods of each workload, oldest first."""
-    lone = PodGroup.objects.filter(key__in=groups, is_lone_pod=True)
-    alone = {pod_of(row): row.key for row in lone}
-    mine = Q(group__in=groups) | Q(key__in=alone)
-    rows = list(Pod.objects.filter(mine).order_by("created_at", "key"))
+    lone_groups = PodGroup.objects.filter(key__in=groups, is_lone_pod=True)
+    group_of_lone = {pod_of(row): row.key for row in lone_groups}
+    belongs = Q(group__in=groups) | Q(key__in=group_of_lone)
+    rows = list(Pod.objects.filter(belongs).order_by("created_at", "key"))
     requests = {
         request.pod: request
         for request in BindRequest.objects.filter(pod__in=[row.key for row in rows])
     }
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    items: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        found[alone.get(row.key, row.group)].append(_pod_item(row, requests.get(row.key)))
-    return found
+        group = group_of_lone.get(row.key, row.group)
+        items[group].append(_pod_item(row, requests.get(row.key)))
+    return items
 
 
 def _pod_item(row: Pod, request: BindRequest | None) -> dict[str, Any]:
@@ -110,7 +111,7 @@ def _pod_item(row: Pod, request: BindRequest | None) -> dict[str, Any]:
 
 
 def pod_state(row: Pod, *, is_binding: bool) -> str:
-    """Return the pod's state in one word."""
+    """Return the pod's state, one of the words the dashboard knows."""
     if row.phase in FINISHED:
         return row.phase.lower()
     if row.is_deleting:

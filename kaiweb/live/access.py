@@ -1,7 +1,7 @@
-"""Who is at the other end of a live socket, and may they (still) be there?
+"""Who opens a live socket, and whether they still have the right to it.
 
-A browser brings its session cookie, and must come from our own origin; a script brings a single-use
-ticket. Both are checked again every half minute.
+A browser sends its session cookie and must come from our own origin; a script sends a single-use ticket. Both
+are checked again every half minute.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from queues.models import ApiToken
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
-    """A person or a token that was let in."""
+class Client:
+    """The user, or the token of a user, behind an open socket."""
 
     user: User
     token: ApiToken | None
     session_key: str
 
     def rights(self) -> Rights | None:
-        """Return the rights as of now; None if the log-in is over."""
+        """Return the present rights; None if the log-in has ended."""
         user = User.objects.filter(pk=self.user.pk, is_active=True).first()
         if user is None:
             return None
@@ -46,14 +46,14 @@ class Guest:
         return rights_of(user)
 
 
-def admit(scope: Mapping[str, Any]) -> Guest | None:
-    """Return who opens the socket; None if nobody we know, or from a page that is not ours."""
+def authenticate(scope: Mapping[str, Any]) -> Client | None:
+    """Return who opens the socket; None if that is unknown, or the page is not ours."""
     if not is_own_host(scope):
         return None
     query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
     for secret in query.get("ticket", [])[:1]:
         ticket = tokens.redeem_ticket(secret, timezone.now())
-        return Guest(ticket.user, ticket.token, "") if ticket else None
+        return Client(ticket.user, ticket.token, "") if ticket else None
     if not is_own_origin(scope):
         return None
     session: Any = scope.get("session")
@@ -63,11 +63,11 @@ def admit(scope: Mapping[str, Any]) -> Guest | None:
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None or not _is_logged_in(session.session_key, user):
         return None
-    return Guest(user, None, session.session_key)
+    return Client(user, None, session.session_key)
 
 
 def _is_logged_in(session_key: str, user: User) -> bool:
-    """Tell whether the session still belongs to the user and to the present password."""
+    """Return whether the session still belongs to the user and to the present password."""
     engine = import_module(settings.SESSION_ENGINE)
     session = engine.SessionStore(session_key)
     stored = session.get(HASH_SESSION_KEY, "")
@@ -80,14 +80,14 @@ def _is_logged_in(session_key: str, user: User) -> bool:
 
 
 def is_own_host(scope: Mapping[str, Any]) -> bool:
-    """Tell whether the socket was opened under a name that is ours, as Django asks of pages."""
+    """Return whether the Host header is allowed, by the rule that Django applies to pages."""
     host = _headers(scope).get("host", "")
     domain, _port = split_domain_port(host)
     return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
 
 
 def is_own_origin(scope: Mapping[str, Any]) -> bool:
-    """Tell whether the page that opens the socket is ours (cookies alone do not prove that)."""
+    """Return whether our own page opens the socket; the cookie alone does not prove that."""
     headers = _headers(scope)
     origin = headers.get("origin", "")
     if not origin:
@@ -106,7 +106,7 @@ def _headers(scope: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _is_secure(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
-    """Tell whether the client speaks TLS, by the same header as Django where a proxy ends it."""
+    """Return whether the client uses TLS; behind a proxy, by the same header as Django."""
     if scope.get("scheme") in ("wss", "https"):
         return True
     proxy_header = settings.SECURE_PROXY_SSL_HEADER

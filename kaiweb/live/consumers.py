@@ -1,8 +1,8 @@
-"""The live socket: one task answers what the client says, one sends what is due.
+"""The live socket: one task answers the frames of the client, another sends what is due.
 
-The protocol's rules live in `subscription` (chains, coalescing, back-pressure), the reading in `frames`
-and `hub`; here is only their order. Close codes: 4400 protocol, 4401 not logged in, 4403 no right,
-4429 too many.
+The rules of the protocol are in `subscription` (chains, coalescing, back-pressure), the reading in `frames` and
+`hub`; here is only the order of events. Close codes: 4400 protocol, 4401 not logged in, 4403 no right, 4429 too
+many.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from prometheus_client import Counter as Metric
 from prometheus_client import Gauge
 
 from kaiweb.items.amounts import moment
-from kaiweb.live.access import Guest, admit
+from kaiweb.live.access import Client, authenticate
 from kaiweb.live.frames import as_of, read_missed, read_snapshot
 from kaiweb.live.hub import hub
 from kaiweb.live.subscription import (
@@ -45,7 +45,7 @@ MAX_SUBSCRIPTIONS = 32
 HEARTBEAT_S = 20
 RIGHTS_S = 30.0
 BAD_PROTOCOL, NO_LOGIN, TOO_MANY = 4400, 4401, 4429
-#: Open sockets of one person, and of all: each costs memory and a share of every frame.
+#: Open sockets of one user and of all users: each costs memory and the work for its frames.
 MAX_SOCKETS_PER_USER, MAX_SOCKETS = 20, 1000
 PROBLEMS = "https://kaiweb.dev/problems/"
 
@@ -55,35 +55,35 @@ FRAMES = Metric("kaiweb_live_frames", "Frames sent to clients", labelnames=["typ
 Frame = dict[str, Any]
 
 
-#: Open sockets by the id of their user; only event loops touch it, and a process has one.
+#: Open sockets by user id. No lock: only the event loop of the process changes it.
 _sockets_of: Counter[int] = Counter()
 
 
 class ProtocolError(Exception):
-    """The client said something the protocol does not know."""
+    """A frame of the client breaks the protocol."""
 
 
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """One connection."""
+    """One connection of a client."""
 
     async def connect(self) -> None:
-        """Let the client in, or say with a close code why not."""
+        """Accept the client, or close with a code that tells the reason."""
         self._subscriptions: dict[str, Subscription] = {}
-        self._guest: Guest | None = None
+        self._client: Client | None = None
         self._fingerprint = ""
         self._is_hidden = False
-        self._news = asyncio.Event()
+        self._has_pending = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self._place: int | None = None
+        self._counted_for: int | None = None
         if PROTOCOL not in self.scope["subprotocols"]:
             await self._refuse(BAD_PROTOCOL)
             return
-        self._guest = await database_sync_to_async(admit)(self.scope)
-        rights = await database_sync_to_async(self._guest.rights)() if self._guest else None
-        if self._guest is None or rights is None:
+        self._client = await database_sync_to_async(authenticate)(self.scope)
+        rights = await database_sync_to_async(self._client.rights)() if self._client else None
+        if self._client is None or rights is None:
             await self._refuse(NO_LOGIN)
             return
-        if not self._take_place(self._guest.user.pk):
+        if not self._count_socket(self._client.user.pk):
             await self._refuse(TOO_MANY)
             return
         self._fingerprint = rights.fingerprint
@@ -96,27 +96,27 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             asyncio.create_task(self._watch_rights(), name="live-rights"),
         ]
 
-    def _take_place(self, user_id: int) -> bool:
-        """Count this socket; return False where the user, or all together, have too many."""
+    def _count_socket(self, user_id: int) -> bool:
+        """Count this socket; return False if the user, or all users together, have too many."""
         if _sockets_of[user_id] >= MAX_SOCKETS_PER_USER or _sockets_of.total() >= MAX_SOCKETS:
             return False
         _sockets_of[user_id] += 1
-        self._place = user_id
+        self._counted_for = user_id
         return True
 
-    def _leave_place(self) -> None:
-        if self._place is not None:
-            _sockets_of[self._place] -= 1
-            self._place = None
+    def _uncount_socket(self) -> None:
+        if self._counted_for is not None:
+            _sockets_of[self._counted_for] -= 1
+            self._counted_for = None
 
     async def _refuse(self, code: int) -> None:
-        # A close before the handshake is an HTTP 403 without a code the browser could read.
+        # A close before the handshake is an HTTP 403, and the browser could not read the code.
         await self.accept(PROTOCOL if PROTOCOL in self.scope["subprotocols"] else None)
         await self.close(code)
 
     async def disconnect(self, _code: int) -> None:
         """Stop everything that belongs to this connection."""
-        self._leave_place()
+        self._uncount_socket()
         await hub().leave(self)
         if self._tasks:
             SOCKETS.dec()
@@ -124,22 +124,22 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    # What the hub asks.
+    # For the hub.
 
     def topics(self) -> Iterable[Topic]:
-        """Return what is subscribed to; called from the hub's reading thread."""
-        return [one.topic for one in tuple(self._subscriptions.values())]
+        """Return the subscribed topics; the hub calls this from its reading thread."""
+        return [subscription.topic for subscription in tuple(self._subscriptions.values())]
 
     def offer(self, batch: Batch) -> None:
-        """Take new states for all subscriptions."""
-        for one in self._subscriptions.values():
-            one.offer(batch)
-        self._news.set()
+        """Offer new states to all subscriptions."""
+        for subscription in self._subscriptions.values():
+            subscription.offer(batch)
+        self._has_pending.set()
 
-    # What the client says.
+    # Frames of the client.
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Answer one frame; nonsense ends the connection."""
+        """Answer one frame; one that breaks the protocol closes the connection."""
         try:
             await self._answer(_decode(text_data))
         except ProtocolError as error:
@@ -156,7 +156,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         elif kind == "visibility":
             self._is_hidden = frame.get("hidden") is True
-            self._news.set()
+            self._has_pending.set()
         elif kind in ("ack", "unsub", "pause", "continue"):
             await self._control(str(kind), frame)
         else:
@@ -181,21 +181,21 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         )
 
     async def _control(self, kind: str, frame: Frame) -> None:
-        one = self._subscriptions.get(str(frame.get("id")))
-        if one is None:
-            return  # it crossed with an unsub or an error of ours
+        subscription = self._subscriptions.get(str(frame.get("id")))
+        if subscription is None:
+            return  # sent before the client knew that the subscription had ended
         if kind == "ack":
-            one.acknowledge(_position(frame.get("seq")))
+            subscription.acknowledge(_position(frame.get("seq")))
         elif kind == "unsub":
-            del self._subscriptions[one.id]
+            del self._subscriptions[subscription.id]
         else:
-            one.is_paused = kind == "pause"
-            self._news.set()
+            subscription.is_paused = kind == "pause"
+            self._has_pending.set()
 
     async def _subscribe(self, frame: Frame) -> None:
         name = frame.get("id")
         if not isinstance(name, str) or not 0 < len(name) <= 64:
-            raise ProtocolError("id: expected a text of 1 to 64 characters")
+            raise ProtocolError("id: expected a string of 1 to 64 characters")
         if name not in self._subscriptions and len(self._subscriptions) >= MAX_SUBSCRIPTIONS:
             await self._problem(
                 name, "rate-limited", f"more than {MAX_SUBSCRIPTIONS} subscriptions"
@@ -207,84 +207,89 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         except TopicError as error:
             await self._problem(name, "validation", str(error))
             return
-        one = Subscription(id=name, topic=topic)
-        self._subscriptions[name] = one
+        subscription = Subscription(id=name, topic=topic)
+        self._subscriptions[name] = subscription
         resume = frame.get("resume")
         if isinstance(resume, dict):
-            await self._resume(one, str(resume.get("epoch")), _position(resume.get("seq")))
+            await self._resume(subscription, str(resume.get("epoch")), _position(resume.get("seq")))
         else:
-            await self._snapshot(one)
+            await self._snapshot(subscription)
 
-    async def _resume(self, one: Subscription, epoch: str, seq: int) -> None:
-        missed = await database_sync_to_async(read_missed)(one.topic, epoch, seq)
+    async def _resume(self, subscription: Subscription, epoch: str, seq: int) -> None:
+        missed = await database_sync_to_async(read_missed)(subscription.topic, epoch, seq)
         if isinstance(missed, Reset):
-            await self._reset(one, missed)
+            await self._reset(subscription, missed)
             return
         batch, admits = missed
-        one.begin(seq, None, admits, time.monotonic())
-        one.catch_up(batch)
-        await self._send({"t": "resumed", "id": one.id, "from": str(seq)})
-        self._news.set()
+        subscription.begin(seq, None, admits, time.monotonic())
+        subscription.catch_up(batch)
+        await self._send({"t": "resumed", "id": subscription.id, "from": str(seq)})
+        self._has_pending.set()
 
-    async def _reset(self, one: Subscription, reason: Reset) -> None:
-        one.restart()
-        await self._send({"t": "reset", "id": one.id, "reason": reason.value})
-        await self._snapshot(one)
+    async def _reset(self, subscription: Subscription, reason: Reset) -> None:
+        subscription.restart()
+        await self._send({"t": "reset", "id": subscription.id, "reason": reason.value})
+        await self._snapshot(subscription)
 
-    async def _snapshot(self, one: Subscription) -> None:
-        read = await database_sync_to_async(read_snapshot)(one.topic)
-        visible = {item["k"] for item in read.items}
+    async def _snapshot(self, subscription: Subscription) -> None:
+        snapshot = await database_sync_to_async(read_snapshot)(subscription.topic)
+        visible = {item["k"] for item in snapshot.items}
         frames = snapshot_frames(
-            one, epoch=read.epoch, position=read.position, as_of=read.as_of, items=read.items
+            subscription,
+            epoch=snapshot.epoch,
+            position=snapshot.position,
+            as_of=snapshot.as_of,
+            items=snapshot.items,
         )
         for frame in frames:
             await self._send(frame)
-        one.begin(read.position, visible, read.admits, time.monotonic())
-        self._news.set()
+        subscription.begin(snapshot.position, visible, snapshot.admits, time.monotonic())
+        self._has_pending.set()
 
-    # What is sent by itself.
+    # Frames that are no answer.
 
     async def _send_due(self) -> None:
-        """Send each subscription's delta when its time has come."""
+        """Send the delta of each subscription when it is due."""
         while True:
-            self._news.clear()
+            self._has_pending.clear()
             now = time.monotonic()
             waits: list[float] = []
-            for one in tuple(self._subscriptions.values()):
-                due = one.due_at(hidden=self._is_hidden)
+            for subscription in tuple(self._subscriptions.values()):
+                due = subscription.due_at(hidden=self._is_hidden)
                 if due is None:
                     continue
                 if due > now:
                     waits.append(due - now)
-                elif one.is_overrun():
-                    one.slow_down()
-                    await self._reset(one, Reset.SLOW)
-                elif (frame := one.take(now)) is not None:
+                elif subscription.is_overrun():
+                    subscription.slow_down()
+                    await self._reset(subscription, Reset.SLOW)
+                elif (frame := subscription.take(now)) is not None:
                     await self._send(frame)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), min(waits, default=None))
+                await asyncio.wait_for(self._has_pending.wait(), min(waits, default=None))
 
     async def _beat(self) -> None:
-        """Show that we live, and how old the picture is."""
+        """Send a heartbeat with the position of each subscription and the age of the data."""
         while True:
             await asyncio.sleep(HEARTBEAT_S)
-            seqs = {one.id: str(one.seq) for one in self._subscriptions.values() if one.seq >= 0}
+            subscriptions = tuple(self._subscriptions.values())
+            seqs = {known.id: str(known.seq) for known in subscriptions if known.seq >= 0}
             now = await database_sync_to_async(_as_of_now)()
             await self._send({"t": "hb", "seqs": seqs, "asOf": now})
 
     async def _watch_rights(self) -> None:
-        """Look again every half minute whether the client may still see what it sees."""
+        """Check the rights of the client again every half minute."""
         while True:
             await asyncio.sleep(RIGHTS_S)
-            assert self._guest is not None
-            rights = await database_sync_to_async(self._guest.rights)()
+            assert self._client is not None
+            rights = await database_sync_to_async(self._client.rights)()
             if rights is None:
                 await self.close(NO_LOGIN)
                 return
             if rights.fingerprint != self._fingerprint:
                 self._fingerprint = rights.fingerprint
-                for one in tuple(self._subscriptions.values()):
-                    await self._reset(one, Reset.RIGHTS)
+                for subscription in tuple(self._subscriptions.values()):
+                    await self._reset(subscription, Reset.RIGHTS)
 
     async def _problem(self, name: str | None, slug: str, detail: str) -> None:
         problem = {"type": PROBLEMS + slug, "title": "Refused", "detail": detail, "errors": []}
@@ -310,6 +315,6 @@ def _decode(text: str | None) -> Frame:
 
 
 def _position(value: object) -> int:
-    """Read a position that we gave out as a text; what we never gave out is -1, which no log holds."""
+    """Return the position that a client sends back; -1, which no log holds, if it is none of ours."""
     text = str(value)
     return int(text) if text.isdecimal() and len(text) < 19 else -1

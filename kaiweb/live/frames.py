@@ -1,4 +1,4 @@
-"""Read from the database what frames carry: snapshots, what a resuming client missed, new states.
+"""Read the content of frames from the database: snapshots, missed changes, new states.
 
 Synchronous; the consumer and the hub call these in a worker thread.
 """
@@ -6,7 +6,7 @@ Synchronous; the consumer and the hub call these in a worker thread.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,27 +23,27 @@ READ_CHANGES = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """All items of a topic, and from where deltas go on."""
+class TopicSnapshot:
+    """All items of a topic, and the position after which deltas continue."""
 
     epoch: str
     position: int
     as_of: Mapping[str, Any]
     items: list[Item]
-    admits: Any
+    admits: Callable[[Item], bool]
 
 
 def as_of(position: int) -> dict[str, Any]:
-    """Return time, session and position that a frame is about."""
+    """Return the time, the session and the position that a frame describes."""
     session = Cycle.objects.order_by("-id").values_list("id", flat=True).first()
     return {"time": moment(mirror_moment()), "session": session, "rv": str(position)}
 
 
-def read_snapshot(topic: Topic) -> Snapshot:
-    """Read a topic; the position is noted before the items, so no change can fall in between.
+def read_snapshot(topic: Topic) -> TopicSnapshot:
+    """Read a topic. The position is read before the items, so that no change is missed.
 
-    Many clients that come at once (all browsers after a restart) share one reading of a full topic, as
-    long as the log has not moved on.
+    Clients that connect together (all browsers after a restart) share one reading of a full topic, as long as
+    the log has no newer change.
     """
     epoch, position = live.epoch(), live.position()
     is_shared = not topic.key and not topic.is_filtered and topic.family.name != CLUSTER
@@ -52,15 +52,15 @@ def read_snapshot(topic: Topic) -> Snapshot:
     items = known[2] if known is not None and is_fresh else topic.snapshot()
     if is_shared:
         _full[topic.family.name] = (epoch, position, items)
-    return Snapshot(epoch, position, as_of(position), items, topic.filter())
+    return TopicSnapshot(epoch, position, as_of(position), items, topic.filter())
 
 
 # family -> (epoch, position, items) of its last full reading
 _full: dict[str, tuple[str, int, list[Item]]] = {}
 
 
-def read_missed(topic: Topic, epoch: str, seq: int) -> tuple[Batch, Any] | Reset:
-    """Return what a client has missed since `seq`, or why it needs a snapshot."""
+def read_missed(topic: Topic, epoch: str, seq: int) -> tuple[Batch, Callable[[Item], bool]] | Reset:
+    """Return the changes since `seq` and the filter of the topic, or why the client needs a snapshot."""
     if epoch != live.epoch():
         return Reset.EPOCH
     if not live.reaches_back_to(seq):
@@ -69,8 +69,8 @@ def read_missed(topic: Topic, epoch: str, seq: int) -> tuple[Batch, Any] | Reset
     position = seq
     while chunk := live.changes_after(position, limit=READ_CHANGES):
         position = chunk[-1].position
-        changes += [one for one in chunk if _concerns(one, topic)]
-        if len({one.key for one in changes}) > MAX_PENDING_KEYS:
+        changes += [change for change in chunk if _concerns(change, topic)]
+        if len({change.key for change in changes}) > MAX_PENDING_KEYS:
             return Reset.GAP  # a snapshot is cheaper
     families = {topic.family.name: {topic.key} if topic.key else None}
     return read_states(changes, position, families), topic.filter()
@@ -84,11 +84,11 @@ def _concerns(change: Change, topic: Topic) -> bool:
 def read_states(
     changes: Iterable[Change], position: int, families: Mapping[str, Collection[str] | None]
 ) -> Batch:
-    """Read the present states of what has changed.
+    """Read the present state of everything that has changed.
 
     Parameters
     ----------
-    families : which families are wanted, and of which keys only (None for all)
+    families : the families to read, each with its keys (None for all keys)
     """
     keys: dict[str, dict[str, None]] = defaultdict(dict)
     for change in changes:
@@ -108,7 +108,7 @@ def read_states(
 
 def _states(name: str, keys: list[str]) -> dict[str, Item | None]:
     family = FAMILIES[name]
-    found: dict[str, Item | None] = dict.fromkeys(keys)
+    states: dict[str, Item | None] = dict.fromkeys(keys)
     for item in family.read(keys):
-        found[family.key_of(item)] = item
-    return found
+        states[family.key_of(item)] = item
+    return states

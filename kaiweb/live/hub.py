@@ -1,8 +1,8 @@
-"""One reader of the change log per process, however many sockets there are.
+"""One reader of the change log for each process, whatever the number of sockets.
 
-The hub reads what is new once, looks up the present states once, and offers them to every subscription.
-A wake-up over the channel layer makes it look at once; without one it looks every second, so a broker
-that is down costs a second, not the dashboard. It runs only while somebody listens.
+The hub reads new changes and their present states once, and offers them to every subscription. A wake-up over
+the channel layer makes it read at once; without one it reads every second, so that a broker that is down only
+delays the dashboard. The hub runs only while there are listeners.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ log = logging.getLogger(__name__)
 
 POLL_S = 1.0
 CLUSTER_S = 1.0
-ANYTHING = live.Change(0, "", "")
+# Stands for any change: the cluster item is computed from all kinds.
+ANY_CHANGE = live.Change(0, "", "")
 
 
 class Listener(Protocol):
-    """A socket, as far as the hub knows it."""
+    """What the hub needs of a socket."""
 
     def topics(self) -> Iterable[Topic]: ...
 
@@ -39,7 +40,7 @@ class Listener(Protocol):
 
 
 class Hub:
-    """Reads the log while it has listeners."""
+    """Reads the change log while it has listeners."""
 
     def __init__(self) -> None:
         self._listeners: set[Listener] = set()
@@ -50,17 +51,17 @@ class Hub:
         self._is_cluster_due = False
 
     async def join(self, listener: Listener) -> None:
-        """Begin to offer batches to this listener."""
+        """Offer batches to this listener from now on."""
         self._listeners.add(listener)
         if not self._tasks:
             self._position = await database_sync_to_async(live.position)()
             self._tasks = [
                 asyncio.create_task(self._forever(self._read_once), name="live-hub"),
-                asyncio.create_task(self._forever(self._hear), name="live-wake"),
+                asyncio.create_task(self._forever(self._receive_wake_ups), name="live-wake"),
             ]
 
     async def leave(self, listener: Listener) -> None:
-        """Stop offering; the last one out stops the reading."""
+        """Offer no more; without listeners the reading stops."""
         self._listeners.discard(listener)
         if self._listeners:
             return
@@ -70,21 +71,21 @@ class Hub:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def wake(self) -> None:
-        """Look at the log soon."""
+        """Read the log soon."""
         self._woken.set()
 
     async def _forever(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Repeat a step; a failure (database or broker away) is told and tried again."""
+        """Repeat a step. Log a failure (database or broker away) and try again after a pause."""
         while True:
             try:
                 await step()
             except asyncio.CancelledError:
                 raise
-            except Exception as error:  # entry point of a task: nobody else would see it
+            except Exception as error:  # entry point of a task, whose errors nobody else reads
                 log.warning("live hub: %s: %s", type(error).__name__, error)
                 await asyncio.sleep(POLL_S)
 
-    async def _hear(self) -> None:
+    async def _receive_wake_ups(self) -> None:
         layer = get_channel_layer()
         assert layer is not None
         channel = await layer.new_channel("live")
@@ -106,14 +107,14 @@ class Hub:
         self._position = batch.position
         for listener in tuple(self._listeners):
             listener.offer(batch)
-        # Whatever comes during this pause is one frame, and is looked for without another wake-up.
+        # Changes during this pause share one frame, and are read without another wake-up.
         await asyncio.sleep(INTERVAL_S)
         self._woken.set()
 
     def _read(self) -> Batch | None:
         changes = live.changes_after(self._position, limit=READ_CHANGES)
         wanted = self._wanted()
-        # The cluster is summed up at most once a second; what is held back is made up for.
+        # Recompute the cluster item at most once a second; a skipped update is sent later.
         self._is_cluster_due = CLUSTER in wanted and (self._is_cluster_due or bool(changes))
         now = time.monotonic()
         reads_cluster = self._is_cluster_due and now - self._cluster_at >= CLUSTER_S
@@ -124,11 +125,11 @@ class Hub:
         if changes:
             return read_states(changes, changes[-1].position, wanted)
         if reads_cluster:
-            return read_states([ANYTHING], self._position, {CLUSTER: None})
+            return read_states([ANY_CHANGE], self._position, {CLUSTER: None})
         return None
 
     def _wanted(self) -> dict[str, Collection[str] | None]:
-        """Return the families somebody listens to, with the keys if only single ones are wanted."""
+        """Return the families with subscriptions, each with its keys if none asks for all of it."""
         wanted: dict[str, set[str] | None] = {}
         for listener in tuple(self._listeners):
             for topic in listener.topics():
@@ -145,7 +146,7 @@ class Hub:
 async def _discard(layer: Any, channel: str) -> None:
     try:
         await layer.group_discard(live.GROUP, channel)
-    except Exception as error:  # the broker is away: it has forgotten us anyway
+    except Exception as error:  # the broker is away and has lost the group anyway
         log.debug("live hub: %s", error)
 
 

@@ -1,4 +1,4 @@
-"""Where the live socket is."""
+"""The URL of the live socket."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""One subscription's side of the live protocol: what was sent, what waits, and in which chain.
+"""The state of one subscription: what was sent, what is pending, and the chain of deltas.
 
-Every delta names its predecessor (`prev`), so a client notices any gap by itself. Between two frames
-changes pile up by key and only the last state of each is sent. A client that does not acknowledge in
-time gets a reset and a snapshot at half the rate, instead of an ever longer queue.
+Every delta names its predecessor (`prev`), so that a client notices a gap by itself. Between two frames changes
+are collected by key, and only the last state of each key is sent. A client that does not acknowledge in time
+gets a reset, a snapshot and half the rate, so that no queue grows without bound.
 
-Pure: no sockets, no database; time comes in as `now` (seconds).
+Pure: no sockets, no database; the time is passed in as `now` (seconds).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Frame = dict[str, Any]
 
 
 class Reset(Enum):
-    """Why a client must forget what it has."""
+    """Why a client must drop its items and gets a new snapshot."""
 
     GAP = "gap"
     EPOCH = "epoch"
@@ -38,7 +38,7 @@ class Reset(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What the hub read from the log: new states by family and key; None is gone."""
+    """What the hub has read from the log: new states by family and key; None means deleted."""
 
     position: int
     as_of: Mapping[str, Any]
@@ -65,28 +65,28 @@ class Subscription:
     _unacked: list[int] = field(default_factory=list)
 
     def offer(self, batch: Batch) -> None:
-        """Take what concerns this subscription; the last state of a key wins, also over a deletion."""
+        """Add the states that concern this subscription; the last state of a key replaces earlier ones."""
         if batch.position < self.seq:
-            return  # the snapshot is newer than this
-        found = batch.items.get(self.topic.family.name, {})
-        for key, item in found.items():
+            return  # the snapshot is newer
+        states = batch.items.get(self.topic.family.name, {})
+        for key, item in states.items():
             if not self.topic.key or key == self.topic.key:
                 self._pending[key] = item
                 self._pending_position = batch.position
                 self._as_of = batch.as_of
 
     def due_at(self, *, hidden: bool) -> float | None:
-        """Return when the next frame may go out, None if nothing waits."""
+        """Return when the next frame may be sent; None if nothing is pending."""
         if not self._pending or self.is_loading or self.is_paused:
             return None
         return self._sent_at + max(self.interval_s, HIDDEN_INTERVAL_S if hidden else 0.0)
 
     def is_overrun(self) -> bool:
-        """Tell whether the client is too far behind to go on with deltas."""
+        """Return whether the client is too far behind for deltas."""
         return len(self._unacked) >= MAX_UNACKED or len(self._pending) > MAX_PENDING_KEYS
 
     def take(self, now: float) -> Frame | None:
-        """Return the delta of all that waits, None if nothing of it concerns the client."""
+        """Return the delta of everything pending; None if nothing of it is visible to the client."""
         up: list[Frame] = []
         gone: list[str] = []
         for key, item in self._pending.items():
@@ -125,21 +125,21 @@ class Subscription:
 
     def acknowledge(self, seq: int) -> None:
         """Note that the client has applied everything up to `seq`."""
-        self._unacked = [one for one in self._unacked if one > seq]
+        self._unacked = [sent for sent in self._unacked if sent > seq]
 
     def slow_down(self) -> None:
-        """Halve the rate after a reset for slowness."""
+        """Halve the rate, after a reset of a slow client."""
         self.interval_s = min(SLOWEST_INTERVAL_S, self.interval_s * 2)
 
     def restart(self) -> None:
-        """Forget the chain: a snapshot or a resume begins a new one."""
+        """Drop the chain; a snapshot or a resume begins a new one."""
         self.is_loading = True
         self._unacked.clear()
 
     def begin(
         self, position: int, visible: set[str] | None, admits: Callable[[Item], bool], now: float
     ) -> None:
-        """Start the chain at a position; what came in since then still waits."""
+        """Start the chain at a position; what was offered since then stays pending."""
         self.seq = position
         self.visible = visible
         self.admits = admits
@@ -149,7 +149,7 @@ class Subscription:
             self._pending.clear()
 
     def catch_up(self, batch: Batch) -> None:
-        """Put what a resuming client has missed before what waits already."""
+        """Put what a resuming client has missed before what is pending already."""
         newer, position = self._pending, self._pending_position
         self._pending = {}
         self.offer(batch)

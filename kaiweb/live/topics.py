@@ -1,6 +1,6 @@
-"""What can be subscribed to: parse a topic with its parameters, and say which items it lets through.
+"""The topics of the live protocol: parse one with its parameters, read its items, filter them.
 
-A topic belongs to a family (what its items look like and where they come from) and may be narrowed to
+A topic belongs to a family, which says what its items look like and where they come from. It may be narrowed to
 one key or by a filter. All functions that read the database are synchronous.
 """
 
@@ -22,7 +22,7 @@ from queues.tree import hierarchy
 Item = dict[str, Any]
 CLUSTER = "cluster"
 DETAILS = "workload"
-# Sessions are a rolling window: old ones are not taken back one by one.
+# Sessions are a rolling window: clients are not told of each one that leaves it.
 SESSIONS = "sessions"
 
 
@@ -40,7 +40,7 @@ class Family:
 
     Attributes
     ----------
-    kind : which changes of the log concern it; empty for all
+    kind : the kind of its changes in the log; empty for all kinds
     read : keys (None for all) -> items
     key_of : item -> its key
     """
@@ -86,7 +86,7 @@ class TopicError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """One parsed subscription wish."""
+    """What one subscription asks for."""
 
     family: Family
     key: str = ""
@@ -107,7 +107,7 @@ class Topic:
         ]
 
     def filter(self) -> Callable[[Item], bool]:
-        """Return the predicate of the parameters; reads the queue tree if a subtree is asked for."""
+        """Return the predicate of the parameters; reads the queue tree if they name a subtree."""
         if not self.params:
             return lambda _item: True
         allowed: dict[str, Collection[str]] = {
@@ -141,21 +141,22 @@ def _words(value: Any) -> set[str]:
 
 
 def parse_topic(name: object, params: object) -> Topic:
-    """Parse a subscription wish.
+    """Parse what a client subscribes to.
 
     Raises
     ------
     TopicError : unknown topic or parameter, or a parameter of another type
     """
     if not isinstance(name, str):
-        raise TopicError(f"topic: expected a text, got {type(name).__name__}")
+        raise TopicError(f"topic: expected a string, got {type(name).__name__}")
     head, _, key = name.partition(":")
     if key and head in SINGLES:
         family, allowed = FAMILIES[SINGLES[head]], frozenset[str]()
     elif not key and name in FAMILIES and name != DETAILS:
         family, allowed = FAMILIES[name], PARAMETERS.get(name, frozenset())
     else:
-        known = [one for one in FAMILIES if one != DETAILS] + [f"{one}:<key>" for one in SINGLES]
+        known = [family for family in FAMILIES if family != DETAILS]
+        known += [f"{single}:<key>" for single in SINGLES]
         raise TopicError(f"topic: expected one of {', '.join(known)}, got '{name[:80]}'")
     return Topic(family=family, key=key, params=_checked(params, allowed))
 
@@ -169,7 +170,7 @@ def _checked(params: object, allowed: frozenset[str]) -> dict[str, Any]:
         if name not in allowed:
             known = ", ".join(sorted(allowed)) or "none"
             raise TopicError(f"params: expected {known}, got '{str(name)[:80]}'")
-        is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        is_list = isinstance(value, list) and all(isinstance(part, str) for part in value)
         if not (isinstance(value, str | bool) or is_list):
-            raise TopicError(f"params.{name}: expected a text, a list of texts, or true")
+            raise TopicError(f"params.{name}: expected a string, a list of strings, or true")
     return {name: value for name, value in params.items() if value not in ("", [], False)}

@@ -1,1 +1,1 @@
-"""What KAI's operator does, for processes instead of Deployments: start what is asked for, say how it stands."""
+"""KAI's operator for processes instead of Deployments: decide which run, and write conditions."""

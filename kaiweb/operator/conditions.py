@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kube.conditions import Said
+from kube.conditions import ConditionState
 
 RECONCILING = "Reconciling"
 TRUE, FALSE = "True", "False"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
-    """How one object stands.
+class ObjectState:
+    """What the operator knows about one Config or SchedulingShard.
 
     Attributes
     ----------
-    generation : of the object
-    problem : why what it asks for cannot be done; "" if it can
-    is_adopted : the supervisor has taken over what is wanted now
-    missing : components of which some process is not up
-    reasons : why, by component, where it is known
-    unmet : components that lack something we do not bring ourselves, with what it is
+    generation : the generation of the object
+    problem : why its spec cannot be applied; "" if it can
+    is_adopted : the supervisor has read the newest wanted file
+    missing : components with a process that is not up
+    reasons : why a component is missing, if that is known
+    unmet : missing dependencies that kaiweb does not bring itself, as KAI words them
     """
 
     generation: int
@@ -33,36 +33,36 @@ class Outlook:
     unmet: Sequence[str] = ()
 
 
-def beginning(generation: int) -> dict[str, Said]:
-    """Return the condition of an object whose present generation was not looked at yet."""
-    said = Said(TRUE, "reconciling", "Reconciliation in progress", generation)
-    return {RECONCILING: said}
+def beginning(generation: int) -> dict[str, ConditionState]:
+    """Return the condition of an object whose generation has not been processed yet."""
+    reconciling = ConditionState(TRUE, "reconciling", "Reconciliation in progress", generation)
+    return {RECONCILING: reconciling}
 
 
-def conditions(outlook: Outlook) -> dict[str, Said]:
+def conditions(state: ObjectState) -> dict[str, ConditionState]:
     """Return all five, in the order in which KAI writes them."""
-    deployed = _deployed(outlook)
+    deployed = _deployed(state)
     available = _condition(
-        not outlook.missing,
+        not state.missing,
         "available",
         "System available",
-        "\n".join(_unavailable(name, outlook.reasons) for name in outlook.missing),
-        outlook.generation,
+        "\n".join(_unavailable(name, state.reasons) for name in state.missing),
+        state.generation,
     )
-    if outlook.unmet:
-        text = "".join(f"\n{item}" for item in outlook.unmet)
-        fulfilled = Said(FALSE, "dependencies_missing", text, outlook.generation)
+    if state.unmet:
+        text = "".join(f"\n{item}" for item in state.unmet)
+        fulfilled = ConditionState(FALSE, "dependencies_missing", text, state.generation)
     else:
         text = "Dependencies are fulfilled"
-        fulfilled = Said(TRUE, "dependencies_fulfilled", text, outlook.generation)
-    is_ready = all(said.status == TRUE for said in (deployed, available, fulfilled))
+        fulfilled = ConditionState(TRUE, "dependencies_fulfilled", text, state.generation)
+    is_ready = all(condition.status == TRUE for condition in (deployed, available, fulfilled))
     ready = (
-        Said(TRUE, "ready", "System is ready", outlook.generation)
+        ConditionState(TRUE, "ready", "System is ready", state.generation)
         if is_ready
-        else Said(FALSE, "not_ready", "System not ready", outlook.generation)
+        else ConditionState(FALSE, "not_ready", "System not ready", state.generation)
     )
     return {
-        **_reconciling(outlook),
+        **_reconciling(state),
         "Deployed": deployed,
         "Available": available,
         "DependenciesFulfilled": fulfilled,
@@ -75,18 +75,18 @@ def _unavailable(name: str, reasons: Mapping[str, str]) -> str:
     return f"{name}: not available" + (f": {reason}" if reason else "")
 
 
-def _reconciling(outlook: Outlook) -> dict[str, Said]:
-    """Return the first condition; what cannot be done is not reconciled until somebody edits it."""
-    if outlook.problem or not outlook.is_adopted:
-        return beginning(outlook.generation)
+def _reconciling(state: ObjectState) -> dict[str, ConditionState]:
+    """Return the condition Reconciling; it stays true for a spec that cannot be applied."""
+    if state.problem or not state.is_adopted:
+        return beginning(state.generation)
     text = "Reconciliation completed successfully"
-    return {RECONCILING: Said(FALSE, "reconciled", text, outlook.generation)}
+    return {RECONCILING: ConditionState(FALSE, "reconciled", text, state.generation)}
 
 
-def _deployed(outlook: Outlook) -> Said:
-    problem = outlook.problem or ("" if outlook.is_adopted else "Resources not deployed yet")
-    return _condition(not problem, "deployed", "Resources deployed", problem, outlook.generation)
+def _deployed(state: ObjectState) -> ConditionState:
+    problem = state.problem or ("" if state.is_adopted else "Resources not deployed yet")
+    return _condition(not problem, "deployed", "Resources deployed", problem, state.generation)
 
 
-def _condition(holds: bool, reason: str, yes: str, no: str, generation: int) -> Said:
-    return Said(TRUE if holds else FALSE, reason, yes if holds else no, generation)
+def _condition(holds: bool, reason: str, yes: str, no: str, generation: int) -> ConditionState:
+    return ConditionState(TRUE if holds else FALSE, reason, yes if holds else no, generation)

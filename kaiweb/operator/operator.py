@@ -1,8 +1,8 @@
-"""Follow Config and SchedulingShards: write down which processes are wanted, and on the objects how they stand.
+"""Follow Config and SchedulingShards: write the file of wanted processes, and conditions on the objects.
 
-One pass a second, and one at every change. A pass reads the store, the files of the installation and the
-ports; it writes the wanted file when it changes, and conditions when they change. Specs are never written.
-When the API server is away the store keeps what it knew, so nothing is stopped.
+One pass a second, and one at every change. A pass reads the store, the files of the installation and the ports.
+It writes the wanted file and the conditions when they change, and never a spec. While the API server is away
+the store keeps the last known objects, so that nothing is stopped.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 
 from django.db import DatabaseError
 
-from kaiweb.operator.conditions import RECONCILING, Outlook, beginning, conditions
-from kaiweb.operator.probe import Probe, Seen
-from kaiweb.operator.wishes import has_scale_adjuster, is_on, wanted_of
+from kaiweb.operator.conditions import RECONCILING, ObjectState, beginning, conditions
+from kaiweb.operator.desired import has_scale_adjuster, is_enabled, wanted_processes
+from kaiweb.operator.probe import Probe, ProbeResult
 from kaiweb.supervisor.layout import BEAT, BINDING, CONTROLLERS_PROCESS, WEB_PROCESS
 from kaiweb.supervisor.wanted import (
     Wanted,
@@ -30,7 +30,7 @@ from kaiweb.supervisor.wanted import (
     shards_among,
     write_wanted,
 )
-from kube.conditions import Said, merged_conditions
+from kube.conditions import ConditionState, merged_conditions
 from kube.errors import KubeError, NotFoundError, UnauthorizedError
 from kube.gateway import EventType, Gateway
 from kube.objects.config import Config, ConfigSpec, SchedulingShard
@@ -53,16 +53,16 @@ FOLLOWED: tuple[tuple[Resource, type[KubeObject]], ...] = (
 
 
 def components_of(spec: ConfigSpec) -> dict[str, str]:
-    """Return KAI's components of the Config, by the name it gives them, and the process each lives in."""
+    """Return KAI's enabled components by the name KAI uses, each with the process that does its work."""
     parts = (
-        ("PodGrouper", CONTROLLERS_PROCESS, is_on(spec.pod_grouper.service)),
-        ("Binder", BINDING, is_on(spec.binder.service)),
-        ("QueueController", CONTROLLERS_PROCESS, is_on(spec.queue_controller.service)),
-        ("PodGroupController", CONTROLLERS_PROCESS, is_on(spec.pod_group_controller.service)),
+        ("PodGrouper", CONTROLLERS_PROCESS, is_enabled(spec.pod_grouper.service)),
+        ("Binder", BINDING, is_enabled(spec.binder.service)),
+        ("QueueController", CONTROLLERS_PROCESS, is_enabled(spec.queue_controller.service)),
+        ("PodGroupController", CONTROLLERS_PROCESS, is_enabled(spec.pod_group_controller.service)),
         ("NodeScaleAdjuster", CONTROLLERS_PROCESS, has_scale_adjuster(spec)),
         ("KAIAdmission", WEB_PROCESS, True),
     )
-    return {name: process for name, process, runs in parts if runs}
+    return {name: process for name, process, is_used in parts if is_used}
 
 
 @dataclass(slots=True)
@@ -71,9 +71,9 @@ class Operator:
 
     Parameters
     ----------
-    environment : the installation's variables
-    forget : told which shards have a scheduler when others have ended
-    cycle_fault : returns why a shard's scheduler does no work though it runs; "" if it does
+    environment : the variables of the installation
+    forget : deletes stored results of all shards but those it is called with
+    cycle_fault : returns why the running scheduler of a shard finishes no cycles; "" if it does
     """
 
     gateway: Gateway
@@ -87,15 +87,15 @@ class Operator:
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     failure: str = ""
     _wanted: Wanted | None = None
-    _kept: frozenset[str] = frozenset()
+    _remaining: frozenset[str] = frozenset()
     _has_prometheus: tuple[float, bool] = (float("-inf"), False)
     _changed: threading.Event = field(default_factory=threading.Event)
 
     def run(self, stop: threading.Event) -> None:
-        """Follow and make passes until `stop` is set, or credentials are refused (then `failure` says so)."""
-        self.store.subscribe(self._heard)
+        """Follow the objects until `stop` is set or credentials are refused; then `failure` is the reason."""
+        self.store.subscribe(self._on_change)
         for resource, as_type in FOLLOWED:
-            # Without the definitions there is nothing to follow; bootstrap brings them.
+            # The kinds are not optional: bootstrap has installed their definitions.
             reflector: Reflector[Any] = Reflector(self.gateway, resource, as_type, self.store)
             reflector.start(stop, on_fatal=partial(self._fail, stop))
         while not stop.is_set():
@@ -106,95 +106,107 @@ class Operator:
             self._changed.clear()
 
     def pass_once(self) -> None:
-        """Make the wanted file and all conditions true once."""
+        """Bring the wanted file and all conditions up to date."""
         config: Config | None = self.store.get(CONFIGS, CONFIG_NAME)
         shards = dict(self.store.view().of(SHARDS, SchedulingShard))
-        before = self._wanted or self._read()
-        wanted, problems = wanted_of(config, shards, before, self.environment)
+        before = self._wanted or self._read_wanted()
+        wanted, problems = wanted_processes(config, shards, before, self.environment)
         if wanted != self._wanted:
             self._wanted = wanted
             write_wanted(self.home, wanted)
-            log.info("wanted: shards %s", ", ".join(wanted.shards))
-        seen = self.probe.look(wanted.shards, self.clock())
-        self._forget_all_but({*wanted.shards, *shards_among(seen.listed)})
+            log.info("wanted shards: %s", ", ".join(wanted.shards))
+        probed = self.probe.look(wanted.shards, self.clock())
+        self._forget_all_but({*wanted.shards, *shards_among(probed.listed)})
         if config is not None:
-            self._tell(CONFIGS, config, self._config_outlook(config, seen))
+            self._write_conditions(CONFIGS, config, self._config_state(config, probed))
         for name, shard in shards.items():
-            fault = self.cycle_fault(name) if scheduling_process(name) in seen.up else ""
-            outlook = _shard_outlook(shard, problems.get(name, ""), seen, wanted.off, fault)
-            self._tell(SHARDS, shard, outlook)
+            fault = self.cycle_fault(name) if scheduling_process(name) in probed.up else ""
+            state = _shard_state(shard, problems.get(name, ""), probed, wanted.off, fault)
+            self._write_conditions(SHARDS, shard, state)
 
-    def _forget_all_but(self, kept: Collection[str]) -> None:
-        """Hand on who is left once somebody has ended: while a scheduler lives it still has things to say."""
-        if self._kept == kept:
+    def _forget_all_but(self, shards: Collection[str]) -> None:
+        """Delete stored results of stopped schedulers.
+
+        Parameters
+        ----------
+        shards : those with a scheduler, also one that is being stopped, because it may still write
+        """
+        if self._remaining == shards:
             return
         try:
-            self.forget(kept)
+            self.forget(shards)
         except DatabaseError as error:
-            log.warning("what ended schedulers have said stays for now: %s", error)
+            log.warning("could not delete results of stopped schedulers, will retry: %s", error)
         else:
-            self._kept = frozenset(kept)
+            self._remaining = frozenset(shards)
 
-    def _read(self) -> Wanted:
+    def _read_wanted(self) -> Wanted:
         try:
             return read_wanted(self.home)
         except ValueError as error:
-            log.error("begin anew: %s", error)
+            log.error("cannot read the wanted file, starting from an empty one: %s", error)
             return Wanted()
 
-    def _config_outlook(self, config: Config, seen: Seen) -> Outlook:
+    def _config_state(self, config: Config, probed: ProbeResult) -> ObjectState:
         parts = components_of(config.spec)
-        return Outlook(
+        return ObjectState(
             generation=config.metadata.generation,
-            is_adopted=seen.is_adopted,
-            missing=[name for name, process in parts.items() if process not in seen.up],
-            reasons={name: seen.faults.get(process, "") for name, process in parts.items()},
-            unmet=self._unmet(config.spec),
+            is_adopted=probed.is_adopted,
+            missing=[name for name, process in parts.items() if process not in probed.up],
+            reasons={name: probed.faults.get(process, "") for name, process in parts.items()},
+            unmet=self._unmet_dependencies(config.spec),
         )
 
-    def _unmet(self, spec: ConfigSpec) -> list[str]:
-        """Return what the cluster lacks; we run no Prometheus of our own, its operator does."""
+    def _unmet_dependencies(self, spec: ConfigSpec) -> list[str]:
+        """Return what the cluster lacks: only the Prometheus operator can run a Prometheus for us."""
         prometheus = spec.prometheus
         if not prometheus.enabled or prometheus.external_prometheus_url:
             return []
-        asked_at, has_it = self._has_prometheus
-        if self.clock() - asked_at > DEPENDENCY_S:
+        checked_at, is_installed = self._has_prometheus
+        if self.clock() - checked_at > DEPENDENCY_S:
             try:
                 self.gateway.get(CRDS, PROMETHEUS_CRD, as_type=KubeObject)
-                has_it = True
+                is_installed = True
             except NotFoundError:
-                has_it = False
+                is_installed = False
             except KubeError as error:
-                log.warning("cannot look for Prometheus: %s", error)
-            self._has_prometheus = (self.clock(), has_it)
-        return [] if has_it else ["KAI-prometheus is missing prometheus operator"]
+                log.warning("cannot check for the Prometheus operator: %s", error)
+            self._has_prometheus = (self.clock(), is_installed)
+        return [] if is_installed else ["KAI-prometheus is missing prometheus operator"]
 
-    def _tell(self, resource: Resource, value: Config | SchedulingShard, outlook: Outlook) -> None:
-        """Write the conditions that changed; a new generation is greeted with Reconciling first."""
+    def _write_conditions(
+        self, resource: Resource, value: Config | SchedulingShard, state: ObjectState
+    ) -> None:
+        """Write the conditions that changed; those of a new generation begin with Reconciling alone."""
         try:
-            if not _was_met(value):
-                value = self._write(resource, value, beginning(outlook.generation))
-            self._write(resource, value, conditions(outlook))
+            if not _has_begun(value):
+                value = self._patch(resource, value, beginning(state.generation))
+            self._patch(resource, value, conditions(state))
         except NotFoundError:
-            log.debug("%s %s went away", resource.kind, value.metadata.name)
+            log.debug("%s %s was deleted", resource.kind, value.metadata.name)
         except UnauthorizedError:
             raise
         except KubeError as error:
-            log.warning("conditions of %s %s: %s", resource.kind, value.metadata.name, error)
+            log.warning(
+                "cannot write conditions of %s %s: %s", resource.kind, value.metadata.name, error
+            )
 
-    def _write(
-        self, resource: Resource, value: Config | SchedulingShard, said: Mapping[str, Said]
+    def _patch(
+        self,
+        resource: Resource,
+        value: Config | SchedulingShard,
+        wanted: Mapping[str, ConditionState],
     ) -> Config | SchedulingShard:
-        written = merged_conditions(value.status.conditions, said, self.wall())
-        if written is None:
+        merged = merged_conditions(value.status.conditions, wanted, self.wall())
+        if merged is None:
             return value
-        body = {"status": {"conditions": written}}
+        body = {"status": {"conditions": merged}}
         answer = self.gateway.patch(resource, value.metadata.name, body, sub="status")
-        told: Config | SchedulingShard = convert(answer, type(value))
-        self.store.assume(resource, told)
-        return told
+        updated: Config | SchedulingShard = convert(answer, type(value))
+        self.store.assume(resource, updated)
+        return updated
 
-    def _heard(self, _resource: Resource, _event: EventType, _value: KubeObject) -> None:
+    def _on_change(self, _resource: Resource, _event: EventType, _value: KubeObject) -> None:
         self._changed.set()
 
     def _fail(self, stop: threading.Event, error: KubeError) -> None:
@@ -203,22 +215,27 @@ class Operator:
         self._changed.set()
 
 
-def _shard_outlook(
-    shard: SchedulingShard, problem: str, seen: Seen, off: Collection[str], cycle_fault: str
-) -> Outlook:
+def _shard_state(
+    shard: SchedulingShard,
+    problem: str,
+    probed: ProbeResult,
+    off: Collection[str],
+    cycle_fault: str,
+) -> ObjectState:
     process = scheduling_process(shard.metadata.name)
     needed = set() if process in off else {process, BEAT}
-    faults = [f"{name}: {seen.faults[name]}" for name in sorted(needed & seen.faults.keys())]
-    return Outlook(
+    faults = [f"{name}: {probed.faults[name]}" for name in sorted(needed & probed.faults.keys())]
+    return ObjectState(
         generation=shard.metadata.generation,
         problem=problem,
-        is_adopted=seen.is_adopted,
-        missing=[] if needed <= seen.up and not cycle_fault else ["Scheduler"],
+        is_adopted=probed.is_adopted,
+        missing=[] if needed <= probed.up and not cycle_fault else ["Scheduler"],
         reasons={"Scheduler": "; ".join(faults) or cycle_fault},
     )
 
 
-def _was_met(value: Config | SchedulingShard) -> bool:
+def _has_begun(value: Config | SchedulingShard) -> bool:
+    """Return whether conditions were written for the present generation."""
     return any(
         condition.type == RECONCILING and condition.observed_generation == value.metadata.generation
         for condition in value.status.conditions

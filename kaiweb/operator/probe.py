@@ -1,8 +1,8 @@
-"""Which of the supervised processes are up, by what can be seen from outside.
+"""Find out from outside which of the supervised processes are up.
 
-A process is up when the supervisor lists it, its pid lives, and it answers on its port. One without a port
-must have lived for a moment: a program that dies at its start again and again is never called up. One that was
-started anew between two looks counts as down in the second, however fast it came back.
+A process is up if the supervisor lists it, its pid is alive, and it answers on its port. One without a port
+must have run for two seconds, so that a program that ends at its start again and again is never up. One that
+was restarted between two looks counts as down in the second.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ CONNECT_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What one look found.
+class ProbeResult:
+    """The result of one look.
 
     Attributes
     ----------
-    listed : names of the processes that the supervisor has started and that have not ended
-    up : names of those of them that are up
-    is_adopted : the supervisor has looked at the wanted file since it was last written
-    faults : what the watchdog says of those that are not well; they are not up
+    listed : names of the running processes that the supervisor has started
+    up : the listed processes that are up
+    is_adopted : the supervisor has read the wanted file since it was last written
+    faults : what the watchdog reports, by process; those are not up
     """
 
     listed: frozenset[str]
@@ -41,7 +41,7 @@ class Seen:
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether there is a process of this id (a zombie counts; its parent clears it in a moment)."""
+    """Return whether a process of this id exists; a zombie counts, because its parent reaps it soon."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -52,7 +52,7 @@ def is_alive(pid: int) -> bool:
 
 
 def accepts(port: int) -> bool:
-    """Tell whether someone listens on the loopback port."""
+    """Return whether a program listens on the loopback port."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=CONNECT_S):
             return True
@@ -62,7 +62,7 @@ def accepts(port: int) -> bool:
 
 @dataclass(slots=True)
 class Probe:
-    """Looks at the files of the installation and at its ports, and remembers since when a pid is there."""
+    """Looks at the files and ports of the installation, and remembers since when a pid is listed."""
 
     home: Path
     web_port: int
@@ -70,19 +70,19 @@ class Probe:
     accepts: Callable[[int], bool] = accepts
     _since: dict[str, tuple[int, float]] = field(default_factory=dict)
 
-    def look(self, shards: tuple[str, ...], now: float) -> Seen:
+    def look(self, shards: tuple[str, ...], now: float) -> ProbeResult:
         """Look once.
 
         Parameters
         ----------
-        shards : whose schedulers answer on a port of their own
+        shards : the shards whose schedulers answer on a port of their own
         now : monotonic seconds
         """
-        # Asked first: what is listed from here on is what the supervisor has made of the wish.
+        # First: if the supervisor has read the wanted file by now, the list that is read next reflects it.
         is_adopted = self._is_adopted()
         listed = _numbers(self.home / "processes.json")
         listed.pop("supervisor", None)
-        came_back = {
+        restarted = {
             name for name, pid in listed.items() if self._since.get(name, (pid, 0.0))[0] != pid
         }
         self._since = {
@@ -95,9 +95,9 @@ class Probe:
         up = {
             name
             for name, pid in listed.items()
-            if name not in came_back | faults.keys() and self._is_up(name, pid, ports, now)
+            if name not in restarted | faults.keys() and self._is_up(name, pid, ports, now)
         }
-        return Seen(
+        return ProbeResult(
             listed=frozenset(listed), up=frozenset(up), is_adopted=is_adopted, faults=faults
         )
 
@@ -112,8 +112,8 @@ class Probe:
         known = _numbers(self.home / "ports.json")
         names = {scheduling_process(shard): metrics_port_name(shard) for shard in shards}
         names[CONTROLLERS_PROCESS] = "controller-metrics"
-        found = {name: known[port] for name, port in names.items() if port in known}
-        return {**found, WEB_PROCESS: self.web_port}
+        ports = {name: known[port] for name, port in names.items() if port in known}
+        return {**ports, WEB_PROCESS: self.web_port}
 
     def _is_adopted(self) -> bool:
         try:
@@ -124,9 +124,9 @@ class Probe:
 
 
 def _numbers(file: Path) -> dict[str, int]:
-    """Return name -> number of a file that another process replaces as a whole; nothing if it is not there."""
+    """Return the numbers by name in a file that another process replaces as a whole; none without the file."""
     try:
-        found: dict[str, int] = json.loads(file.read_text())
+        numbers: dict[str, int] = json.loads(file.read_text())
     except FileNotFoundError:
         return {}
-    return found
+    return numbers

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kube.conditions import Said, merged_conditions
+from kube.conditions import ConditionState, merged_conditions
 from kube.errors import KubeError, NotFoundError
 from kube.gateway import EventType, Gateway
 from kube.objects.meta import KubeObject, as_body, convert
@@ -68,17 +68,17 @@ def leaves_first(names: Iterable[str], queues: Mapping[str, Queue]) -> list[str]
 
 def conditions_of(
     queue: Queue, tree: Mapping[str, QueueShape], allocated: Amounts
-) -> dict[str, Said]:
+) -> dict[str, ConditionState]:
     """Return what the queue's two conditions should say."""
     problem = problem_of(tree, queue.metadata.name)
     over = _over_quota(queue, allocated)
     return {
-        ORPHAN: Said("True", "NotConnectedToRoot", problem)
+        ORPHAN: ConditionState("True", "NotConnectedToRoot", problem)
         if problem
-        else Said("False", "ConnectedToRoot", ""),
-        OVER_QUOTA: Said("True", "AllocatedAboveQuota", over)
+        else ConditionState("False", "ConnectedToRoot", ""),
+        OVER_QUOTA: ConditionState("True", "AllocatedAboveQuota", over)
         if over
-        else Said("False", "AllocatedWithinQuota", ""),
+        else ConditionState("False", "AllocatedWithinQuota", ""),
     }
 
 
@@ -86,7 +86,7 @@ def status_patch(
     queue: Queue,
     wanted: Holdings,
     children: list[str],
-    conditions: Mapping[str, Said],
+    conditions: Mapping[str, ConditionState],
     now: datetime,
 ) -> dict[str, Any] | None:
     """Return the merge patch of the status, or None when it already says all this."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from kube.conditions import Said, merged_conditions
+from kube.conditions import ConditionState, merged_conditions
 from kube.objects.meta import Condition
 
 EARLY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -22,8 +22,10 @@ def _stored(status: str = "True", message: str = "up", generation: int = 1) -> C
     )
 
 
-def _said(status: str = "True", message: str = "up", generation: int = 1) -> dict[str, Said]:
-    return {"Available": Said(status, "available", message, generation)}
+def _said(
+    status: str = "True", message: str = "up", generation: int = 1
+) -> dict[str, ConditionState]:
+    return {"Available": ConditionState(status, "available", message, generation)}
 
 
 def test_nothing_is_written_when_nothing_differs() -> None:

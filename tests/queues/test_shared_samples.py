@@ -22,7 +22,7 @@ from tests.shared import shared_path
 
 pytestmark = pytest.mark.shared
 PATHS = {"PodGroup": VALIDATE_POD_GROUP, "Queue": VALIDATE_QUEUE, "Topology": VALIDATE_TOPOLOGY}
-# Said by the custom resource's own schema, not by a webhook.
+# ConditionState by the custom resource's own schema, not by a webhook.
 SCHEMA_TEXTS = ("can only be used at the lowest level", "nodeLabel must be unique")
 
 

@@ -1,4 +1,4 @@
-"""`kaiweb run_operator`: say which schedulers run and how everything stands, until a signal comes."""
+"""`kaiweb run_operator`: run the operator until a signal comes or the credentials are refused."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CYCLES = CyclesCheck()
 
 
 def _cycle_fault(shard: str) -> str:
-    """Return why a shard has no cycles; without a database that is not known."""
+    """Return why a shard has no cycles; "" if the database cannot be read."""
     close_old_connections()
     try:
         return CYCLES.of(shard)
@@ -62,6 +62,6 @@ def _cycle_fault(shard: str) -> str:
         return ""
 
 
-def _forget(kept: Collection[str]) -> None:
+def _forget(remaining: Collection[str]) -> None:
     close_old_connections()
-    forget_shards(kept)
+    forget_shards(remaining)

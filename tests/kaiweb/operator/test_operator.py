@@ -33,7 +33,7 @@ class Scene:
         self.home = home
         self.gateway = FakeGateway()
         self.now = 100.0
-        self.kept: list[set[str]] = []
+        self.remaining: list[set[str]] = []
         self.is_database_away = False
         self.operator = Operator(
             self.gateway,
@@ -50,10 +50,10 @@ class Scene:
         ]
         self.supervise(*EVERYTHING)
 
-    def forget(self, kept: Collection[str]) -> None:
+    def forget(self, remaining: Collection[str]) -> None:
         if self.is_database_away:
             raise OperationalError("no connection")
-        self.kept.append(set(kept))
+        self.remaining.append(set(remaining))
 
     def supervise(self, *names: str) -> None:
         """Play the supervisor: these processes run, and it has read what is wanted."""
@@ -219,16 +219,16 @@ def test_a_cluster_that_stops_answering_stops_nothing(scene: Scene) -> None:
 def test_what_a_scheduler_said_is_forgotten_when_it_has_ended_and_not_before(scene: Scene) -> None:
     scene.put(SHARDS, "amber")
     scene.passes(2)
-    assert scene.kept == [{"amber", "default"}]
+    assert scene.remaining == [{"amber", "default"}]
     scene.gateway.delete(SHARDS, "amber")
     scene.passes(2)
-    assert scene.kept == [{"amber", "default"}]
+    assert scene.remaining == [{"amber", "default"}]
     scene.supervise("web", "scheduling-default")
     scene.is_database_away = True
     scene.passes()
     scene.is_database_away = False
     scene.passes(2)
-    assert scene.kept == [{"amber", "default"}, {"default"}]
+    assert scene.remaining == [{"amber", "default"}, {"default"}]
 
 
 def test_a_scheduler_that_makes_no_progress_is_told_on_its_shard(scene: Scene) -> None:

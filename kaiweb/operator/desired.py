@@ -1,8 +1,8 @@
-"""From Config `kai-config` and the SchedulingShards to the processes that should run.
+"""Derive the processes that should run from Config `kai-config` and the SchedulingShards.
 
-Only what differs from the built-in defaults is handed on, so a plain Config changes no command line. The
-table of flags is KAI's ("arguments passed"); what has no meaning without Deployments (images, replicas,
-affinity, resources) is not read.
+Only values that differ from the built-in defaults become flags or variables, so that a plain Config changes no
+command line. The table of flags is KAI's ("arguments passed"). Fields that have no meaning without Deployments
+(images, replicas, affinity, resources) are not read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kube.objects.config import Config, ConfigSpec, SchedulingShard, Service
 from kube.objects.meta import as_body
 from scheduler.settings.shard import DEFAULT_SHARD, problem_of
 
-#: What the webhooks do without a variable.
+#: The defaults of the webhooks, by variable.
 BUILT_IN = {
     "KAIWEB_GPU_SHARING": "1",
     "KAIWEB_BLOCK_NVIDIA_VISIBLE_DEVICES": "0",
@@ -25,18 +25,18 @@ BUILT_IN = {
 }
 
 
-def wanted_of(
+def wanted_processes(
     config: Config | None,
     shards: Mapping[str, SchedulingShard],
     before: Wanted,
     environment: Mapping[str, str],
 ) -> tuple[Wanted, dict[str, str]]:
-    """Return what should run, and by shard why its settings cannot be used.
+    """Return the wanted processes, and for each shard with unusable settings the reason.
 
     Parameters
     ----------
-    before : what is wanted so far; a shard that was fine once goes on when an edit spoils it
-    environment : the installation's variables; connections may be named by them
+    before : what was wanted so far; a shard that was valid once keeps its scheduler after an invalid edit
+    environment : the variables of the installation; a shard's settings may refer to them
     """
     problems = {
         name: problem
@@ -56,7 +56,7 @@ def wanted_of(
     if has_scale_adjuster(spec):
         flags += ["--node-scale-adjuster"]
     shards_run = tuple(sorted({DEFAULT_SHARD, *running}))
-    given = {
+    variables_of = {
         WEB_PROCESS: web,
         BINDING: _binder_variables(spec),
         **{scheduling_process(name): _scheduler_variables(spec) for name in shards_run},
@@ -65,25 +65,27 @@ def wanted_of(
         shards=shards_run,
         off=_off(spec, shards_run),
         arguments={CONTROLLERS_PROCESS: tuple(flags)} if flags else {},
-        environment={process: variables for process, variables in given.items() if variables},
+        environment={
+            process: variables for process, variables in variables_of.items() if variables
+        },
     )
     return wanted, problems
 
 
 def has_scale_adjuster(spec: ConfigSpec) -> bool:
-    """Tell whether node scale is adjusted: only when asked for, as KAI's chart has it."""
+    """Return whether the node scale adjuster is enabled; as in KAI's chart, it is not by default."""
     return spec.node_scale_adjuster.service.enabled is True
 
 
-def is_on(service: Service) -> bool:
-    """Tell whether a component runs that runs unless it is switched off."""
+def is_enabled(service: Service) -> bool:
+    """Return whether an enabled-by-default component is enabled."""
     return service.enabled is not False
 
 
 def _off(spec: ConfigSpec, shards: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the processes whose one component is switched off."""
-    schedulers = () if is_on(spec.scheduler.service) else shards
-    binder = () if is_on(spec.binder.service) else (BINDING,)
+    """Return the processes whose only component is disabled."""
+    schedulers = () if is_enabled(spec.scheduler.service) else shards
+    binder = () if is_enabled(spec.binder.service) else (BINDING,)
     return (*binder, *(scheduling_process(name) for name in schedulers))
 
 
@@ -99,7 +101,7 @@ def _problem(
 
 
 def _controller_flags(spec: ConfigSpec) -> dict[str, str]:
-    """Return flags of `run_controllers`; "" leaves a flag out."""
+    """Return flags of `run_controllers`; one with the value "" is not passed."""
     shared, grouper, queues = spec.global_, spec.pod_grouper, spec.queue_controller
     adjuster = spec.node_scale_adjuster.args
     return {
@@ -109,9 +111,9 @@ def _controller_flags(spec: ConfigSpec) -> dict[str, str]:
         "--nodepool-label-key": shared.node_pool_label_key,
         "--namespace-label-selector": _pairs(shared.namespace_label_selector),
         "--pod-label-selector": _pairs(shared.pod_label_selector),
-        "--group-pods": _word(is_on(spec.pod_grouper.service)),
-        "--podgroup-status": _word(is_on(spec.pod_group_controller.service)),
-        "--queue-status": _word(is_on(queues.service)),
+        "--group-pods": _word(is_enabled(spec.pod_grouper.service)),
+        "--podgroup-status": _word(is_enabled(spec.pod_group_controller.service)),
+        "--queue-status": _word(is_enabled(queues.service)),
         "--knative-gang-schedule": _word(grouper.args.gang_schedule_knative),
         "--generic-karta-fallback": _word(grouper.args.generic_karta_fallback),
         "--default-priorities-configmap-name": grouper.args.default_priorities_config_map_name,
@@ -129,7 +131,7 @@ def _controller_flags(spec: ConfigSpec) -> dict[str, str]:
 
 
 def _web_variables(spec: ConfigSpec) -> dict[str, str]:
-    """Return variables of the process that serves the webhooks; "" leaves one out."""
+    """Return variables of the process that serves the webhooks; one with the value "" is not set."""
     admission = spec.admission
     hami = spec.binder.plugins.get("hamicore")
     return {
@@ -142,9 +144,9 @@ def _web_variables(spec: ConfigSpec) -> dict[str, str]:
 
 
 def _binder_variables(spec: ConfigSpec) -> dict[str, str]:
-    """Return variables of the binder: its part of the Config as it is; the binder refuses what it cannot use."""
-    said = {name: part for name, part in as_body(spec.binder).items() if name != "service"}
-    text = json.dumps(said, sort_keys=True, separators=(",", ":")) if said else ""
+    """Return variables of the binder: its part of the Config unchanged; the binder validates it."""
+    settings = {name: part for name, part in as_body(spec.binder).items() if name != "service"}
+    text = json.dumps(settings, sort_keys=True, separators=(",", ":")) if settings else ""
     variables = {
         "KAIWEB_BINDER": text,
         "KAIWEB_SCALE_ADJUST_NAMESPACE": spec.node_scale_adjuster.args.node_scale_namespace,
@@ -153,7 +155,7 @@ def _binder_variables(spec: ConfigSpec) -> dict[str, str]:
 
 
 def _scheduler_variables(spec: ConfigSpec) -> dict[str, str]:
-    """Return variables of a shard's scheduler: its metrics have the prefix of the queue controller's."""
+    """Return variables of a shard's scheduler: its metrics have the same prefix as the queue controller's."""
     prefix = spec.queue_controller.metrics_namespace
     return {"KAIWEB_METRICS_NAMESPACE": prefix} if prefix else {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kaiweb.operator.wishes import wanted_of
+from kaiweb.operator.desired import wanted_processes
 from kaiweb.supervisor.wanted import Wanted
 from kube.objects.config import Config, SchedulingShard
 from kube.objects.meta import convert
@@ -39,7 +39,7 @@ def _wanted(
     before: Wanted | None = None,
     **environment: str,
 ) -> tuple[Wanted, dict[str, str]]:
-    return wanted_of(config, shards or {}, before or Wanted(), environment)
+    return wanted_processes(config, shards or {}, before or Wanted(), environment)
 
 
 def test_without_objects_the_default_shard_runs() -> None:
