@@ -1,1 +1,1 @@
-"""Demand and quotas: queues, pod groups, the mirror, grouping, admission, live topics."""
+"""Queues and pod groups: rules of the tree, mirror, grouping, controllers, admission."""

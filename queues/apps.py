@@ -1,4 +1,4 @@
-"""The queues room as a Django app."""
+"""The Django app `queues`."""
 
 from __future__ import annotations
 

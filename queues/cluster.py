@@ -1,4 +1,4 @@
-"""The process's one gateway to the cluster, made from the settings at first use."""
+"""The gateway of this process to the cluster, created from the settings at first use."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ def gateway() -> Gateway:
 
     `KAIWEB_KUBECONFIG=in-cluster` uses the service account of the pod we run in.
     """
-    named: str = settings.KAIWEB_KUBECONFIG
-    return connect(Target(kubeconfig=None if named == IN_CLUSTER else Path(named)))
+    location: str = settings.KAIWEB_KUBECONFIG
+    return connect(Target(kubeconfig=None if location == IN_CLUSTER else Path(location)))
 
 
 def is_on_this_host() -> bool:
-    """Tell whether the API server listens on a loopback address, so that it can call back on one.
+    """Return whether the API server listens on a loopback address, so that it can reach webhooks on one.
 
-    A kubeconfig that is not there yet is the one our own cluster is about to write.
+    A missing kubeconfig counts as yes: it is the one that the embedded cluster is about to write.
     """
-    named: str = settings.KAIWEB_KUBECONFIG
-    if named == IN_CLUSTER:
+    location: str = settings.KAIWEB_KUBECONFIG
+    if location == IN_CLUSTER:
         return False
     try:
-        found = yaml.safe_load(Path(named).read_text())
+        kubeconfig = yaml.safe_load(Path(location).read_text())
     except FileNotFoundError:
         return True
-    return _server_host(found) in LOOPBACK
+    return _server_host(kubeconfig) in LOOPBACK
 
 
 def _server_host(kubeconfig: dict[str, Any]) -> str:
     """Return the host of the current context's API server."""
     current = _named(kubeconfig.get("contexts"), kubeconfig.get("current-context"))
-    wanted = current.get("context", {}).get("cluster")
-    server = _named(kubeconfig.get("clusters"), wanted).get("cluster", {}).get("server", "")
+    cluster = current.get("context", {}).get("cluster")
+    server = _named(kubeconfig.get("clusters"), cluster).get("cluster", {}).get("server", "")
     return urlsplit(server).hostname or ""
 
 
-def _named(items: list[dict[str, Any]] | None, name: object) -> dict[str, Any]:
-    return next((item for item in items or () if item.get("name") == name), {})
+def _named(entries: list[dict[str, Any]] | None, name: object) -> dict[str, Any]:
+    return next((entry for entry in entries or () if entry.get("name") == name), {})

@@ -1,4 +1,4 @@
-"""What can go wrong in the queues room."""
+"""Errors of writes to queues."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from queues.tree.shape import Finding
 
 
 class QueuesError(Exception):
-    """Base of this room's errors."""
+    """Base of the errors of writes to queues."""
 
 
 class UnknownQueueError(QueuesError):
@@ -28,14 +28,14 @@ class HierarchyError(QueuesError):
 
 
 class StaleQueueError(QueuesError):
-    """Somebody has edited the queue since the caller read it; versions are edit tags (`queues.editing.tags`)."""
+    """The queue was edited since the caller read it; versions are edit tags (`queues.editing.tags`)."""
 
-    def __init__(self, name: str, *, given: str, current: str) -> None:
+    def __init__(self, name: str, *, expected: str, current: str) -> None:
         super().__init__(
-            f"queue '{name}' has changed: you edited version {given}, it is now {current}"
+            f"queue '{name}' has changed: you edited version {expected}, it is now {current}"
         )
         self.name = name
-        self.given = given
+        self.expected = expected
         self.current = current
 
 
@@ -48,4 +48,4 @@ class MissingRightError(QueuesError):
 
 
 class BusyError(QueuesError):
-    """Others are writing the same things; nothing was done, a later try may succeed."""
+    """Concurrent writes prevented this one; nothing was changed, a retry may succeed."""

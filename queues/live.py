@@ -1,11 +1,11 @@
-"""The change log behind the live dashboard: what changed, in order, and a wake-up for those who watch.
+"""The live log: an ordered log of changed rows that feeds the live dashboard.
 
-Whoever writes rows calls `record` in the same transaction. After the commit a wake-up goes to the web
-processes over the channel layer; they read the log from their last position, so a lost wake-up only
-delays (they also look once a second) and a burst of wake-ups costs nothing.
+Code that writes rows calls `record` in the same transaction. After the commit the channel layer wakes the web
+processes, which read the log from their last position. They also read it once a second, so a lost wake-up
+only delays, and repeated wake-ups cost nothing.
 
-Positions grow but are opaque to clients. `epoch` names one life of the log: with another epoch, or a
-position older than the log reaches, a client needs a new snapshot.
+Positions grow but are opaque to clients. The epoch changes when the log is emptied: with another epoch, or a
+position older than the log, a client needs a new snapshot.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from queues.models import LiveChange, LiveEpoch
 
 log = logging.getLogger(__name__)
 
-#: "standing" is for the mirror, which makes "workload" of it; all others are shown as they are.
+#: The mirror reads "standing" and records "workload" for it; the others go to clients unchanged.
 Kind = Literal["queue", "workload", "node", "session", "standing"]
 GROUP = "live"
 KEPT_CHANGES = 50_000
 KEPT_FOR = timedelta(minutes=10)
 WAKE_PAUSE_S = 0.05
 AWAY_PAUSE_S = 1.0
-# Any constant: it only has to differ from other advisory locks in the same PostgreSQL database.
+# Arbitrary; it only has to differ from other advisory locks in the same PostgreSQL database.
 LOG_LOCK = 0x6B61_69
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LogEntry:
     """One entry of the log."""
 
     position: int
@@ -51,7 +51,7 @@ class Change:
 
 
 def record(kind: Kind, keys: Iterable[str]) -> None:
-    """Note that these things changed; call it inside the transaction that changes them.
+    """Add entries for changed rows; call it inside the transaction that changes them.
 
     Raises
     ------
@@ -71,14 +71,14 @@ def record(kind: Kind, keys: Iterable[str]) -> None:
 
 
 def _order_commits() -> None:
-    """Let ids become visible in their order: SQLite has one writer anyway, PostgreSQL needs a lock."""
+    """Make ids become visible in order: SQLite has a single writer, PostgreSQL needs a lock."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOG_LOCK])
 
 
 class _Waker:
-    """Sends wake-ups, not too many; says once that the broker is away, and once that it is back."""
+    """Sends wake-ups at a limited rate; logs once when the broker is unreachable and once when it is back."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -89,7 +89,7 @@ class _Waker:
         with self._lock:
             pause_s = AWAY_PAUSE_S if self._is_away else WAKE_PAUSE_S
             if now - self._last < pause_s:
-                return  # readers look again after each read that found something
+                return  # readers read again after each read that returned entries
             self._last = now
         layer = get_channel_layer()
         if layer is None:
@@ -111,12 +111,12 @@ _waker = _Waker()
 
 
 def wake() -> None:
-    """Tell the web processes to look at the log. Never fails: they look anyway, only later."""
+    """Tell the web processes to read the log. Never fails, because they also read it periodically."""
     _waker.wake(time.monotonic())
 
 
 def epoch() -> str:
-    """Return the name of this life of the log; the first call makes it."""
+    """Return the epoch of the log; the first call creates it."""
     row, _created = LiveEpoch.objects.get_or_create(
         only=True, defaults={"value": uuid.uuid4().hex[:12]}
     )
@@ -124,7 +124,7 @@ def epoch() -> str:
 
 
 def start_epoch() -> str:
-    """Forget all changes and begin a new life: every client will ask for a snapshot."""
+    """Delete all entries and begin a new epoch, so that every client requests a snapshot."""
     with transaction.atomic():
         LiveChange.objects.all().delete()
         row, _created = LiveEpoch.objects.update_or_create(
@@ -135,27 +135,27 @@ def start_epoch() -> str:
 
 
 def position() -> int:
-    """Return the position of the newest change, 0 when there is none."""
+    """Return the position of the newest entry, 0 if there is none."""
     newest: int | None = LiveChange.objects.aggregate(newest=Max("id"))["newest"]
     return newest or 0
 
 
 def reaches_back_to(seq: int) -> bool:
-    """Tell whether the log still holds every change after `seq`."""
+    """Return whether the log still holds every change after `seq`."""
     ends = LiveChange.objects.aggregate(oldest=Min("id"), newest=Max("id"))
     if ends["oldest"] is None:
         return seq == 0
     return bool(ends["oldest"] - 1 <= seq <= ends["newest"])
 
 
-def changes_after(seq: int, *, limit: int) -> list[Change]:
+def changes_after(seq: int, *, limit: int) -> list[LogEntry]:
     """Return up to `limit` changes after `seq`, oldest first."""
     rows = LiveChange.objects.filter(id__gt=seq).order_by("id")[:limit]
-    return [Change(row.pk, row.kind, row.key) for row in rows]
+    return [LogEntry(row.pk, row.kind, row.key) for row in rows]
 
 
 def trim(now: datetime) -> int:
-    """Drop what is older than ten minutes and not among the last 50,000 changes; return how many."""
+    """Delete entries older than ten minutes that are not among the newest 50,000; return how many."""
     floor = position() - KEPT_CHANGES
     count, _by_model = LiveChange.objects.filter(id__lte=floor, at__lt=now - KEPT_FOR).delete()
     return count

@@ -1,4 +1,4 @@
-"""Questions about queues that several rooms ask, answered from the mirror."""
+"""Read the queue tree and its usage from the mirror."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from queues.models import PodGroup, Queue, WorkloadState
 from queues.tree.hierarchy import Usage
 from queues.tree.shape import RESOURCES, Amounts, QueueShape
 
-# Bytes and millicores of use in the units of the custom resource.
+# From the units of the rows (bytes, millicores) to those of the custom resource.
 USE_FACTORS = {"gpu": 1.0, "cpu": 1.0, "memory": 1e-6}
 
 
 def tree() -> dict[str, QueueShape]:
-    """Return every mirrored queue as the rules see it."""
+    """Return every mirrored queue as a shape, by name."""
     return {row.name: shape_of(row) for row in Queue.objects.all().order_by("name")}
 
 
 def shape_of(row: Queue) -> QueueShape:
-    """Return one row as the rules see it."""
+    """Return a mirrored queue as a shape."""
     return QueueShape(
         name=row.name,
         parent=row.parent,
@@ -39,7 +39,7 @@ def _amounts(row: Queue, prefix: str) -> Amounts:
 
 
 def usage() -> Mapping[str, Usage]:
-    """Return what each queue holds now, for the warnings of an edit."""
+    """Return the usage of each queue, for the warnings of an edit."""
     living = ~Q(state__in=[WorkloadState.FINISHED, WorkloadState.FAILED])
     counted = PodGroup.objects.filter(living).values_list("queue").annotate(count=Count("key"))
     workloads = dict(counted.order_by())

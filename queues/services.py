@@ -1,12 +1,12 @@
-"""Writes to queues: check the tree, check the rights, note the intent, then patch the cluster.
+"""Writes to queues: check the tree and the rights, write an audit entry, then patch the cluster.
 
-The database is not written here (except the note of who did what, `queues.editing.audit`): the change comes back
-through the watch, as every other change does. What the caller may and may not do is decided against the
-cluster's own list of queues, not against the mirror, which may be a moment behind.
+Only the audit log (`queues.editing.audit`) is written to the database here; the mirror brings the change back
+from the watch, like every other change. Tree and rights are checked against the cluster's list of queues, not
+against the mirror, which may be behind.
 
-Two versions are at work. The caller names the edit tag it has read, which status writes leave alone; the patch
-carries the resourceVersion read just before, and is made anew when a status write came between. Edits that
-change the shape of the tree run one at a time (`queues.editing.tree_lock`) and look at the tree again afterwards.
+Two versions are used. The caller sends the edit tag it has read, which status writes do not change. The patch
+carries the resourceVersion read just before, and is computed again when a status write came in between. Edits that
+change the shape of the tree run one at a time (`queues.editing.tree_lock`), and the tree is checked again afterwards.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from kube.errors import ConflictError, KubeError, ServerError
 from kube.gateway import Gateway, PatchType
 from kube.resources import QUEUES
 from queues import selectors
-from queues.editing import audit, edits
-from queues.editing import tree_lock as structure
+from queues.editing import audit, edits, tree_lock
 from queues.editing.bodies import live_tree, parent_of, patch_between, read_or_none, version_of
 from queues.editing.judging import judge, name_faults, refuse_faults, require_edit, require_place
-from queues.editing.repair import FIELD_MANAGER, TRIES, keep_children, keep_sound
+from queues.editing.repair import FIELD_MANAGER, TRIES, recreate_if_parent, undo_if_unsound
 from queues.editing.tags import tag_of_body
 from queues.editing.write_requests import Body, WriteRequest, WriteResult
 from queues.errors import (
@@ -44,13 +43,13 @@ log = logging.getLogger(__name__)
 UNVERIFIED = Finding(
     pointer="/parent",
     code="tree-unverified",
-    message="the change is made; the cluster did not answer when the tree was to be checked once more",
+    message="the change was made, but the tree could not be checked again because the cluster did not answer",
     severity=Severity.WARNING,
 )
 UNRECORDED = Finding(
     pointer="",
     code="audit-pending",
-    message="the change is made; the database did not take its entry in the change log, which will follow",
+    message="the change was made, but its entry in the audit log could not be completed yet",
     severity=Severity.WARNING,
 )
 
@@ -76,7 +75,7 @@ def queue_create(
             before=None,
             after=body,
             send=lambda: gateway.create(QUEUES, body, dry_run=request.dry_run),
-            verify=(lambda written: keep_sound(gateway, None, written)) if parent else None,
+            verify=(lambda written: undo_if_unsound(gateway, None, written)) if parent else None,
         )
         return _carry_out(write, findings, request)
 
@@ -113,7 +112,7 @@ def queue_replace(
 def queue_apply(
     gateway: Gateway, *, name: str, edit: object, manager: str, force: bool, request: WriteRequest
 ) -> WriteResult:
-    """State the wanted fields as a field manager (server-side apply); repeating it changes nothing.
+    """Apply fields as a field manager (server-side apply); repeating it changes nothing.
 
     Raises
     ------
@@ -121,20 +120,20 @@ def queue_apply(
     the others of `queue_update`
     """
     bare = edits.bare_queue(name, {})
-    del bare["metadata"]["labels"]  # an applied empty map would own every label
-    wanted, faults = edits.apply(bare, edit)
-    refuse_faults((*faults, *name_faults(wanted)))
-    parent = wanted["spec"].get("parentQueue")
+    del bare["metadata"]["labels"]  # server-side apply of an empty map would own every label
+    desired, faults = edits.apply(bare, edit)
+    refuse_faults((*faults, *name_faults(desired)))
+    parent = desired["spec"].get("parentQueue")
 
-    def once() -> WriteResult:
+    def attempt() -> WriteResult:
         current = read_or_none(gateway, name)
         is_structural = parent is not None and parent != parent_of(current)
         with _one_at_a_time(gateway, request, is_structural=is_structural):
             if is_structural:
                 current = read_or_none(gateway, name)
-            return _apply(gateway, current, wanted, manager, force=force, request=request)
+            return _apply(gateway, current, desired, manager, force=force, request=request)
 
-    return _until_undisturbed(name, once)
+    return _retry_on_conflict(name, attempt)
 
 
 def queue_delete(gateway: Gateway, *, name: str, request: WriteRequest) -> WriteResult:
@@ -145,10 +144,10 @@ def queue_delete(gateway: Gateway, *, name: str, request: WriteRequest) -> Write
     the same as `queue_update`
     """
 
-    def once() -> WriteResult:
+    def attempt() -> WriteResult:
         with _one_at_a_time(gateway, request, is_structural=True):
             current = queue_read(gateway, name)
-            _require_version(name, current, request)
+            _require_expected_tag(name, current, request)
             tree = live_tree(gateway)
             require_edit(tree, current, current, request)
             findings = hierarchy.check(tree, old=current, new=None, usage=selectors.usage())
@@ -164,15 +163,15 @@ def queue_delete(gateway: Gateway, *, name: str, request: WriteRequest) -> Write
                 before=current,
                 after=None,
                 send=send,
-                verify=lambda deleted: keep_children(gateway, deleted),
+                verify=lambda deleted: recreate_if_parent(gateway, deleted),
             )
             return _carry_out(write, findings, request)
 
-    return _until_undisturbed(name, once)
+    return _retry_on_conflict(name, attempt)
 
 
 def queue_read(gateway: Gateway, name: str) -> Body:
-    """Return the queue as the cluster has it.
+    """Return a queue of the cluster.
 
     Raises
     ------
@@ -188,28 +187,28 @@ def _edit(
     gateway: Gateway,
     name: str,
     request: WriteRequest,
-    make: Callable[[Body], tuple[Body, Sequence[Finding]]],
+    edit_of: Callable[[Body], tuple[Body, Sequence[Finding]]],
 ) -> WriteResult:
-    """Write what `make` makes of the current queue."""
+    """Write the body that `edit_of` computes from the current queue."""
 
-    def once() -> WriteResult:
+    def attempt() -> WriteResult:
         current = queue_read(gateway, name)
-        body, faults = make(current)
+        body, faults = edit_of(current)
         is_move = parent_of(body) != parent_of(current)
         with _one_at_a_time(gateway, request, is_structural=is_move):
             if is_move:
                 current = queue_read(gateway, name)
-                body, faults = make(current)
+                body, faults = edit_of(current)
             return _write(gateway, current, body, faults, request)
 
-    return _until_undisturbed(name, once)
+    return _retry_on_conflict(name, attempt)
 
 
 def _write(
     gateway: Gateway, current: Body, body: Body, faults: Sequence[Finding], request: WriteRequest
 ) -> WriteResult:
     name = current["metadata"]["name"]
-    _require_version(name, current, request)
+    _require_expected_tag(name, current, request)
     tree = live_tree(gateway)
     require_edit(tree, current, body, request)
     findings = judge(tree, current, body, faults, request)
@@ -226,7 +225,7 @@ def _write(
         send=lambda: gateway.patch(
             QUEUES, name, patch, field_manager=FIELD_MANAGER, dry_run=request.dry_run
         ),
-        verify=(lambda written: keep_sound(gateway, current, written)) if is_move else None,
+        verify=(lambda written: undo_if_unsound(gateway, current, written)) if is_move else None,
     )
     return _carry_out(write, findings, request)
 
@@ -234,19 +233,19 @@ def _write(
 def _apply(
     gateway: Gateway,
     current: Body | None,
-    wanted: Body,
+    desired: Body,
     manager: str,
     *,
     force: bool,
     request: WriteRequest,
 ) -> WriteResult:
-    name = wanted["metadata"]["name"]
-    _require_version(name, current, request)
+    name = desired["metadata"]["name"]
+    _require_expected_tag(name, current, request)
     if request.expected_tag and current is not None:
-        metadata = {**wanted["metadata"], "resourceVersion": version_of(current)}
-        wanted = {**wanted, "metadata": metadata}
+        metadata = {**desired["metadata"], "resourceVersion": version_of(current)}
+        desired = {**desired, "metadata": metadata}
     tree = live_tree(gateway)
-    preview = _server_side_apply(gateway, name, wanted, manager, force=force, dry_run=True)
+    preview = _server_side_apply(gateway, name, desired, manager, force=force, dry_run=True)
     if current is None:
         require_place(tree, parent_of(preview), request)
     else:
@@ -256,7 +255,7 @@ def _apply(
     def send() -> Body:
         if request.dry_run:
             return preview
-        return _server_side_apply(gateway, name, wanted, manager, force=force, dry_run=False)
+        return _server_side_apply(gateway, name, desired, manager, force=force, dry_run=False)
 
     if not edits.differences(current, preview):
         return WriteResult(body=send(), warnings=hierarchy.warnings(findings))
@@ -266,26 +265,26 @@ def _apply(
         before=current,
         after=preview,
         send=send,
-        verify=(lambda written: keep_sound(gateway, current, written)) if is_move else None,
+        verify=(lambda written: undo_if_unsound(gateway, current, written)) if is_move else None,
     )
     return _carry_out(write, findings, request)
 
 
 def _server_side_apply(
-    gateway: Gateway, name: str, wanted: Body, manager: str, *, force: bool, dry_run: bool
+    gateway: Gateway, name: str, desired: Body, manager: str, *, force: bool, dry_run: bool
 ) -> Body:
     try:
         return gateway.patch(
             QUEUES,
             name,
-            wanted,
+            desired,
             patch_type=PatchType.APPLY,
             field_manager=manager,
             force=force,
             dry_run=dry_run,
         )
     except ConflictError as error:
-        # The same status says that the object moved on meanwhile, which another try may solve.
+        # The same status is returned when the object changed meanwhile, which a retry solves.
         if not force and "Apply failed with" in str(error):
             raise FieldOwnedError(str(error)) from error
         raise
@@ -297,8 +296,8 @@ class _Write:
 
     Attributes
     ----------
-    send : asks the cluster, which may refuse
-    verify : looks at the tree afterwards, and takes the write back if it broke it
+    send : writes to the cluster, which may refuse
+    verify : checks the tree afterwards, and undoes the write if the tree is unsound
     """
 
     action: str
@@ -313,12 +312,12 @@ class _Write:
 
 
 def _carry_out(write: _Write, findings: tuple[Finding, ...], request: WriteRequest) -> WriteResult:
-    """Note the intent, write, verify, and complete the note.
+    """Write the audit entry, write to the cluster, verify, and complete the entry.
 
     Raises
     ------
-    django.db.DatabaseError : the intent could not be noted; nothing was written
-    kube.errors.ServerError : it may have been written; the intent stays and is settled later
+    django.db.DatabaseError : the entry could not be written; the cluster was not changed
+    kube.errors.ServerError : the cluster may have been changed; the entry is settled later
     """
     warnings = hierarchy.warnings(findings)
     diff = edits.differences(write.before, write.after or {})
@@ -341,11 +340,11 @@ def _carry_out(write: _Write, findings: tuple[Finding, ...], request: WriteReque
 
 
 def _verified(write: _Write, written: Body, change: QuotaChange) -> tuple[Finding, ...]:
-    """Return what is to be said of the tree after the write.
+    """Return warnings about the tree after the write.
 
     Raises
     ------
-    HierarchyError : the write was taken back
+    HierarchyError : the write was undone
     """
     try:
         if write.verify is not None:
@@ -354,8 +353,8 @@ def _verified(write: _Write, written: Body, change: QuotaChange) -> tuple[Findin
         audit.withdraw(change)
         raise
     except KubeError as error:
-        # The write is done and must be answered so, whatever the cluster says to later questions.
-        log.warning("queue '%s': the tree could not be looked at again: %s", write.name, error)
+        # The write was made and must be reported as such, even if the cluster fails to answer later reads.
+        log.warning("queue '%s': the tree could not be checked again: %s", write.name, error)
         return (UNVERIFIED,)
     return ()
 
@@ -364,24 +363,24 @@ def _one_at_a_time(
     gateway: Gateway, request: WriteRequest, *, is_structural: bool
 ) -> AbstractContextManager[None]:
     if is_structural and not request.dry_run:
-        return structure.lock_of(gateway).held()
+        return tree_lock.lock_of(gateway).held()
     return nullcontext()
 
 
-def _until_undisturbed(name: str, once: Callable[[], WriteResult]) -> WriteResult:
-    """Try again when the object moved on between read and write; an edit of somebody ends it with `StaleQueueError`."""
+def _retry_on_conflict(name: str, attempt: Callable[[], WriteResult]) -> WriteResult:
+    """Try again when the object changed between read and write; a competing edit raises `StaleQueueError`."""
     for _attempt in range(TRIES):
         try:
-            return once()
+            return attempt()
         except ConflictError as error:
-            log.debug("queue '%s' moved on under an edit: %s", name, error)
-    raise BusyError(f"queue '{name}' was written by others {TRIES} times while it was edited")
+            log.debug("queue '%s' changed during an edit: %s", name, error)
+    raise BusyError(f"queue '{name}' was written by others during each of {TRIES} attempts")
 
 
-def _require_version(name: str, current: Body | None, request: WriteRequest) -> None:
+def _require_expected_tag(name: str, current: Body | None, request: WriteRequest) -> None:
     if not request.expected_tag:
         return
     if current is None:
         raise UnknownQueueError(name)
     if request.expected_tag != tag_of_body(current):
-        raise StaleQueueError(name, given=request.expected_tag, current=tag_of_body(current))
+        raise StaleQueueError(name, expected=request.expected_tag, current=tag_of_body(current))

@@ -1,4 +1,4 @@
-"""Doorways for Celery: housekeeping of the queues room."""
+"""Periodic Celery tasks of `queues`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ log = logging.getLogger(__name__)
 
 @shared_task(name="queues.tasks.trim_live_log", soft_time_limit=30)
 def trim_live_log() -> int:
-    """Keep the change log at its promised length."""
+    """Delete old changes of the live log."""
     return live.trim(timezone.now())
 
 
 @shared_task(name="queues.tasks.settle_changes", soft_time_limit=30)
 def settle_changes() -> int:
-    """Complete the entries of writes whose requests could not do it themselves."""
+    """Complete audit entries whose requests could not complete them."""
     try:
         return audit.settle(gateway(), timezone.now())
     except KubeError as error:
-        log.warning("the open entries of the change log wait for the cluster: %s", error)
+        log.warning("cannot settle open audit entries, will retry: %s", error)
         return 0

@@ -16,7 +16,7 @@ from kaiweb.items.cluster import mirror_moment
 from kaiweb.live.subscription import MAX_PENDING_KEYS, Batch, Reset
 from kaiweb.live.topics import CLUSTER, FAMILIES, Item, Topic
 from queues import live
-from queues.live import Change
+from queues.live import LogEntry
 from scheduler.models import Cycle
 
 READ_CHANGES = 5_000
@@ -65,7 +65,7 @@ def read_missed(topic: Topic, epoch: str, seq: int) -> tuple[Batch, Callable[[It
         return Reset.EPOCH
     if not live.reaches_back_to(seq):
         return Reset.GAP
-    changes: list[Change] = []
+    changes: list[LogEntry] = []
     position = seq
     while chunk := live.changes_after(position, limit=READ_CHANGES):
         position = chunk[-1].position
@@ -76,13 +76,13 @@ def read_missed(topic: Topic, epoch: str, seq: int) -> tuple[Batch, Callable[[It
     return read_states(changes, position, families), topic.filter()
 
 
-def _concerns(change: Change, topic: Topic) -> bool:
+def _concerns(change: LogEntry, topic: Topic) -> bool:
     kind = topic.family.kind
     return (not kind or change.kind == kind) and (not topic.key or change.key == topic.key)
 
 
 def read_states(
-    changes: Iterable[Change], position: int, families: Mapping[str, Collection[str] | None]
+    changes: Iterable[LogEntry], position: int, families: Mapping[str, Collection[str] | None]
 ) -> Batch:
     """Read the present state of everything that has changed.
 

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 POLL_S = 1.0
 CLUSTER_S = 1.0
 # Stands for any change: the cluster item is computed from all kinds.
-ANY_CHANGE = live.Change(0, "", "")
+ANY_CHANGE = live.LogEntry(0, "", "")
 
 
 class Listener(Protocol):

@@ -1,1 +1,1 @@
-"""Who may connect, who is logged in by a token, and what they may do."""
+"""Connections, tokens, and the rights of users."""

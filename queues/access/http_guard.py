@@ -1,10 +1,10 @@
-"""An HTTP protocol for uvicorn that strangers cannot exhaust.
+"""An HTTP protocol for uvicorn with limits on connections and slow requests.
 
-uvicorn waits for ever for a request that does not come, or that comes slowly, and takes any number of
-connections; when the process has no file descriptor left, nobody is served. Here the number of connections
-is bounded, for each address and in all, below the number of descriptors; a connection that is silent, or
-whose head is not complete after a few seconds, is closed. Where the bound is reached, the oldest connection
-without a complete request gives way to the new one: silent and slow clients never keep a real one out.
+uvicorn waits without limit for a request, and accepts any number of connections; once the process has no file
+descriptor left, it serves nobody. This protocol limits connections per address and in total, below the number
+of descriptors, and closes a connection whose request head is not complete after a few seconds. At the limit,
+the oldest connection without a complete request is closed in favour of a new one, so that idle and slow
+clients cannot keep others out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 log = logging.getLogger(__name__)
 
-#: Descriptors left for databases, the broker, the cluster and files.
+#: Descriptors reserved for databases, the broker, the cluster and files.
 RESERVED_FILES = 400
 FEWEST_CONNECTIONS = 32
 LOG_EVERY_S = 10.0
@@ -34,15 +34,15 @@ TOO_LONG = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """What connections may cost.
+    """Limits on connections.
 
     Parameters
     ----------
     head_s : from the opening, or the first byte of a further request, to the end of its head
-    linger_s : how long the body of a request is read (and dropped) after its answer; closing at once
-        would reset the connection before the client has read the answer
-    stall_s : how long a client may leave an answer unread
-    proxies : addresses and networks that speak for many clients; "*" for all
+    linger_s : how long the body of a request is read (and discarded) after the response; closing at once
+        would reset the connection before the client has read the response
+    stall_s : how long a client may leave a response unread
+    proxies : addresses and networks that forward requests of many clients; "*" for all
     """
 
     total: int = 2000
@@ -54,15 +54,17 @@ class ConnectionLimits:
     proxies: frozenset[str] = frozenset()
 
     def is_proxy(self, address: str) -> bool:
-        """Return whether the address speaks for many clients."""
+        """Return whether the address belongs to a proxy."""
         if "*" in self.proxies or address in self.proxies:
             return True
-        networks = [ipaddress.ip_network(each) for each in self.proxies if "/" in each]
-        return bool(networks) and any(ipaddress.ip_address(address) in each for each in networks)
+        networks = [ipaddress.ip_network(text) for text in self.proxies if "/" in text]
+        return bool(networks) and any(
+            ipaddress.ip_address(address) in network for network in networks
+        )
 
 
 def raise_file_limit() -> int:
-    """Raise the number of files this process may open as far as it may; return it."""
+    """Raise the limit of open files of this process to its maximum; return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -70,7 +72,7 @@ def raise_file_limit() -> int:
 
 
 def affordable(connections: int, files: int) -> int:
-    """Return how many connections fit into the number of files."""
+    """Return how many connections the limit of open files allows."""
     return max(FEWEST_CONNECTIONS, min(connections, files - RESERVED_FILES))
 
 
@@ -106,7 +108,7 @@ class Connections:
         return sum(map(len, self._open.values()))
 
     def admit(self, newcomer: GuardedProtocol) -> bool:
-        """Take a connection in, if need be in place of a waiting one; return whether there was room."""
+        """Add a connection, closing an idle one if the limit is reached; return False if that was not possible."""
         address = newcomer.address
         has_room = self._has_room_for(address) and self._has_room()
         if has_room:
@@ -116,7 +118,7 @@ class Connections:
         return has_room
 
     def forget(self, protocol: GuardedProtocol) -> None:
-        """Take a closed connection out."""
+        """Remove a closed connection."""
         of_address = self._open.get(protocol.address, {})
         of_address.pop(protocol.transport, None)
         if not of_address:
@@ -139,20 +141,20 @@ class Connections:
         return sorted(self._open, key=lambda address: -len(self._open[address]))
 
     def _evict(self, address: str) -> bool:
-        """Close the oldest connection of the address that waits for a request, if there is one."""
+        """Make room by closing the oldest connection of the address without a complete request."""
         self._sweep(address)
         of_address = self._open.get(address, {})
         if len(of_address) < self.limits.per_address and len(self) < self.limits.total:
             return True
-        waiting = next((each for each in of_address.values() if each.is_waiting), None)
-        if waiting is None:
+        oldest = next((protocol for protocol in of_address.values() if protocol.is_waiting), None)
+        if oldest is None:
             return False
-        self.forget(waiting)
-        waiting.transport.abort()
+        self.forget(oldest)
+        oldest.transport.abort()
         return True
 
     def _sweep(self, address: str | None = None) -> None:
-        """Take out what has become a live socket and was closed as one, which nobody reports."""
+        """Remove closed WebSocket connections, for which `connection_lost` is not called here."""
         for name in [address] if address is not None else list(self._open):
             for protocol in list(self._closed(name)):
                 self.forget(protocol)
@@ -166,7 +168,7 @@ class Connections:
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """One connection. `guarded` makes the class that belongs to a server."""
+    """One connection. `guarded` creates the class for a server."""
 
     guard: Connections
     transport: asyncio.Transport
@@ -180,7 +182,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no complete request has come in that is not answered yet."""
+        """Whether the connection has no complete request that still needs a response."""
         if self._is_upgraded or self.transport.get_write_buffer_size():
             return False
         return self._is_in_body or self._is_between_requests
@@ -191,7 +193,7 @@ class GuardedProtocol(HttpToolsProtocol):
         return is_answered and not self._is_in_body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take the connection, or close it at once."""
+        """Accept the connection, or close it at the limit."""
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
         if self.guard.admit(self):
@@ -207,7 +209,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on; watch how long and how large a head becomes."""
+        """Parse data; limit the size of a request head and the time for it."""
         if self.transport.is_closing():
             return
         super().data_received(data)
@@ -223,19 +225,19 @@ class GuardedProtocol(HttpToolsProtocol):
             self._arm(self.guard.limits.head_s)
 
     def handle_websocket_upgrade(self) -> None:
-        """Hand the connection on; from here the live socket's own limits hold."""
+        """Pass the connection to the WebSocket protocol, which has limits of its own."""
         self._is_upgraded = True
         self._disarm()
         super().handle_websocket_upgrade()
 
     def pause_writing(self) -> None:
-        """Wait for the client to read, but not for ever."""
+        """Wait for the client to read, for a limited time."""
         super().pause_writing()
         self._end_stall()
         self._stall = self.loop.call_later(self.guard.limits.stall_s, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Stop waiting."""
         self._end_stall()
         super().resume_writing()
 
@@ -263,7 +265,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Give the rest of a refused body a moment."""
+        """Read the rest of a refused body for a moment."""
         super().on_response_complete()
         if self._is_in_body:
             self._arm(self.guard.limits.linger_s)

@@ -1,8 +1,8 @@
-"""Who may do what: one place that REST, the live socket and the shell ask.
+"""The rights of users and tokens, for REST, the live socket and the shell.
 
-Everyone who is logged in may look; a token needs the scope `read` (or `admin`, which holds all others). Editors change queues strictly below the queue named in their
-binding (everywhere if it names none); admins do everything. A token never exceeds its owner, and its
-scopes and subtree narrow it further.
+Every logged-in user may read; a token needs the scope `read`, or `admin`, which includes all others. Editors may
+change queues strictly below the queue of their binding (everywhere if it names none); admins may do everything.
+A token has at most the rights of its owner, narrowed by its scopes and subtree.
 """
 
 from __future__ import annotations
@@ -48,32 +48,32 @@ class Rights:
 
     @property
     def may_read(self) -> bool:
-        """Whether this caller may look at all; people may, tokens need the scope."""
+        """Whether this caller may read; users may, tokens need the scope."""
         return allows_reading(self.scopes)
 
     @property
     def may_write_queues(self) -> bool:
-        """Whether there is any queue this caller may change."""
+        """Whether this caller may change any queue."""
         has_role = any(grant.role in (Role.ADMIN, Role.EDITOR) for grant in self.grants)
         return has_role and bool(self.scopes & {QUEUES_WRITE, ADMIN})
 
     def may_edit(self, path: Sequence[str]) -> bool:
-        """Tell whether the queue may be changed.
+        """Return whether the queue may be changed.
 
         Parameters
         ----------
         path : the queue's own name, then its parent, up to the root
         """
-        return self._covers(path[1:], path[0] if path else "")
+        return self._covers(path[1:])
 
     def may_place_under(self, path: Sequence[str]) -> bool:
-        """Tell whether a queue may be created in, or moved to, the place below `path[0]`.
+        """Return whether a queue may be created below, or moved to, `path[0]`.
 
         An empty path is the top level, where only callers without a subtree may place queues.
         """
-        return self._covers(path, "")
+        return self._covers(path)
 
-    def _covers(self, ancestors: Sequence[str], _own: str) -> bool:
+    def _covers(self, ancestors: Sequence[str]) -> bool:
         if not self.may_write_queues:
             return False
         if self.token_subtree and self.token_subtree not in ancestors:
@@ -86,7 +86,7 @@ class Rights:
 
     @property
     def fingerprint(self) -> str:
-        """A short value that changes when the rights do."""
+        """A short value that changes whenever the rights change."""
         parts = (
             self.username,
             sorted((grant.role, grant.subtree) for grant in self.grants),
@@ -114,12 +114,12 @@ class Rights:
 
 
 def allows_reading(scopes: Collection[str]) -> bool:
-    """Tell whether a token with these scopes may look; `admin` holds all other scopes."""
+    """Return whether a token with these scopes may read; `admin` includes all other scopes."""
     return READ in scopes or ADMIN in scopes
 
 
 def rights_of(user: AbstractBaseUser | AnonymousUser, token: ApiToken | None = None) -> Rights:
-    """Read the bindings of a logged-in user and narrow them by the token, if there is one."""
+    """Return the rights of a logged-in user, narrowed by the token if there is one."""
     if not isinstance(user, User):
         raise TypeError(f"rights_of: expected a logged-in user, got {type(user).__name__}")
     bindings = user.role_bindings.order_by("role", "subtree")

@@ -1,4 +1,4 @@
-"""API tokens and live tickets: made once, shown once, kept as hashes."""
+"""API tokens and live tickets, of which only hashes are stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TICKET_LIFE = timedelta(seconds=30)
 
 
 def _digest(secret: str) -> str:
-    # The secrets are 256 random bits: a fast hash cannot be guessed either.
+    # A fast hash is enough for secrets of 192 or more random bits.
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -32,7 +32,7 @@ def create(
     expires_at: datetime | None,
     now: datetime,
 ) -> tuple[ApiToken, str]:
-    """Make a token and return it with its secret, which is not kept anywhere.
+    """Create a token and return it with its secret, which is not stored.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def create(
 
 
 def find(secret: str, now: datetime) -> ApiToken | None:
-    """Return the living token of that secret whose owner may still log in."""
+    """Return the valid token of a secret whose owner is active."""
     return (
         ApiToken.objects.select_related("user")
         .filter(digest=_digest(secret), revoked_at=None, user__is_active=True)
@@ -66,7 +66,7 @@ def find(secret: str, now: datetime) -> ApiToken | None:
 
 
 def is_alive(token: ApiToken, now: datetime) -> bool:
-    """Tell whether the token read earlier is still good."""
+    """Return whether a token read earlier is still valid."""
     return (
         ApiToken.objects.filter(pk=token.pk, revoked_at=None, user__is_active=True)
         .filter(Q(expires_at=None) | Q(expires_at__gt=now))
@@ -75,7 +75,7 @@ def is_alive(token: ApiToken, now: datetime) -> bool:
 
 
 def issue_ticket(*, user: User, token: ApiToken | None, now: datetime) -> str:
-    """Make a ticket for one live connection; old ones that nobody used are swept out."""
+    """Create a ticket for one live connection, and delete expired ones."""
     secret = secrets.token_urlsafe(24)
     with transaction.atomic():
         LiveTicket.objects.filter(expires_at__lt=now).delete()
@@ -86,7 +86,7 @@ def issue_ticket(*, user: User, token: ApiToken | None, now: datetime) -> str:
 
 
 def redeem_ticket(secret: str, now: datetime) -> LiveTicket | None:
-    """Use a ticket up and return it, None if it is unknown, used or too old."""
+    """Delete a ticket and return it; None if it is unknown, used or expired."""
     with transaction.atomic():
         ticket = (
             LiveTicket.objects.select_related("user", "token")

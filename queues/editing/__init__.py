@@ -1,1 +1,1 @@
-"""A write to a queue, step by step: read, judge, note, patch, look again."""
+"""The steps of a write to a queue: read, check, audit, patch, check again."""

@@ -1,8 +1,8 @@
-"""The change log of writes to queues: the intent goes in before the cluster is asked, the result after.
+"""The audit log of writes to queues: an entry is written before the cluster is changed and completed afterwards.
 
-A write that the log cannot take beforehand is not made at all. One that was made and could not be completed in
-the log stays `intended`, and `settle` finds out later from the cluster what became of it. So no change of ours
-is in the cluster without an entry, whatever fails in between.
+If the entry cannot be written, the cluster is not changed. If it cannot be completed, it stays `intended`, and
+`settle` later reads from the cluster whether the change was made. So every change of ours has an entry, whatever
+fails in between.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from queues.models import ChangeState, QuotaChange
 
 log = logging.getLogger(__name__)
 
-# Requests that are still at work are left alone so long.
+# Younger entries may belong to requests that are still running.
 SETTLE_AFTER = timedelta(seconds=15)
-# By then no request of that time can still reach the cluster.
+# After this time no request of then can still reach the cluster.
 GIVE_UP_AFTER = timedelta(minutes=2)
 
 
@@ -38,11 +38,11 @@ def intend(
     before: Body | None,
     diff: Sequence[Difference],
 ) -> QuotaChange:
-    """Write down what is about to be done.
+    """Write the entry of a change that is about to be made.
 
     Raises
     ------
-    django.db.DatabaseError : the database does not take it, so it must not be done
+    django.db.DatabaseError : it could not be written, so the change must not be made
     """
     metadata = before["metadata"] if before else {}
     return QuotaChange.objects.create(
@@ -61,7 +61,7 @@ def intend(
 
 
 def complete(change: QuotaChange, after: Body | None, diff: Sequence[Difference]) -> bool:
-    """Note that it was done; False if the database does not take it now.
+    """Complete the entry of a change that was made; return False if the database write failed.
 
     after : the object as written; None for a deletion
     """
@@ -73,25 +73,25 @@ def complete(change: QuotaChange, after: Body | None, diff: Sequence[Difference]
             version_after=str(metadata.get("resourceVersion", "")),
         )
     except DatabaseError as error:
-        log.warning("%s is done, its entry will be completed later: %s", change, error)
+        log.warning("%s was made, its entry will be completed later: %s", change, error)
         return False
     return True
 
 
 def withdraw(change: QuotaChange) -> None:
-    """Drop an intent that came to nothing; if the database is away, `settle` will mark it as failed."""
+    """Delete the entry of a change that was not made; if that fails, `settle` will mark it as failed."""
     try:
         QuotaChange.objects.filter(pk=change.pk).delete()
     except DatabaseError as error:
-        log.warning("%s was not done, its entry could not be dropped: %s", change, error)
+        log.warning("%s was not made, its entry could not be deleted: %s", change, error)
 
 
 def settle(gateway: Gateway, now: datetime) -> int:
-    """Decide from the cluster what became of intents whose requests ended without a word; return how many.
+    """Complete old entries from the state of the cluster; return how many.
 
     Raises
     ------
-    kube.errors.KubeError : the cluster does not answer; nothing is lost, the next call tries again
+    kube.errors.KubeError : the cluster does not answer; the next call tries again
     """
     settled = 0
     waiting = QuotaChange.objects.filter(state=ChangeState.INTENDED, at__lt=now - SETTLE_AFTER)
@@ -100,10 +100,10 @@ def settle(gateway: Gateway, now: datetime) -> int:
         state = _judged(change, current, is_over=change.at < now - GIVE_UP_AFTER)
         if state is None:
             continue
-        # Only what is still open: the request itself may have completed it meanwhile.
+        # The request itself may have completed the entry meanwhile.
         rows = QuotaChange.objects.filter(pk=change.pk, state=ChangeState.INTENDED)
         settled += rows.update(state=state)
-        log.info("%s is settled as %s", change, state)
+        log.info("%s: settled as %s", change, state)
     return settled
 
 
@@ -115,7 +115,7 @@ def _read(gateway: Gateway, name: str) -> Body | None:
 
 
 def _judged(change: QuotaChange, current: Body | None, *, is_over: bool) -> ChangeState | None:
-    """Return the state of an intent, None while it may still be carried out."""
+    """Return the state of a change, None while its request may still carry it out."""
     if _is_visible(change, current):
         return ChangeState.DONE
     if not is_over:
@@ -127,7 +127,7 @@ def _judged(change: QuotaChange, current: Body | None, *, is_over: bool) -> Chan
     )
     if is_untouched or change.action == "create":
         return ChangeState.FAILED
-    # Somebody has written or deleted the queue since: ours may have been there or not.
+    # The queue was written or deleted since, so it cannot be seen whether our change was made.
     return ChangeState.UNCLEAR
 
 
@@ -137,8 +137,8 @@ def _is_visible(change: QuotaChange, current: Body | None) -> bool:
     if current is None:
         return False
     is_same = not change.uid or current["metadata"].get("uid") == change.uid
-    shown = edits.flat(current)
-    return is_same and all(shown.get(pointer) == value for pointer, value in _wanted(change.diff))
+    fields = edits.flat(current)
+    return is_same and all(fields.get(pointer) == value for pointer, value in _wanted(change.diff))
 
 
 def _wanted(diff: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, Any]]:

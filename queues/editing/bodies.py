@@ -1,4 +1,4 @@
-"""A queue in the cluster: read one or all, name its parts, say how to turn one body into another."""
+"""Read queues of the cluster, and fields of their bodies."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Tree = dict[str, QueueShape]
 
 
 def read_or_none(gateway: Gateway, name: str) -> Body | None:
-    """Return the queue as the cluster has it, None if it has none."""
+    """Return a queue of the cluster, None if it does not exist."""
     if not NAME_PATTERN.fullmatch(name):
-        return None  # no object can have it, and it must not become part of an address
+        return None  # no object can have this name, and it must not become part of a URL
     try:
         return gateway.get(QUEUES, name, as_type=dict)
     except NotFoundError:
@@ -26,7 +26,7 @@ def read_or_none(gateway: Gateway, name: str) -> Body | None:
 
 
 def live_tree(gateway: Gateway) -> Tree:
-    """Return the cluster's queues as the rules see them."""
+    """Return the cluster's queues as shapes by name."""
     listing = gateway.list(QUEUES, as_type=dict)
     shapes = (read_queue(body)[0] for body in listing.items)
     return {shape.name: shape for shape in shapes if shape.name}
@@ -45,7 +45,7 @@ def _labels(body: Mapping[str, Any]) -> Body:
 
 
 def parent_of(body: Mapping[str, Any] | None) -> str:
-    """Return the name of the parent, empty for a root and for no queue."""
+    """Return the name of the parent; empty for a root queue or no queue."""
     return str(((body or {}).get("spec") or {}).get("parentQueue") or "")
 
 

@@ -1,8 +1,7 @@
-"""Translate an edit in REST's words into the Queue object it asks for, and tell what differs.
+"""Apply an edit from REST to a Queue object, and compare two Queue objects field by field.
 
-REST speaks in base units (GPUs, millicores, bytes) and says "unlimited" and null where the custom resource
-says -1 and leaves the field out. An edit names fields only; what it does not name stays, including fields
-we do not know.
+REST uses base units (GPUs, millicores, bytes), "unlimited" and null, where the custom resource uses -1 and
+leaves the field out. An edit changes only the fields it names; all others stay, including unknown ones.
 
 Pure: no Django, no cluster.
 """
@@ -45,7 +44,7 @@ TEXTS = {
 }
 EDITABLE = (*TEXTS, "priority", QUOTA, LIMIT, WEIGHT, "labels")
 NEW_LIMIT = UNLIMITED
-# Kubernetes bounds labels one by one; the lists and live frames that carry them want a bound on their number.
+# Kubernetes limits the length of labels but not their number; lists and live frames need a limit on that too.
 MOST_LABELS = 64
 LABEL_PATTERN = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 LONGEST_DISPLAY_NAME = 256
@@ -55,7 +54,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field before and after, in REST's words."""
+    """One field before and after, as REST writes it."""
 
     pointer: str
     before: Any
@@ -67,9 +66,9 @@ class Difference:
 
 
 def new_queue(name: object) -> Body:
-    """Return the empty queue that a creation starts from: nothing guaranteed, nothing capped.
+    """Return the queue that a creation starts from: quota 0 and no limit.
 
-    An unset limit would mean that nothing may run, which nobody who leaves it out intends.
+    With an unset limit nothing could run, which is not what a user who leaves it out intends.
     """
     cell = {"quota": 0, "limit": NEW_LIMIT, "overQuotaWeight": 1}
     return {
@@ -81,7 +80,7 @@ def new_queue(name: object) -> Body:
 
 
 def bare_queue(name: object, metadata: Mapping[str, Any]) -> Body:
-    """Return a queue without any field, where a full replacement starts from."""
+    """Return a queue without any field; a full replacement starts from it."""
     return {
         "apiVersion": QUEUES.api_version,
         "kind": QUEUES.kind,
@@ -91,7 +90,7 @@ def bare_queue(name: object, metadata: Mapping[str, Any]) -> Body:
 
 
 def apply(base: Mapping[str, Any], edit: object) -> tuple[Body, tuple[Finding, ...]]:
-    """Return a copy of the queue with the edit made, and what is wrong with the edit itself.
+    """Return an edited copy of the queue, and what is wrong with the edit itself.
 
     Parameters
     ----------
@@ -101,30 +100,30 @@ def apply(base: Mapping[str, Any], edit: object) -> tuple[Body, tuple[Finding, .
     body: Body = copy.deepcopy(dict(base))
     if not isinstance(edit, Mapping):
         return body, (_type_fault("", edit, "object"),)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     spec = body.setdefault("spec", {})
     for field, value in edit.items():
         if field == "displayName" and isinstance(value, str) and len(value) > LONGEST_DISPLAY_NAME:
-            found.append(_too_long(value))
+            findings.append(_too_long(value))
         elif field in TEXTS:
             _set(spec, TEXTS[field], None if value == "" else value)
         elif field == "priority":
             _set(spec, "priority", value)
         elif field == "labels":
-            found += _set_labels(body, value)
+            findings += _set_labels(body, value)
         elif field in CR_FIELDS:
-            found += _set_amounts(spec, field, value)
+            findings += _set_amounts(spec, field, value)
         else:
-            found.append(
+            findings.append(
                 Finding(
                     pointer=f"/{shown(field)}",
                     code="unknown-field",
-                    message=f"'{shown(field)}' is no field of a queue; known are {', '.join(EDITABLE)}",
+                    message=f"'{shown(field)}' is no field of a queue; expected one of {', '.join(EDITABLE)}",
                     given=shown(field),
                     allowed=list(EDITABLE),
                 )
             )
-    return body, tuple(found)
+    return body, tuple(findings)
 
 
 def _too_long(value: str) -> Finding:
@@ -157,7 +156,7 @@ def _type_fault(pointer: str, value: object, allowed: str) -> Finding:
 def _set_labels(body: Body, value: object) -> Iterator[Finding]:
     """Merge labels; null removes one."""
     if not isinstance(value, Mapping):
-        yield _type_fault("/labels", value, "an object of texts")
+        yield _type_fault("/labels", value, "an object of strings")
         return
     labels = body.setdefault("metadata", {}).setdefault("labels", {})
     for key, text in value.items():
@@ -177,14 +176,14 @@ def _set_labels(body: Body, value: object) -> Iterator[Finding]:
 
 
 def _label_fault(key: object, text: object) -> Finding | None:
-    """Return what Kubernetes would refuse about a label; null removes one, whatever its key."""
+    """Return why Kubernetes would refuse a label; null removes one, whatever its key."""
     pointer = f"/labels/{_escaped(shown(key))}"
     if not isinstance(key, str) or not is_clean(key):
-        return _type_fault("/labels", key, "an object of texts")
+        return _type_fault("/labels", key, "an object of strings")
     if text is None:
         return None
     if not isinstance(text, str) or not is_clean(text):
-        return _type_fault(pointer, text, "a text or null")
+        return _type_fault(pointer, text, "a string or null")
     prefix, slash, name = key.rpartition("/")
     is_named = len(name) <= LABEL_LENGTH and LABEL_PATTERN.fullmatch(name)
     is_prefixed = not slash or (len(prefix) <= NAME_LENGTH and NAME_PATTERN.fullmatch(prefix))
@@ -229,17 +228,17 @@ def _set_amounts(spec: Body, field: str, value: object) -> Iterator[Finding]:
             )
             continue
         resource = known[name]
-        written, fault = _written(pointer, field, resource, amount)
+        cr_amount, fault = _cr_amount(pointer, field, resource, amount)
         if fault is not None:
             yield fault
             continue
         cell = resources.get(resource)
         if not isinstance(cell, dict):
             cell = resources[resource] = {}
-        _set(cell, CR_FIELDS[field], written)
+        _set(cell, CR_FIELDS[field], cr_amount)
 
 
-def _written(
+def _cr_amount(
     pointer: str, field: str, resource: str, amount: object
 ) -> tuple[float | int | None, Finding | None]:
     """Return the amount in the unit of the custom resource, or what is wrong with it."""
@@ -271,7 +270,7 @@ def _float(value: object) -> float:
 
 
 def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> list[Difference]:
-    """Return the fields that differ, in a fixed order and in REST's words."""
+    """Return the fields that differ, in a fixed order, as REST writes them."""
     old, new = flat(before or {}), flat(after)
     pointers = [*new, *(pointer for pointer in old if pointer not in new)]
     return [
@@ -282,26 +281,26 @@ def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> l
 
 
 def flat(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the editable fields of a Queue by their pointers, in REST's words."""
+    """Return the editable fields of a Queue by their pointers, as REST writes them."""
     spec = body.get("spec") or {}
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, cr_name in TEXTS.items():
         if spec.get(cr_name):
-            found[f"/{name}"] = spec[cr_name]
+            fields[f"/{name}"] = spec[cr_name]
     if spec.get("priority") is not None:
-        found["/priority"] = spec["priority"]
+        fields["/priority"] = spec["priority"]
     resources = spec.get("resources") or {}
     for field, cr_name in CR_FIELDS.items():
         for resource in RESOURCES:
             amount = (resources.get(resource) or {}).get(cr_name)
             if amount is not None:
-                found[f"/{field}/{REST_NAMES[resource]}"] = _spoken(field, resource, amount)
+                fields[f"/{field}/{REST_NAMES[resource]}"] = _rest_amount(field, resource, amount)
     for key, text in sorted(((body.get("metadata") or {}).get("labels") or {}).items()):
-        found[f"/labels/{_escaped(key)}"] = text
-    return found
+        fields[f"/labels/{_escaped(key)}"] = text
+    return fields
 
 
-def _spoken(field: str, resource: str, amount: Any) -> Any:
+def _rest_amount(field: str, resource: str, amount: Any) -> Any:
     if field != WEIGHT and amount == UNLIMITED:
         return UNLIMITED_WORD
     if not isinstance(amount, int | float):

@@ -1,4 +1,4 @@
-"""May this caller make this edit? The rules of the tree and the rights of the caller, put together."""
+"""Check an edit against the rules of the tree and the rights of the caller."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from queues.errors import HierarchyError, MissingRightError
 from queues.tree import hierarchy
 from queues.tree.shape import Finding, Severity, read_queue
 
-# Warnings for admins, limits for those who rule a subtree only.
+# These are warnings for admins, but errors for callers whose rights cover only a subtree.
 BORDER_CODES = frozenset({"children-over-parent", "limit-over-parent"})
 
 
 def judge(
     tree: Tree, old: Body | None, new: Body, faults: Sequence[Finding], request: WriteRequest
 ) -> tuple[Finding, ...]:
-    """Return the findings of an edit that may be made.
+    """Return the warnings of an edit.
 
     Raises
     ------
-    HierarchyError : it may not
+    HierarchyError : the edit has errors
     """
     usage = selectors.usage()
     findings = (*faults, *hierarchy.check(tree, old=old, new=new, usage=usage))
@@ -51,7 +51,7 @@ def name_faults(body: Body) -> tuple[Finding, ...]:
 
 
 def require_edit(tree: Tree, old: Body, new: Body, request: WriteRequest) -> None:
-    """Raise MissingRightError unless the caller may change this queue so."""
+    """Raise MissingRightError unless the caller may make this edit."""
     before, after = read_queue(old)[0], read_queue(new)[0]
     if not request.rights.may_edit(hierarchy.ancestors(tree, before.name)):
         raise MissingRightError(
@@ -62,7 +62,7 @@ def require_edit(tree: Tree, old: Body, new: Body, request: WriteRequest) -> Non
 
 
 def require_place(tree: Tree, parent: str, request: WriteRequest) -> None:
-    """Raise MissingRightError unless the caller may put a queue there."""
+    """Raise MissingRightError unless the caller may create or move a queue below this parent."""
     if not request.rights.may_place_under(hierarchy.ancestors(tree, parent)):
         where = f"below '{parent}'" if parent else "at the top of the tree"
         raise MissingRightError(f"placing a queue {where} needs the right 'edit' there")

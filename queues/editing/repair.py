@@ -1,7 +1,7 @@
-"""After an edit of the tree: look at it again, and take the edit back if somebody else has broken it meanwhile.
+"""Check the tree again after an edit, and undo the edit if a concurrent one made the tree unsound.
 
-Our own edits run one at a time, and the webhook judges those of others; what is left are others on clusters
-whose API server cannot ask us.
+Our own edits run one at a time, and the webhook checks those of other clients. This covers clusters whose API
+server cannot reach our webhook.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ from queues.tree.shape import Finding
 log = logging.getLogger(__name__)
 
 FIELD_MANAGER = "kaiweb"
-# Status writes come a few times a second at most; each costs one try.
+# Status is written a few times a second at most; each write costs one try.
 TRIES = 8
 
 
-def keep_sound(gateway: Gateway, before: Body | None, written: Body) -> None:
-    """Look at the tree after a creation or a move, and take it back if it does not hold.
+def undo_if_unsound(gateway: Gateway, before: Body | None, written: Body) -> None:
+    """Check the tree after a creation or a move, and undo it if the queue no longer reaches a root.
 
     Raises
     ------
-    HierarchyError : it was taken back
+    HierarchyError : the edit was undone
     """
     tree = live_tree(gateway)
     name = written["metadata"]["name"]
     problem = hierarchy.problem_of(tree, name) if name in tree else ""
     if not problem:
         return
-    _take_back(gateway, before, written)
+    _undo(gateway, before, written)
     raise HierarchyError(
         [
             Finding(
                 pointer="/parent",
                 code="tree-changed",
-                message=f"the tree changed under the edit, which was taken back: {problem}",
+                message=f"the tree changed during the edit, which was undone: {problem}",
                 given=parent_of(written) or None,
             )
         ]
     )
 
 
-def _take_back(gateway: Gateway, before: Body | None, written: Body) -> None:
+def _undo(gateway: Gateway, before: Body | None, written: Body) -> None:
     name = written["metadata"]["name"]
     for _attempt in range(TRIES):
         current = read_or_none(gateway, name)
         if current is None or tag_of_body(current) != tag_of_body(written):
-            return  # somebody has edited it since: theirs to judge
+            return  # edited by somebody else since, which must not be undone
         try:
             if before is None:
                 gateway.delete(QUEUES, name, resource_version=version_of(current))
@@ -66,23 +66,23 @@ def _take_back(gateway: Gateway, before: Body | None, written: Body) -> None:
         except ConflictError:
             continue
         return
-    log.error("queue '%s': the edit that broke the tree could not be taken back", name)
+    log.error("queue '%s': the edit that made the tree unsound could not be undone", name)
 
 
-def keep_children(gateway: Gateway, deleted: Body) -> None:
-    """Make a deleted queue again if somebody else has put a queue below it meanwhile.
+def recreate_if_parent(gateway: Gateway, deleted: Body) -> None:
+    """Create a deleted queue again if a queue was created below it during the deletion.
 
     Raises
     ------
-    HierarchyError : it was made again
+    HierarchyError : it was created again
     """
     name = deleted["metadata"]["name"]
     tree = live_tree(gateway)
     children = [child for child in hierarchy.children(tree, name) if child != name]
     if not children or name in tree:
         return
-    kept = ("name", "labels", "annotations")
-    metadata = {key: deleted["metadata"][key] for key in kept if key in deleted["metadata"]}
+    fields = ("name", "labels", "annotations")
+    metadata = {key: deleted["metadata"][key] for key in fields if key in deleted["metadata"]}
     gateway.create(QUEUES, {**deleted, "metadata": metadata})
     raise HierarchyError(
         [
@@ -90,7 +90,7 @@ def keep_children(gateway: Gateway, deleted: Body) -> None:
                 pointer="/name",
                 code="has-children",
                 message=f"queue '{name}' got child queues [{' '.join(children)}] while it was deleted,"
-                " so it was made again",
+                " so it was created again",
                 given=name,
             )
         ]

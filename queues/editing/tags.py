@@ -1,9 +1,9 @@
-"""The version of what a person edits: it moves with the spec and the labels of a queue, never with its status.
+"""Edit tags: the version of what people edit of a queue (spec and labels), unaffected by status writes.
 
-A queue's resourceVersion moves with every status write, several times a second on a busy queue, so a version
-check against it would refuse edits that nobody competes with. The API server counts changes of the spec in
-`metadata.generation`; labels are not counted there, so a digest of them goes along, and the uid, because a
-queue made anew begins at generation 1 again.
+A queue's resourceVersion changes with every status write, several times a second on a busy queue, so a version
+check against it would refuse edits without a competing edit. The API server counts changes of the spec in
+`metadata.generation`. The tag adds a digest of the labels, which the generation does not count, and of the uid,
+because a queue that is created again starts at generation 1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DIGEST_LENGTH = 12
 
 
 def edit_tag(*, uid: str, generation: int, labels: Mapping[str, str]) -> str:
-    """Return the tag; it begins with the generation, so that clients can tell older from newer."""
+    """Return the tag; it begins with the generation, so that clients can order two tags."""
     digest = hashlib.sha256(json.dumps([uid, sorted(labels.items())]).encode()).hexdigest()
     return f"{generation}-{digest[:DIGEST_LENGTH]}"
 
@@ -35,5 +35,5 @@ def tag_of_body(body: Mapping[str, Any]) -> str:
 
 
 def tag_of_row(row: Queue) -> str:
-    """Return the tag of a mirrored queue; the same as that of the object it mirrors."""
+    """Return the tag of a mirrored queue, which equals that of the object."""
     return edit_tag(uid=row.uid, generation=row.generation, labels=row.labels)

@@ -1,9 +1,9 @@
-"""One lock for edits that change the shape of the tree: creations below a parent, moves, deletions.
+"""The lock for edits that change the shape of the tree: creations below a parent, moves, deletions.
 
-Such an edit is judged against the whole tree, so two of them at once may each be right and together make a
-circle or an orphan. The lock is a Lease in the cluster, where the tree is: it holds for all web processes on
-all machines that edit this cluster, needs nothing but the API server, and runs out when its holder dies.
-A mutex in front of it keeps the threads of one process from competing over the network (ADR 11).
+Such an edit is checked against the whole tree, so two concurrent edits may each be valid and together create a
+cycle or an orphan. The lock is a Lease in the cluster: it holds for all web processes that edit this cluster,
+needs nothing but the API server, and expires when its holder dies. A mutex keeps the threads of one process
+from competing for the Lease (ADR 11).
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from kube.gateway import Gateway
+from kube.keys import SYSTEM_NAMESPACE
 from kube.lease import Elector, LeaseTerms, candidate_identity
 from queues.errors import BusyError
 
-NAMESPACE = "kai-scheduler"
+NAMESPACE = SYSTEM_NAMESPACE
 LEASE = "kaiweb-queue-tree"
 TERMS = LeaseTerms(duration_s=10.0, renew_deadline_s=10.0, retry_s=0.02)
 WAIT_S = 5.0
 
 
 @dataclass(slots=True)
-class StructureLock:
-    """The lock as one process holds it. The elector lives on: it must watch a dead holder's lease run out."""
+class TreeLock:
+    """The lock of one process. The elector is reused, because it has to observe how long a lease was not renewed."""
 
     gateway: Gateway
     elector: Elector
@@ -39,11 +40,11 @@ class StructureLock:
 
         Raises
         ------
-        BusyError : it was not to be had within `WAIT_S`
+        BusyError : it was not free within `WAIT_S`
         """
         deadline = time.monotonic() + WAIT_S
         if not self.mutex.acquire(timeout=WAIT_S):
-            raise BusyError("other changes of the queue tree are under way")
+            raise BusyError("other changes of the queue tree are being made")
         try:
             self._acquire(deadline)
             try:
@@ -63,15 +64,15 @@ class StructureLock:
             time.sleep(TERMS.retry_s)
 
 
-_current: StructureLock | None = None
+_current: TreeLock | None = None
 _current_guard = threading.Lock()
 
 
-def lock_of(gateway: Gateway) -> StructureLock:
+def lock_of(gateway: Gateway) -> TreeLock:
     """Return this process's lock for the cluster behind the gateway."""
     global _current
     with _current_guard:
         if _current is None or _current.gateway is not gateway:
             elector = Elector(gateway, NAMESPACE, LEASE, candidate_identity(), TERMS)
-            _current = StructureLock(gateway, elector)
+            _current = TreeLock(gateway, elector)
         return _current

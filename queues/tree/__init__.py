@@ -1,1 +1,1 @@
-"""What a queue says and which trees of queues are sound: plain values and pure functions."""
+"""Queues as plain values, and the rules of the queue tree; pure functions."""

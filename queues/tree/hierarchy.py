@@ -1,13 +1,12 @@
-"""The rules of the queue tree: one function answers webhook, REST, dry run and the hints of the UI.
+"""The rules of the queue tree, used by webhook, REST, dry run and the hints of the UI.
 
-`check` looks at one edit (create, update, move, delete) of one queue inside a tree. Errors refuse it,
-warnings go with it. It never raises and looks only at what it is given: pure, no Django, no cluster.
+`check` judges one edit (create, update, move, delete) of one queue in a tree and returns errors, which refuse
+the edit, and warnings. It never raises and reads only its arguments: no Django, no cluster.
 
-Starting from a sound tree, an edit without errors leaves a sound tree: every queue reaches a root, so
-the scheduler drops none of them. Two rule sets differ in few things: `STRICT` (REST) refuses a parent
-that does not exist, `ADMISSION` (the webhook) only warns, because `kubectl apply -f` may bring children
-before parents, as it may with KAI. It warns about names too long for a label, too, and is not asked about
-deletions.
+An edit without errors keeps a sound tree sound: every queue reaches a root, so that the scheduler ignores
+none. `STRICT` (REST) refuses a parent that does not exist. `ADMISSION` (the webhook) only warns about it,
+because `kubectl apply -f` may create children before parents, as with KAI, and also only warns about names
+too long for a label. The webhook does not check deletions.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ from queues.tree.shape import (
 Tree = Mapping[str, QueueShape]
 DEFAULT_PRIORITY = 100
 LONG_RUNTIME_NS = 24 * UNITS["h"]
-# Sums of decimals: half a thousandth of a GPU is no difference.
+# Sums of decimals are inexact: differences below half a thousandth of a GPU are ignored.
 TOLERANCE = 5e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What an installation or a caller insists on."""
+    """How strictly an edit is judged."""
 
     max_depth: int = 32
     missing_parent: Severity = Severity.ERROR
@@ -80,24 +79,24 @@ def check(
     tree : every queue there is, by name, before the edit
     old : the Queue body before, None for a creation
     new : the Queue body after, None for a deletion
-    usage : what queues hold now, by name; without it nothing is said about use
+    usage : what queues hold now, by name; None skips the checks against it
 
     Returns
     -------
     errors first, then warnings, each in a fixed order
     """
-    found = list(_judge(tree, old, new, rules, usage or {}))
-    return tuple(sorted(found, key=lambda finding: finding.severity != Severity.ERROR))
+    findings = list(_judge(tree, old, new, rules, usage or {}))
+    return tuple(sorted(findings, key=lambda finding: finding.severity != Severity.ERROR))
 
 
 def errors(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return what refuses the edit."""
-    return tuple(item for item in findings if item.severity == Severity.ERROR)
+    """Return the findings that refuse the edit."""
+    return tuple(finding for finding in findings if finding.severity == Severity.ERROR)
 
 
 def warnings(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return what accompanies the edit."""
-    return tuple(item for item in findings if item.severity == Severity.WARNING)
+    """Return the findings that do not refuse the edit."""
+    return tuple(finding for finding in findings if finding.severity == Severity.WARNING)
 
 
 def ancestors(tree: Tree, name: str) -> list[str]:
@@ -121,18 +120,18 @@ def subtree(tree: Tree, name: str) -> set[str]:
     below: dict[str, list[str]] = {}
     for queue in tree.values():
         below.setdefault(queue.parent, []).append(queue.name)
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = [name]
     while waiting:
         current = waiting.pop()
-        if current not in found:
-            found.add(current)
+        if current not in names:
+            names.add(current)
             waiting += below.get(current, [])
-    return found
+    return names
 
 
 def problem_of(tree: Tree, name: str) -> str:
-    """Say why the scheduler drops this queue; empty if it does not."""
+    """Return why the scheduler ignores this queue; empty if it does not."""
     path = ancestors(tree, name)
     if not path:
         return f"queue '{name}' does not exist"
@@ -174,7 +173,7 @@ def _judge(
         )
         return
     if not shape.name:
-        return  # said above; nothing more can be said about a queue without a name
+        return  # reported above; the other rules need a name
     if before is None and len(shape.name) > LABEL_LENGTH:
         yield Finding(
             pointer="/name",
@@ -223,7 +222,7 @@ def _place(
     path = ancestors(after, shape.name)
     top = after[path[-1]].parent
     if top and top in after:
-        # A cycle that was there before and is not touched must not block its repair elsewhere.
+        # A cycle that exists already must not refuse edits that leave the parent as it is.
         yield _parent_finding(
             shape,
             "cycle",
@@ -272,7 +271,7 @@ def _parent_finding(
 
 
 def _height(tree: Tree, name: str) -> int:
-    """Return how many levels the queue and what is below it span (1 for a leaf)."""
+    """Return the number of levels of the subtree (1 for a leaf)."""
     below: dict[str, list[str]] = {}
     for queue in tree.values():
         below.setdefault(queue.parent, []).append(queue.name)
@@ -281,7 +280,7 @@ def _height(tree: Tree, name: str) -> int:
     while level:
         height += 1
         seen.update(level)
-        level = [child for one in level for child in below.get(one, []) if child not in seen]
+        level = [child for name in level for child in below.get(name, []) if child not in seen]
     return height
 
 
@@ -303,11 +302,11 @@ def _own_amounts(shape: QueueShape, rules: Rules, usage: Usage) -> Iterator[Find
                 LIMIT, resource, "limit-below-allocated",
                 f"is below the {allocated:g} that the queue uses now", limit, allocated,
             )  # fmt: skip
-        firm = usage.non_preemptible.get(resource, 0.0)
-        if quota != UNLIMITED and firm > (quota or 0) + TOLERANCE:
+        non_preemptible = usage.non_preemptible.get(resource, 0.0)
+        if quota != UNLIMITED and non_preemptible > (quota or 0) + TOLERANCE:
             yield _amount_warning(
                 QUOTA, resource, "quota-below-non-preemptible",
-                f"is below the {firm:g} that non-preemptible workloads use now", quota, firm,
+                f"is below the {non_preemptible:g} that non-preemptible workloads use now", quota, non_preemptible,
             )  # fmt: skip
     if rules.checks_places:
         for what, amounts in ((QUOTA, shape.quota), (LIMIT, shape.limit)):
@@ -349,15 +348,15 @@ def _among_relatives(
                 WEIGHT, resource, "weight-zero",
                 "is zero while siblings have one: it gets no surplus", shape.weight[resource],
             )  # fmt: skip
-    own = _priority(shape)
-    is_changed = before is None or _priority(before) != own
-    if is_changed and siblings and all(_priority(queue) != own for queue in siblings):
+    priority = _priority(shape)
+    is_changed = before is None or _priority(before) != priority
+    if is_changed and siblings and all(_priority(queue) != priority for queue in siblings):
         yield Finding(
             pointer="/priority",
             code="priority-differs",
-            message=f"priority {own} differs from that of all siblings",
+            message=f"priority {priority} differs from that of all siblings",
             severity=Severity.WARNING,
-            given=own,
+            given=priority,
         )
 
 
@@ -367,9 +366,9 @@ def _sum_against(
     quota = parent.quota[resource]
     if quota == UNLIMITED or not below:
         return
-    wanted = [queue.quota[resource] or 0.0 for queue in below]
-    is_unlimited = UNLIMITED in wanted
-    total = sum(wanted)
+    quotas = [queue.quota[resource] or 0.0 for queue in below]
+    is_unlimited = UNLIMITED in quotas
+    total = sum(quotas)
     if not is_unlimited and total <= (quota or 0.0) + TOLERANCE:
         return
     if not total and not is_unlimited:
@@ -417,15 +416,15 @@ def _amount_warning(
     resource: str,
     code: str,
     text: str,
-    given: float | None,
+    amount: float | None,
     allowed: float | None = None,
 ) -> Finding:
-    value = "unlimited" if given == UNLIMITED else "" if given is None else f"{given:g}"
+    value = "unlimited" if amount == UNLIMITED else "" if amount is None else f"{amount:g}"
     return Finding(
         pointer=f"/{what}/{REST_NAMES[resource]}",
         code=code,
         message=f"{what} of {resource} {value} {text}".replace("  ", " "),
         severity=Severity.WARNING,
-        given=given,
+        given=amount,
         allowed=allowed,
     )

@@ -1,8 +1,8 @@
-"""Read a Queue body of unknown quality into a plain value, and say everything that is wrong with it.
+"""Read an unvalidated Queue body into a `QueueShape` and a list of findings.
 
 Bodies come from webhooks and REST calls, so any JSON (and any Python object) may arrive. Reading never
 raises: each bad field becomes a finding and is then treated as unset. Unset (None), unlimited (-1) and
-zero stay three different things, since KAI gives them three meanings: an unset limit lets nothing run.
+zero are distinct, because KAI treats them differently: with an unset limit nothing runs.
 
 Pure: no Django, no cluster. The `pointer` of a finding names the field as REST spells it.
 """
@@ -20,13 +20,13 @@ from kube.durations import parse_duration
 
 UNLIMITED = -1.0
 RESOURCES = ("gpu", "cpu", "memory")
-# REST speaks in base units: its names of the three resources, for pointers and messages.
+# Names of the three resources in REST, whose amounts are in base units; for pointers and messages.
 REST_NAMES = {"gpu": "gpu", "cpu": "cpuMilli", "memory": "memoryBytes"}
 QUOTA, LIMIT, WEIGHT = "quota", "limit", "weight"
 CR_FIELDS = {QUOTA: "quota", LIMIT: "limit", WEIGHT: "overQuotaWeight"}
 NAME_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 NAME_LENGTH = 253
-# Workloads name their queue in a label, and a label holds no more.
+# Workloads name their queue in a label, whose value may not be longer.
 LABEL_LENGTH = 63
 PRIORITY_RANGE = (-(2**31), 2**31 - 1)
 GPU_PLACES = 3
@@ -38,7 +38,7 @@ EMPTY: Amounts = dict.fromkeys(RESOURCES)
 
 
 class Severity(StrEnum):
-    """Errors refuse an edit, warnings accompany it."""
+    """An edit with an error is refused; warnings are returned with the result."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -46,7 +46,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing to say about a queue or an edit."""
+    """One problem of a queue or an edit."""
 
     pointer: str
     code: str
@@ -68,7 +68,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueShape:
-    """What the rules look at. Amounts are in the units of the custom resource; None is unset."""
+    """The fields that the rules read. Amounts are in the units of the custom resource; None is unset."""
 
     name: str
     parent: str = ""
@@ -84,7 +84,7 @@ class QueueShape:
 
 
 def shown(value: object) -> Any:
-    """Return the value if it is small and plain JSON, else a short text of it."""
+    """Return the value if it is small and plain JSON, else a short description of it."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, float):
@@ -92,14 +92,14 @@ def shown(value: object) -> Any:
     if isinstance(value, int):
         return value if abs(value) < 2**53 else f"an integer of {value.bit_length()} bits"
     if isinstance(value, str):
-        # Lone surrogates cannot travel as UTF-8.
+        # Lone surrogates cannot be encoded as UTF-8.
         clean = value.encode(errors="replace").decode()
         return clean if len(clean) <= SHOWN_LENGTH else clean[:SHOWN_LENGTH] + "…"
     return f"a value of type {type(value).__name__}"
 
 
 def is_clean(text: str) -> bool:
-    """Tell whether a text can be stored and sent everywhere: valid Unicode without NUL."""
+    """Return whether a string is valid Unicode without NUL, so that it can be stored and sent everywhere."""
     try:
         return b"\x00" not in text.encode()
     except UnicodeEncodeError:
@@ -113,42 +113,46 @@ def read_queue(body: object) -> tuple[QueueShape, tuple[Finding, ...]]:
     -------
     the shape, with unreadable fields unset, and what is wrong with the body
     """
-    found: list[Finding] = []
-    root = _mapping(body, "", found)
-    metadata = _mapping(root.get("metadata", {}), "/metadata", found)
-    spec = _mapping(root.get("spec", {}), "/spec", found)
+    findings: list[Finding] = []
+    root = _mapping(body, "", findings)
+    metadata = _mapping(root.get("metadata", {}), "/metadata", findings)
+    spec = _mapping(root.get("spec", {}), "/spec", findings)
     version = metadata.get("resourceVersion")
     resources = spec.get("resources")
     if resources is None:
-        found.append(
+        findings.append(
             Finding(pointer="/quota", code="required", message="resources must be specified")
         )
-    per_resource = _mapping({} if resources is None else resources, "/quota", found)
+    per_resource = _mapping({} if resources is None else resources, "/quota", findings)
     cells = {
-        name: _mapping(per_resource.get(name) or {}, f"/quota/{REST_NAMES[name]}", found)
+        name: _mapping(per_resource.get(name) or {}, f"/quota/{REST_NAMES[name]}", findings)
         for name in RESOURCES
     }
     shape = QueueShape(
-        name=_name(metadata.get("name"), "/name", found, is_required=True),
-        parent=_name(spec.get("parentQueue"), "/parent", found, is_required=False),
-        display_name=_text(spec.get("displayName"), "/displayName", found),
-        priority=_priority(spec.get("priority"), found),
-        preempt_min_runtime=_duration(spec.get("preemptMinRuntime"), "/preemptMinRuntime", found),
-        reclaim_min_runtime=_duration(spec.get("reclaimMinRuntime"), "/reclaimMinRuntime", found),
+        name=_name(metadata.get("name"), "/name", findings, is_required=True),
+        parent=_name(spec.get("parentQueue"), "/parent", findings, is_required=False),
+        display_name=_text(spec.get("displayName"), "/displayName", findings),
+        priority=_priority(spec.get("priority"), findings),
+        preempt_min_runtime=_duration(
+            spec.get("preemptMinRuntime"), "/preemptMinRuntime", findings
+        ),
+        reclaim_min_runtime=_duration(
+            spec.get("reclaimMinRuntime"), "/reclaimMinRuntime", findings
+        ),
         has_resources=resources is not None,
         version=version if isinstance(version, str) else "",
-        quota=_amounts(cells, QUOTA, found),
-        limit=_amounts(cells, LIMIT, found),
-        weight=_amounts(cells, WEIGHT, found),
+        quota=_amounts(cells, QUOTA, findings),
+        limit=_amounts(cells, LIMIT, findings),
+        weight=_amounts(cells, WEIGHT, findings),
     )
-    return shape, tuple(found)
+    return shape, tuple(findings)
 
 
-def _mapping(value: object, pointer: str, found: list[Finding]) -> Mapping[Any, Any]:
+def _mapping(value: object, pointer: str, findings: list[Finding]) -> Mapping[Any, Any]:
     if isinstance(value, Mapping):
         return value
     if value is not None:
-        found.append(
+        findings.append(
             Finding(
                 pointer=pointer,
                 code="type",
@@ -160,30 +164,30 @@ def _mapping(value: object, pointer: str, found: list[Finding]) -> Mapping[Any, 
     return {}
 
 
-def _text(value: object, pointer: str, found: list[Finding]) -> str:
+def _text(value: object, pointer: str, findings: list[Finding]) -> str:
     if value is None:
         return ""
     if isinstance(value, str) and is_clean(value):
         return value
-    found.append(
+    findings.append(
         Finding(
             pointer=pointer,
             code="type",
-            message=f"{pointer}: expected a text, got {shown(value)}",
+            message=f"{pointer}: expected a string, got {shown(value)}",
             given=shown(value),
-            allowed="text",
+            allowed="string",
         )
     )
     return ""
 
 
-def _name(value: object, pointer: str, found: list[Finding], *, is_required: bool) -> str:
-    name = _text(value, pointer, found)
+def _name(value: object, pointer: str, findings: list[Finding], *, is_required: bool) -> str:
+    name = _text(value, pointer, findings)
     if not name and not is_required:
         return ""
     if len(name) <= NAME_LENGTH and NAME_PATTERN.fullmatch(name):
         return name
-    found.append(
+    findings.append(
         Finding(
             pointer=pointer,
             code="name",
@@ -196,14 +200,14 @@ def _name(value: object, pointer: str, found: list[Finding], *, is_required: boo
     return ""
 
 
-def _priority(value: object, found: list[Finding]) -> int | None:
+def _priority(value: object, findings: list[Finding]) -> int | None:
     if value is None:
         return None
     low, high = PRIORITY_RANGE
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if is_whole and low <= value <= high:  # type: ignore[operator]
         return value  # type: ignore[return-value]
-    found.append(
+    findings.append(
         Finding(
             pointer="/priority",
             code="priority",
@@ -215,8 +219,8 @@ def _priority(value: object, found: list[Finding]) -> int | None:
     return None
 
 
-def _duration(value: object, pointer: str, found: list[Finding]) -> str:
-    text = _text(value, pointer, found)
+def _duration(value: object, pointer: str, findings: list[Finding]) -> str:
+    text = _text(value, pointer, findings)
     if not text:
         return ""
     try:
@@ -225,7 +229,7 @@ def _duration(value: object, pointer: str, found: list[Finding]) -> str:
         is_fine = False
     if is_fine:
         return text
-    found.append(
+    findings.append(
         Finding(
             pointer=pointer,
             code="duration",
@@ -239,15 +243,15 @@ def _duration(value: object, pointer: str, found: list[Finding]) -> str:
 
 
 def _amounts(
-    cells: Mapping[str, Mapping[Any, Any]], what: str, found: list[Finding]
+    cells: Mapping[str, Mapping[Any, Any]], what: str, findings: list[Finding]
 ) -> dict[str, float | None]:
     return {
-        resource: _amount(cell.get(CR_FIELDS[what]), what, resource, found)
+        resource: _amount(cell.get(CR_FIELDS[what]), what, resource, findings)
         for resource, cell in cells.items()
     }
 
 
-def _amount(value: object, what: str, resource: str, found: list[Finding]) -> float | None:
+def _amount(value: object, what: str, resource: str, findings: list[Finding]) -> float | None:
     if value is None:
         return None
     number = _number(value)
@@ -256,7 +260,7 @@ def _amount(value: object, what: str, resource: str, found: list[Finding]) -> fl
     if number is not None and (number >= 0 or (may_be_unlimited and number == UNLIMITED)):
         return number
     code = "negative" if number is not None else "number"
-    found.append(
+    findings.append(
         Finding(
             pointer=f"/{what}/{REST_NAMES[resource]}",
             code=code,

@@ -1,1 +1,1 @@
-"""What pods ask for and hold, and why a workload waits, for scheduler, controllers and mirror alike."""
+"""What pods request and hold, and why a workload waits; for scheduler, controllers and mirror."""

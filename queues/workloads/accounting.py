@@ -1,9 +1,9 @@
-"""What a pod asks for and what it holds: the one count that scheduler, quotas, status and metrics share.
+"""Count what a pod requests and holds, for scheduler, quotas, status and metrics alike.
 
-Container requests add up, ordinary init containers only raise the maximum, native sidecars and the pod
-overhead add, and the GPU need is read in one fixed order: whole devices, then `gpu-memory`, then
-`gpu-fraction`, each times the number of devices; MIG slices and DRA claims are counted beside. Amounts are
-exact fractions in native units (cores, bytes, devices); rounding happens where a number leaves this file.
+Requests of containers, native sidecars and the pod overhead add up; ordinary init containers only raise the
+maximum. A pod requests whole devices, `gpu-memory` or `gpu-fraction`, the latter two times the number of
+devices; MIG slices and DRA claims are counted separately. Amounts are exact fractions in native units (cores,
+bytes, devices); they are rounded only when they are written to a status.
 """
 
 from __future__ import annotations
@@ -34,12 +34,10 @@ from kube.quantity import format_binary, format_decimal, parse
 
 WHOLE_GPUS = (NVIDIA_GPU, AMD_GPU)
 GPU_MEMORY = "run.ai/gpu.memory"
-
 AMD_MEMORY_PREFIX = "beta.amd.com/gpu.vram"
 
 MAX_INT64 = 2**63 - 1
 _BINARY_NAMES = ("memory", "ephemeral-storage", "hugepages-")
-_MIG = re.compile(r"nvidia\.com/mig-([0-9]{1,4})g\.[0-9]{1,6}gb(?:\.me)?")
 _AMD_MEMORY = re.compile(r"([0-9]{1,12})([MGT])")
 _AMD_UNITS = {"M": 1, "G": 1000, "T": 1_000_000}
 
@@ -47,12 +45,12 @@ Amounts = dict[str, Fraction]
 
 
 class AccountingError(Exception):
-    """A pod or node says something about its GPUs that cannot be counted."""
+    """The GPU request of a pod, or the GPU labels of a node, cannot be counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodDemand:
-    """What one pod asks for; at most one of whole devices, fraction and device memory is set.
+    """The requests of one pod; at most one of whole devices, fraction and device memory is set.
 
     Attributes
     ----------
@@ -62,8 +60,8 @@ class PodDemand:
     gpu_fraction : part of each of `gpu_devices` devices, in (0, 1]
     gpu_memory_mib : memory on each of `gpu_devices` devices
     mig : MIG resource name -> slices
-    device_classes : GPU device class -> devices asked for through resource claims
-    legacy_mig : the old MIG annotation, which no node serves any more
+    device_classes : GPU device class -> devices requested through resource claims
+    legacy_mig : the MIG slices come from the old annotation, which no node serves any more
     """
 
     amounts: Mapping[str, Fraction]
@@ -78,12 +76,12 @@ class PodDemand:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the pod takes part of a device, by fraction or by memory."""
+        """Whether the pod requests part of a device, by fraction or by memory."""
         return bool(self.gpu_fraction or self.gpu_memory_mib)
 
 
 def pod_demand(pod: Pod, claims: Sequence[ResourceClaim] = ()) -> PodDemand:
-    """Return what a pod asks for.
+    """Return the requests of a pod.
 
     Parameters
     ----------
@@ -116,19 +114,19 @@ def pod_demand(pod: Pod, claims: Sequence[ResourceClaim] = ()) -> PodDemand:
 
 
 def requested_resources(demand: PodDemand) -> Amounts:
-    """Return the demand as the resources of a status: part devices as devices, device memory by its own name."""
-    found: Amounts = {name: value for name, value in demand.amounts.items() if value}
+    """Return a demand as the resources of a status: fractions count as devices, device memory has its own name."""
+    amounts: Amounts = {name: value for name, value in demand.amounts.items() if value}
     devices = demand.gpus + demand.gpu_fraction * demand.gpu_devices
-    _add(found, {NVIDIA_GPU: _stated(devices)} if devices else {})
+    _add(amounts, {NVIDIA_GPU: _stated(devices)} if devices else {})
     if demand.gpu_memory_mib:
-        found[GPU_MEMORY] = Fraction(demand.gpu_memory_mib * demand.gpu_devices)
-    _add(found, demand.mig)
-    _add(found, {name: Fraction(count) for name, count in demand.device_classes.items()})
-    return found
+        amounts[GPU_MEMORY] = Fraction(demand.gpu_memory_mib * demand.gpu_devices)
+    _add(amounts, demand.mig)
+    _add(amounts, {name: Fraction(count) for name, count in demand.device_classes.items()})
+    return amounts
 
 
 def allocated_resources(pod: Pod, demand: PodDemand, gpu_memory_mib: int | None = None) -> Amounts:
-    """Return what a placed pod holds: as requested, but a shared device only once the binder gave it.
+    """Return what a placed pod holds: its requests, but a shared device only after the binder assigned it.
 
     Parameters
     ----------
@@ -138,13 +136,13 @@ def allocated_resources(pod: Pod, demand: PodDemand, gpu_memory_mib: int | None 
     ------
     AccountingError : a `gpu-memory` pod on a node whose device memory is unknown
     """
-    found = requested_resources(demand)
-    found.pop(GPU_MEMORY, None)
+    amounts = requested_resources(demand)
+    amounts.pop(GPU_MEMORY, None)
     if not demand.is_shared:
-        return found
-    found.pop(NVIDIA_GPU, None)
+        return amounts
+    amounts.pop(NVIDIA_GPU, None)
     if pod.metadata.annotations.get(RECEIVED_TYPE) != "Fraction":
-        return found
+        return amounts
     part = demand.gpu_fraction
     if not part:
         if not gpu_memory_mib:
@@ -152,34 +150,20 @@ def allocated_resources(pod: Pod, demand: PodDemand, gpu_memory_mib: int | None 
                 f"pod {pod.key} holds gpu-memory on node {pod.spec.node_name}, whose GPU memory is unknown"
             )
         part = Fraction(demand.gpu_memory_mib, gpu_memory_mib)
-    found[NVIDIA_GPU] = _stated(part * demand.gpu_devices)
-    return found
-
-
-def quota_gpus(demand: PodDemand, gpu_memory_mib: int | None = None) -> float:
-    """Return the GPUs that a demand weighs against a queue's quota and limit.
-
-    A fraction counts in hundredths, device memory as its share of `gpu_memory_mib` rounded up to a
-    hundredth (0 while no node is chosen), a MIG slice by its number of compute slices.
-    """
-    total = demand.gpus + sum(_mig_gpus(name) * count for name, count in demand.mig.items())
-    total += sum(demand.device_classes.values())
-    hundredths = round(demand.gpu_fraction * 100)
-    if demand.gpu_memory_mib and gpu_memory_mib:
-        hundredths = -(-100 * demand.gpu_memory_mib // gpu_memory_mib)
-    return float(total + Fraction(hundredths * demand.gpu_devices, 100))
+    amounts[NVIDIA_GPU] = _stated(part * demand.gpu_devices)
+    return amounts
 
 
 def claim_names(pod: Pod) -> list[str]:
-    """Return the names of the pod's resource claims that exist by now (a template's claim comes late)."""
+    """Return the names of the pod's resource claims that exist (claims of a template are created later)."""
     generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
     named = (c.resource_claim_name or generated.get(c.name, "") for c in pod.spec.resource_claims)
     return [name for name in named if name]
 
 
 def claimed_devices(claims: Iterable[ResourceClaim]) -> dict[str, int]:
-    """Return GPU device class -> devices, the whole count of a claim filed under its first GPU class."""
-    found: dict[str, int] = {}
+    """Return GPU device class -> devices; all devices of a claim count under its first GPU class."""
+    devices: dict[str, int] = {}
     for claim in claims:
         if claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true":
             continue  # already counted as a container request
@@ -194,8 +178,8 @@ def claimed_devices(claims: Iterable[ResourceClaim]) -> dict[str, int]:
             elif exact.allocation_mode == "All":
                 total += 1
         if total:
-            found[first] = min(MAX_INT64, found.get(first, 0) + total)
-    return found
+            devices[first] = min(MAX_INT64, devices.get(first, 0) + total)
+    return devices
 
 
 def node_gpu_memory(node: Node) -> int:
@@ -221,7 +205,7 @@ def node_gpu_memory(node: Node) -> int:
         return memory_mib
     match = _AMD_MEMORY.search(amd.removeprefix(AMD_MEMORY_PREFIX)) if amd else None
     if match is None:
-        raise AccountingError(f"the node {name} has no label that tells its GPU memory")
+        raise AccountingError(f"the node {name} has no label with its GPU memory")
     return int(match[1]) * _AMD_UNITS[match[2]]
 
 
@@ -231,7 +215,7 @@ def add_amounts(total: Amounts, more: Mapping[str, Fraction]) -> None:
 
 
 def parse_list(resources: Mapping[str, Quantity]) -> Amounts:
-    """Return a ResourceList of a status as exact amounts; what is no quantity counts as not stated."""
+    """Return a ResourceList of a status as exact amounts; values that are no quantities are left out."""
     amounts: Amounts = {}
     for name, value in resources.items():
         try:
@@ -242,12 +226,12 @@ def parse_list(resources: Mapping[str, Quantity]) -> Amounts:
 
 
 def format_list(amounts: Mapping[str, Fraction]) -> dict[str, str]:
-    """Return amounts as a ResourceList in canonical text, names in order."""
+    """Return amounts as a ResourceList in canonical form, sorted by name."""
     return {name: _text(name, amounts[name]) for name in sorted(amounts)}
 
 
 def _stated(value: Fraction) -> Fraction:
-    """Round up to billionths, the finest a quantity can state: what is counted must be what can be read back."""
+    """Round up to billionths, the smallest unit of a quantity, so that the status holds exactly what was counted."""
     return Fraction(math.ceil(value * 10**9), 10**9)
 
 
@@ -264,13 +248,13 @@ def _container_amounts(pod: Pod) -> Amounts:
     peak: Amounts = {}
     sidecars: Amounts = {}
     for container in pod.spec.init_containers:
-        own = _requests(container)
+        requests = _requests(container)
         if container.is_sidecar:
-            _add(sidecars, own)
+            _add(sidecars, requests)
             _raise_to(peak, sidecars)
         else:
-            _add(own, sidecars)
-            _raise_to(peak, own)
+            _add(requests, sidecars)
+            _raise_to(peak, requests)
     _add(total, sidecars)
     _raise_to(total, peak)
     return total
@@ -278,7 +262,7 @@ def _container_amounts(pod: Pod) -> Amounts:
 
 def _requests(container: Container) -> Amounts:
     resources = container.resources
-    # The API server copies a limit down where no request is given; files and fakes may not have met it.
+    # The API server defaults missing requests to the limits; objects from files and fakes did not pass through it.
     merged = {**resources.limits, **resources.requests} if resources.limits else resources.requests
     return {name: parse(value) for name, value in merged.items()}
 
@@ -295,7 +279,7 @@ def _raise_to(total: Amounts, floor: Mapping[str, Fraction]) -> None:
 
 
 def gpu_fraction(annotations: Mapping[str, str]) -> Fraction:
-    """Return the part of a device that annotations ask for; 0 if they ask for none that can be given."""
+    """Return the part of a device that annotations request; 0 if they request none, or one outside (0, 1]."""
     text = annotations.get(GPU_FRACTION)
     if not text:
         return Fraction(0)
@@ -317,8 +301,3 @@ def _legacy_mig(annotations: Mapping[str, str]) -> Amounts:
         if key.startswith(MIG_PREFIX)
     }
     return {key: Fraction(count) for key, count in slices.items() if count is not None}
-
-
-def _mig_gpus(name: str) -> int:
-    match = _MIG.fullmatch(name)
-    return int(match[1]) if match else 0

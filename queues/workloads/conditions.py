@@ -1,21 +1,21 @@
-"""What a pod group's scheduling conditions mean: one rule for the scheduler that obeys them and the mirror that shows it."""
+"""Read the scheduling conditions of a pod group, for the scheduler that obeys them and the mirror that shows them."""
 
 from __future__ import annotations
 
 from kube.numbers import int_or_none
 from kube.objects.podgroup import PodGroup, SchedulingCondition
 
-#: How people call the pool of nodes that carry no pool label.
+#: Name of the pool of nodes without a pool label.
 DEFAULT_POOL = "default"
 
 
 def pool_of(group: PodGroup, label_key: str) -> str:
-    """Return the node pool that a pod group asks for by its label."""
+    """Return the node pool named by the label of a pod group."""
     return group.metadata.labels.get(label_key, "") or DEFAULT_POOL
 
 
 def is_backed_off(group: PodGroup, label_key: str) -> bool:
-    """Tell whether the group tried this pool once, as it asked, and must be left alone here."""
+    """Return whether the group requested a single attempt per node pool and has had it in this pool."""
     if group.spec.scheduling_backoff in (None, -1):
         return False
     latest = latest_condition(group)
@@ -28,6 +28,6 @@ def latest_condition(group: PodGroup) -> SchedulingCondition | None:
 
 
 def transition_number(condition: SchedulingCondition) -> int:
-    """Return the number of a condition's transition; -1 if it is none."""
+    """Return the number of a condition's transition; -1 if the id is no number."""
     number = int_or_none(condition.transition_id)
     return -1 if number is None else number

@@ -1,7 +1,7 @@
-"""Which GPU cells of a node a pod fills, for people to look at.
+"""Assign GPU cells of a node to its pods, for the drawing of the node in the dashboard.
 
-The cluster only says how many devices a pod has. To draw a node, every pod needs cells, and they must not
-move while others come and go: a pod keeps the cells it once got, new ones take the lowest free. Pods with
+The cluster records only how many devices a pod has. The drawing needs a cell for each, and a cell must not
+move when other pods come and go: a pod keeps its cells, and a new pod takes the lowest free ones. Pods with
 part of a device share the cell of their GPU group, which the group's reservation pod holds.
 
 Pure: no Django.
@@ -16,14 +16,14 @@ from itertools import takewhile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
-    """A pod on the node, as far as cells go.
+    """A pod on the node.
 
     Attributes
     ----------
-    whole : devices it has for itself, 0 for a pod with parts
+    whole : devices it has for itself, 0 for a pod with fractions
     groups : GPU groups it shares
-    reserves : the GPU group it holds for others; empty for ordinary pods
-    cells : what it got before
+    reserves : the GPU group that this reservation pod holds; empty for ordinary pods
+    cells : the cells assigned before
     """
 
     key: str
@@ -34,20 +34,20 @@ class Tenant:
 
 
 def assign(count: int, tenants: Sequence[Tenant]) -> dict[str, tuple[int, ...]]:
-    """Give every tenant its cells.
+    """Return the cells of every tenant.
 
     Parameters
     ----------
     count : devices of the node
-    tenants : in the order of their age; it decides who keeps a cell that two claim
+    tenants : oldest first; of two that had the same cell, the older keeps it
 
     Returns
     -------
-    key -> cells; fewer than asked for if the node has not enough (a device was taken away)
+    key -> cells; fewer than devices if the node has too few cells (a device was removed)
     """
     taken: set[int] = set()
     cell_of_group: dict[str, int] = {}
-    kept: dict[str, list[int]] = {}
+    cells_of_owner: dict[str, list[int]] = {}
     holders = [tenant for tenant in tenants if tenant.reserves]
     sharers = [tenant for tenant in tenants if tenant.groups]
     owners = [tenant for tenant in tenants if tenant.whole and not tenant.reserves]
@@ -57,9 +57,9 @@ def assign(count: int, tenants: Sequence[Tenant]) -> dict[str, tuple[int, ...]]:
         for group, cell in zip(tenant.groups, tenant.cells, strict=False):
             _keep_group(group, (cell,), count, taken, cell_of_group)
     for tenant in owners:
-        mine = [cell for cell in tenant.cells if cell < count and cell not in taken]
-        kept[tenant.key] = mine[: tenant.whole]
-        taken.update(kept[tenant.key])
+        cells = [cell for cell in tenant.cells if cell < count and cell not in taken]
+        cells_of_owner[tenant.key] = cells[: tenant.whole]
+        taken.update(cells_of_owner[tenant.key])
     free = [cell for cell in range(count) if cell not in taken]
     for group in [*(t.reserves for t in holders), *(g for t in sharers for g in t.groups)]:
         if group not in cell_of_group and free:
@@ -70,14 +70,14 @@ def assign(count: int, tenants: Sequence[Tenant]) -> dict[str, tuple[int, ...]]:
             groups: tuple[str, ...] = (tenant.reserves,)
         else:
             groups = tenant.groups
-        # Cells go with groups by position, so a group without a cell ends the list.
+        # Cells and groups correspond by position, so the list ends at the first group without a cell.
         has_cell = takewhile(cell_of_group.__contains__, groups)
         result[tenant.key] = tuple(cell_of_group[group] for group in has_cell)
     for tenant in owners:
-        mine = kept[tenant.key]
-        while len(mine) < tenant.whole and free:
-            mine.append(free.pop(0))
-        result[tenant.key] = tuple(sorted(mine))
+        cells = cells_of_owner[tenant.key]
+        while len(cells) < tenant.whole and free:
+            cells.append(free.pop(0))
+        result[tenant.key] = tuple(sorted(cells))
     return result
 
 
@@ -88,7 +88,7 @@ def _keep_group(
     taken: set[int],
     cell_of_group: dict[str, int],
 ) -> None:
-    """Let a group keep the cell it had, unless it is gone or someone else's."""
+    """Assign a group its former cell, unless the node no longer has that cell or it is taken."""
     for cell in cells:
         if group not in cell_of_group and cell < count and cell not in taken:
             cell_of_group[group] = cell

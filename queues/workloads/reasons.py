@@ -1,10 +1,10 @@
 """Why a workload waits: one dominant reason as a code with a text, the same in list, page, REST and events.
 
-The first that applies wins, from "nobody could schedule this" to "the scheduler tried and said why". What
-the mirror knows by itself (queue, gates, missing pods, failing binds) is judged here; everything else the
-scheduler judges from its own evidence once per cycle (`scheduler.explain.codes`) and hands over as a
-`Standing`. Nobody reads a code out of a text. Codes that KAI has keep KAI's spelling; the texts are those
-on the cluster's own objects, so that kubectl and the dashboard never disagree.
+`dominant` returns the first reason that applies; reasons that make scheduling impossible come first. The mirror
+can see for itself whether the queue, pods or gates block, and whether binds fail. For everything else the
+scheduler computes a `Standing` once per cycle (`scheduler.explain.codes`); codes are never parsed from texts.
+Codes that KAI has keep KAI's spelling, and the texts are those of the cluster's objects, so that kubectl and the
+dashboard agree.
 
 Pure: no Django.
 """
@@ -34,14 +34,13 @@ VOLUME = "VolumeOrClaim"
 ORDER_BEHIND = "OrderBehind"
 BIND_FAILING = "BindFailing"
 NOT_EVALUATED = "NotEvaluated"
-#: Carried by the events that tell why something waits, for tools that want the code and not the text.
-# Reasons of the scheduler's conditions that are codes already.
+# KAI's condition reasons that serve as codes here.
 KAI_CODES = frozenset({NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, PREEMPTION_DELAY, QUEUE_MISSING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """The dominant reason; an empty code means that nothing blocks."""
+    """The reason that a workload waits; the code is empty if nothing blocks it."""
 
     code: str = ""
     text: str = ""
@@ -50,12 +49,12 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What the last cycle says of a pod group that waits.
+    """Why a pod group waited in the scheduler's last cycle, and its place in the order.
 
     Attributes
     ----------
-    text : empty if the group's own condition says it
-    position : place among those that found no room, 1 is next; None beyond those that are counted
+    text : empty if the group's own condition has the text
+    position : place among the groups that were not placed, 1 is next; None beyond the places that are counted
     """
 
     code: str
@@ -65,16 +64,16 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known about a waiting pod group.
+    """What the mirror knows about a waiting pod group.
 
     Attributes
     ----------
-    queue_problem : why the scheduler drops its queue, empty if it does not
-    is_backed_off : it asked to be tried once on its node pool, and was
-    conditions : its scheduling conditions, as the mirror keeps them, newest last
-    pod_reason, pod_message, pod_since : of the oldest pod that says why it waits
-    bind_error : the error of a failed bind request or binding, if there is one
-    standing : the scheduler's own word; None before its first cycle, or where KAI schedules
+    queue_problem : why the scheduler ignores its queue; empty if it does not
+    is_backed_off : it requested a single attempt in its node pool and has had it
+    conditions : its scheduling conditions, as the mirror stores them, newest last
+    pod_reason, pod_message, pod_since : from the oldest pod with an unschedulable condition
+    bind_error : the error of a failed bind request or binding, empty if there is none
+    standing : None before the scheduler's first cycle, or where KAI schedules
     """
 
     queue: str
@@ -107,18 +106,18 @@ def dominant(facts: Facts) -> Reason:
     if facts.alive - facts.gated < needed:
         return Reason(code=GATED, text=_not_ready(facts))
     if facts.standing is not None:
-        said = _said(facts)
-        told = "" if said.code == NOT_EVALUATED else said.text
-        text = facts.standing.text or told
-        return Reason(code=facts.standing.code, text=text, since=said.since)
+        reported = _reported(facts)
+        reported_text = "" if reported.code == NOT_EVALUATED else reported.text
+        text = facts.standing.text or reported_text
+        return Reason(code=facts.standing.code, text=text, since=reported.since)
     if facts.bind_error or facts.pod_reason == "BindingError":
         text = facts.bind_error or facts.pod_message
         return Reason(code=BIND_FAILING, text=text, since=facts.pod_since)
-    return _said(facts)
+    return _reported(facts)
 
 
-def _said(facts: Facts) -> Reason:
-    """Return what the objects of the cluster say."""
+def _reported(facts: Facts) -> Reason:
+    """Return the reason that conditions of the pod group or its pods report."""
     if facts.conditions:
         return _of_condition(facts.conditions[-1])
     if facts.pod_message:
@@ -130,20 +129,22 @@ def _said(facts: Facts) -> Reason:
 
 def _of_condition(condition: dict[str, Any]) -> Reason:
     since = condition.get("since")
-    why = condition.get("reasons") or []
-    kai = next((one["reason"] for one in why if one.get("reason") in KAI_CODES), NO_NODE)
-    text = str(condition.get("message") or (why[0].get("message", "") if why else ""))
-    return Reason(code=kai, text=text, since=datetime.fromisoformat(since) if since else None)
+    reasons = condition.get("reasons") or []
+    code = next(
+        (reason["reason"] for reason in reasons if reason.get("reason") in KAI_CODES), NO_NODE
+    )
+    text = str(condition.get("message") or (reasons[0].get("message", "") if reasons else ""))
+    return Reason(code=code, text=text, since=datetime.fromisoformat(since) if since else None)
 
 
 def _held(facts: Facts) -> Reason:
-    """Tell that the shard has let go of a group with schedulingBackoff, and what it said last."""
-    said = _said(facts)
+    """Return the reason of a group whose schedulingBackoff allows no further attempt, with the last reported text."""
+    reported = _reported(facts)
     text = (
-        f"Tried once on node pool '{facts.pool or 'default'}', as its schedulingBackoff asks; waits for "
-        f"another pool. {said.text}"
+        f"Not retried on node pool '{facts.pool or 'default'}', because its schedulingBackoff allows one "
+        f"attempt. {reported.text}"
     )
-    return Reason(code=HELD, text=text, since=said.since)
+    return Reason(code=HELD, text=text, since=reported.since)
 
 
 def _not_ready(facts: Facts) -> str:

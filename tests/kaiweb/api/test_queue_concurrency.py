@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from kube.objects.cluster import Lease
 from kube.resources import LEASES, QUEUES, Resource
 from queues.admission.objects.queue import tree_of
-from queues.editing import tree_lock as structure
+from queues.editing import tree_lock
 from queues.editing.tree_lock import LEASE, NAMESPACE, lock_of
 from queues.errors import BusyError
 from queues.models import QuotaChange
@@ -195,7 +195,7 @@ def test_the_lock_is_given_back_and_a_holder_elsewhere_means_try_again(
     assert lease.spec.holder_identity == ""
     spec = {"holderIdentity": "another", "leaseDurationSeconds": 10}
     cluster.patch(LEASES, LEASE, {"spec": spec}, namespace=NAMESPACE)
-    monkeypatch.setattr(structure, "WAIT_S", 0.05)
+    monkeypatch.setattr(tree_lock, "WAIT_S", 0.05)
     refused = client.post(URL, {"name": "two", "parent": "product"}, format="json")
     assert (refused.status_code, refused.json()["type"].endswith("/unavailable")) == (503, True)
     assert "two" not in cluster.names(QUEUES)
@@ -204,14 +204,14 @@ def test_the_lock_is_given_back_and_a_holder_elsewhere_means_try_again(
 def test_the_lock_of_a_dead_holder_runs_out(
     cluster: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dead = structure.LeaseTerms(duration_s=0.2, renew_deadline_s=0.2, retry_s=0.01)
+    dead = tree_lock.LeaseTerms(duration_s=0.2, renew_deadline_s=0.2, retry_s=0.01)
     body = {
         "metadata": {"name": LEASE},
         "spec": {"holderIdentity": "dead", "leaseDurationSeconds": 1},
     }
     cluster.create(LEASES, body, namespace=NAMESPACE)
     lock = lock_of(cluster)
-    monkeypatch.setattr(structure, "WAIT_S", 0.05)
+    monkeypatch.setattr(tree_lock, "WAIT_S", 0.05)
     with pytest.raises(BusyError, match="was not free within"), lock.held():
         pass
     lock.elector._observed_at -= dead.duration_s + 1.0

@@ -26,7 +26,7 @@ from kube.resources import NAMESPACES, QUEUES
 from queues import services
 from queues.access.rights import Grant, Rights
 from queues.admission.objects.queue import tree_of
-from queues.editing import tree_lock as structure
+from queues.editing import tree_lock
 from queues.editing.tags import tag_of_body, tag_of_row
 from queues.editing.write_requests import WriteRequest
 from queues.errors import FieldOwnedError, QueuesError, StaleQueueError
@@ -50,7 +50,7 @@ def write_request(tag: str = "", **options: Any) -> WriteRequest:
 def names(gateway: Gateway) -> Iterator[Callable[[str], str]]:
     """Return names of queues that nobody else uses; what has them is deleted in the end."""
     with suppress(AlreadyExistsError):
-        gateway.create(NAMESPACES, {"metadata": {"name": structure.NAMESPACE}})
+        gateway.create(NAMESPACES, {"metadata": {"name": tree_lock.NAMESPACE}})
     eventually(lambda: _is_listed(gateway), "queues are listed")
     number = next(_numbers)
     used: dict[str, None] = {}

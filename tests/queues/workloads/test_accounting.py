@@ -21,7 +21,6 @@ from queues.workloads.accounting import (
     node_gpu_memory,
     parse_list,
     pod_demand,
-    quota_gpus,
     requested_resources,
 )
 
@@ -91,32 +90,25 @@ def test_a_limit_is_a_request_where_none_is_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotations", "expected", "quota"),
+    ("annotations", "expected"),
     [
-        ({"gpu-fraction": "0.5"}, {"nvidia.com/gpu": "500m"}, 0.5),
-        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}, {"nvidia.com/gpu": "1"}, 1.0),
-        ({"gpu-fraction": "5e-1"}, {"nvidia.com/gpu": "500m"}, 0.5),
-        (
-            {"gpu-fraction": ".333", "gpu-fraction-num-devices": "3"},
-            {"nvidia.com/gpu": "999m"},
-            0.99,
-        ),
-        ({"gpu-fraction": "1"}, {"nvidia.com/gpu": "1"}, 1.0),
-        ({"gpu-memory": "2000"}, {"run.ai/gpu.memory": "2k"}, 0.0),
-        ({"gpu-memory": "2000", "gpu-fraction-num-devices": "2"}, {"run.ai/gpu.memory": "4k"}, 0.0),
-        ({"gpu-memory": "2000", "gpu-fraction": "0.25"}, {"nvidia.com/gpu": "250m"}, 0.25),
-        ({"gpu-fraction": "1.5"}, {}, 0.0),
-        ({"gpu-fraction": "half"}, {}, 0.0),
-        ({"gpu-memory": "2Gi"}, {}, 0.0),
-        ({"gpu-fraction-num-devices": "2"}, {}, 0.0),
+        ({"gpu-fraction": "0.5"}, {"nvidia.com/gpu": "500m"}),
+        ({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}, {"nvidia.com/gpu": "1"}),
+        ({"gpu-fraction": "5e-1"}, {"nvidia.com/gpu": "500m"}),
+        ({"gpu-fraction": ".333", "gpu-fraction-num-devices": "3"}, {"nvidia.com/gpu": "999m"}),
+        ({"gpu-fraction": "1"}, {"nvidia.com/gpu": "1"}),
+        ({"gpu-memory": "2000"}, {"run.ai/gpu.memory": "2k"}),
+        ({"gpu-memory": "2000", "gpu-fraction-num-devices": "2"}, {"run.ai/gpu.memory": "4k"}),
+        ({"gpu-memory": "2000", "gpu-fraction": "0.25"}, {"nvidia.com/gpu": "250m"}),
+        ({"gpu-fraction": "1.5"}, {}),
+        ({"gpu-fraction": "half"}, {}),
+        ({"gpu-memory": "2Gi"}, {}),
+        ({"gpu-fraction-num-devices": "2"}, {}),
     ],
 )
-def test_parts_of_devices(
-    annotations: dict[str, str], expected: dict[str, str], quota: float
-) -> None:
+def test_parts_of_devices(annotations: dict[str, str], expected: dict[str, str]) -> None:
     found = pod(container(), annotations=annotations)
     assert requested(found) == expected
-    assert quota_gpus(pod_demand(found)) == quota
 
 
 def test_a_part_replaces_whole_devices() -> None:
@@ -124,7 +116,7 @@ def test_a_part_replaces_whole_devices() -> None:
     assert requested(found) == {"nvidia.com/gpu": "500m"}
 
 
-def test_mig_slices_keep_their_name_and_weigh_by_compute_slices() -> None:
+def test_mig_slices_keep_their_name() -> None:
     demand = pod_demand(
         pod(container(limits={"nvidia.com/mig-3g.20gb": "2", "nvidia.com/mig-1g.5gb": "1"}))
     )
@@ -132,7 +124,6 @@ def test_mig_slices_keep_their_name_and_weigh_by_compute_slices() -> None:
         "nvidia.com/mig-1g.5gb": "1",
         "nvidia.com/mig-3g.20gb": "2",
     }
-    assert quota_gpus(demand) == 7.0
     assert not demand.legacy_mig
 
 
@@ -140,11 +131,6 @@ def test_the_old_mig_annotation_is_told_apart() -> None:
     demand = pod_demand(pod(container(), annotations={"nvidia.com/mig-1g.5gb": "1"}))
     assert demand.legacy_mig
     assert dict(demand.mig) == {"nvidia.com/mig-1g.5gb": 1}
-
-
-def test_device_memory_weighs_by_the_nodes_device() -> None:
-    demand = pod_demand(pod(container(), annotations={"gpu-memory": "9000"}))
-    assert quota_gpus(demand, 16_000) == 0.57
 
 
 def test_a_shared_device_is_held_only_once_the_binder_gave_it() -> None:
@@ -202,7 +188,6 @@ def test_claims_count_gpu_classes() -> None:
 def test_a_claim_joins_the_request() -> None:
     demand = pod_demand(pod(container()), [claim(exactly("gpu.example.test", count=1))])
     assert format_list(requested_resources(demand)) == {"gpu.example.test": "1"}
-    assert quota_gpus(demand) == 1.0
 
 
 def test_claim_names_of_templates_come_with_the_status() -> None:

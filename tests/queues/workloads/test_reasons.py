@@ -59,7 +59,7 @@ def test_what_no_object_says_is_told_in_the_standings_own_words() -> None:
 def test_a_group_that_was_let_go_says_of_which_pool_and_why() -> None:
     facts = Facts(queue="q", alive=1, is_backed_off=True, pool="a100", conditions=[OVER_LIMIT])
     assert dominant(facts).text == (
-        "Tried once on node pool 'a100', as its schedulingBackoff asks; waits for another pool. "
+        "Not retried on node pool 'a100', because its schedulingBackoff allows one attempt. "
         "OverLimit: team quota has reached the allowable limit of GPUs. (...)"
     )
 
