@@ -95,7 +95,8 @@ class Track:
 
     def __del__(self) -> None:
         """Rest when the thread has ended: nobody is left who could give another sign."""
-        self.rest()
+        if _SIGN is not None:  # module globals are gone when the interpreter ends
+            self.rest()
 
     def _write(self, text: str, limit_s: float) -> None:
         self.is_at_rest = False
