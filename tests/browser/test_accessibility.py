@@ -18,11 +18,11 @@ PAGES = {
     "/queues": "default-parent-queue",
     f"/queues?queue={QUEUE}": "No changes",
     "/workloads": "waits",
-    "/workloads/waits": "The road to running",
+    "/workloads/waits": "Scheduling steps",
     "/workloads/waits/pods": "waits",
     "/nodes": manifests.NODE,
     "/scheduler": "Time per session",
-    "/no-such-page": "There is no such page",
+    "/no-such-page": "Page not found",
 }
 
 

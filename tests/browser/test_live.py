@@ -87,13 +87,13 @@ def test_a_waiting_workload_shows_whose_turn_it_is(live: Stack, page: Page):
     row = page.get_by_role("row", name="second")
     expect(row).to_contain_text("DeviceShortage")
     row.click()
-    expect(page.locator("main")).to_contain_text("1 ahead of it, 1 of them in its own queue.")
-    expect(page.locator("main")).to_contain_text("2. of 2")
+    expect(page.locator("main")).to_contain_text("1 ahead of it, 1 of them in the same queue.")
+    expect(page.locator("main")).to_contain_text("2 of 2")
     page.get_by_role("list", name="Nearest ahead").get_by_role("link", name="first").click()
     expect(page.get_by_role("heading", name="first", level=1)).to_be_visible()
-    expect(page.locator("main")).to_contain_text("It is the next one.")
+    expect(page.locator("main")).to_contain_text("It is next.")
     live.kubectl("delete", "pod", "holder", "-n", manifests.NAMESPACE, "--now")
-    expect(page.locator("main")).to_contain_text("It runs.")
+    expect(page.locator("main")).to_contain_text("It is running.")
 
 
 def test_a_pod_that_nobody_manages_is_listed_with_the_reason(live: Stack, page: Page):

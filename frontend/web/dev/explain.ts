@@ -8,7 +8,7 @@ export function podsOf(workload: Workload): PodRow[] {
     node: workload.nodes[index % Math.max(1, workload.nodes.length)] ?? "",
     gpu: workload.gpu / workload.pods,
     devices: workload.state === "running" ? [index] : [],
-    reason: workload.state === "pending" ? "Unschedulable" : "",
+    reason: workload.state === "pending" ? "DeviceShortage" : "",
     message: workload.reasonText,
     createdAt: workload.createdAt,
     startedAt: workload.startedAt,
@@ -29,7 +29,7 @@ export function explanationOf(workload: Workload): Explanation {
     "started",
   ];
   const stuck = stages.indexOf(
-    { OverLimit: "limit", NonPreemptibleOverQuota: "quota", NotReady: "grouped" }[
+    { OverLimit: "limit", NonPreemptibleOverQuota: "quota", GroupIncomplete: "grouped" }[
       workload.reason ?? ""
     ] ?? "nodes",
   );

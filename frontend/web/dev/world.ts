@@ -23,7 +23,7 @@ const WORDS = [
 ];
 const BLOCKS: [code: string, text: (queue: string, gpu: number) => string][] = [
   [
-    "PodSchedulingErrors",
+    "NoNodeFits",
     (_, gpu) =>
       `Resources were found for 1 pods while ${Math.max(2, gpu)} are required for gang scheduling. Additional pods cannot be scheduled due to: no nodes with enough resources were found: 22 node(s) didn't have enough resources: GPUs.`,
   ],
@@ -38,7 +38,7 @@ const BLOCKS: [code: string, text: (queue: string, gpu: number) => string][] = [
       `Non-preemptible workload is over quota. Workload requested ${gpu} GPUs, but ${queue} quota is 8 GPUs, while 6 GPUs are already allocated for non-preemptible pods. Use a preemptible workload to go over quota.`,
   ],
   [
-    "NotReady",
+    "GroupIncomplete",
     () => "Job is not ready for scheduling. Waiting for 4 pods, currently 2 exist, 0 are gated",
   ],
 ];

@@ -2,14 +2,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 
-/** Floors from the top; an import may only point to a lower floor or stay inside its own folder. */
-const FLOORS: readonly (readonly string[])[] = [
+/** Layers from the top. An import points to a lower layer or stays inside its own folder. */
+const LAYERS: readonly (readonly string[])[] = [
   ["main.tsx", "app"],
   ["features"],
   ["charts"],
   ["ui"],
   ["live", "api"],
-  ["model", "i18n"],
+  ["i18n"],
+  ["model"],
 ];
 const SOURCE = import.meta.dirname;
 
@@ -21,8 +22,8 @@ function arrows(): Arrow[] {
   );
   return files.flatMap((from) => {
     const text = readFileSync(join(SOURCE, from), "utf8");
-    const found = text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g);
-    return [...found].map(([, target = ""]) => ({
+    const imports = text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g);
+    return [...imports].map(([, target = ""]) => ({
       from,
       to: relative(SOURCE, join(SOURCE, dirname(from), target)),
     }));
@@ -30,21 +31,21 @@ function arrows(): Arrow[] {
 }
 
 const folder = (file: string) => file.split("/")[0] ?? "";
-const floor = (file: string) => FLOORS.findIndex((names) => names.includes(folder(file)));
+const layer = (file: string) => LAYERS.findIndex((names) => names.includes(folder(file)));
 const words = ({ from, to }: Arrow) => `${from} -> ${to}`;
 
 describe("imports", () => {
   const all = arrows();
 
-  it("are found at all", () => {
+  it("are read from the files", () => {
     expect(all.length).toBeGreaterThan(100);
-    expect(all.filter(({ from, to }) => floor(from) < 0 || floor(to) < 0).map(words)).toEqual([]);
+    expect(all.filter(({ from, to }) => layer(from) < 0 || layer(to) < 0).map(words)).toEqual([]);
   });
 
   it("point down", () => {
     const upward = all.filter(
       ({ from, to }) =>
-        floor(to) < floor(from) || (floor(to) === floor(from) && folder(to) !== folder(from)),
+        layer(to) < layer(from) || (layer(to) === layer(from) && folder(to) !== folder(from)),
     );
     expect(upward.filter(({ from }) => folder(from) !== "main.tsx").map(words)).toEqual([]);
   });

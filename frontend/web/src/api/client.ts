@@ -1,10 +1,12 @@
-/** The REST calls the dashboard makes. Every one of them is public API: what we do, CI can do. */
+/** The REST calls of the dashboard. All of them are public API that scripts can use as well. */
 import type { Health, Me, QueuePatch, QueueWritten } from "../model/rows.ts";
-import { readProblem, unreachable } from "./problem.ts";
+import { noAnswerInTime, readProblem, unreachable } from "./problem.ts";
 
 export type QueueAnswer = QueueWritten;
 
 const ROOT = "/api/v1";
+/** A write that takes longer has failed for the user, who must be able to try again. */
+const WRITE_TIMEOUT_MS = 30_000;
 
 export function fetchMe(signal?: AbortSignal): Promise<Me> {
   return call<Me>("GET", "/me", signal ? { signal } : {});
@@ -14,7 +16,7 @@ export function fetchHealth(signal?: AbortSignal): Promise<Health> {
   return call<Health>("GET", "/health", signal ? { signal } : {});
 }
 
-/** What the page was served with, so that the first paint needs no question; null in development. */
+/** Return the user data embedded in the page, so that the first paint needs no request. */
 export function bootMe(): Me | null {
   const text = document.getElementById("kaiweb-boot")?.textContent;
   return text ? ((JSON.parse(text) as { me?: Me }).me ?? null) : null;
@@ -26,10 +28,11 @@ export function patchQueue(
   options: { etag: string; dryRun: boolean; signal?: AbortSignal },
 ): Promise<QueueAnswer> {
   const query = options.dryRun ? "?dryRun=true" : "";
+  const timeout = AbortSignal.timeout(WRITE_TIMEOUT_MS);
   return call<QueueAnswer>("PATCH", `/queues/${encodeURIComponent(name)}${query}`, {
     body: patch,
     headers: { "If-Match": options.etag },
-    ...(options.signal ? { signal: options.signal } : {}),
+    signal: options.signal ? AbortSignal.any([options.signal, timeout]) : timeout,
   });
 }
 
@@ -49,6 +52,7 @@ async function call<T>(method: string, path: string, options: CallOptions = {}):
     response = await fetch(ROOT + path, init);
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
+    if (cause instanceof DOMException && cause.name === "TimeoutError") throw noAnswerInTime();
     throw unreachable(cause);
   }
   if (!response.ok) throw await readProblem(response);

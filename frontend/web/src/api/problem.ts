@@ -1,4 +1,5 @@
 /** Errors of the REST API: RFC 9457 problem objects, or the lack of any answer. */
+import { API_TEXT } from "../i18n/api.ts";
 
 export type FieldError = {
   readonly pointer: string;
@@ -40,9 +41,9 @@ export class ApiProblem extends Error {
 export async function readProblem(response: Response): Promise<ApiProblem> {
   const fallback: ProblemBody = {
     type: "about:blank",
-    title: response.statusText || "Error",
+    title: response.statusText || API_TEXT.error,
     status: response.status,
-    detail: `The server answered ${response.status} without saying why.`,
+    detail: API_TEXT.noReason(response.status),
   };
   try {
     const body = (await response.json()) as Partial<ProblemBody>;
@@ -56,8 +57,17 @@ export function unreachable(cause: unknown): ApiProblem {
   const detail = cause instanceof Error ? cause.message : String(cause);
   return new ApiProblem({
     type: "about:blank/unreachable",
-    title: "No answer from the server",
+    title: API_TEXT.noAnswer,
     status: 0,
-    detail: `The server could not be reached: ${detail}.`,
+    detail: API_TEXT.unreachable(detail),
+  });
+}
+
+export function noAnswerInTime(): ApiProblem {
+  return new ApiProblem({
+    type: "about:blank/timeout",
+    title: API_TEXT.noAnswer,
+    status: 0,
+    detail: API_TEXT.timeout,
   });
 }

@@ -4,7 +4,7 @@ import { fetchHealth } from "./client.ts";
 
 const EVERY_MS = 10_000;
 
-/** How the installation is, asked again and again; a failed question changes nothing (the live pill tells). */
+/** Poll the health of the installation. A failed request is ignored: the live indicator shows it. */
 export function useHealth(): Health | undefined {
   const query = useQuery({
     queryKey: ["health"],

@@ -4,7 +4,7 @@ import { bootMe, fetchMe } from "./client.ts";
 
 const STALE_MS = 60_000;
 
-/** Who is signed in and what they may do; known at once from the page itself. */
+/** Return the signed-in user and their rights; the page itself carries the first answer. */
 export function useMe(): Me | undefined {
   const query = useQuery({
     queryKey: ["me"],

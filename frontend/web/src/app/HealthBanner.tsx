@@ -2,7 +2,7 @@ import { useHealth } from "../api/useHealth.ts";
 import { healthLines } from "./healthLines.ts";
 import styles from "./Shell.module.css";
 
-/** Says what stands still and what to do, and which objects are left out because a process hung on them. */
+/** Shows faults of the installation with their remedies, and objects that a process leaves out. */
 export function HealthBanner() {
   const health = useHealth();
   const lines = health ? healthLines(health) : [];

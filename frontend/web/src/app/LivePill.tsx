@@ -1,38 +1,39 @@
 import { Button, Popover } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
+import { LIVE } from "../i18n/app.ts";
+import { clockTime } from "../i18n/numbers.ts";
 import { useClient, useLiveStatus, useTopic } from "../live/react.tsx";
-import { clockTime } from "../model/units.ts";
 import { useNow } from "../ui/now.ts";
 import styles from "./LivePill.module.css";
-import { liveWords } from "./liveWords.ts";
+import { liveState } from "./liveState.ts";
 
-/** Whether what is on screen is current, since when, and the switch that makes it stand still. */
+/** Shows whether the data is current and since when, and pauses or resumes updates. */
 export function LivePill() {
   const client = useClient();
   const status = useLiveStatus();
   const { asOf } = useTopic("cluster");
-  const words = liveWords(status, client.waiting, useNow());
+  const { tone, label, detail } = liveState(status, useNow());
   return (
     <Popover position="bottom-start" width={290} shadow="md" withArrow trapFocus returnFocus>
       <Popover.Target>
-        <button type="button" className={`${styles.pill} ${styles[words.tone]}`}>
+        <button type="button" className={`${styles.pill} ${styles[tone]}`}>
           <span className={styles.dot} aria-hidden />
-          {words.word}
+          {label}
         </button>
       </Popover.Target>
-      <Popover.Dropdown aria-label="Live connection">
-        <div>{words.why}</div>
+      <Popover.Dropdown aria-label={LIVE.dialog}>
+        <div>{detail}</div>
         <dl className={styles.card}>
-          <dt>As of</dt>
-          <dd>{asOf?.time ? clockTime(asOf.time) : "nothing yet"}</dd>
-          <dt>Session</dt>
-          <dd>{asOf?.session ?? "none yet"}</dd>
-          <dt>Cluster version</dt>
-          <dd>{asOf?.rv ?? "unknown"}</dd>
+          <dt>{LIVE.asOf}</dt>
+          <dd>{asOf?.time ? clockTime(asOf.time) : LIVE.nothingYet}</dd>
+          <dt>{LIVE.session}</dt>
+          <dd>{asOf?.session ?? LIVE.noSession}</dd>
+          <dt>{LIVE.clusterVersion}</dt>
+          <dd>{asOf?.rv ?? LIVE.unknown}</dd>
         </dl>
         {status.link === "offline" ? (
           <Button size="compact-sm" onClick={() => client.retryNow()}>
-            Try now
+            {LIVE.retry}
           </Button>
         ) : (
           <Button
@@ -43,7 +44,7 @@ export function LivePill() {
             }
             onClick={() => client.setPaused(!status.paused)}
           >
-            {status.paused ? "Resume updates" : "Pause updates"}
+            {status.paused ? LIVE.resume : LIVE.pause}
           </Button>
         )}
       </Popover.Dropdown>

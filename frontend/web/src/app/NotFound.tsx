@@ -1,14 +1,16 @@
 import { Link, useLocation } from "react-router";
+import { NOT_FOUND } from "../i18n/app.ts";
 import { Page } from "../ui/Page.tsx";
+import { RichText } from "../ui/RichText.tsx";
 
 export function NotFound() {
   const { pathname } = useLocation();
   return (
-    <Page title="There is no such page">
+    <Page title={NOT_FOUND.title}>
       <p>
-        Nothing lives at <code>{pathname}</code>.
+        <RichText text={NOT_FOUND.text} parts={{ path: <code>{pathname}</code> }} />
       </p>
-      <Link to="/">Go to the overview</Link>
+      <Link to="/">{NOT_FOUND.link}</Link>
     </Page>
   );
 }

@@ -1,10 +1,12 @@
+import { BANNER } from "../i18n/app.ts";
 import { useLiveStatus } from "../live/react.tsx";
 import { useNow } from "../ui/now.ts";
+import { RichText } from "../ui/RichText.tsx";
 import styles from "./Shell.module.css";
 
 const OLD_AFTER_MS = 60_000;
 
-/** Says plainly that the numbers are old, once a short interruption has become a long one. */
+/** Warns that the data may be out of date once the connection has been lost for a minute. */
 export function OfflineBanner() {
   const { link, heardAt } = useLiveStatus();
   const now = useNow();
@@ -12,15 +14,17 @@ export function OfflineBanner() {
     const next = encodeURIComponent(location.pathname + location.search);
     return (
       <div className={styles.banner} role="alert">
-        Your session has ended. <a href={`/login?next=${next}`}>Sign in again</a> to go on; what you
-        see is old.
+        <RichText
+          text={BANNER.signedOut}
+          parts={{ link: <a href={`/login?next=${next}`}>{BANNER.signIn}</a> }}
+        />
       </div>
     );
   }
   if (link === "open" || heardAt === null || now - heardAt < OLD_AFTER_MS) return null;
   return (
     <div className={styles.banner} role="alert">
-      No connection for more than a minute: what you see is old.
+      {BANNER.offline}
     </div>
   );
 }

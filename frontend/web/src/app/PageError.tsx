@@ -1,14 +1,15 @@
 import { useRouteError } from "react-router";
+import { PAGE_ERROR } from "../i18n/app.ts";
 import { Page } from "../ui/Page.tsx";
 import { Failure } from "../ui/States.tsx";
 
-/** A page that could not be loaded, mostly because a newer version replaced its files. */
+/** Shown when a page could not be loaded, usually because a newer version replaced its files. */
 export function PageError() {
   const error = useRouteError();
   return (
-    <Page title="This page could not be loaded">
+    <Page title={PAGE_ERROR.title}>
       <Failure
-        title="Loading failed"
+        title={PAGE_ERROR.reason}
         detail={error instanceof Error ? error.message : String(error)}
         onRetry={() => location.reload()}
       />

@@ -16,7 +16,8 @@ export function Providers({ live, children }: { live: LiveClient; children: Reac
   }, [density]);
   return (
     <MantineProvider theme={theme} defaultColorScheme="auto">
-      <Notifications position="bottom-right" limit={4} />
+      {/* On the left, because the queue drawer has its buttons at the bottom right. */}
+      <Notifications position="bottom-left" limit={4} />
       <QueryClientProvider client={queries}>
         <LiveProvider client={live}>{children}</LiveProvider>
       </QueryClientProvider>
@@ -29,7 +30,7 @@ function makeQueryClient(): QueryClient {
     defaultOptions: {
       queries: {
         staleTime: 10_000,
-        // Asking again helps against a lost line, not against an answer we did not like.
+        // Retry after a lost connection or a server error; a refusal would only be repeated.
         retry: (failures, error) =>
           failures < 2 &&
           error instanceof ApiProblem &&

@@ -9,6 +9,7 @@ import {
 } from "@tabler/icons-react";
 import { useEffect } from "react";
 import { Link, NavLink, Outlet, useLocation, useNavigation } from "react-router";
+import { PAGES as PAGE_NAMES, SHELL } from "../i18n/app.ts";
 import { Boundary } from "../ui/Boundary.tsx";
 import { usePreferences } from "../ui/preferences.ts";
 import { HealthBanner } from "./HealthBanner.tsx";
@@ -20,11 +21,11 @@ import { UserMenu } from "./UserMenu.tsx";
 import { useShortcuts } from "./useShortcuts.ts";
 
 const PAGES = [
-  { to: "/", word: "Overview", icon: IconLayoutDashboard },
-  { to: "/queues", word: "Queues", icon: IconBinaryTree2 },
-  { to: "/workloads", word: "Workloads", icon: IconStack2 },
-  { to: "/nodes", word: "Nodes", icon: IconCpu },
-  { to: "/scheduler", word: "Scheduler", icon: IconActivity },
+  { to: "/", name: PAGE_NAMES.overview, icon: IconLayoutDashboard },
+  { to: "/queues", name: PAGE_NAMES.queues, icon: IconBinaryTree2 },
+  { to: "/workloads", name: PAGE_NAMES.workloads, icon: IconStack2 },
+  { to: "/nodes", name: PAGE_NAMES.nodes, icon: IconCpu },
+  { to: "/scheduler", name: PAGE_NAMES.scheduler, icon: IconActivity },
 ] as const;
 
 export function Shell() {
@@ -34,41 +35,41 @@ export function Shell() {
   const isLoading = useNavigation().state === "loading";
   useEffect(() => {
     const page = PAGES.find(({ to }) => (to === "/" ? pathname === "/" : pathname.startsWith(to)));
-    document.title = `${page?.word ?? "Not found"} · kaiweb`;
+    document.title = SHELL.documentTitle(page?.name);
   }, [pathname]);
   return (
     <div className={`${styles.shell} ${navFolded ? styles.folded : ""}`}>
       <a className={styles.skip} href="#main">
-        Skip to content
+        {SHELL.skip}
       </a>
-      <nav className={styles.nav} aria-label="Pages">
-        <Link to="/" className={styles.brand} aria-label="kaiweb, overview">
+      <nav className={styles.nav} aria-label={SHELL.navigation}>
+        <Link to="/" className={styles.brand} aria-label={SHELL.home}>
           <img src={`${import.meta.env.BASE_URL}favicon.svg`} alt="" />
-          <span className={styles.word}>kaiweb</span>
+          <span className={styles.word}>{SHELL.product}</span>
         </Link>
-        {PAGES.map(({ to, word, icon: Icon }) => (
+        {PAGES.map(({ to, name, icon: Icon }) => (
           <NavLink
             key={to}
             to={to}
             end={to === "/"}
             className={styles.link ?? ""}
-            title={navFolded ? word : undefined}
+            title={navFolded ? name : undefined}
           >
             <Icon size={18} stroke={1.7} aria-hidden />
-            <span className={styles.word}>{word}</span>
+            <span className={styles.word}>{name}</span>
           </NavLink>
         ))}
         <button
           type="button"
           className={`${styles.link} ${styles.fold}`}
-          aria-label={navFolded ? "Unfold the navigation" : "Fold the navigation"}
+          aria-label={navFolded ? SHELL.expandNavigation : SHELL.collapseNavigation}
           onClick={() => set({ navFolded: !navFolded })}
         >
           {navFolded ? <IconChevronsRight size={18} /> : <IconChevronsLeft size={18} />}
-          <span className={styles.word}>Fold</span>
+          <span className={styles.word}>{SHELL.collapse}</span>
         </button>
       </nav>
-      <section className={styles.top} aria-label="Status and preferences">
+      <section className={styles.top} aria-label={SHELL.statusAndPreferences}>
         <LivePill />
         <div className={styles.spacer} />
         <UserMenu onHelp={help.open} />

@@ -1,19 +1,21 @@
 import { Kbd, Modal } from "@mantine/core";
+import { KEYBOARD, PAGES } from "../i18n/app.ts";
+import { CLOSE } from "../i18n/ui.ts";
 import styles from "./LivePill.module.css";
 
 const KEYS: readonly (readonly [keys: readonly string[], meaning: string])[] = [
-  [["g", "o"], "Overview"],
-  [["g", "q"], "Queues"],
-  [["g", "w"], "Workloads"],
-  [["g", "n"], "Nodes"],
-  [["g", "s"], "Scheduler"],
-  [["/"], "Search on this page"],
-  [["p"], "Pause or resume live updates"],
-  [["↑", "↓"], "Move in tables and grids"],
-  [["←", "→"], "Fold or unfold a queue, move between GPUs"],
-  [["Enter"], "Open what has the focus"],
-  [["e"], "Edit the queue that has the focus"],
-  [["Esc"], "Close"],
+  [["g", "o"], PAGES.overview],
+  [["g", "q"], PAGES.queues],
+  [["g", "w"], PAGES.workloads],
+  [["g", "n"], PAGES.nodes],
+  [["g", "s"], PAGES.scheduler],
+  [["/"], KEYBOARD.search],
+  [["p"], KEYBOARD.pause],
+  [["↑", "↓"], KEYBOARD.move],
+  [["←", "→"], KEYBOARD.moveSideways],
+  [["Enter"], KEYBOARD.open],
+  [["e"], KEYBOARD.edit],
+  [["Esc"], KEYBOARD.close],
 ];
 
 export function ShortcutHelp({ opened, onClose }: { opened: boolean; onClose: () => void }) {
@@ -21,8 +23,8 @@ export function ShortcutHelp({ opened, onClose }: { opened: boolean; onClose: ()
     <Modal
       opened={opened}
       onClose={onClose}
-      title="Keyboard"
-      closeButtonProps={{ "aria-label": "Close" }}
+      title={KEYBOARD.title}
+      closeButtonProps={{ "aria-label": CLOSE }}
     >
       <dl className={styles.card}>
         {KEYS.map(([keys, meaning]) => (

@@ -12,12 +12,13 @@ import {
 } from "@tabler/icons-react";
 import { csrfToken } from "../api/client.ts";
 import { useMe } from "../api/useMe.ts";
+import { MENU } from "../i18n/app.ts";
 import { usePreferences } from "../ui/preferences.ts";
 
 const THEMES = [
-  { value: "light", word: "Light", icon: IconSun },
-  { value: "dark", word: "Dark", icon: IconMoon },
-  { value: "auto", word: "As the system", icon: IconDeviceDesktop },
+  { value: "light", name: MENU.light, icon: IconSun },
+  { value: "dark", name: MENU.dark, icon: IconMoon },
+  { value: "auto", name: MENU.system, icon: IconDeviceDesktop },
 ] as const;
 
 export function UserMenu({ onHelp }: { onHelp: () => void }) {
@@ -31,8 +32,8 @@ export function UserMenu({ onHelp }: { onHelp: () => void }) {
         variant="subtle"
         color="gray"
         size="lg"
-        aria-label={isCompact ? "Comfortable rows" : "Compact rows"}
-        title={isCompact ? "Comfortable rows" : "Compact rows"}
+        aria-label={isCompact ? MENU.comfortableRows : MENU.compactRows}
+        title={isCompact ? MENU.comfortableRows : MENU.compactRows}
         onClick={() => set({ density: isCompact ? "comfortable" : "compact" })}
       >
         {isCompact ? (
@@ -43,46 +44,60 @@ export function UserMenu({ onHelp }: { onHelp: () => void }) {
       </ActionIcon>
       <Menu position="bottom-end" width={220} shadow="md">
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Theme" title="Theme">
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size="lg"
+            aria-label={MENU.theme}
+            title={MENU.theme}
+          >
             <IconSun size={18} />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          {THEMES.map(({ value, word, icon: Icon }) => (
+          {THEMES.map(({ value, name, icon: Icon }) => (
             <Menu.Item
               key={value}
               leftSection={<Icon size={16} />}
               rightSection={
-                colorScheme === value ? <IconCheck size={14} aria-label="chosen" /> : null
+                colorScheme === value ? <IconCheck size={14} aria-label={MENU.selected} /> : null
               }
               onClick={() => setColorScheme(value)}
             >
-              {word}
+              {name}
             </Menu.Item>
           ))}
         </Menu.Dropdown>
       </Menu>
       <Menu position="bottom-end" width={240} shadow="md">
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" size="lg" aria-label="You" title={me?.username}>
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size="lg"
+            aria-label={MENU.user}
+            title={me?.username}
+          >
             <IconUserCircle size={20} />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Label>{me ? `Signed in as ${me.displayName || me.username}` : "…"}</Menu.Label>
+          <Menu.Label>
+            {me ? MENU.signedInAs(me.displayName || me.username) : MENU.unknownUser}
+          </Menu.Label>
           <Menu.Item leftSection={<IconKeyboard size={16} />} onClick={onHelp}>
-            Keyboard
+            {MENU.keyboard}
           </Menu.Item>
           <Menu.Item
             closeMenuOnClick={false}
             leftSection={shortcuts ? <IconCheck size={16} /> : <span />}
             onClick={() => set({ shortcuts: !shortcuts })}
           >
-            Single-key shortcuts {shortcuts ? "on" : "off"}
+            {MENU.shortcuts(shortcuts)}
           </Menu.Item>
           <Menu.Divider />
           <Menu.Item leftSection={<IconLogout size={16} />} onClick={signOut}>
-            Sign out
+            {MENU.signOut}
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
@@ -90,7 +105,7 @@ export function UserMenu({ onHelp }: { onHelp: () => void }) {
   );
 }
 
-/** Signing out is a form post, so that Django ends the session and sends us to its login page. */
+/** Sign out with a form post: Django ends the session and redirects to its login page. */
 function signOut(): void {
   const form = document.createElement("form");
   form.method = "post";

@@ -1,26 +1,31 @@
-import { HEALTH, healthWords, leftOutWords } from "../i18n/en.ts";
+import { HEALTH } from "../i18n/health.ts";
+import { clockTime } from "../i18n/numbers.ts";
 import type { Health } from "../model/rows.ts";
 
 export type HealthLine = { key: string; title: string; text: string };
 
-/** The lines of the banner, the gravest first; none when all is well. */
+/** Return the lines of the banner, the most severe first; none when nothing is wrong. */
 export function healthLines(health: Health): HealthLine[] {
   const faults = health.faults.map(({ check, fault, since }) => ({
     key: check,
-    title: HEALTH[check] ?? check,
-    text: healthWords(check, fault, since),
+    title: HEALTH.title(check),
+    text: HEALTH.fault(check, fault, clockTime(since)),
   }));
   const hangs = health.processes
     .filter(({ heldObject }) => heldObject !== null)
     .map(({ name, heldObject }) => ({
       key: `held-${name}`,
       title: name,
-      text: `hangs on ${heldObject}.`,
+      text: HEALTH.hangs(heldObject),
     }));
   const leftOut = health.setAside.map((object) => ({
     key: `${object.process}-${object.kind}-${object.namespace}-${object.name}`,
-    title: leftOutWords(object),
+    title: HEALTH.leftOut(object.process, objectName(object)),
     text: object.reason,
   }));
   return [...faults, ...hangs, ...leftOut];
+}
+
+function objectName({ kind, namespace, name }: Health["setAside"][number]): string {
+  return `${kind} ${namespace === "" ? name : `${namespace}/${name}`}`;
 }

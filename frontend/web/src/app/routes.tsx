@@ -3,7 +3,7 @@ import { NotFound } from "./NotFound.tsx";
 import { PageError } from "./PageError.tsx";
 import { Shell } from "./Shell.tsx";
 
-// Every page is its own chunk; the shell and the live client are all a first visit must load besides.
+// Every page is a chunk of its own, so that a first visit loads only the shell and that page.
 const PAGES: RouteObject[] = [
   {
     index: true,

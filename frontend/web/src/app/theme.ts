@@ -1,6 +1,6 @@
 import { createTheme, type MantineColorsTuple } from "@mantine/core";
 
-// One calm accent. Shade 7 on white and white on shade 7 both reach 5.9:1.
+// The accent colour. Shade 7 on white and white on shade 7 both reach a contrast of 5.9:1.
 const ink: MantineColorsTuple = [
   "#e6f6f7",
   "#cdeaec",
@@ -14,7 +14,7 @@ const ink: MantineColorsTuple = [
   "#04424a",
 ];
 
-// Mantine's own dark greys are neutral; ours lean to the blue of the navigation.
+// Mantine's dark greys are neutral; these match the blue of the navigation.
 const dark: MantineColorsTuple = [
   "#e5ebef",
   "#c3ced6",

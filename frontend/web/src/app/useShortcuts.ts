@@ -12,7 +12,7 @@ const GO: Readonly<Record<string, string>> = {
 };
 const CHORD_MS = 1_200;
 
-/** Single keys for people who live here; off while typing, and off for good by preference. */
+/** Single-key shortcuts. They are off while typing, and a preference switches them off. */
 export function useShortcuts(): { opened: boolean; open: () => void; close: () => void } {
   const navigate = useNavigate();
   const client = useClient();
@@ -20,15 +20,15 @@ export function useShortcuts(): { opened: boolean; open: () => void; close: () =
   const [opened, setOpened] = useState(false);
   useEffect(() => {
     if (!enabled) return;
-    let wentAt = 0;
+    let chordStartedAt = 0;
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       const target = GO[event.key];
-      if (target !== undefined && event.timeStamp - wentAt < CHORD_MS) {
+      if (target !== undefined && event.timeStamp - chordStartedAt < CHORD_MS) {
         navigate(target);
-        wentAt = 0;
+        chordStartedAt = 0;
         event.stopPropagation();
-      } else if (event.key === "g") wentAt = event.timeStamp;
+      } else if (event.key === "g") chordStartedAt = event.timeStamp;
       else if (event.key === "p") client.setPaused(!client.status.paused);
       else if (event.key === "?") setOpened(true);
       else if (event.key === "/") {
@@ -39,7 +39,7 @@ export function useShortcuts(): { opened: boolean; open: () => void; close: () =
         }
       }
     };
-    // In the capture phase: the tree's type-ahead must not swallow the second key of a chord.
+    // In the capture phase, because the tree's type-ahead would consume the second key of a chord.
     window.addEventListener("keydown", onKey, true);
     return () => window.removeEventListener("keydown", onKey, true);
   }, [client, enabled, navigate]);

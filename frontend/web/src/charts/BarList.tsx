@@ -19,7 +19,7 @@ type Props = {
   bars: readonly Bar[];
 };
 
-/** Sorted bars from zero, with their numbers beside them; a bar may lead to what it counts. */
+/** Bars with their numbers beside them; a label may link to the page with what it counts. */
 export function BarList({ summary, columns, file, bars }: Props) {
   const max = Math.max(...bars.map((bar) => bar.value), 1e-9);
   return (

@@ -1,10 +1,11 @@
 import { type ReactNode, useState } from "react";
+import { CHART, NONE } from "../i18n/ui.ts";
 import styles from "./Chart.module.css";
 
 export type Cell = string | number | null;
 
 type Props = {
-  /** What the chart says, in a sentence; it is the name of the figure. */
+  /** What the chart shows, in one sentence: the accessible name of the figure. */
   summary: string;
   columns: readonly string[];
   rows: readonly (readonly Cell[])[];
@@ -12,7 +13,7 @@ type Props = {
   children: ReactNode;
 };
 
-/** Every chart has its numbers: as a table in place, and as a CSV file. */
+/** A chart whose numbers can be shown as a table and downloaded as a CSV file. */
 export function Chart({ summary, columns, rows, file, children }: Props) {
   const [asTable, setAsTable] = useState(false);
   return (
@@ -20,14 +21,14 @@ export function Chart({ summary, columns, rows, file, children }: Props) {
       {asTable ? <DataTable columns={columns} rows={rows} name={summary} /> : children}
       <div className={styles.tools}>
         <button type="button" className={styles.tool} onClick={() => setAsTable(!asTable)}>
-          {asTable ? "Show as chart" : "Show as table"}
+          {asTable ? CHART.asChart : CHART.asTable}
         </button>
         <button
           type="button"
           className={styles.tool}
           onClick={() => download(file, toCsv(columns, rows))}
         >
-          CSV
+          {CHART.csv}
         </button>
       </div>
     </figure>
@@ -60,7 +61,7 @@ function DataTable({
           {rows.map((row) => (
             <tr key={row.join("\t")}>
               {row.map((cell, index) => (
-                <td key={columns[index]}>{cell ?? "–"}</td>
+                <td key={columns[index]}>{cell ?? NONE}</td>
               ))}
             </tr>
           ))}
@@ -70,7 +71,7 @@ function DataTable({
   );
 }
 
-/** RFC 4180; a leading quote sign keeps spreadsheets from running names as formulas. */
+/** Write RFC 4180. A leading quote keeps spreadsheets from running a name as a formula. */
 export function toCsv(columns: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const quote = (cell: Cell): string => {
     if (cell === null) return "";

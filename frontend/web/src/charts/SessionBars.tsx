@@ -1,7 +1,8 @@
 import { useElementSize } from "@mantine/hooks";
 import { scaleLinear } from "d3-scale";
+import { clockTime, milliseconds } from "../i18n/numbers.ts";
+import { SESSION_CHART } from "../i18n/ui.ts";
 import type { Session } from "../model/rows.ts";
-import { clockTime, milliseconds } from "../model/units.ts";
 import styles from "./Chart.module.css";
 import { Chart } from "./Chart.tsx";
 
@@ -17,13 +18,13 @@ const HUE_OF_ACTION: Readonly<Record<string, string>> = {
   stalegangeviction: "var(--hue-7)",
 };
 
-/** How long the latest scheduling sessions took, stacked by action, oldest on the left. */
+/** The duration of the latest scheduling sessions, stacked by action, oldest on the left. */
 export function SessionBars({ sessions }: { sessions: readonly Session[] }) {
   const { ref, width } = useElementSize<HTMLDivElement>();
   const top = Math.max(1, ...sessions.map((session) => session.durationMs));
   const y = scaleLinear([0, top], [HEIGHT - FOOT, 6]).nice(3);
   const step = Math.min(WIDEST, (width - LEFT) / Math.max(sessions.length, 1));
-  // Newest at the right edge; a short history leaves room on the left.
+  // The newest is at the right edge, so a short history leaves room on the left.
   const start = width - sessions.length * step;
   const first = sessions[0];
   const last = sessions.at(-1);
@@ -37,13 +38,13 @@ export function SessionBars({ sessions }: { sessions: readonly Session[] }) {
   const slowest = milliseconds(top);
   return (
     <Chart
-      summary={`Duration of the last ${sessions.length} sessions; the slowest took ${slowest}`}
-      columns={["Session", "Time", "Milliseconds", "Bound", "Evicted"]}
+      summary={SESSION_CHART.summary(sessions.length, slowest)}
+      columns={SESSION_CHART.columns}
       rows={rows}
       file="sessions.csv"
     >
       <div ref={ref}>
-        <svg height={HEIGHT} width="100%" role="img" aria-label={`Slowest session ${slowest}`}>
+        <svg height={HEIGHT} width="100%" role="img" aria-label={SESSION_CHART.slowest(slowest)}>
           {y.ticks(3).map((tick) => (
             <g key={tick}>
               <line className={styles.grid} x1={LEFT} x2={width} y1={y(tick)} y2={y(tick)} />
@@ -81,19 +82,19 @@ type BarProps = { session: Session; x: number; width: number; y: (ms: number) =>
 
 function SessionBar({ session, x, width, y }: BarProps) {
   const gap = Math.min(1.5, width * 0.25);
-  const known = session.actions.reduce((sum, action) => sum + action.ms, 0);
-  const rest = Math.max(0, session.durationMs - known);
+  const inActions = session.actions.reduce((sum, action) => sum + action.ms, 0);
+  const rest = Math.max(0, session.durationMs - inActions);
   let from = 0;
-  const parts = [...session.actions, { name: "snapshot and commit", ms: rest }].map(
-    ({ name, ms }) => {
-      const part = { name, low: from, high: from + ms };
-      from += ms;
-      return part;
-    },
-  );
+  const parts = [...session.actions, { name: "rest", ms: rest }].map(({ name, ms }) => {
+    const part = { name, low: from, high: from + ms };
+    from += ms;
+    return part;
+  });
   return (
     <g>
-      <title>{`Session ${session.id}: ${milliseconds(session.durationMs)}, ${session.bound} bound`}</title>
+      <title>
+        {SESSION_CHART.session(session.id, milliseconds(session.durationMs), session.bound)}
+      </title>
       {parts.map(({ name, low, high }) => (
         <rect
           key={name}

@@ -1,4 +1,4 @@
-/** The live client wired to the browser: its WebSocket, its clock, its tab. */
+/** The live client with the browser's WebSocket, clock and tab. */
 import { LiveClient } from "./client.ts";
 import type { Clock, Wire } from "./socket.ts";
 
@@ -14,9 +14,8 @@ const clock: Clock = {
 export function connectLive(): LiveClient {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
   const url = `${scheme}//${location.host}/api/v1/live`;
-  const open = (subprotocol: string) => new WebSocket(url, subprotocol) as unknown as Wire;
-  const client = new LiveClient(open, clock, navigator.language);
-  // A laptop that wakes up, or a network that returns, should not sit out a half-minute back-off.
+  const client = new LiveClient((protocol) => openWire(url, protocol), clock, navigator.language);
+  // Retry at once when the laptop wakes up or the network returns, not only after the back-off.
   window.addEventListener("online", () => client.retryNow());
   document.addEventListener("visibilitychange", () => {
     const hidden = document.visibilityState === "hidden";
@@ -25,4 +24,19 @@ export function connectLive(): LiveClient {
   });
   client.start();
   return client;
+}
+
+function openWire(url: string, subprotocol: string): Wire {
+  const socket = new WebSocket(url, subprotocol);
+  const wire: Wire = {
+    send: (text) => socket.send(text),
+    close: (code) => socket.close(code),
+    onopen: null,
+    onmessage: null,
+    onclose: null,
+  };
+  socket.onopen = () => wire.onopen?.();
+  socket.onmessage = ({ data }) => wire.onmessage?.({ data: String(data) });
+  socket.onclose = ({ code }) => wire.onclose?.({ code });
+  return wire;
 }

@@ -106,7 +106,7 @@ describe("LiveClient", () => {
     expect(topic.store.row("a")).toEqual({ k: "a", quota: 2 });
   });
 
-  it("opens one subscription for two lookers and leaves half a minute after the last", () => {
+  it("shares one subscription between two watchers and ends it half a minute after the last", () => {
     const first = client.topic("nodes");
     const second = client.topic("nodes");
     connect();
@@ -144,7 +144,7 @@ describe("LiveClient", () => {
     expect(topic.store.row("b")).toEqual({ k: "b", quota: 7 });
   });
 
-  it("takes a fresh picture when the log started a new life", () => {
+  it("takes a fresh snapshot when the log was restarted", () => {
     server.topic("queues").put({ k: "a" });
     const topic = client.topic("queues");
     connect();
@@ -206,7 +206,7 @@ describe("LiveClient", () => {
     expect(wires.length).toBe(2);
   });
 
-  it("drops a connection that talks nonsense", () => {
+  it("drops a connection that sends what is not a frame", () => {
     connect();
     wire().onmessage?.({ data: "{" });
     expect(client.status.link).toBe("offline");
@@ -245,6 +245,43 @@ describe("LiveClient", () => {
     expect(client.status.lagMs).toBe(13_000);
   });
 
+  it("sends nothing for a view, only for a watch", () => {
+    connect();
+    const before = client.view("queues");
+    expect([before.loaded, before.rows.size, wire().toServer]).toEqual([false, 0, []]);
+    const release = client.watch("queues", () => {});
+    wire().pump();
+    expect(sent("sub")).toHaveLength(1);
+    expect(client.view("queues").loaded).toBe(true);
+    release();
+  });
+
+  it("returns the same view until something of the topic changes", () => {
+    server.topic("queues").put({ k: "a", quota: 1 });
+    let calls = 0;
+    client.watch("queues", () => {
+      calls += 1;
+    });
+    connect();
+    const before = client.view("queues");
+    wire().onmessage?.({ data: JSON.stringify({ t: "hb", seqs: {} }) });
+    expect(client.view("queues")).toBe(before);
+    calls = 0;
+    server.topic("queues").put({ k: "a", quota: 2 });
+    wire().server.flush();
+    wire().pump();
+    expect([calls, client.view("queues") === before]).toEqual([1, false]);
+    expect(before.rows.get("a")).toEqual({ k: "a", quota: 1 });
+  });
+
+  it("shows a refused topic's problem in its view", () => {
+    client.watch("queues", () => {});
+    connect();
+    const problem = { type: "forbidden", title: "Forbidden", status: 403, detail: "no right" };
+    wire().onmessage?.({ data: JSON.stringify({ t: "err", id: "s1", problem }) });
+    expect(client.view("queues").problem).toEqual(problem);
+  });
+
   it("counts waiting rows over all topics while paused", () => {
     const topic = client.topic("queues");
     connect();
@@ -252,9 +289,9 @@ describe("LiveClient", () => {
     server.topic("queues").put({ k: "a" });
     wire().server.flush();
     wire().pump();
-    expect([client.waiting, topic.store.rows.size]).toEqual([1, 0]);
+    expect([client.status.waiting, topic.store.rows.size]).toEqual([1, 0]);
     client.setPaused(false);
-    expect([client.waiting, topic.store.rows.size]).toEqual([0, 1]);
+    expect([client.status.waiting, topic.store.rows.size]).toEqual([0, 1]);
   });
 });
 

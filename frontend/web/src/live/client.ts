@@ -1,23 +1,29 @@
 /**
- * The topics the page looks at, over one link.
+ * The topics that components watch, over one connection.
  *
- * Components ask for a topic and get its rows; who else looks at the same topic, whether the
- * socket is up, and how a lost connection is resumed is settled here. A topic nobody looks at
- * any more is kept for half a minute, so that going back and forth between pages shows rows at once.
+ * A component asks for a topic and gets its rows. This class shares one subscription among all
+ * watchers of a topic and resumes it after a lost connection. A topic without watchers is kept for
+ * half a minute, so that a user who goes back to a page sees its rows at once.
  */
-import type { AsOf, ClientFrame, ServerFrame } from "./protocol.ts";
+import type { RowOf, TopicName } from "../model/rows.ts";
+import type { AsOf, ClientFrame, Problem, Row, ServerFrame } from "./protocol.ts";
 import { Subscription } from "./resume.ts";
 import { type Clock, Link, type LinkState, type OpenWire } from "./socket.ts";
-import { RowStore } from "./store.ts";
+import { NOTHING, type Picture, RowStore } from "./store.ts";
 
 export type LiveStatus = {
   readonly link: LinkState;
   readonly retryAt: number | null;
   readonly paused: boolean;
+  /** Rows that changed while paused, over all watched topics. */
+  readonly waiting: number;
   readonly heardAt: number | null;
-  /** How far the server's picture was behind the cluster when it last said so. */
+  /** How far the server's data was behind the cluster when the server last reported it. */
   readonly lagMs: number;
 };
+
+/** One version of a topic. It never changes, so identities can be compared. */
+export type TopicView<T> = Picture<T> & { readonly problem: Problem | null };
 
 export type Topic = {
   readonly subscription: Subscription;
@@ -25,11 +31,19 @@ export type Topic = {
   release(): void;
 };
 
-type Shared = { subscription: Subscription; users: number; cancelLinger: () => void };
+type Shared = {
+  readonly subscription: Subscription;
+  users: number;
+  cancelLinger: () => void;
+  /** The latest view, and the picture it was made from. */
+  view: TopicView<Row>;
+  picture: Picture<Row>;
+};
 
 const LINGER_MS = 30_000;
-/** Topics whose old rows the server does not take back one by one. */
+/** Topics whose old rows the server does not delete one by one, and how many rows to keep. */
 const ROLLING: Readonly<Record<string, number>> = { sessions: 200 };
+const UNSEEN: TopicView<Row> = { ...NOTHING, problem: null };
 
 export class LiveClient {
   readonly #link: Link;
@@ -41,6 +55,7 @@ export class LiveClient {
     link: "connecting",
     retryAt: null,
     paused: false,
+    waiting: 0,
     heardAt: null,
     lagMs: 0,
   };
@@ -55,7 +70,7 @@ export class LiveClient {
     this.#link = new Link(openWire, clock, hello, {
       onState: (link, retryAt) => this.#linkChanged(link, retryAt),
       onReady: (serverTime) => {
-        // People's clocks are wrong; ages are measured against the server's.
+        // Ages are measured by the server's clock, because the browser's clock may be wrong.
         this.#skewMs = clock.now() - Date.parse(serverTime);
         if (this.#hidden) this.#link.send({ t: "visibility", hidden: true });
         this.#openAll();
@@ -81,21 +96,33 @@ export class LiveClient {
     this.#link.retryNow();
   }
 
+  /** Call the listener after every change of the status or of any topic. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** The subscription of a topic without holding on to it: what a first render may show. */
-  look(name: string, params: Record<string, string> = {}): Subscription {
-    const key = topicKey(name, params);
-    return (this.#topics.get(key) ?? this.#add(key, name, params)).subscription;
+  /** Keep one topic up to date, and call the listener after every change, until released. */
+  watch(name: TopicName, listener: () => void): () => void {
+    const topic = this.topic(name);
+    const unsubscribe = this.subscribe(listener);
+    return () => {
+      unsubscribe();
+      topic.release();
+    };
   }
 
-  /** Rows of one topic, shared by all who ask for the same topic and parameters. */
-  topic(name: string, params: Record<string, string> = {}): Topic {
-    const key = topicKey(name, params);
-    const shared = this.#topics.get(key) ?? this.#add(key, name, params);
+  /** Return the current view of a topic. It has no side effect: only `watch` subscribes. */
+  view<N extends TopicName>(name: N): TopicView<RowOf<N>> {
+    const shared = this.#topics.get(name);
+    const view: TopicView<Row> = shared === undefined ? UNSEEN : currentView(shared);
+    // The only cast from rows of the wire to typed rows: the REST schema describes them.
+    return view as TopicView<RowOf<N>>;
+  }
+
+  /** Subscribe to a topic; everyone who asks for the same name shares one subscription. */
+  topic(name: string): Topic {
+    const shared = this.#topics.get(name) ?? this.#add(name);
     shared.users += 1;
     shared.cancelLinger();
     let released = false;
@@ -105,18 +132,19 @@ export class LiveClient {
       release: () => {
         if (released) return;
         released = true;
-        this.#leave(key, shared);
+        shared.users -= 1;
+        if (shared.users === 0) this.#linger(name, shared);
       },
     };
   }
 
-  /** A hidden tab is content with one frame a second. */
+  /** Report whether the tab is hidden; a hidden tab gets one frame a second. */
   setHidden(hidden: boolean): void {
     this.#hidden = hidden;
     if (this.#ready) this.#link.send({ t: "visibility", hidden });
   }
 
-  /** Freeze what is on screen, or let it move again. */
+  /** Stop or resume showing changes; they are received all the same. */
   setPaused(paused: boolean): void {
     if (paused === this.#status.paused) return;
     for (const { subscription } of this.#topics.values()) {
@@ -126,34 +154,26 @@ export class LiveClient {
     this.#setStatus({ paused });
   }
 
-  /** Rows that changed while paused, over all topics in sight. */
-  get waiting(): number {
-    let sum = 0;
-    for (const { subscription } of this.#topics.values()) sum += subscription.store.waiting;
-    return sum;
-  }
-
-  #add(key: string, name: string, params: Record<string, string>): Shared {
-    const id = `s${this.#nextId++}`;
+  #add(name: string): Shared {
     const store = new RowStore(ROLLING[name]);
     if (this.#status.paused) store.hold();
-    const subscription = new Subscription(id, name, params, store);
-    const shared: Shared = { subscription, users: 0, cancelLinger: () => {} };
-    this.#topics.set(key, shared);
-    this.#byId.set(id, shared);
+    const subscription = new Subscription(`s${this.#nextId++}`, name, {}, store);
+    const shared: Shared = {
+      subscription,
+      users: 0,
+      cancelLinger: () => {},
+      view: UNSEEN,
+      picture: store.picture,
+    };
+    this.#topics.set(name, shared);
+    this.#byId.set(subscription.id, shared);
     if (this.#ready) this.#link.send(subscription.open(this.#clock.now()));
-    this.#linger(key, shared);
     return shared;
   }
 
-  #leave(key: string, shared: Shared): void {
-    shared.users -= 1;
-    if (shared.users === 0) this.#linger(key, shared);
-  }
-
-  #linger(key: string, shared: Shared): void {
+  #linger(name: string, shared: Shared): void {
     shared.cancelLinger = this.#clock.after(LINGER_MS, () => {
-      this.#topics.delete(key);
+      this.#topics.delete(name);
       this.#byId.delete(shared.subscription.id);
       if (this.#ready) this.#link.send({ t: "unsub", id: shared.subscription.id });
     });
@@ -165,7 +185,7 @@ export class LiveClient {
   }
 
   #openAll(): void {
-    // What is on screen comes first, topics that merely linger after it.
+    // Watched topics first, then those that only linger.
     const shared = [...this.#topics.values()].sort(
       (a, b) => Number(b.users > 0) - Number(a.users > 0),
     );
@@ -182,7 +202,7 @@ export class LiveClient {
         return;
       case "err":
         if (frame.id !== null) this.#byId.get(frame.id)?.subscription.fail(frame.problem);
-        this.#notify();
+        this.#setStatus({});
         return;
       default: {
         const shared = this.#byId.get(frame.id);
@@ -210,15 +230,25 @@ export class LiveClient {
   }
 
   #setStatus(change: Partial<LiveStatus>): void {
-    this.#status = { ...this.#status, ...change };
-    this.#notify();
+    this.#status = { ...this.#status, ...change, waiting: this.#waiting() };
+    for (const listener of this.#listeners) listener();
   }
 
-  #notify(): void {
-    for (const listener of this.#listeners) listener();
+  #waiting(): number {
+    let sum = 0;
+    for (const { subscription } of this.#topics.values()) sum += subscription.store.waiting;
+    return sum;
   }
 }
 
-function topicKey(name: string, params: Record<string, string>): string {
-  return `${name}?${new URLSearchParams(params)}`;
+/** Return the same view object until the rows or the problem change. */
+function currentView(shared: Shared): TopicView<Row> {
+  const { picture } = shared.subscription.store;
+  const { state, problem: refusal } = shared.subscription;
+  const problem = state === "failed" ? refusal : null;
+  if (shared.picture !== picture || shared.view.problem !== problem) {
+    shared.picture = picture;
+    shared.view = { ...picture, problem };
+  }
+  return shared.view;
 }

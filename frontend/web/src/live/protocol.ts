@@ -1,68 +1,97 @@
 /**
- * The frames of the live protocol (`kaiweb.live.v1`) and the one place where text from the wire
- * becomes typed values. Whatever does not fit is a ProtocolError: the connection is then dropped
- * and resumed, because a client that guesses shows wrong numbers.
+ * The frames of the live protocol (`kaiweb.live.v1`), and the only place where text from the
+ * socket becomes typed values. A frame that does not match its schema throws a ProtocolError; the
+ * connection is then dropped and resumed, because guessing would show wrong numbers.
  */
+import * as v from "valibot";
 
 export const SUBPROTOCOL = "kaiweb.live.v1";
 
 export type Row = { readonly k: string; readonly [field: string]: unknown };
 
-export type AsOf = {
-  /** Null while the mirror has not seen the cluster yet. */
-  readonly time: string | null;
-  readonly session: number | null;
-  readonly rv: string | null;
-};
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
-export type Change = {
-  readonly k: string;
-  readonly set: Readonly<Record<string, unknown>>;
-  readonly unset: readonly string[];
-};
+// Checked, but not copied: a snapshot has thousands of rows, and REST's schema describes them.
+const row = v.custom<Row>(
+  (value) => isObject(value) && typeof value.k === "string",
+  "expected an object with a string k",
+);
+const fields = v.custom<Readonly<Record<string, unknown>>>(isObject, "expected an object");
 
-export type Problem = {
-  readonly type: string;
-  readonly title: string;
-  readonly status: number;
-  readonly detail: string;
-};
+const change = v.object({
+  k: v.string(),
+  set: v.optional(fields, {}),
+  unset: v.optional(v.array(v.string()), []),
+});
 
+/** What the rows show: the time, the session and the cluster version; null where it is unknown. */
+const asOf = v.object({
+  time: v.fallback(v.nullable(v.string()), null),
+  session: v.fallback(v.nullable(v.number()), null),
+  rv: v.fallback(v.nullable(v.string()), null),
+});
+
+const problem = v.object({
+  type: v.optional(v.string(), "about:blank"),
+  title: v.optional(v.string(), "Error"),
+  status: v.optional(v.number(), 0),
+  detail: v.optional(v.string(), ""),
+});
+
+const welcome = v.object({
+  t: v.literal("welcome"),
+  conn: v.string(),
+  rights: v.string(),
+  time: v.string(),
+  hb: v.number(),
+});
+const snap = v.object({
+  t: v.literal("snap"),
+  id: v.string(),
+  epoch: v.string(),
+  seq: v.string(),
+  part: v.number(),
+  of: v.number(),
+  asOf,
+  items: v.array(row),
+});
+const delta = v.object({
+  t: v.literal("delta"),
+  id: v.string(),
+  seq: v.string(),
+  prev: v.string(),
+  asOf,
+  up: v.optional(v.array(change), []),
+  del: v.optional(v.array(v.string()), []),
+});
+const resumed = v.object({ t: v.literal("resumed"), id: v.string(), from: v.string() });
+const reset = v.object({ t: v.literal("reset"), id: v.string(), reason: v.string() });
+const heartbeat = v.object({
+  t: v.literal("hb"),
+  seqs: v.optional(v.record(v.string(), v.string()), {}),
+  asOf: v.optional(v.nullable(asOf), null),
+});
+const failure = v.object({
+  t: v.literal("err"),
+  id: v.optional(v.nullable(v.string()), null),
+  problem,
+});
+
+const FRAME_SCHEMAS = { welcome, snap, delta, resumed, reset, hb: heartbeat, err: failure };
+
+export type ServerFrame = v.InferOutput<(typeof FRAME_SCHEMAS)[keyof typeof FRAME_SCHEMAS]>;
+export type Change = v.InferOutput<typeof change>;
+export type AsOf = v.InferOutput<typeof asOf>;
+export type Problem = v.InferOutput<typeof problem>;
 export type Resume = { readonly epoch: string; readonly seq: string };
-
-export type ResetReason = "gap" | "epoch" | "slow" | "rights" | "restart";
-
-export type ServerFrame =
-  | { t: "welcome"; conn: string; rights: string; time: string; hb: number }
-  | {
-      t: "snap";
-      id: string;
-      epoch: string;
-      seq: string;
-      part: number;
-      of: number;
-      asOf: AsOf;
-      items: readonly Row[];
-    }
-  | {
-      t: "delta";
-      id: string;
-      seq: string;
-      prev: string;
-      asOf: AsOf;
-      up: readonly Change[];
-      del: readonly string[];
-    }
-  | { t: "resumed"; id: string; from: string }
-  | { t: "reset"; id: string; reason: ResetReason }
-  | { t: "hb"; seqs: Readonly<Record<string, string>>; asOf: AsOf | null }
-  | { t: "err"; id: string | null; problem: Problem };
 
 export type ClientFrame =
   | { t: "hello"; client: string; locale: string }
   | { t: "sub"; id: string; topic: string; params: Record<string, string>; resume?: Resume }
   | { t: "ack"; id: string; seq: string }
-  | { t: "unsub" | "pause" | "continue"; id: string }
+  | { t: "unsub"; id: string }
   | { t: "visibility"; hidden: boolean }
   | { t: "hb"; seqs: Record<string, string> };
 
@@ -70,146 +99,30 @@ export class ProtocolError extends Error {
   override name = "ProtocolError";
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
-/** Read one text frame; null for a kind this version does not know (the protocol only ever adds). */
+/** Parse one text frame. Return null for an unknown kind, because later versions may add kinds. */
 export function parseFrame(text: string): ServerFrame | null {
-  let value: unknown;
+  let frame: unknown;
   try {
-    value = JSON.parse(text);
+    frame = JSON.parse(text);
   } catch (cause) {
     throw new ProtocolError(`frame is not JSON: ${text.slice(0, 80)}`, { cause });
   }
-  const frame = object(value, "frame");
-  switch (frame.t) {
-    case "welcome":
-      return {
-        t: "welcome",
-        conn: string(frame, "conn"),
-        rights: string(frame, "rights"),
-        time: string(frame, "time"),
-        hb: number(frame, "hb"),
-      };
-    case "snap":
-      return {
-        t: "snap",
-        id: string(frame, "id"),
-        epoch: string(frame, "epoch"),
-        seq: string(frame, "seq"),
-        part: number(frame, "part"),
-        of: number(frame, "of"),
-        asOf: asOf(frame.asOf),
-        items: array(frame, "items").map(row),
-      };
-    case "delta":
-      return {
-        t: "delta",
-        id: string(frame, "id"),
-        seq: string(frame, "seq"),
-        prev: string(frame, "prev"),
-        asOf: asOf(frame.asOf),
-        up: optionalArray(frame, "up").map(change),
-        del: optionalArray(frame, "del").map(text_),
-      };
-    case "resumed":
-      return { t: "resumed", id: string(frame, "id"), from: string(frame, "from") };
-    case "reset":
-      return {
-        t: "reset",
-        id: string(frame, "id"),
-        reason: string(frame, "reason") as ResetReason,
-      };
-    case "hb":
-      return {
-        t: "hb",
-        seqs: (frame.seqs ?? {}) as Record<string, string>,
-        asOf: frame.asOf === undefined ? null : asOf(frame.asOf),
-      };
-    case "err":
-      return { t: "err", id: (frame.id as string) ?? null, problem: problem(frame.problem) };
-    default:
-      return null;
+  if (!isObject(frame)) {
+    throw new ProtocolError(`frame: expected an object, got ${JSON.stringify(frame)}`);
   }
+  const kind = String(frame.t);
+  if (!isKnownKind(kind)) return null;
+  const result = v.safeParse(FRAME_SCHEMAS[kind], frame, { abortEarly: true });
+  if (!result.success) throw new ProtocolError(issueMessage(kind, result.issues[0]));
+  return result.output;
 }
 
-function object(value: unknown, what: string): Json {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new ProtocolError(`${what}: expected an object, got ${JSON.stringify(value)}`);
-  }
-  return value as Json;
+function isKnownKind(kind: string): kind is keyof typeof FRAME_SCHEMAS {
+  return Object.hasOwn(FRAME_SCHEMAS, kind);
 }
 
-function string(frame: Json, field: string): string {
-  const value = frame[field];
-  if (typeof value !== "string") {
-    throw new ProtocolError(
-      `${String(frame.t)}.${field}: expected text, got ${JSON.stringify(value)}`,
-    );
-  }
-  return value;
-}
-
-function number(frame: Json, field: string): number {
-  const value = frame[field];
-  if (typeof value !== "number") {
-    throw new ProtocolError(
-      `${String(frame.t)}.${field}: expected a number, got ${JSON.stringify(value)}`,
-    );
-  }
-  return value;
-}
-
-function array(frame: Json, field: string): readonly unknown[] {
-  const value = frame[field];
-  if (!Array.isArray(value)) {
-    throw new ProtocolError(
-      `${String(frame.t)}.${field}: expected a list, got ${JSON.stringify(value)}`,
-    );
-  }
-  return value;
-}
-
-function optionalArray(frame: Json, field: string): readonly unknown[] {
-  return frame[field] === undefined ? [] : array(frame, field);
-}
-
-function text_(value: unknown): string {
-  if (typeof value !== "string") {
-    throw new ProtocolError(`expected text, got ${JSON.stringify(value)}`);
-  }
-  return value;
-}
-
-function row(value: unknown): Row {
-  const item = object(value, "item");
-  text_(item.k);
-  return item as Row;
-}
-
-function change(value: unknown): Change {
-  const item = object(value, "change");
-  return {
-    k: text_(item.k),
-    set: item.set === undefined ? {} : object(item.set, "change.set"),
-    unset: Array.isArray(item.unset) ? item.unset.map(text_) : [],
-  };
-}
-
-function asOf(value: unknown): AsOf {
-  const item = object(value, "asOf");
-  return {
-    time: typeof item.time === "string" ? item.time : null,
-    session: typeof item.session === "number" ? item.session : null,
-    rv: typeof item.rv === "string" ? item.rv : null,
-  };
-}
-
-function problem(value: unknown): Problem {
-  const item = object(value, "problem");
-  return {
-    type: String(item.type ?? "about:blank"),
-    title: String(item.title ?? "Error"),
-    status: typeof item.status === "number" ? item.status : 0,
-    detail: String(item.detail ?? ""),
-  };
+function issueMessage(kind: string, issue: v.BaseIssue<unknown>): string {
+  const path = [kind, v.getDotPath(issue)].filter(Boolean).join(".");
+  const expected = issue.type === "custom" ? issue.message : `expected ${issue.expected}`;
+  return `${path}: ${expected}, got ${JSON.stringify(issue.input)?.slice(0, 80)}`;
 }

@@ -1,9 +1,9 @@
 /**
- * One subscription's place in the change log.
+ * The position of one subscription in the change log.
  *
- * A pure machine: frames go in, the store is patched, and what must be sent comes out. It holds
- * the rule the whole protocol rests on: a delta is applied only if its `prev` is the position we
- * stand at. Anything else means we missed something, and we ask again from where we are.
+ * A pure state machine: it takes frames, patches the store and returns the frames to send. A delta
+ * is applied only if its `prev` is the current position. Otherwise something was missed, and the
+ * subscription is opened again from the current position.
  */
 import type { ClientFrame, Problem, Resume, Row, ServerFrame } from "./protocol.ts";
 import type { RowStore } from "./store.ts";
@@ -26,7 +26,7 @@ export class Subscription {
   problem: Problem | null = null;
   #at: Resume | null = null;
   #parts: { frame: Snap; items: Row[]; seen: number } | null = null;
-  #askedAt: number | null = null;
+  #requestedAt: number | null = null;
   #unacknowledged = 0;
   #acknowledgedAt = 0;
 
@@ -37,17 +37,17 @@ export class Subscription {
     this.store = store;
   }
 
-  /** The last position applied, null before the first whole picture. */
+  /** The last applied position, or null before the first complete snapshot. */
   get seq(): string | null {
     return this.#at?.seq ?? null;
   }
 
-  /** Ask for this topic on a fresh connection, from where we stand if we stand anywhere. */
+  /** Return the frame that opens this topic, from the current position if there is one. */
   open(now: number): ClientFrame {
     this.state = "waiting";
     this.problem = null;
     this.#parts = null;
-    this.#askedAt = now;
+    this.#requestedAt = now;
     this.#unacknowledged = 0;
     const base = { t: "sub" as const, id: this.id, topic: this.topic, params: this.params };
     return this.#at === null ? base : { ...base, resume: this.#at };
@@ -63,18 +63,18 @@ export class Subscription {
       case "resumed":
         return this.#takeResumed(frame.from, now);
       case "reset":
-        // A snapshot follows by itself: we must not ask, and what we hold is no base any more.
+        // The server sends a snapshot without being asked; deltas no longer fit the old rows.
         this.#at = null;
         this.#parts = null;
-        this.#askedAt = now;
+        this.#requestedAt = now;
         this.state = "waiting";
         return [];
     }
   }
 
-  /** Ask once more when an answer is overdue; called with every heartbeat. */
+  /** Open the topic again when the answer is overdue; called at every heartbeat. */
   remind(now: number): ClientFrame[] {
-    const overdue = this.#askedAt !== null && now - this.#askedAt > ANSWER_WITHIN_MS;
+    const overdue = this.#requestedAt !== null && now - this.#requestedAt > ANSWER_WITHIN_MS;
     return overdue && this.state !== "failed" ? [this.open(now)] : [];
   }
 
@@ -86,14 +86,14 @@ export class Subscription {
   #takeSnap(frame: Snap, now: number): ClientFrame[] {
     if (frame.part === 1) this.#parts = { frame, items: [], seen: 0 };
     const parts = this.#parts;
-    const fits =
+    const isExpected =
       parts !== null &&
       frame.part === parts.seen + 1 &&
       frame.seq === parts.frame.seq &&
       frame.epoch === parts.frame.epoch;
-    // The tail of a picture we gave up while another one is on its way.
-    if (!fits) return this.#askedAt === null ? this.#askFromScratch(now) : [];
-    if (this.#askedAt !== null) this.#askedAt = now;
+    // While another snapshot is on its way, this is the rest of an abandoned one.
+    if (!isExpected) return this.#requestedAt === null ? this.#restart(now) : [];
+    if (this.#requestedAt !== null) this.#requestedAt = now;
     parts.seen = frame.part;
     for (const item of frame.items) parts.items.push(item);
     if (frame.part < frame.of) return [];
@@ -105,9 +105,9 @@ export class Subscription {
   }
 
   #takeDelta(frame: Extract<Subscribed, { t: "delta" }>, now: number): ClientFrame[] {
-    if (this.#at === null || this.#parts !== null) return this.#askAgain(now);
+    if (this.#at === null || this.#parts !== null) return this.#resume(now);
     if (frame.seq === this.#at.seq) return [];
-    if (frame.prev !== this.#at.seq) return this.#askAgain(now);
+    if (frame.prev !== this.#at.seq) return this.#resume(now);
     this.#at = { epoch: this.#at.epoch, seq: frame.seq };
     this.#arrived();
     this.store.patch(frame.up, frame.del, frame.asOf);
@@ -115,23 +115,23 @@ export class Subscription {
   }
 
   #takeResumed(from: string, now: number): ClientFrame[] {
-    if (this.#at === null || from !== this.#at.seq) return this.#askFromScratch(now);
+    if (this.#at === null || from !== this.#at.seq) return this.#restart(now);
     this.#arrived();
     return [];
   }
 
   #arrived(): void {
-    this.#askedAt = null;
+    this.#requestedAt = null;
     this.state = "live";
     this.problem = null;
   }
 
-  #askAgain(now: number): ClientFrame[] {
-    // Deltas of the broken chain may still be on their way; one question is enough.
-    return this.#askedAt === null ? [this.open(now)] : [];
+  #resume(now: number): ClientFrame[] {
+    // More deltas of the broken chain may arrive; one request is enough.
+    return this.#requestedAt === null ? [this.open(now)] : [];
   }
 
-  #askFromScratch(now: number): ClientFrame[] {
+  #restart(now: number): ClientFrame[] {
     this.#at = null;
     return [this.open(now)];
   }

@@ -1,21 +1,21 @@
 /**
- * One websocket that stays: opens, notices silence, and comes back after a loss.
+ * A websocket that reconnects: it opens, detects silence, and retries after a loss.
  *
- * The first retry is immediate, later ones wait 1 s doubling to 30 s with full jitter, so that a
- * thousand browsers do not knock together on a server that has just restarted. It knows no topic.
+ * The first retry is immediate. Later ones wait 1 s doubling to 30 s with full jitter, so that a
+ * thousand browsers do not all reconnect at once to a server that has just restarted.
  */
 import { type ClientFrame, parseFrame, type ServerFrame, SUBPROTOCOL } from "./protocol.ts";
 
 export type LinkState = "connecting" | "open" | "offline" | "expired" | "refused";
 
-/** Time, timers and chance come in from outside: tests turn the clock by hand. */
+/** Time, timers and random numbers, passed in so that tests can control them. */
 export type Clock = {
   now(): number;
   random(): number;
   after(ms: number, run: () => void): () => void;
 };
 
-/** The part of a WebSocket we use. */
+/** The part of a WebSocket that is used here. */
 export type Wire = {
   send(text: string): void;
   close(code?: number): void;
@@ -37,7 +37,7 @@ const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 30_000;
 const WELCOME_WITHIN_MS = 10_000;
 const SILENCE_FACTOR = 2.5;
-/** A server that greets and then fails at once must not be asked again at once, for ever. */
+/** A connection shorter than this counts as failed, so that the back-off grows. */
 const STABLE_AFTER_MS = 10_000;
 const EXPIRED = 4401;
 const REFUSED = new Set([4400, 4403]);
@@ -66,7 +66,7 @@ export class Link {
     if (this.#wire === null) this.#connect();
   }
 
-  /** Skip the waiting time, for instance because the user came back to the tab. */
+  /** Skip the back-off, for example because the user came back to the tab. */
   retryNow(): void {
     if (this.#wire === null) this.#connect();
   }
@@ -126,7 +126,7 @@ export class Link {
     this.#wait(this.#beatMs, () => this.#beat());
   }
 
-  /** Give up a connection that is silent or talks nonsense; the close event may never come. */
+  /** Close a silent or broken connection without waiting for its close event. */
   #drop(): void {
     const wire = this.#wire;
     if (wire === null) return;

@@ -1,158 +1,117 @@
 /**
  * The rows of one topic, patched by key.
  *
- * Rows are immutable values in a mutable map: a patch replaces only the rows it names, so a
- * component that watches one row is left alone by changes of its ten thousand neighbours.
- * While held (the user paused), the truth goes on being patched and the view stays as it was;
- * the keys that would have moved are counted.
+ * A patch makes a new map but keeps every row it does not name, so a memoised component whose row
+ * stayed the same is not drawn again. While held (the user paused), `rows` stays as it was, later
+ * changes go on being applied behind it, and the keys that changed are counted.
  */
+import { isSame } from "../model/same.ts";
 import type { AsOf, Change, Row } from "./protocol.ts";
+import { RowMap } from "./rowMap.ts";
 
-export type Listener = () => void;
+/** What components see of a topic. It never changes; a later state is another object. */
+export type Picture<T> = {
+  readonly rows: ReadonlyMap<string, T>;
+  /** False until the first complete snapshot has arrived. */
+  readonly loaded: boolean;
+  readonly asOf: AsOf | null;
+};
+
+type State = { readonly rows: RowMap<Row>; readonly loaded: boolean; readonly asOf: AsOf | null };
+
+export const NOTHING: State = { rows: RowMap.of<Row>([]), loaded: false, asOf: null };
 
 export class RowStore {
-  #truth = new Map<string, Row>();
-  #view = this.#truth;
+  #latest = NOTHING;
+  #visible = NOTHING;
+  #isHeld = false;
   #waiting = new Set<string>();
-  #version = 0;
-  #asOf: AsOf | null = null;
-  #viewAsOf: AsOf | null = null;
-  #loaded = false;
-  readonly #keep: number;
-  readonly #listeners = new Set<Listener>();
-  readonly #rowListeners = new Map<string, Set<Listener>>();
+  readonly #limit: number;
 
-  /** `keep`: how many rows of a rolling topic to hold; its keys are numbers, and the lowest go. */
-  constructor(keep = Number.POSITIVE_INFINITY) {
-    this.#keep = keep;
+  /** `limit`: how many rows of a rolling topic to keep. Its keys are numbers; the lowest go first. */
+  constructor(limit = Number.POSITIVE_INFINITY) {
+    this.#limit = limit;
   }
 
-  /** Grows with every visible change; the cheap thing to compare. */
-  get version(): number {
-    return this.#version;
+  get picture(): Picture<Row> {
+    return this.#visible;
   }
 
   get rows(): ReadonlyMap<string, Row> {
-    return this.#view;
+    return this.#visible.rows;
   }
 
   get asOf(): AsOf | null {
-    return this.#viewAsOf;
+    return this.#visible.asOf;
   }
 
-  /** False until the first whole picture has come. */
   get loaded(): boolean {
-    return this.#loaded;
+    return this.#visible.loaded;
   }
 
-  /** Rows that changed since the view was held. */
+  /** The number of rows that changed since the store was held. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
   row(key: string): Row | undefined {
-    return this.#view.get(key);
+    return this.#visible.rows.get(key);
   }
 
-  /** Put a whole picture in place of the old one, keeping the identity of rows that are equal. */
+  /** Replace all rows by a snapshot, keeping the identity of rows that are equal. */
   replace(items: readonly Row[], asOf: AsOf): void {
-    const next = new Map<string, Row>();
+    const { rows, loaded } = this.#latest;
+    const next: [string, Row][] = [];
     const touched: string[] = [];
     for (const item of items) {
-      const old = this.#truth.get(item.k);
+      const old = rows.get(item.k);
       const same = old !== undefined && isSame(old, item);
-      next.set(item.k, same ? old : item);
+      next.push([item.k, same ? old : item]);
       if (!same) touched.push(item.k);
     }
-    for (const key of this.#truth.keys()) if (!next.has(key)) touched.push(key);
-    const held = this.#isHeld;
-    this.#truth = next;
-    // The first picture is shown even while paused: there is nothing yet that could stand still.
-    const first = !this.#loaded;
-    if (held && first) this.#view = new Map(next);
-    else if (!held) this.#view = next;
-    this.#loaded = true;
-    this.#moved(touched, asOf, held && !first);
+    const map = RowMap.of(next);
+    for (const key of rows.keys()) if (!map.has(key)) touched.push(key);
+    this.#latest = { rows: map, loaded: true, asOf };
+    // The first snapshot is shown even while held, because there is no older state to keep.
+    if (this.#isHeld && !loaded) this.#visible = this.#latest;
+    else this.#publish(touched);
   }
 
-  /** Apply one delta; of the same key a delete wins over a change. */
+  /** Apply one delta; a delete wins over a change of the same key. */
   patch(up: readonly Change[], del: readonly string[], asOf: AsOf): void {
-    const touched: string[] = [];
+    const { rows } = this.#latest;
+    const changed = new Map<string, Row>();
     for (const change of up) {
-      const old = this.#truth.get(change.k);
-      const row: Record<string, unknown> = { ...old, ...change.set, k: change.k };
+      const old = changed.get(change.k) ?? rows.get(change.k);
+      const row: { k: string; [field: string]: unknown } = { ...old, ...change.set, k: change.k };
       for (const field of change.unset) delete row[field];
-      this.#truth.set(change.k, row as Row);
-      touched.push(change.k);
+      changed.set(change.k, row);
     }
-    for (const key of del) if (this.#truth.delete(key)) touched.push(key);
-    for (const key of this.#surplus()) if (this.#truth.delete(key)) touched.push(key);
-    this.#moved(touched, asOf, this.#isHeld);
+    const patched = rows.change(changed, del);
+    const surplus = this.#surplus(patched);
+    const limited = surplus.length === 0 ? patched : patched.change([], surplus);
+    this.#latest = { rows: limited, loaded: this.#latest.loaded, asOf };
+    this.#publish([...changed.keys(), ...del.filter((key) => rows.has(key)), ...surplus]);
   }
 
   hold(): void {
-    if (!this.#isHeld) this.#view = new Map(this.#truth);
+    this.#isHeld = true;
   }
 
   release(): void {
-    if (!this.#isHeld) return;
-    const touched = [...this.#waiting];
+    this.#isHeld = false;
     this.#waiting = new Set();
-    this.#view = this.#truth;
-    this.#moved(touched, this.#asOf ?? EPOCH, false);
+    this.#visible = this.#latest;
   }
 
-  subscribe(listener: Listener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+  #publish(touched: readonly string[]): void {
+    if (this.#isHeld) for (const key of touched) this.#waiting.add(key);
+    else this.#visible = this.#latest;
   }
 
-  subscribeRow(key: string, listener: Listener): () => void {
-    const listeners = this.#rowListeners.get(key) ?? new Set();
-    this.#rowListeners.set(key, listeners.add(listener));
-    return () => {
-      listeners.delete(listener);
-      if (listeners.size === 0) this.#rowListeners.delete(key);
-    };
-  }
-
-  get #isHeld(): boolean {
-    return this.#view !== this.#truth;
-  }
-
-  #surplus(): string[] {
-    const surplus = this.#truth.size - this.#keep;
+  #surplus(rows: RowMap<Row>): string[] {
+    const surplus = rows.size - this.#limit;
     if (surplus <= 0) return [];
-    return [...this.#truth.keys()].sort((a, b) => Number(a) - Number(b)).slice(0, surplus);
+    return [...rows.keys()].sort((a, b) => Number(a) - Number(b)).slice(0, surplus);
   }
-
-  #moved(touched: readonly string[], asOf: AsOf, held: boolean): void {
-    this.#asOf = asOf;
-    if (held) {
-      for (const key of touched) this.#waiting.add(key);
-    } else {
-      this.#viewAsOf = asOf;
-      for (const key of touched)
-        for (const listener of this.#rowListeners.get(key) ?? []) listener();
-    }
-    this.#version += 1;
-    for (const listener of this.#listeners) listener();
-  }
-}
-
-const EPOCH: AsOf = { time: null, session: null, rv: null };
-
-/** Structural equality of JSON values; a snapshot after a reset mostly repeats what is known. */
-export function isSame(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  if (Array.isArray(a) || Array.isArray(b)) {
-    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
-    return a.every((item, index) => isSame(item, b[index]));
-  }
-  const left = a as Record<string, unknown>;
-  const right = b as Record<string, unknown>;
-  const keys = Object.keys(left);
-  if (keys.length !== Object.keys(right).length) return false;
-  return keys.every((key) => key in right && isSame(left[key], right[key]));
 }

@@ -1,28 +1,19 @@
 import { useMemo } from "react";
 import { assignHues, type Hue } from "../model/hues.ts";
 import { useTopic } from "./react.tsx";
+import { useUnchanged } from "./useUnchanged.ts";
 
-/** Hue and pattern of every queue. Queues that hold others come last: only leaves hold devices. */
+/** Return the hue and pattern of every leaf queue. Parent queues have none: they hold no devices. */
 export function useHues(): ReadonlyMap<string, Hue> {
   const { rows } = useTopic("queues");
-  const parents = new Set<string>();
-  const signature: string[] = [];
-  for (const queue of rows.values()) if (queue.parent) parents.add(queue.parent);
-  for (const queue of rows.values()) {
-    if (!parents.has(queue.name)) signature.push(`${queue.createdAt}\t${queue.name}`);
-  }
-  // Numbers move four times a second, hues only when a queue comes or goes.
-  const key = signature.sort().join("\n");
-  return useMemo(
-    () =>
-      assignHues(
-        key === ""
-          ? []
-          : key.split("\n").map((line) => {
-              const [createdAt = "", name = ""] = line.split("\t");
-              return { createdAt, name };
-            }),
-      ),
-    [key],
-  );
+  const leaves = useMemo(() => {
+    const parents = new Set<string>();
+    for (const queue of rows.values()) if (queue.parent) parents.add(queue.parent);
+    return [...rows.values()]
+      .filter((queue) => !parents.has(queue.name))
+      .map(({ name, createdAt }) => ({ name, createdAt }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  }, [rows]);
+  const unchanged = useUnchanged(leaves);
+  return useMemo(() => assignHues(unchanged), [unchanged]);
 }

@@ -1,13 +1,19 @@
-import { useMemo } from "react";
+import { useCallback, useMemo } from "react";
 import { useTopic } from "./react.tsx";
+import { useUnchanged } from "./useUnchanged.ts";
 
-/** A queue's name as people call it: its display name, else its name. */
+/** Return a function from a queue's name to its display name, or to the name if it has none. */
 export function useQueueLabels(): (name: string) => string {
   const { rows } = useTopic("queues");
-  const named = [...rows.values()].filter((queue) => queue.displayName !== "");
-  const key = named.map((queue) => `${queue.name}\t${queue.displayName}`).join("\n");
-  return useMemo(() => {
-    const labels = new Map(key.split("\n").map((line) => line.split("\t") as [string, string]));
-    return (name: string) => labels.get(name) ?? name;
-  }, [key]);
+  const named = useMemo(
+    () =>
+      [...rows.values()]
+        .filter((queue) => queue.displayName !== "")
+        .map((queue): [string, string] => [queue.name, queue.displayName])
+        .sort(([a], [b]) => (a < b ? -1 : 1)),
+    [rows],
+  );
+  const unchanged = useUnchanged(named);
+  const labels = useMemo(() => new Map(unchanged), [unchanged]);
+  return useCallback((name) => labels.get(name) ?? name, [labels]);
 }

@@ -1,140 +1,196 @@
 /**
- * Editing a queue: its editable fields as a flat map, what a person changed, and the merge of two
- * people's changes. A field is named by its JSON pointer, the same name the server's errors use.
+ * The life of one queue edit, as a reducer.
+ *
+ *   clean ── typed ──▶ editing ── sent ──▶ saving ── accepted ──▶ awaited ── row arrived ──▶ clean
+ *     ▲                 │   ▲                │ │                    │
+ *     └──── undone ─────┘   └──── failed ────┘ └── conflicted ──▶ conflicted
+ *
+ * The live row may change at any time. Fields that the user did not touch follow it; a field that
+ * both sides changed keeps its old base, so that saving detects the conflict and asks.
  */
-import { type Bound, type Queue, type QueuePatch, RESOURCES, type Resource } from "./rows.ts";
-import { bound, fromShown, RESOURCE_NAME, toShown } from "./units.ts";
+import type { Queue } from "./rows.ts";
+import {
+  changedPointers,
+  type Entries,
+  type Entry,
+  editableValues,
+  entriesOf,
+  isOlder,
+  mergeValues,
+  type Pointer,
+  type Reading,
+  readEntries,
+  readEntry,
+  type Values,
+} from "./values.ts";
 
-export type Part = "quota" | "limit" | "weight";
-export type Pointer = "/priority" | `/${Part}/${Resource}`;
-/** undefined = unset. */
-export type Value = Bound | undefined;
-export type Values = ReadonlyMap<Pointer, Value>;
+/** One version of the queue's editable fields. */
+export type Version = { readonly values: Values; readonly etag: string };
 
-export const PARTS: readonly Part[] = ["quota", "limit", "weight"];
-export const POINTERS: readonly Pointer[] = [
-  "/priority",
-  ...RESOURCES.flatMap((resource) => PARTS.map((part): Pointer => `/${part}/${resource}`)),
-];
-
-const PART_NAME: Record<Part, string> = {
-  quota: "quota",
-  limit: "limit",
-  weight: "over-quota weight",
+export type Conflict = {
+  readonly pointers: readonly Pointer[];
+  readonly base: Values;
+  readonly theirs: Values;
+  readonly mine: Values;
+  /** The server's version, which a resolved conflict is saved against. */
+  readonly current: Version;
 };
 
-export function splitPointer(pointer: Pointer): { part: Part; resource: Resource } | null {
-  const [, part, resource] = pointer.split("/");
-  return resource === undefined ? null : { part: part as Part, resource: resource as Resource };
-}
+export type Failure = { readonly title: string; readonly detail: string };
 
-export function fieldName(pointer: Pointer): string {
-  const at = splitPointer(pointer);
-  return at === null ? "Priority" : `${RESOURCE_NAME[at.resource]} ${PART_NAME[at.part]}`;
-}
+/** What the server accepted, until the live row shows it. */
+export type Saved = { readonly etag: string; readonly changed: boolean };
 
-/** A value in words, in the unit people type. */
-export function valueWords(pointer: Pointer, value: Value): string {
-  const at = splitPointer(pointer);
-  if (at === null || at.part === "weight") return value === undefined ? "unset" : String(value);
-  return bound(at.resource, value);
-}
+export type Phase =
+  | { readonly kind: "clean" }
+  | { readonly kind: "editing" }
+  | { readonly kind: "saving"; readonly sent: Values; readonly isSlow: boolean }
+  | { readonly kind: "conflicted"; readonly conflict: Conflict }
+  | { readonly kind: "awaited"; readonly saved: Saved; readonly isSlow: boolean };
 
-export function editableValues(queue: Queue): Values {
-  const values = new Map<Pointer, Value>([["/priority", queue.priority ?? undefined]]);
-  for (const resource of RESOURCES) {
-    for (const part of PARTS) values.set(`/${part}/${resource}`, queue[part][resource]);
-  }
-  return values;
-}
-
-/** What a person sees and types for one field: a choice, and the text of the number. */
-export type Entry = { readonly kind: "value" | "unlimited" | "unset"; readonly text: string };
-export type Entries = ReadonlyMap<Pointer, Entry>;
-
-export function entryOf(pointer: Pointer, value: Value): Entry {
-  if (value === undefined) return { kind: "unset", text: "" };
-  if (value === "unlimited") return { kind: "unlimited", text: "" };
-  const at = splitPointer(pointer);
-  const shown = at === null || at.part === "weight" ? value : toShown(at.resource, value);
-  return { kind: "value", text: String(shown) };
-}
-
-export function entriesOf(values: Values): Entries {
-  return new Map(POINTERS.map((pointer) => [pointer, entryOf(pointer, values.get(pointer))]));
-}
-
-/** Read one entry; a string is why it cannot be read. */
-export function readEntry(pointer: Pointer, entry: Entry): { value: Value } | string {
-  if (entry.kind === "unset") return { value: undefined };
-  if (entry.kind === "unlimited") return { value: "unlimited" };
-  const text = entry.text.trim();
-  const isBound = pointer.startsWith("/quota") || pointer.startsWith("/limit");
-  if (text === "") {
-    return isBound ? "Enter a number, or choose unlimited or unset." : { value: undefined };
-  }
-  if (!/^-?\d*\.?\d+$/.test(text)) return `"${text}" is not a number.`;
-  const number = Number(text);
-  const at = splitPointer(pointer);
-  if (at === null)
-    return Number.isInteger(number) ? { value: number } : "A priority is a whole number.";
-  if (number < 0) return "Must not be negative.";
-  if (!/^\d*(\.\d{1,3})?$/.test(text)) return "At most three decimal places.";
-  return { value: at.part === "weight" ? number : fromShown(at.resource, number) };
-}
-
-export type Reading = { readonly values: Values; readonly errors: ReadonlyMap<Pointer, string> };
-
-export function readEntries(entries: Entries): Reading {
-  const values = new Map<Pointer, Value>();
-  const errors = new Map<Pointer, string>();
-  for (const [pointer, entry] of entries) {
-    const read = readEntry(pointer, entry);
-    if (typeof read === "string") errors.set(pointer, read);
-    else values.set(pointer, read.value);
-  }
-  return { values, errors };
-}
-
-export function changedPointers(base: Values, mine: Values): Pointer[] {
-  return POINTERS.filter((pointer) => mine.has(pointer) && mine.get(pointer) !== base.get(pointer));
-}
-
-export type Merge = {
-  /** Both sides' changes together; on a conflict, mine. */
-  readonly merged: Values;
-  readonly conflicts: readonly Pointer[];
+export type Editing = {
+  /** The version that the entries are compared with. */
+  readonly base: Version;
+  /** The newest version that the live row has shown. */
+  readonly row: Version;
+  readonly entries: Entries;
+  readonly phase: Phase;
+  /** Why the last save failed, until the next one starts. */
+  readonly failure: Failure | null;
+  /** The last save that the live row has shown; a new object for every save. */
+  readonly completed: Saved | null;
 };
 
-/** Three-way merge, field by field: what only one side changed is not asked about. */
-export function mergeValues(base: Values, theirs: Values, mine: Values): Merge {
-  const merged = new Map<Pointer, Value>();
-  const conflicts: Pointer[] = [];
-  for (const pointer of POINTERS) {
-    const [was, their, my] = [base.get(pointer), theirs.get(pointer), mine.get(pointer)];
-    merged.set(pointer, my === was ? their : my);
-    if (my !== was && their !== was && my !== their) conflicts.push(pointer);
-  }
-  return { merged, conflicts };
+export type Action =
+  | { readonly type: "typed"; readonly pointer: Pointer; readonly entry: Entry }
+  | { readonly type: "undone" }
+  | { readonly type: "sent"; readonly from: Version; readonly values: Values }
+  | { readonly type: "accepted"; readonly version: Version; readonly changed: boolean }
+  | { readonly type: "conflicted"; readonly conflict: Conflict }
+  | { readonly type: "conflictClosed" }
+  | { readonly type: "failed"; readonly failure: Failure }
+  | { readonly type: "slow" }
+  | { readonly type: "rowArrived"; readonly row: Version };
+
+const UNSET: Entry = { kind: "unset", text: "" };
+
+export function versionOf(queue: Queue): Version {
+  return { values: editableValues(queue), etag: queue.etag };
 }
 
-/** The merge patch that turns `base` into `mine`; null in it means unset. */
-export function patchOf(base: Values, mine: Values): QueuePatch {
-  const patch: Record<string, unknown> = {};
-  for (const pointer of changedPointers(base, mine)) {
-    const value = mine.get(pointer) ?? null;
-    const at = splitPointer(pointer);
-    if (at === null) patch.priority = value;
-    else patch[at.part] = { ...(patch[at.part] as object | undefined), [at.resource]: value };
-  }
-  return patch as QueuePatch;
+export function startEditing(row: Version): Editing {
+  const entries = entriesOf(row.values);
+  return { base: row, row, entries, phase: { kind: "clean" }, failure: null, completed: null };
 }
 
-/**
- * Whether one version of a queue is older than another. An ETag begins with the generation, which only
- * grows while the queue lives; anything else cannot be compared and counts as not older.
- */
-export function isOlder(etag: string, than: string): boolean {
-  const [left, right] = [etag, than].map((text) => /^"(\d+)(?:-\w+)?"$/.exec(text)?.[1]);
-  return left !== undefined && right !== undefined && BigInt(left) < BigInt(right);
+/** Read the entries: their values, the fields that differ from the base, and the unreadable ones. */
+export function readEditing({ base, entries }: Editing): Reading & { changed: Pointer[] } {
+  const reading = readEntries(entries);
+  return { ...reading, changed: changedPointers(base.values, reading.values) };
+}
+
+export function reduce(editing: Editing, action: Action): Editing {
+  switch (action.type) {
+    case "typed":
+      return touched(editing, new Map([...editing.entries, [action.pointer, action.entry]]));
+    case "undone":
+      return touched(editing, entriesOf(editing.base.values));
+    case "sent":
+      return {
+        ...editing,
+        base: action.from,
+        entries: entriesWith(editing.entries, action.values),
+        phase: { kind: "saving", sent: action.values, isSlow: false },
+        failure: null,
+      };
+    case "accepted":
+      return accepted(editing, action.version, action.changed);
+    case "conflicted":
+      return { ...editing, phase: { kind: "conflicted", conflict: action.conflict } };
+    case "conflictClosed":
+      return followRow(editable(editing));
+    case "failed":
+      return followRow({ ...editable(editing), failure: action.failure });
+    case "slow":
+      return slow(editing);
+    case "rowArrived":
+      return followRow(completedBy({ ...editing, row: action.row }));
+  }
+}
+
+/** Take new entries; an edit that is being saved or awaited stays in its phase. */
+function touched(editing: Editing, entries: Entries): Editing {
+  const next = { ...editing, entries };
+  const isOpen = editing.phase.kind === "clean" || editing.phase.kind === "editing";
+  return followRow(isOpen ? editable(next) : next);
+}
+
+/** Go to `clean` or `editing`, whichever the entries say. */
+function editable(editing: Editing): Editing {
+  const { changed, errors } = readEditing(editing);
+  const kind = changed.length === 0 && errors.size === 0 ? "clean" : "editing";
+  return { ...editing, phase: { kind } };
+}
+
+/** The server took the values: they are the new base. What was typed meanwhile stays a change. */
+function accepted(editing: Editing, version: Version, changed: boolean): Editing {
+  const { phase } = editing;
+  const sent = phase.kind === "saving" ? phase.sent : version.values;
+  const typedMeanwhile = [...editing.entries].filter(
+    ([pointer, entry]) => !saysValue(pointer, entry, sent),
+  );
+  const entries: Entries = new Map([...entriesOf(version.values), ...typedMeanwhile]);
+  const saved: Saved = { etag: version.etag, changed };
+  const awaited: Phase = { kind: "awaited", saved, isSlow: false };
+  return followRow(completedBy({ ...editing, base: version, entries, phase: awaited }));
+}
+
+/** End the waiting once the live row is at least as new as what the server accepted. */
+function completedBy(editing: Editing): Editing {
+  const { phase, row } = editing;
+  if (phase.kind !== "awaited" || isOlder(row.etag, phase.saved.etag)) return editing;
+  return editable({ ...editing, completed: phase.saved });
+}
+
+/** Take over what others changed in fields that the user did not touch. */
+function followRow(editing: Editing): Editing {
+  const { base, row, phase } = editing;
+  const isBusy = phase.kind === "saving" || phase.kind === "conflicted";
+  if (isBusy || row.etag === base.etag || isOlder(row.etag, base.etag)) return editing;
+  const { values, changed, errors } = readEditing(editing);
+  const mine = new Map([...base.values, ...values]);
+  if (mergeValues(base.values, row.values, mine).conflicts.length > 0) return editing;
+  const fresh = entriesOf(row.values);
+  const followed = changedPointers(base.values, row.values).filter(
+    (pointer) => !changed.includes(pointer) && !errors.has(pointer),
+  );
+  const entries = new Map(editing.entries);
+  for (const pointer of followed) entries.set(pointer, fresh.get(pointer) ?? UNSET);
+  const next = { ...editing, base: row, entries };
+  return phase.kind === "awaited" ? next : editable(next);
+}
+
+function slow(editing: Editing): Editing {
+  const { phase } = editing;
+  if (phase.kind !== "saving" && phase.kind !== "awaited") return editing;
+  return { ...editing, phase: { ...phase, isSlow: true } };
+}
+
+/** Replace the entries that say something else than these values. */
+function entriesWith(entries: Entries, values: Values): Entries {
+  const wanted = entriesOf(values);
+  return new Map(
+    [...entries].map(([pointer, entry]) => [
+      pointer,
+      !values.has(pointer) || saysValue(pointer, entry, values)
+        ? entry
+        : (wanted.get(pointer) ?? entry),
+    ]),
+  );
+}
+
+/** Return whether an entry reads as the value that `values` has for it. */
+function saysValue(pointer: Pointer, entry: Entry, values: Values): boolean {
+  const result = readEntry(pointer, entry);
+  return typeof result !== "string" && result.value === values.get(pointer);
 }

@@ -1,8 +1,8 @@
 /**
- * Which hue and pattern a queue has, the same on every page.
+ * The hue and pattern of every queue, the same on every page.
  *
  * Eight hues can be told apart, so a ninth queue gets a used hue with a pattern. A queue prefers
- * the hue its name hashes to and older queues choose first: adding a queue moves no other.
+ * the hue that its name hashes to. Older queues choose first, so a new queue changes no other.
  */
 export const HUES = 8;
 export const PATTERNS = 4;

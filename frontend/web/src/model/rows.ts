@@ -1,6 +1,6 @@
 /**
- * The rows of the live topics. They are the REST representations, named by the schema generated
- * from OpenAPI, with the key `k` added; `asRow` is the one cast from the untyped store to these.
+ * The rows of the live topics. They are the REST representations, as in the schema generated from
+ * OpenAPI, plus the key `k`.
  */
 import type { components } from "./schema.ts";
 
@@ -21,7 +21,7 @@ export type Health = Schemas["Health"];
 export type Me = Schemas["Me"];
 export type QueueWritten = Schemas["QueueWritten"];
 
-/** One workload's own topic carries its pods and its explanation with it. */
+/** The row of a workload's own topic, which also has its pods and its explanation. */
 export type WorkloadDetail = Workload & {
   readonly podList: readonly PodRow[];
   readonly explain: Explanation;
@@ -33,7 +33,7 @@ export type Bound = number | "unlimited";
 
 type Nulls<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> | null };
 
-/** A merge patch: an absent field stays, null makes a bound unset. */
+/** A merge patch: an absent field stays as it is, null makes a bound unset. */
 export type QueuePatch = {
   readonly priority?: number | null;
   readonly quota?: Nulls<Queue["quota"]>;
@@ -41,15 +41,18 @@ export type QueuePatch = {
   readonly weight?: Nulls<Queue["weight"]>;
 };
 
-/** What each topic's rows are. */
+type Keyed<T> = T & { readonly k: string };
+
+/** The rows of each fixed topic. */
 export type TopicRows = {
-  cluster: Cluster;
-  queues: Queue;
-  workloads: Workload;
-  nodes: Node;
-  sessions: Session;
+  cluster: Keyed<Cluster>;
+  queues: Keyed<Queue>;
+  workloads: Keyed<Workload>;
+  nodes: Keyed<Node>;
+  sessions: Keyed<Session>;
 };
 
-export function asRow<T>(row: object): T {
-  return row as T;
-}
+export type TopicName = keyof TopicRows | `workload:${string}`;
+export type RowOf<N extends TopicName> = N extends keyof TopicRows
+  ? TopicRows[N]
+  : Keyed<WorkloadDetail>;

@@ -6,10 +6,12 @@ function queues(...pairs: [name: string, parent: string | null][]) {
   return new Map(pairs.map(([name, parent]) => [name, queueRow({ name, parent })]));
 }
 
+const rows = (...pairs: [name: string, parent: string | null][]) => [...queues(...pairs).values()];
+
 describe("buildTree", () => {
   it("sorts siblings by name, numbers as numbers", () => {
     const tree = buildTree(
-      queues(["team-10", null], ["team-2", null], ["b", "team-2"], ["a", "team-2"]),
+      rows(["team-10", null], ["team-2", null], ["b", "team-2"], ["a", "team-2"]),
     );
     expect(tree.roots).toEqual(["team-2", "team-10"]);
     expect(tree.children.get("team-2")).toEqual(["a", "b"]);
@@ -18,11 +20,11 @@ describe("buildTree", () => {
   });
 
   it("puts orphans on top", () => {
-    expect(buildTree(queues(["a", null], ["z", "gone"])).roots).toEqual(["z", "a"]);
+    expect(buildTree(rows(["a", null], ["z", "gone"])).roots).toEqual(["z", "a"]);
   });
 
   it("shows every member of a cycle exactly once", () => {
-    const tree = buildTree(queues(["a", "c"], ["b", "a"], ["c", "b"], ["self", "self"]));
+    const tree = buildTree(rows(["a", "c"], ["b", "a"], ["c", "b"], ["self", "self"]));
     expect(tree.roots).toEqual(["a", "self"]);
     expect([...tree.level]).toEqual([
       ["a", 1],

@@ -1,5 +1,7 @@
-/** The queue hierarchy as the tree shows it, from rows that know only their parent's name. */
+/** The queue hierarchy, built from the names of the parents. */
 import type { Queue } from "./rows.ts";
+
+export type NamedQueue = Pick<Queue, "name" | "parent">;
 
 export type QueueTree = {
   readonly roots: readonly string[];
@@ -8,20 +10,20 @@ export type QueueTree = {
 };
 
 /**
- * Build the tree. Orphans (their parent does not exist) come first as roots, so that they are
- * seen; members of a parent cycle are hung up as roots too instead of vanishing.
+ * Build the tree. Orphans (their parent does not exist) are roots and come first, so that they are
+ * noticed. A cycle of parents is cut open at one member, which becomes a root, so that none is lost.
  */
-export function buildTree(queues: ReadonlyMap<string, Queue>): QueueTree {
+export function buildTree(queues: readonly NamedQueue[]): QueueTree {
+  const parentOf = new Map(queues.map(({ name, parent }) => [name, parent]));
   const children = new Map<string, string[]>();
   const roots: string[] = [];
-  for (const queue of queues.values()) {
-    const parent = queue.parent;
-    if (parent === null || parent === "" || !queues.has(parent)) roots.push(queue.name);
-    else children.set(parent, [...(children.get(parent) ?? []), queue.name]);
+  for (const { name, parent } of queues) {
+    if (parent === null || parent === "" || !parentOf.has(parent)) roots.push(name);
+    else children.set(parent, [...(children.get(parent) ?? []), name]);
   }
   const byName = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
   for (const names of children.values()) names.sort(byName);
-  const isOrphan = (name: string) => Boolean(queues.get(name)?.parent);
+  const isOrphan = (name: string) => Boolean(parentOf.get(name));
   roots.sort((a, b) => Number(isOrphan(b)) - Number(isOrphan(a)) || byName(a, b));
 
   const level = new Map<string, number>();
@@ -31,10 +33,10 @@ export function buildTree(queues: ReadonlyMap<string, Queue>): QueueTree {
     for (const child of children.get(name) ?? []) visit(child, depth + 1);
   };
   for (const root of roots) visit(root, 1);
-  for (const name of [...queues.keys()].sort(byName)) {
+  for (const name of [...parentOf.keys()].sort(byName)) {
     if (level.has(name)) continue;
-    // Only cycles are left: cut this one open here.
-    const parent = queues.get(name)?.parent ?? "";
+    // Only cycles are left. Cut this one open here.
+    const parent = parentOf.get(name) ?? "";
     children.set(
       parent,
       (children.get(parent) ?? []).filter((child) => child !== name),
@@ -49,13 +51,13 @@ export function isLeaf(tree: QueueTree, name: string): boolean {
   return (tree.children.get(name)?.length ?? 0) === 0;
 }
 
-/** Names of a queue's ancestors, nearest first. */
-export function ancestors(queues: ReadonlyMap<string, Queue>, name: string): string[] {
-  const found: string[] = [];
+/** Return the names of a queue's ancestors, nearest first. */
+export function ancestors(queues: ReadonlyMap<string, NamedQueue>, name: string): string[] {
+  const names: string[] = [];
   let parent = queues.get(name)?.parent ?? null;
-  while (parent !== null && queues.has(parent) && !found.includes(parent)) {
-    found.push(parent);
+  while (parent !== null && queues.has(parent) && !names.includes(parent)) {
+    names.push(parent);
     parent = queues.get(parent)?.parent ?? null;
   }
-  return found;
+  return names;
 }

@@ -1,4 +1,4 @@
-/** Rows as the backend sends them, for tests: name what matters, the rest is plain. */
+/** Rows for tests: a test names the fields that matter, the others have plain values. */
 import type { Device, Node, Queue, Workload } from "../model/rows.ts";
 
 const NONE = { gpu: 0, cpuMilli: 0, memoryBytes: 0 };

@@ -1,10 +1,11 @@
 import { Component, type ReactNode } from "react";
+import { STATES_TEXT } from "../i18n/ui.ts";
 import { Failure } from "./States.tsx";
 
 type Props = { children: ReactNode };
 type State = { error: Error | null };
 
-/** Catches what a part of a page throws while rendering, and offers to try again. */
+/** Catches errors of a part of the page while it renders, and offers to try again. */
 export class Boundary extends Component<Props, State> {
   override state: State = { error: null };
 
@@ -17,7 +18,7 @@ export class Boundary extends Component<Props, State> {
     if (error === null) return this.props.children;
     return (
       <Failure
-        title="This part could not be shown"
+        title={STATES_TEXT.brokenPart}
         detail={error.message}
         onRetry={() => this.setState({ error: null })}
       />

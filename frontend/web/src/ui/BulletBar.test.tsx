@@ -21,10 +21,10 @@ function spans(change: Partial<Bullet> = {}, max = 20): string[] {
 }
 
 describe("BulletBar", () => {
-  it("stacks firm, in quota and over quota, then what waits, and marks the bounds", () => {
+  it("stacks non-preemptible, in quota and over quota, then pending requests, and marks the bounds", () => {
     expect(spans()).toEqual([
       "track",
-      "firm 0% calc(100% - 10%)",
+      "nonPreemptible 0% calc(100% - 10%)",
       "inside 10% calc(100% - 40%)",
       "over 40% calc(100% - 50%)",
       "demand 50% calc(100% - 70%)",
@@ -39,10 +39,10 @@ describe("BulletBar", () => {
     expect(spans({ quota: undefined, nonPreemptible: 0 })).toContain("over 0% calc(100% - 50%)");
   });
 
-  it("says its numbers in words", () => {
+  it("describes its numbers as text", () => {
     render(<BulletBar bullet={{ ...bullet, limit: "unlimited" }} max={20} />);
     expect(screen.getByRole("img").getAttribute("aria-label")).toBe(
-      "10 GPUs allocated, 14 asked for, quota 8, limit unlimited, fair share 12",
+      "10 GPUs allocated, 14 requested, quota 8, limit unlimited, fair share 12",
     );
   });
 });

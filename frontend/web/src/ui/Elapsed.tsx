@@ -1,7 +1,7 @@
-import { dateTime, span } from "../model/units.ts";
+import { dateTime, span } from "../i18n/numbers.ts";
 import { useNow } from "./now.ts";
 
-/** How long ago something was; the absolute time is in the title and for screen readers. */
+/** How long ago something happened; the absolute time is in the title. */
 export function Elapsed({ since }: { since: string }) {
   const now = useNow();
   return (

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, memo } from "react";
+import { deviceText } from "../i18n/ui.ts";
 import type { Hue } from "../model/hues.ts";
 import type { Device } from "../model/rows.ts";
-import { gpus } from "../model/units.ts";
 import styles from "./GpuCell.module.css";
 import { hueStyle } from "./hueStyle.ts";
 
@@ -14,7 +14,7 @@ type Props = {
   onKeyDown: (event: KeyboardEvent, node: string, index: number) => void;
 };
 
-/** One GPU device: whose it is as hue and pattern, how much of it is used as filling. */
+/** One GPU device: hue and pattern show its queue, the height of the filling its usage. */
 export const GpuCell = memo(function GpuCell({
   node,
   device,
@@ -32,8 +32,8 @@ export const GpuCell = memo(function GpuCell({
       data-cell={`${node}/${device.index}`}
       data-state={device.state}
       data-queue={device.holders.map((holder) => holder.queue).join(" ")}
-      aria-label={deviceWords(device)}
-      title={deviceWords(device)}
+      aria-label={deviceText(device)}
+      title={deviceText(device)}
       className={`${styles.cell} ${isWhole ? "" : (styles[device.state] ?? styles.free)}`}
       style={isWhole ? hueStyle(hues.get(queue)) : undefined}
       onClick={(event) => onOpen(node, device.index, event.currentTarget)}
@@ -49,21 +49,3 @@ export const GpuCell = memo(function GpuCell({
     </div>
   );
 });
-
-export function deviceWords({ index, state, used, group, holders }: Device): string {
-  const who = holders
-    .map((holder) => `${holder.pod} (${holder.queue}, ${gpus(holder.gpu)})`)
-    .join(", ");
-  switch (state) {
-    case "free":
-      return `GPU ${index}: free`;
-    case "unhealthy":
-      return `GPU ${index}: unhealthy`;
-    case "reserved":
-      return `GPU ${index}: reserved${who === "" ? "" : ` for ${who}`}`;
-    case "shared":
-      return `GPU ${index}: ${gpus(used)} shared${group === "" ? "" : ` in group ${group}`} by ${who || "unknown"}`;
-    default:
-      return `GPU ${index}: ${who || "allocated"}`;
-  }
-}

@@ -1,7 +1,8 @@
 import { memo } from "react";
+import { modelName } from "../i18n/numbers.ts";
+import { allocatedOf, mapText } from "../i18n/ui.ts";
 import type { Hue } from "../model/hues.ts";
 import type { Device, Node } from "../model/rows.ts";
-import { gpus, modelName } from "../model/units.ts";
 import styles from "./GpuMap.module.css";
 import { hueStyle } from "./hueStyle.ts";
 
@@ -18,11 +19,11 @@ export function GpuMap({ nodes, hues, showModels = true }: Props) {
   return (
     <div className={styles.map} style={{ "--cell": size } as React.CSSProperties}>
       {[...models].map(([model, members]) => (
-        <div key={model} role="img" aria-label={modelWords(model, members)}>
+        <div key={model} role="img" aria-label={modelText(model, members)}>
           {showModels && (
             <div className={styles.model}>
               <b>{modelName(model)}</b>
-              <span>{usedWords(members)}</span>
+              <span>{usedText(members)}</span>
             </div>
           )}
           <div className={styles.nodes}>
@@ -36,14 +37,19 @@ export function GpuMap({ nodes, hues, showModels = true }: Props) {
   );
 }
 
-function usedWords(nodes: readonly Node[]): string {
-  const total = nodes.reduce((sum, node) => sum + node.gpuTotal, 0);
-  const allocated = nodes.reduce((sum, node) => sum + node.gpuAllocated, 0);
-  return `${gpus(allocated)} of ${gpus(total)} allocated`;
+function sums(nodes: readonly Node[]): [allocated: number, total: number] {
+  return [
+    nodes.reduce((sum, node) => sum + node.gpuAllocated, 0),
+    nodes.reduce((sum, node) => sum + node.gpuTotal, 0),
+  ];
 }
 
-function modelWords(model: string, nodes: readonly Node[]): string {
-  return `${modelName(model)}: ${usedWords(nodes)} on ${nodes.length} nodes`;
+function usedText(nodes: readonly Node[]): string {
+  return allocatedOf(...sums(nodes));
+}
+
+function modelText(model: string, nodes: readonly Node[]): string {
+  return mapText(model, ...sums(nodes), nodes.length);
 }
 
 const Block = memo(function Block({ node, hues }: { node: Node; hues: Hues }) {

@@ -11,7 +11,7 @@ type Props = {
   children: ReactNode;
 };
 
-/** A titled region of a page. An error inside stays inside: the other panels go on working. */
+/** A titled region of a page. An error inside does not affect the other panels. */
 export function Panel({ title, note, tools, flush = false, className = "", children }: Props) {
   const id = useId();
   return (

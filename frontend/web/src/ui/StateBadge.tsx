@@ -8,7 +8,7 @@ import {
   IconX,
 } from "@tabler/icons-react";
 import type { ComponentType } from "react";
-import { STATES } from "../i18n/en.ts";
+import { stateText } from "../i18n/reasons.ts";
 import styles from "./Badge.module.css";
 
 type Look = { icon: ComponentType<{ size: number }>; tone: string | undefined };
@@ -26,13 +26,13 @@ const LOOKS: Readonly<Record<string, Look>> = {
 };
 const UNKNOWN: Look = { icon: IconAlertTriangle, tone: styles.calm };
 
-/** A state as icon and word: never by colour alone. */
+/** A state as icon and text, because colour alone is not enough. */
 export function StateBadge({ state }: { state: string }) {
   const { icon: Icon, tone } = LOOKS[state] ?? UNKNOWN;
   return (
     <span className={`${styles.badge} ${tone}`}>
       <Icon size={12} aria-hidden />
-      {STATES[state] ?? state}
+      {stateText(state)}
     </span>
   );
 }

@@ -1,9 +1,16 @@
 import { Button, Skeleton } from "@mantine/core";
 import type { ReactNode } from "react";
+import { STATES_TEXT } from "../i18n/ui.ts";
 import styles from "./States.module.css";
 
-/** The shape of what is coming, after 150 ms of waiting; never a spinner over the whole page. */
-export function Loading({ rows = 6, label = "Loading" }: { rows?: number; label?: string }) {
+/** Placeholder lines while rows are loading. They appear after 150 ms, so fast loads do not flicker. */
+export function Loading({
+  rows = 6,
+  label = STATES_TEXT.loading,
+}: {
+  rows?: number;
+  label?: string;
+}) {
   return (
     <div className={styles.bones} role="status" aria-label={label}>
       {Array.from({ length: rows }, (_, index) => `bone-${index}`).map((key) => (
@@ -29,10 +36,10 @@ export function Failure({ title, detail, requestId, onRetry }: FailureProps) {
     <div className={styles.failure} role="alert">
       <strong>{title}</strong>
       <div className={styles.detail}>{detail}</div>
-      {requestId !== undefined && <div>Request {requestId}</div>}
+      {requestId !== undefined && <div>{STATES_TEXT.request(requestId)}</div>}
       {onRetry !== undefined && (
         <Button size="compact-sm" variant="default" onClick={onRetry}>
-          Try again
+          {STATES_TEXT.retry}
         </Button>
       )}
     </div>

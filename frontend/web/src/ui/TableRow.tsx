@@ -19,7 +19,7 @@ type RowProps<T> = {
   actions: { readonly current: RowActions<T> };
 };
 
-/** Rows are replaced when they change, so a row that is the same object is drawn as it was. */
+/** One row. A changed row is a new object, so an unchanged one is not drawn again. */
 export const TableRow = memo(function TableRow<T>(props: RowProps<T>) {
   const { row, index, start, height, columns, template, isActive, actions } = props;
   return (

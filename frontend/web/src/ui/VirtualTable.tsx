@@ -1,9 +1,12 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useMemo, useRef, useState } from "react";
+import { TABLE } from "../i18n/ui.ts";
 import { Card } from "./Card.tsx";
 import { type Column, type Sort, sortRows } from "./columns.ts";
 import { TableHeader } from "./TableHeader.tsx";
 import { type RowActions, TableRow } from "./TableRow.tsx";
+import { useLatest } from "./useLatest.ts";
+import { useRemeasure } from "./useRemeasure.ts";
 import { useStableOrder } from "./useStableOrder.ts";
 import styles from "./VirtualTable.module.css";
 
@@ -22,7 +25,7 @@ type Props<T> = {
   foot?: ReactNode;
 };
 
-/** A long live table: only the rows in sight exist, one row has the focus, and rows never jump away. */
+/** A long live table. Only visible rows are drawn, and rows keep their place while someone reads. */
 export function VirtualTable<T>(props: Props<T>) {
   const {
     name,
@@ -54,8 +57,7 @@ export function VirtualTable<T>(props: Props<T>) {
     overscan: 10,
     scrollPaddingStart: 34,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: measured again only when the height changes
-  useEffect(() => virtual.measure(), [rowHeight]);
+  useRemeasure(virtual, rowHeight);
   const template = columns.map((column) => column.width).join(" ");
   const activeIndex = Math.max(0, active === null ? 0 : order.indexOf(active));
 
@@ -79,13 +81,12 @@ export function VirtualTable<T>(props: Props<T>) {
       focusRow(target);
     } else if (event.key === "Enter" && onOpen !== undefined) onOpen(row);
   };
-  // Through a ref, so that rows need not be drawn again for a new function that does the same.
-  const actions = useRef<RowActions<T>>(NO_ACTIONS);
-  actions.current = {
+  // A ref keeps its identity, so that new handlers do not draw all rows again.
+  const actions = useLatest<RowActions<T>>({
     onKeyDown,
     onFocus: (row) => setActive(rowKey(row)),
     onOpen: (row) => onOpen?.(row),
-  };
+  });
 
   return (
     <Card name={name}>
@@ -93,11 +94,11 @@ export function VirtualTable<T>(props: Props<T>) {
         {tools}
         {waiting > 0 && (isHeld.pointer || isHeld.focus) && (
           <button type="button" className={styles.chip} onClick={settle}>
-            {waiting === 1 ? "1 row would move" : `${waiting} rows would move`}: sort now
+            {TABLE.sortNow(waiting)}
           </button>
         )}
       </div>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: it only notes that someone is reading here */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: it only detects that someone is reading the rows */}
       <div
         className={styles.scroll}
         ref={scroller}
@@ -144,8 +145,6 @@ export function VirtualTable<T>(props: Props<T>) {
     </Card>
   );
 }
-
-const NO_ACTIONS = { onKeyDown: () => {}, onFocus: () => {}, onOpen: () => {} };
 
 const STEPS: Readonly<Record<string, (index: number, page: number, count: number) => number>> = {
   ArrowDown: (index) => index + 1,

@@ -11,10 +11,10 @@ export type Column<T> = {
   readonly sortBy?: (row: T) => string | number;
 };
 
-/** A column's key, with a minus in front for the largest first. */
+/** A column's key; a leading minus means largest first. */
 export type Sort = string;
 
-// Made once: a collator per comparison costs more than the sorting.
+// Created once, because a collator per comparison costs more than the sorting itself.
 const COLLATOR = new Intl.Collator("en", { numeric: true });
 
 /** Sort by one column; equal rows keep the order they came in. */

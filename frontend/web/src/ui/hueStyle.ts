@@ -12,7 +12,7 @@ export function hueColor({ hue }: Hue): string {
   return hue < 0 ? "var(--line-strong)" : `var(--hue-${hue})`;
 }
 
-/** Background of everything that belongs to a queue: its hue, and its pattern when hues ran out. */
+/** Return the background that marks a queue: its hue, and a pattern if the hue is shared. */
 export function hueStyle(hue: Hue = NO_HUE): CSSProperties {
   const pattern = PATTERNS[hue.pattern] ?? "none";
   return { background: pattern === "none" ? hueColor(hue) : `${pattern}, ${hueColor(hue)}` };

@@ -1,4 +1,4 @@
-/** One clock for all relative times on a page: a single timer, however many rows show an age. */
+/** One clock for all ages on a page, so that many rows need only one timer. */
 import { useSyncExternalStore } from "react";
 
 let now = Date.now();

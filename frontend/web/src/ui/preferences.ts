@@ -1,4 +1,4 @@
-/** What a person prefers, remembered in this browser. */
+/** Preferences of the user, stored in this browser. */
 import { create } from "zustand";
 import { persist } from "zustand/middleware";
 

@@ -1,7 +1,7 @@
 import { useCallback } from "react";
 import { useSearchParams } from "react-router";
 
-/** One page's state in the URL: read a parameter, or change some (null removes). */
+/** Return the URL's parameters and a function that changes some of them (null removes one). */
 export function useSearch(): [URLSearchParams, (change: Record<string, string | null>) => void] {
   const [search, setSearch] = useSearchParams();
   const change = useCallback(

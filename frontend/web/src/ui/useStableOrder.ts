@@ -1,36 +1,46 @@
-import { useRef, useState } from "react";
+import { useMemo, useState } from "react";
+
+type Shown = {
+  readonly order: readonly string[];
+  readonly wanted: readonly string[];
+  readonly sorting: string;
+};
 
 /**
- * Keep rows where they are while someone points at them or has the focus in them.
+ * Keep rows in place while someone points at them or has the focus in them.
  *
- * Rows that vanished are dropped and new ones wait below; `waiting` counts the keys whose place
- * would change, and `settle` puts all in order at once.
+ * Rows that vanished are dropped and new ones are added below. `waiting` counts the rows whose
+ * place would change, and `settle` sorts them at once.
  */
 export function useStableOrder(wanted: readonly string[], isHeld: boolean, sorting: string) {
-  const shown = useRef<readonly string[]>(wanted);
-  const sortedBy = useRef(sorting);
-  const [, rerender] = useState(0);
-  if (!isHeld || sortedBy.current !== sorting) {
-    shown.current = wanted;
-    sortedBy.current = sorting;
-  } else {
-    shown.current = keepOrder(shown.current, wanted);
+  const [shown, setShown] = useState<Shown>({ order: wanted, wanted, sorting });
+  const next = nextShown(shown, wanted, isHeld, sorting);
+  // Derived from the previous state, so that a held order survives renders without a ref.
+  if (next !== shown) setShown(next);
+  const { order } = next;
+  const waiting = useMemo(() => countMoved(order, wanted), [order, wanted]);
+  return { order, waiting, settle: () => setShown({ order: wanted, wanted, sorting }) };
+}
+
+function nextShown(
+  shown: Shown,
+  wanted: readonly string[],
+  isHeld: boolean,
+  sorting: string,
+): Shown {
+  if (!isHeld || shown.sorting !== sorting) {
+    const isCurrent = shown.order === wanted && shown.sorting === sorting;
+    return isCurrent ? shown : { order: wanted, wanted, sorting };
   }
-  return {
-    order: shown.current,
-    waiting: countMoved(shown.current, wanted),
-    settle: () => {
-      shown.current = wanted;
-      rerender((n) => n + 1);
-    },
-  };
+  if (shown.wanted === wanted) return shown;
+  return { order: keepOrder(shown.order, wanted), wanted, sorting };
 }
 
 export function keepOrder(shown: readonly string[], wanted: readonly string[]): readonly string[] {
-  const alive = new Set(wanted);
-  const kept = shown.filter((key) => alive.has(key));
-  const known = new Set(kept);
-  return [...kept, ...wanted.filter((key) => !known.has(key))];
+  const wantedKeys = new Set(wanted);
+  const remaining = shown.filter((key) => wantedKeys.has(key));
+  const remainingKeys = new Set(remaining);
+  return [...remaining, ...wanted.filter((key) => !remainingKeys.has(key))];
 }
 
 export function countMoved(shown: readonly string[], wanted: readonly string[]): number {

@@ -1,9 +1,9 @@
 import { Popover } from "@mantine/core";
 import { Link } from "react-router";
+import { DEVICE } from "../../i18n/nodes.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Node } from "../../model/rows.ts";
-import { gibibytes, gpus } from "../../model/units.ts";
 import { QueueMark } from "../../ui/QueueMark.tsx";
 import styles from "./Nodes.module.css";
 
@@ -15,7 +15,7 @@ type Props = {
   onClose: () => void;
 };
 
-/** Who holds one GPU. It stands where the cell is, which may scroll away: then it closes. */
+/** The pods that hold one GPU. It is anchored to the cell and closes when the grid scrolls. */
 export function DevicePopover({ node, index, target, hues, onClose }: Props) {
   const label = useQueueLabels();
   const device = node?.devices[index];
@@ -43,15 +43,11 @@ export function DevicePopover({ node, index, target, hues, onClose }: Props) {
           }}
         />
       </Popover.Target>
-      <Popover.Dropdown aria-label={`GPU ${index} of ${node.name}`} tabIndex={-1} data-autofocus>
-        <b>
-          GPU {index} of {node.name}
-        </b>
-        <div>
-          {node.model} {node.gpuMemoryBytes > 0 && gibibytes(node.gpuMemoryBytes)}
-        </div>
+      <Popover.Dropdown aria-label={DEVICE.title(index, node.name)} tabIndex={-1} data-autofocus>
+        <b>{DEVICE.title(index, node.name)}</b>
+        <div>{DEVICE.model(node.model, node.gpuMemoryBytes)}</div>
         {device.holders.length === 0 ? (
-          <div>{device.state === "unhealthy" ? "Unhealthy" : "Free"}</div>
+          <div>{device.state === "unhealthy" ? DEVICE.unhealthy : DEVICE.free}</div>
         ) : (
           <ul className={styles.details}>
             {device.holders.map((holder) => (
@@ -60,14 +56,12 @@ export function DevicePopover({ node, index, target, hues, onClose }: Props) {
                 <Link to={`/workloads/${holder.workload}/pods`}>
                   {holder.pod.split("/").at(-1)}
                 </Link>
-                <span className={styles.sub}>
-                  {gpus(holder.gpu)} GPU · queue {label(holder.queue)}
-                </span>
+                <span className={styles.sub}>{DEVICE.holder(holder.gpu, label(holder.queue))}</span>
               </li>
             ))}
           </ul>
         )}
-        {device.group !== "" && <div className={styles.sub}>Shared group {device.group}</div>}
+        {device.group !== "" && <div className={styles.sub}>{DEVICE.group(device.group)}</div>}
       </Popover.Dropdown>
     </Popover>
   );

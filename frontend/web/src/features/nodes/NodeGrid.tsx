@@ -1,8 +1,11 @@
 import { useElementSize, useMergedRef } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, useCallback, useMemo, useRef, useState } from "react";
+import { NODES } from "../../i18n/nodes.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Node } from "../../model/rows.ts";
+import { useLatest } from "../../ui/useLatest.ts";
+import { useRemeasure } from "../../ui/useRemeasure.ts";
 import { DevicePopover } from "./DevicePopover.tsx";
 import { type Grouping, layOut, nextCell } from "./lines.ts";
 import styles from "./Nodes.module.css";
@@ -15,7 +18,7 @@ const TILE_WIDTH = 218;
 const GAP = 10;
 const GROUP_HEIGHT = 40;
 
-/** Every node as a tile of GPU cells. One grid for the keyboard: arrows walk from device to device. */
+/** Every node as a tile of GPU cells. The arrow keys move from device to device across all tiles. */
 export function NodeGrid({ nodes, grouping, hues }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const { ref: sized, width } = useElementSize();
@@ -35,11 +38,9 @@ export function NodeGrid({ nodes, grouping, hues }: Props) {
     getItemKey: (index) => lines[index]?.key ?? index,
     overscan: 4,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: measured again when the layout changes
-  useEffect(() => virtual.measure(), [perLine, tileHeight, grouping]);
+  useRemeasure(virtual, `${perLine} ${tileHeight} ${grouping}`);
 
-  const latest = useRef({ order, perLine, lines });
-  latest.current = { order, perLine, lines };
+  const latest = useLatest({ order, perLine, lines });
   const onOpen = useCallback((node: string, index: number, target: HTMLElement) => {
     setActive({ node, index });
     setOpened({ node, index, target });
@@ -70,7 +71,7 @@ export function NodeGrid({ nodes, grouping, hues }: Props) {
           ?.focus(),
       );
     },
-    [onOpen, virtual],
+    [latest, onOpen, virtual],
   );
   const home = active ?? firstCell(order);
 
@@ -82,7 +83,7 @@ export function NodeGrid({ nodes, grouping, hues }: Props) {
     >
       <div
         role="grid"
-        aria-label="GPUs of the nodes"
+        aria-label={NODES.grid}
         aria-rowcount={order.length + lines.length}
         style={{ height: virtual.getTotalSize(), position: "relative" }}
       >

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, memo } from "react";
+import { TILE } from "../../i18n/nodes.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Node } from "../../model/rows.ts";
-import { cores, gigabytes, gpus } from "../../model/units.ts";
 import { GpuCell } from "../../ui/GpuCell.tsx";
 import { Badge } from "../../ui/StateBadge.tsx";
 import styles from "./Nodes.module.css";
@@ -9,7 +9,7 @@ import styles from "./Nodes.module.css";
 type Props = {
   node: Node;
   hues: ReadonlyMap<string, Hue>;
-  /** The device of this node that Tab reaches, or null if another node has it. */
+  /** The device of this node that the Tab key reaches, or null if it is on another node. */
   active: number | null;
   rowIndex: number;
   onOpen: (node: string, index: number, target: HTMLElement) => void;
@@ -33,14 +33,12 @@ export const NodeTile = memo(function NodeTile({
       className={`${styles.tile} ${isAway ? styles.away : ""}`}
     >
       <div role="rowheader" className={styles.head}>
-        <span className={styles.name} title={`${node.name}, ${node.zone} ${node.rack}`}>
+        <span className={styles.name} title={TILE.title(node.name, node.zone, node.rack)}>
           {node.name}
         </span>
-        {!node.ready && <Badge tone="bad">not ready</Badge>}
-        {node.cordoned && <Badge tone="warn">cordoned</Badge>}
-        <span className={styles.free}>
-          {node.gpuTotal === 0 ? "no GPUs" : `${gpus(free)} free`}
-        </span>
+        {!node.ready && <Badge tone="bad">{TILE.notReady}</Badge>}
+        {node.cordoned && <Badge tone="warn">{TILE.cordoned}</Badge>}
+        <span className={styles.free}>{TILE.free(free, node.gpuTotal)}</span>
       </div>
       <div role="presentation" className={styles.cells}>
         {node.devices.map((device) => (
@@ -56,38 +54,25 @@ export const NodeTile = memo(function NodeTile({
         ))}
       </div>
       <div role="gridcell" className={styles.meters}>
-        <Meter
-          word="CPU"
-          used={node.cpu.allocated}
-          total={node.cpu.allocatable}
-          shown={cores}
-          unit="cores"
-        />
-        <Meter
-          word="Mem"
-          used={node.memory.allocated}
-          total={node.memory.allocatable}
-          shown={gigabytes}
-          unit="GB"
-        />
+        <Meter name={TILE.cpu} amounts={node.cpu} detail={TILE.cpuDetail} />
+        <Meter name={TILE.memory} amounts={node.memory} detail={TILE.memoryDetail} />
       </div>
     </div>
   );
 });
 
 type MeterProps = {
-  word: string;
-  used: number;
-  total: number;
-  shown: (value: number) => string;
-  unit: string;
+  name: string;
+  amounts: { allocated: number; allocatable: number };
+  detail: (used: number, total: number) => string;
 };
 
-function Meter({ word, used, total, shown, unit }: MeterProps) {
-  const percent = total > 0 ? Math.min(100, (100 * used) / total) : 0;
+function Meter({ name, amounts, detail }: MeterProps) {
+  const { allocated, allocatable } = amounts;
+  const percent = allocatable > 0 ? Math.min(100, (100 * allocated) / allocatable) : 0;
   return (
-    <div title={`${word}: ${shown(used)} of ${shown(total)} ${unit} requested`}>
-      {word} {Math.round(percent)} %
+    <div title={detail(allocated, allocatable)}>
+      {TILE.percent(name, percent)}
       <div className={styles.meter} aria-hidden>
         <i style={{ width: `${percent}%` }} />
       </div>

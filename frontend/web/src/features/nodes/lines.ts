@@ -1,5 +1,5 @@
+import { groupTitle, nodesText } from "../../i18n/nodes.ts";
 import type { Node } from "../../model/rows.ts";
-import { gpus, modelName } from "../../model/units.ts";
 
 export type Grouping = "model" | "rack" | "zone" | "pool";
 
@@ -9,15 +9,17 @@ export type Line =
 
 const COLLATOR = new Intl.Collator("en", { numeric: true });
 
-/** Lay nodes out as the lines of the page: a heading per group, then tiles, so many to a line. */
+/** Lay nodes out as lines: a heading per group, then rows of `perLine` tiles. */
 export function layOut(nodes: readonly Node[], grouping: Grouping, perLine: number): Line[] {
   const groups = new Map<string, Node[]>();
   for (const node of nodes) {
     const key = node[grouping];
-    groups.set(key, [...(groups.get(key) ?? []), node]);
+    const members = groups.get(key);
+    if (members === undefined) groups.set(key, [node]);
+    else members.push(node);
   }
   const lines: Line[] = [];
-  // What has no name (nodes without GPUs, without a rack label) comes last.
+  // The group without a name (nodes without GPUs, or without the label) comes last.
   const titles = [...groups.keys()].sort(
     (a, b) => Number(a === "") - Number(b === "") || COLLATOR.compare(a, b),
   );
@@ -26,8 +28,8 @@ export function layOut(nodes: readonly Node[], grouping: Grouping, perLine: numb
     lines.push({
       kind: "group",
       key: `group ${title}`,
-      title: shownTitle(title, grouping),
-      note: words(members),
+      title: groupTitle(title, grouping),
+      note: groupNote(members),
     });
     for (let at = 0; at < members.length; at += perLine) {
       lines.push({ kind: "tiles", key: `${title} ${at}`, nodes: members.slice(at, at + perLine) });
@@ -36,19 +38,13 @@ export function layOut(nodes: readonly Node[], grouping: Grouping, perLine: numb
   return lines;
 }
 
-function shownTitle(title: string, grouping: Grouping): string {
-  if (title === "") return grouping === "model" ? "Without GPUs" : `No ${grouping}`;
-  return grouping === "model" ? modelName(title) : title;
-}
-
-function words(nodes: readonly Node[]): string {
+export function groupNote(nodes: readonly Node[]): string {
   const total = nodes.reduce((sum, node) => sum + node.gpuTotal, 0);
   const allocated = nodes.reduce((sum, node) => sum + node.gpuAllocated, 0);
-  const count = nodes.length === 1 ? "1 node" : `${nodes.length} nodes`;
-  return total === 0 ? count : `${count}, ${gpus(allocated)} of ${gpus(total)} GPUs allocated`;
+  return nodesText(nodes.length, allocated, total);
 }
 
-/** The next cell an arrow key leads to; up and down go to the tile above or below. */
+/** Return the cell that a key leads to; up and down lead to the tile above or below. */
 export function nextCell(
   nodes: readonly Node[],
   perLine: number,
@@ -59,7 +55,7 @@ export function nextCell(
   const node = nodes[at];
   if (node === undefined) return null;
   const last = node.devices.length - 1;
-  // Nodes without devices have nothing to stand on and are stepped over.
+  // Nodes without devices have no cell to focus and are skipped.
   const walk = (step: number, index: number) => {
     for (let to = at + step; nodes[to] !== undefined; to += step) {
       const devices = nodes[to]?.devices.length ?? 0;

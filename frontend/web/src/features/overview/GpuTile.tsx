@@ -1,8 +1,9 @@
-import styles2 from "../../charts/Chart.module.css";
+import chartStyles from "../../charts/Chart.module.css";
+import { gpus } from "../../i18n/numbers.ts";
+import { GPU_TILE } from "../../i18n/overview.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
-import type { Cluster, Queue } from "../../model/rows.ts";
-import { gpus } from "../../model/units.ts";
+import type { Cluster } from "../../model/rows.ts";
 import { hueStyle } from "../../ui/hueStyle.ts";
 import { Panel } from "../../ui/Panel.tsx";
 import { QueueMark } from "../../ui/QueueMark.tsx";
@@ -10,7 +11,7 @@ import styles from "./Overview.module.css";
 
 const SHOWN = 8;
 
-/** The one number people ask for first: how many GPUs are in use, and by whom. */
+/** How many GPUs are in use, and by which queues. */
 export function GpuTile({ cluster }: { cluster: Cluster }) {
   const { rows } = useTopic("queues");
   const hues = useHues();
@@ -20,20 +21,29 @@ export function GpuTile({ cluster }: { cluster: Cluster }) {
     .sort((a, b) => b.allocated.gpu - a.allocated.gpu);
   const width = (amount: number) => `${(100 * amount) / Math.max(total, 1)}%`;
   return (
-    <Panel title="GPUs">
+    <Panel title={GPU_TILE.title}>
       <div className={styles.hero}>
         <div className={styles.big}>
-          {gpus(allocated)} <small>of {gpus(total)} allocated</small>
+          {gpus(allocated)} <small>{GPU_TILE.ofTotal(total)}</small>
         </div>
         <div>
-          <b>{gpus(free)}</b> free{unusable > 0 && <> · {gpus(unusable)} unusable</>}
+          <b>{gpus(free)}</b> {GPU_TILE.free}
+          {unusable > 0 && GPU_TILE.unusable(unusable)}
         </div>
       </div>
-      <div className={styles2.stack} role="img" aria-label={stackWords(users, cluster)}>
+      <div
+        className={chartStyles.stack}
+        role="img"
+        aria-label={GPU_TILE.stack(
+          allocated,
+          total,
+          users.map((queue) => [queue.name, queue.allocated.gpu]),
+        )}
+      >
         {users.map((queue) => (
           <span
             key={queue.name}
-            title={`${queue.displayName || queue.name}: ${gpus(queue.allocated.gpu)}`}
+            title={GPU_TILE.queue(queue.displayName || queue.name, queue.allocated.gpu)}
             style={{ width: width(queue.allocated.gpu), ...hueStyle(hues.get(queue.name)) }}
           />
         ))}
@@ -45,13 +55,8 @@ export function GpuTile({ cluster }: { cluster: Cluster }) {
             {queue.displayName || queue.name} <b>{gpus(queue.allocated.gpu)}</b>
           </li>
         ))}
-        {users.length > SHOWN && <li>and {users.length - SHOWN} more</li>}
+        {users.length > SHOWN && <li>{GPU_TILE.more(users.length - SHOWN)}</li>}
       </ul>
     </Panel>
   );
-}
-
-function stackWords(users: readonly Queue[], { gpus: { total, allocated } }: Cluster): string {
-  const parts = users.map((queue) => `${queue.name} ${gpus(queue.allocated.gpu)}`);
-  return `${gpus(allocated)} of ${gpus(total)} GPUs allocated. ${parts.join(", ")}`;
 }

@@ -1,9 +1,11 @@
 import { Link } from "react-router";
 import { SessionBars } from "../../charts/SessionBars.tsx";
+import { count, gpus, milliseconds, modelName } from "../../i18n/numbers.ts";
+import { GPU_MAP, LATEST_SESSIONS, MODEL_TILE, NOW_TILE, OVERVIEW } from "../../i18n/overview.ts";
+import { NONE } from "../../i18n/ui.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import type { Cluster } from "../../model/rows.ts";
-import { count, gpus, milliseconds, modelName } from "../../model/units.ts";
 import { GpuMap } from "../../ui/GpuMap.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
@@ -21,17 +23,13 @@ export function OverviewPage() {
   if (problem !== null) return <Failure title={problem.title} detail={problem.detail} />;
   if (cluster === undefined) {
     return (
-      <Page title="Overview">
-        {loaded ? (
-          <Empty title="The cluster has not been seen yet">The mirror is still reading it.</Empty>
-        ) : (
-          <Loading />
-        )}
+      <Page title={OVERVIEW.title}>
+        {loaded ? <Empty title={OVERVIEW.emptyTitle}>{OVERVIEW.empty}</Empty> : <Loading />}
       </Page>
     );
   }
   return (
-    <Page title="Overview" note="Is the cluster healthy, full and fair?">
+    <Page title={OVERVIEW.title} note={OVERVIEW.note}>
       <div className={styles.stats}>
         <GpuTile cluster={cluster} />
         <ModelTile cluster={cluster} />
@@ -51,31 +49,31 @@ export function OverviewPage() {
   );
 }
 
-/** The three other things to know at a glance. */
+/** The state of workloads, nodes and scheduling sessions at a glance. */
 function NowTile({ cluster }: { cluster: Cluster }) {
   const { nodes, workloads, sessions } = cluster;
   return (
-    <Panel title="Right now">
+    <Panel title={NOW_TILE.title}>
       <dl className={styles.now}>
-        <dt>Workloads</dt>
+        <dt>{NOW_TILE.workloads}</dt>
         <dd>
-          <b>{count(workloads.running)}</b> running
-          <Link to="/workloads?state=pending">{count(workloads.pending)} pending</Link>
+          <b>{count(workloads.running)}</b> {NOW_TILE.running}
+          <Link to="/workloads?state=pending">{NOW_TILE.pending(workloads.pending)}</Link>
         </dd>
-        <dt>Nodes</dt>
+        <dt>{NOW_TILE.nodes}</dt>
         <dd>
-          <b>{count(nodes.ready)}</b> of {count(nodes.total)} ready
-          <span>{count(nodes.cordoned)} cordoned</span>
+          <b>{count(nodes.ready)}</b> {NOW_TILE.ready(nodes.total)}
+          <span>{NOW_TILE.cordoned(nodes.cordoned)}</span>
         </dd>
-        <dt>Session</dt>
+        <dt>{NOW_TILE.session}</dt>
         <dd>
-          <b>{sessions.lastDurationMs === null ? "–" : milliseconds(sessions.lastDurationMs)}</b>{" "}
-          last
-          {sessions.p95Ms !== null && <span>p95 {milliseconds(sessions.p95Ms)}</span>}
+          <b>{sessions.lastDurationMs === null ? NONE : milliseconds(sessions.lastDurationMs)}</b>{" "}
+          {NOW_TILE.last}
+          {sessions.p95Ms !== null && <span>{NOW_TILE.p95(sessions.p95Ms)}</span>}
         </dd>
-        <dt>Pace</dt>
+        <dt>{NOW_TILE.rate}</dt>
         <dd>
-          <b>{count(Math.round(sessions.perMinute))}</b> sessions/min
+          <b>{count(Math.round(sessions.perMinute))}</b> {NOW_TILE.perMinute}
         </dd>
       </dl>
     </Panel>
@@ -84,16 +82,16 @@ function NowTile({ cluster }: { cluster: Cluster }) {
 
 function ModelTile({ cluster }: { cluster: Cluster }) {
   return (
-    <Panel title="By model">
+    <Panel title={MODEL_TILE.title}>
       {cluster.models.length === 0 ? (
-        <Empty title="No GPU seen yet" />
+        <Empty title={MODEL_TILE.empty} />
       ) : (
         <ul className={styles.models}>
           {cluster.models.map(({ model, total, allocated }) => (
             <li key={model}>
               <span className={styles.model}>{modelName(model)}</span>
               <b>
-                {gpus(allocated)} <small>of {gpus(total)}</small>
+                {gpus(allocated)} <small>{MODEL_TILE.ofTotal(total)}</small>
               </b>
               <span className={styles.rail} aria-hidden>
                 <i style={{ width: `${(100 * allocated) / Math.max(total, 1)}%` }} />
@@ -111,15 +109,11 @@ function ClusterMap() {
   const hues = useHues();
   const nodes = [...rows.values()].sort((a, b) => COLLATOR.compare(a.name, b.name));
   return (
-    <Panel
-      title="GPU map"
-      note="one cell per device, coloured by queue"
-      tools={<Link to="/nodes">All nodes</Link>}
-    >
+    <Panel title={GPU_MAP.title} note={GPU_MAP.note} tools={<Link to="/nodes">{GPU_MAP.all}</Link>}>
       {!loaded ? (
         <Loading rows={5} />
       ) : nodes.length === 0 ? (
-        <Empty title="No nodes yet">Nodes with GPUs appear here as soon as they join.</Empty>
+        <Empty title={GPU_MAP.emptyTitle}>{GPU_MAP.empty}</Empty>
       ) : (
         <GpuMap nodes={nodes} hues={hues} />
       )}
@@ -132,16 +126,14 @@ function LatestSessions() {
   const sessions = [...rows.values()].sort((a, b) => a.id - b.id).slice(-60);
   return (
     <Panel
-      title="Scheduling sessions"
-      note="time per action"
-      tools={<Link to="/scheduler">All sessions</Link>}
+      title={LATEST_SESSIONS.title}
+      note={LATEST_SESSIONS.note}
+      tools={<Link to="/scheduler">{LATEST_SESSIONS.all}</Link>}
     >
       {!loaded ? (
         <Loading rows={3} />
       ) : sessions.length === 0 ? (
-        <Empty title="No session yet">
-          The scheduler has not run since this database was made.
-        </Empty>
+        <Empty title={LATEST_SESSIONS.emptyTitle}>{LATEST_SESSIONS.empty}</Empty>
       ) : (
         <SessionBars sessions={sessions} />
       )}

@@ -1,7 +1,8 @@
 import { BarList } from "../../charts/BarList.tsx";
-import { reasonWords } from "../../i18n/en.ts";
+import { count } from "../../i18n/numbers.ts";
+import { PENDING_REASONS } from "../../i18n/overview.ts";
+import { reasonText } from "../../i18n/reasons.ts";
 import type { Cluster } from "../../model/rows.ts";
-import { count, gpus } from "../../model/units.ts";
 import { Panel } from "../../ui/Panel.tsx";
 import { Empty } from "../../ui/States.tsx";
 
@@ -9,24 +10,24 @@ export function PendingReasons({ cluster }: { cluster: Cluster }) {
   const reasons = cluster.pendingByReason;
   const bars = reasons.map(({ reason, workloads, gpu }) => ({
     key: reason || "NotEvaluated",
-    label: reasonWords(reason || "NotEvaluated"),
+    label: reasonText(reason || "NotEvaluated"),
     value: workloads,
     shown: (
       <>
-        {count(workloads)} <small>· {gpus(gpu)} GPUs</small>
+        {count(workloads)} <small>{PENDING_REASONS.gpus(gpu)}</small>
       </>
     ),
     to: `/workloads?state=pending&reason=${encodeURIComponent(reason)}`,
     color: "var(--bar-over)",
   }));
   return (
-    <Panel title="Why work is waiting" note="pending workloads by reason">
+    <Panel title={PENDING_REASONS.title} note={PENDING_REASONS.note}>
       {bars.length === 0 ? (
-        <Empty title="Nothing is waiting">Every workload has what it asked for.</Empty>
+        <Empty title={PENDING_REASONS.emptyTitle}>{PENDING_REASONS.empty}</Empty>
       ) : (
         <BarList
-          summary={`${count(cluster.workloads.pending)} workloads are pending`}
-          columns={["Reason", "Workloads"]}
+          summary={PENDING_REASONS.summary(cluster.workloads.pending)}
+          columns={PENDING_REASONS.columns}
           file="pending-by-reason.csv"
           bars={bars}
         />

@@ -1,37 +1,37 @@
 import { BarList } from "../../charts/BarList.tsx";
+import { BALANCE } from "../../i18n/overview.ts";
 import { useHues } from "../../live/useHues.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import { NO_HUE } from "../../model/hues.ts";
 import type { Cluster, QueueGpu } from "../../model/rows.ts";
-import { gpus } from "../../model/units.ts";
 import { hueColor } from "../../ui/hueStyle.ts";
 import { Panel } from "../../ui/Panel.tsx";
 import { QueueMark } from "../../ui/QueueMark.tsx";
 import { Empty } from "../../ui/States.tsx";
 
-/** Who is below the fair share and has work waiting, and who runs on more than its quota. */
+/** The queues below their fair share with pending workloads, and the queues above their quota. */
 export function QueueBalance({ cluster }: { cluster: Cluster }) {
   return (
     <>
-      <Panel title="Starved queues" note="below fair share with work waiting">
+      <Panel title={BALANCE.starved} note={BALANCE.starvedNote}>
         {cluster.starved.length === 0 ? (
-          <Empty title="No queue is starved" />
+          <Empty title={BALANCE.starvedEmpty} />
         ) : (
           <Balance
             entries={cluster.starved}
-            what="GPUs below fair share"
+            column={BALANCE.starvedColumn}
             sign="−"
             file="starved.csv"
           />
         )}
       </Panel>
-      <Panel title="Borrowing queues" note="above quota">
+      <Panel title={BALANCE.borrowing} note={BALANCE.borrowingNote}>
         {cluster.borrowing.length === 0 ? (
-          <Empty title="No queue borrows" />
+          <Empty title={BALANCE.borrowingEmpty} />
         ) : (
           <Balance
             entries={cluster.borrowing}
-            what="GPUs above quota"
+            column={BALANCE.borrowingColumn}
             sign="+"
             file="borrowing.csv"
           />
@@ -41,9 +41,9 @@ export function QueueBalance({ cluster }: { cluster: Cluster }) {
   );
 }
 
-type Props = { entries: readonly QueueGpu[]; what: string; sign: string; file: string };
+type Props = { entries: readonly QueueGpu[]; column: string; sign: "−" | "+"; file: string };
 
-function Balance({ entries, what, sign, file }: Props) {
+function Balance({ entries, column, sign, file }: Props) {
   const hues = useHues();
   const label = useQueueLabels();
   const bars = entries.map(({ queue, gpu }) => ({
@@ -55,12 +55,11 @@ function Balance({ entries, what, sign, file }: Props) {
       </>
     ),
     value: gpu,
-    shown: `${sign}${gpus(gpu)}`,
+    shown: BALANCE.amount(sign, gpu),
     to: `/queues?queue=${encodeURIComponent(queue)}`,
     color: hueColor(hues.get(queue) ?? NO_HUE),
   }));
   const first = entries[0];
-  const summary =
-    first === undefined ? what : `${what}; most: ${first.queue} with ${gpus(first.gpu)}`;
-  return <BarList summary={summary} columns={["Queue", what]} file={file} bars={bars} />;
+  const summary = first === undefined ? column : BALANCE.summary(column, first.queue, first.gpu);
+  return <BarList summary={summary} columns={[BALANCE.queue, column]} file={file} bars={bars} />;
 }

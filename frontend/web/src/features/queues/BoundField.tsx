@@ -1,63 +1,59 @@
 import { SegmentedControl, TextInput } from "@mantine/core";
-import { type Entry, fieldName, type Pointer, splitPointer } from "../../model/editing.ts";
-import { UNIT } from "../../model/units.ts";
+import { entryProblemText, FORM, fieldName, fieldUnit, shortFieldName } from "../../i18n/queues.ts";
+import { type Entry, type EntryProblem, type Pointer, splitPointer } from "../../model/values.ts";
 import styles from "./QueueDrawer.module.css";
 
 type Props = {
   pointer: Pointer;
   entry: Entry;
   isChanged: boolean;
+  /** Why the text cannot be read. */
+  problem: EntryProblem | undefined;
+  /** Why the server would reject the value. */
   error: string | undefined;
   warning: string | undefined;
   disabled: boolean;
   onChange: (entry: Entry) => void;
 };
 
-const CHOICES = [
-  { value: "value", label: "Value" },
-  { value: "unlimited", label: "Unlimited" },
-  { value: "unset", label: "Unset" },
+const CHOICES: { value: Entry["kind"]; label: string }[] = [
+  { value: "value", label: FORM.choices.value },
+  { value: "unlimited", label: FORM.choices.unlimited },
+  { value: "unset", label: FORM.choices.unset },
 ];
 
-/** One editable field. For quota and limit, a number, unlimited and unset are three distinct choices. */
-export function BoundField({
-  pointer,
-  entry,
-  isChanged,
-  error,
-  warning,
-  disabled,
-  onChange,
-}: Props) {
+/** One editable field. A quota or limit is a number, unlimited or unset: three distinct choices. */
+export function BoundField(props: Props) {
+  const { pointer, entry, isChanged, problem, warning, disabled, onChange } = props;
   const at = splitPointer(pointer);
   const isBound = at !== null && at.part !== "weight";
   const name = fieldName(pointer);
-  const short =
-    at === null ? name : at.part === "weight" ? "Weight" : at.part === "quota" ? "Quota" : "Limit";
-  const unit = at === null || at.part === "weight" ? "" : UNIT[at.resource];
+  const unit = fieldUnit(pointer);
+  const error = problem === undefined ? props.error : entryProblemText(problem, entry.text);
   return (
     <div className={`${styles.field} ${isChanged ? styles.draft : ""}`}>
       <span className={styles.label} aria-hidden>
-        {short}
+        {shortFieldName(pointer)}
       </span>
       {isBound ? (
         <SegmentedControl
           size="xs"
-          aria-label={`${name}: kind`}
+          aria-label={FORM.kind(name)}
           data={CHOICES}
           value={entry.kind}
           disabled={disabled}
-          onChange={(kind) => onChange({ ...entry, kind: kind as Entry["kind"] })}
+          onChange={(kind) => onChange({ ...entry, kind })}
         />
       ) : (
         <span />
       )}
       <TextInput
+        className={styles.input ?? ""}
         aria-label={name}
         inputMode="decimal"
         size="xs"
         value={entry.kind === "value" ? entry.text : ""}
-        placeholder={entry.kind}
+        placeholder={entry.kind === "value" ? "" : FORM.choices[entry.kind].toLowerCase()}
         disabled={disabled || (isBound && entry.kind !== "value")}
         error={error}
         rightSection={unit === "" ? null : <span className={styles.unit}>{unit}</span>}

@@ -1,22 +1,20 @@
 import { Button, Group, Modal, SegmentedControl } from "@mantine/core";
 import { useState } from "react";
-import {
-  fieldName,
-  mergeValues,
-  type Pointer,
-  splitPointer,
-  type Value,
-  type Values,
-  valueWords,
-} from "../../model/editing.ts";
-import { UNIT } from "../../model/units.ts";
+import { CONFLICT, fieldName, valueText } from "../../i18n/queues.ts";
+import { CLOSE } from "../../i18n/ui.ts";
+import type { Conflict } from "../../model/editing.ts";
+import { mergeValues, type Pointer, type Value, type Values } from "../../model/values.ts";
 import styles from "./QueueDrawer.module.css";
-import type { Conflict } from "./useQueueEditor.ts";
 
 type Props = { conflict: Conflict; onResolve: (chosen: Values) => void; onClose: () => void };
 type Side = "mine" | "theirs";
 
-/** Two people changed the same field: show what it was, theirs and mine, and let one of them win. */
+const SIDES: { value: Side; label: string }[] = [
+  { value: "theirs", label: CONFLICT.theirs },
+  { value: "mine", label: CONFLICT.mine },
+];
+
+/** Shows the fields that two people changed: before, theirs and mine, with a choice for each. */
 export function ConflictDialog({ conflict, onResolve, onClose }: Props) {
   const [sides, setSides] = useState<ReadonlyMap<Pointer, Side>>(new Map());
   const { base, theirs, mine, pointers } = conflict;
@@ -34,40 +32,34 @@ export function ConflictDialog({ conflict, onResolve, onClose }: Props) {
       opened
       onClose={onClose}
       size="lg"
-      title={<b>Someone else changed this queue</b>}
-      closeButtonProps={{ "aria-label": "Close" }}
+      title={<b>{CONFLICT.title}</b>}
+      closeButtonProps={{ "aria-label": CLOSE }}
     >
-      <p>
-        These fields were changed by both of you. Choose which value to keep; your other changes and
-        theirs are kept as they are.
-      </p>
+      <p>{CONFLICT.text}</p>
       <table className={styles.merge}>
         <thead>
           <tr>
-            <th scope="col">Field</th>
-            <th scope="col">It was</th>
-            <th scope="col">Theirs</th>
-            <th scope="col">Mine</th>
-            <th scope="col">Keep</th>
+            <th scope="col">{CONFLICT.field}</th>
+            <th scope="col">{CONFLICT.before}</th>
+            <th scope="col">{CONFLICT.theirs}</th>
+            <th scope="col">{CONFLICT.mine}</th>
+            <th scope="col">{CONFLICT.keep}</th>
           </tr>
         </thead>
         <tbody>
           {pointers.map((pointer) => (
             <tr key={pointer}>
               <th scope="row">{fieldName(pointer)}</th>
-              <td>{withUnit(pointer, base.get(pointer))}</td>
-              <td>{withUnit(pointer, theirs.get(pointer))}</td>
-              <td>{withUnit(pointer, mine.get(pointer))}</td>
+              <td>{valueText(pointer, base.get(pointer))}</td>
+              <td>{valueText(pointer, theirs.get(pointer))}</td>
+              <td>{valueText(pointer, mine.get(pointer))}</td>
               <td>
                 <SegmentedControl
                   size="xs"
-                  aria-label={`Keep for ${fieldName(pointer)}`}
-                  data={[
-                    { value: "theirs", label: "Theirs" },
-                    { value: "mine", label: "Mine" },
-                  ]}
+                  aria-label={CONFLICT.keepFor(fieldName(pointer))}
+                  data={SIDES}
                   value={side(pointer)}
-                  onChange={(value) => setSides(new Map([...sides, [pointer, value as Side]]))}
+                  onChange={(value) => setSides(new Map([...sides, [pointer, value]]))}
                 />
               </td>
             </tr>
@@ -76,18 +68,10 @@ export function ConflictDialog({ conflict, onResolve, onClose }: Props) {
       </table>
       <Group justify="flex-end">
         <Button variant="default" onClick={onClose}>
-          Go on editing
+          {CONFLICT.keepEditing}
         </Button>
-        <Button onClick={resolve}>Save the merged queue</Button>
+        <Button onClick={resolve}>{CONFLICT.save}</Button>
       </Group>
     </Modal>
   );
-}
-
-function withUnit(pointer: Pointer, value: Value): string {
-  const at = splitPointer(pointer);
-  const words = valueWords(pointer, value);
-  return typeof value === "number" && at !== null && at.part !== "weight"
-    ? `${words} ${UNIT[at.resource]}`
-    : words;
 }

@@ -3,9 +3,12 @@ import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 import { Link } from "react-router";
 import { useMe } from "../../api/useMe.ts";
-import type { Pointer } from "../../model/editing.ts";
+import { dateTime, RESOURCE_NAME } from "../../i18n/numbers.ts";
+import { FACTS, FORM, QUEUES } from "../../i18n/queues.ts";
+import { CLOSE } from "../../i18n/ui.ts";
+import type { Phase, Saved } from "../../model/editing.ts";
 import { type Queue, RESOURCES } from "../../model/rows.ts";
-import { amount, count, dateTime, RESOURCE_NAME, UNIT } from "../../model/units.ts";
+import { POINTERS, type Pointer } from "../../model/values.ts";
 import { Failure } from "../../ui/States.tsx";
 import { BoundField } from "./BoundField.tsx";
 import { ConflictDialog } from "./ConflictDialog.tsx";
@@ -14,9 +17,9 @@ import { useQueueEditor } from "./useQueueEditor.ts";
 
 type Props = { queue: Queue | undefined; onClose: () => void };
 
-/** One queue: what it has and wants, and the form that edits its bounds. */
+/** One queue: its amounts, and the form that edits its bounds. */
 export function QueueDrawer({ queue, onClose }: Props) {
-  // Stays in place while closing, so that the focus finds its way back to the row.
+  // The content stays while the drawer closes, so that the focus returns to the row.
   const [last, setLast] = useState(queue);
   if (queue !== undefined && queue !== last) setLast(queue);
   const shown = queue ?? last;
@@ -27,7 +30,7 @@ export function QueueDrawer({ queue, onClose }: Props) {
       position="right"
       size={560}
       title={<b>{shown?.displayName || shown?.name}</b>}
-      closeButtonProps={{ "aria-label": "Close" }}
+      closeButtonProps={{ "aria-label": CLOSE }}
       overlayProps={{ backgroundOpacity: 0.25 }}
     >
       {shown !== undefined && (
@@ -48,34 +51,32 @@ export function QueueDrawer({ queue, onClose }: Props) {
 function Facts({ queue }: { queue: Queue }) {
   return (
     <dl className={styles.facts}>
-      <dt>Name</dt>
+      <dt>{FACTS.name}</dt>
       <dd>{queue.name}</dd>
-      <dt>Parent</dt>
-      <dd>{queue.parent ?? "none: a top-level queue"}</dd>
+      <dt>{FACTS.parent}</dt>
+      <dd>{queue.parent ?? FACTS.topLevel}</dd>
       {RESOURCES.map((resource) => (
         <FactLine key={resource} queue={queue} resource={resource} />
       ))}
-      <dt>Workloads</dt>
+      <dt>{FACTS.workloads}</dt>
       <dd>
         <Link to={`/workloads?queue=${encodeURIComponent(queue.name)}`}>
-          {count(queue.runningWorkloads)} running, {count(queue.pendingWorkloads)} pending
+          {FACTS.workloadCounts(queue.runningWorkloads, queue.pendingWorkloads)}
         </Link>
       </dd>
-      <dt>Created</dt>
+      <dt>{FACTS.created}</dt>
       <dd>{dateTime(queue.createdAt)}</dd>
     </dl>
   );
 }
 
 function FactLine({ queue, resource }: { queue: Queue; resource: (typeof RESOURCES)[number] }) {
-  const share = queue.share === null ? "not computed yet" : amount(resource, queue.share[resource]);
+  const share = queue.share?.[resource] ?? null;
   return (
     <>
       <dt>{RESOURCE_NAME[resource]}</dt>
       <dd>
-        {amount(resource, queue.allocated[resource])} of{" "}
-        {amount(resource, queue.requested[resource])} {UNIT[resource]} asked for · fair share{" "}
-        {share}
+        {FACTS.resource(resource, queue.allocated[resource], queue.requested[resource], share)}
       </dd>
     </>
   );
@@ -83,41 +84,38 @@ function FactLine({ queue, resource }: { queue: Queue; resource: (typeof RESOURC
 
 function Editor({ queue }: { queue: Queue }) {
   const me = useMe();
-  const editor = useQueueEditor(queue, (answer) => {
-    notifications.show({
-      title: answer.changed ? "Saved" : "Nothing to change",
-      message: `Queue ${queue.name}: the cluster has the new values.`,
-      color: "green",
-      closeButtonProps: { "aria-label": "Dismiss" },
-    });
-  });
-  const locked = lockedBecause(queue, me?.rights.editQueues);
-  const general =
-    editor.verdict?.errors.filter((error) => !editor.entries.has(error.pointer as Pointer)) ?? [];
+  const editor = useQueueEditor(queue, (saved) => showSaved(queue.name, saved));
+  const { entries, changed, errors, verdict, phase, failure, conflict } = editor;
+  const locked = lockedText(queue, me?.rights.editQueues);
+  const general = verdict?.errors.filter((error) => !isPointer(error.pointer)) ?? [];
   const field = (pointer: Pointer) => (
     <BoundField
       key={pointer}
       pointer={pointer}
-      entry={editor.entries.get(pointer) ?? { kind: "unset", text: "" }}
-      isChanged={editor.changed.includes(pointer)}
-      error={editor.errors.get(pointer) ?? messageAt(editor.verdict?.errors, pointer)}
-      warning={messageAt(editor.verdict?.warnings, pointer)}
+      entry={entries.get(pointer) ?? { kind: "unset", text: "" }}
+      isChanged={changed.includes(pointer) || errors.has(pointer)}
+      problem={errors.get(pointer)}
+      error={messageAt(verdict?.errors, pointer)}
+      warning={messageAt(verdict?.warnings, pointer)}
       disabled={locked !== null}
       onChange={(entry) => editor.setEntry(pointer, entry)}
     />
   );
-  const hasErrors = editor.errors.size > 0 || (editor.verdict?.errors.length ?? 0) > 0;
+  const isSaving = phase.kind === "saving";
+  const isTouched = changed.length > 0 || errors.size > 0;
+  const canSave =
+    changed.length > 0 && errors.size === 0 && (verdict?.errors.length ?? 0) === 0 && !isSaving;
   return (
     <form
-      aria-label={`Edit ${queue.name}`}
+      aria-label={QUEUES.edit(queue.name)}
       onSubmit={(event) => {
         event.preventDefault();
-        if (!hasErrors && editor.changed.length > 0) editor.save();
+        if (canSave) void editor.save();
       }}
     >
       {locked !== null && <p className={styles.summary}>{locked}</p>}
       <fieldset className={styles.group}>
-        <legend>Order</legend>
+        <legend>{FORM.order}</legend>
         {field("/priority")}
       </fieldset>
       {RESOURCES.map((resource) => (
@@ -129,27 +127,21 @@ function Editor({ queue }: { queue: Queue }) {
         </fieldset>
       ))}
       {general.map((error) => (
-        <Failure key={error.message} title="The server would refuse this" detail={error.message} />
+        <Failure key={error.message} title={FORM.rejected} detail={error.message} />
       ))}
-      {editor.failure !== null && (
-        <Failure title={editor.failure.body.title} detail={editor.failure.message} />
-      )}
+      {failure !== null && <Failure title={failure.title} detail={failure.detail} />}
       <div className={styles.foot}>
-        <span role="status">{changeWords(editor.changed.length)}</span>
-        <Button variant="default" disabled={editor.changed.length === 0} onClick={editor.reset}>
-          Undo changes
+        <span role="status">{statusText(phase, changed.length, errors.size)}</span>
+        <Button variant="default" disabled={!isTouched || isSaving} onClick={editor.undo}>
+          {FORM.undo}
         </Button>
-        <Button
-          type="submit"
-          loading={editor.saving}
-          disabled={hasErrors || editor.changed.length === 0}
-        >
-          Save
+        <Button type="submit" loading={isSaving} disabled={!canSave && !isSaving}>
+          {FORM.save}
         </Button>
       </div>
-      {editor.conflict !== null && (
+      {conflict !== null && (
         <ConflictDialog
-          conflict={editor.conflict}
+          conflict={conflict}
           onResolve={editor.resolve}
           onClose={editor.dismissConflict}
         />
@@ -158,21 +150,38 @@ function Editor({ queue }: { queue: Queue }) {
   );
 }
 
-/** Disabled controls say why. */
-function lockedBecause(queue: Queue, mayEdit: boolean | undefined): string | null {
-  if (mayEdit === false) return "You may look at queues but not edit them: ask an administrator.";
-  if (queue.managedBy !== "") return `${queue.managedBy} manages this queue: edit it there.`;
+function showSaved(queue: string, { changed }: Saved): void {
+  notifications.show({
+    title: changed ? FORM.saved : FORM.unneeded,
+    message: changed ? FORM.savedText(queue) : FORM.unneededText(queue),
+    color: "green",
+    closeButtonProps: { "aria-label": FORM.dismiss },
+  });
+}
+
+/** Return what the form is doing now; every phase of saving has a text. */
+function statusText(phase: Phase, changes: number, errors: number): string {
+  if (phase.kind === "saving") return phase.isSlow ? FORM.savingSlow : FORM.saving;
+  if (errors > 0) return FORM.corrections(errors);
+  if (changes > 0) return FORM.changes(changes);
+  if (phase.kind === "awaited") return phase.isSlow ? FORM.awaitingSlow : FORM.awaiting;
+  return FORM.noChanges;
+}
+
+/** Return why the form is locked, or null if the user may edit the queue here. */
+function lockedText(queue: Queue, mayEdit: boolean | undefined): string | null {
+  if (mayEdit === false) return FORM.viewer;
+  if (queue.managedBy !== "") return FORM.managedElsewhere(queue.managedBy);
   return null;
+}
+
+function isPointer(pointer: string): boolean {
+  return POINTERS.some((known) => known === pointer);
 }
 
 function messageAt(
   list: readonly { pointer: string; message: string }[] | undefined,
   pointer: Pointer,
 ): string | undefined {
-  return list?.find((each) => each.pointer === pointer)?.message;
-}
-
-function changeWords(changes: number): string {
-  if (changes === 0) return "No changes";
-  return changes === 1 ? "1 field changed" : `${changes} fields changed`;
+  return list?.find((message) => message.pointer === pointer)?.message;
 }

@@ -1,8 +1,10 @@
 import { IconAlertTriangle, IconChevronRight, IconPencil } from "@tabler/icons-react";
 import { type HTMLProps, memo } from "react";
+import { amount, bound, count } from "../../i18n/numbers.ts";
+import { QUEUES } from "../../i18n/queues.ts";
+import { NONE } from "../../i18n/ui.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Bound, Queue, Resource } from "../../model/rows.ts";
-import { amount, bound, count } from "../../model/units.ts";
 import { BulletBar } from "../../ui/BulletBar.tsx";
 import { QueueMark } from "../../ui/QueueMark.tsx";
 import { bulletOf, TEMPLATE } from "./columns.ts";
@@ -16,7 +18,7 @@ export type QueueRowProps = {
   isFolder: boolean;
   isOpen: boolean;
   isSelected: boolean;
-  /** The amount the bars of this queue's siblings are drawn against. */
+  /** The amount at the right end of the bars of this queue and its siblings. */
   reach: number;
   start: number;
   rowProps: HTMLProps<HTMLDivElement>;
@@ -27,13 +29,13 @@ export type QueueRowProps = {
 /** One line of the treegrid. */
 export const QueueRow = memo(function QueueRow(props: QueueRowProps) {
   const { queue, resource, level, isSelected, rowProps, onEdit } = props;
-  const look = [styles.row, level === 1 ? styles.root : "", isSelected ? styles.selected : ""];
-  if (queue.orphan || queue.problems.length > 0) look.push(styles.invalid);
-  const share = queue.share === null ? "–" : amount(resource, queue.share[resource]);
+  const classes = [styles.row, level === 1 ? styles.root : "", isSelected ? styles.selected : ""];
+  if (queue.orphan || queue.problems.length > 0) classes.push(styles.invalid);
+  const share = queue.share === null ? NONE : amount(resource, queue.share[resource]);
   return (
     <div
       {...rowProps}
-      className={look.join(" ")}
+      className={classes.join(" ")}
       style={{
         gridTemplateColumns: TEMPLATE,
         position: "absolute",
@@ -45,9 +47,9 @@ export const QueueRow = memo(function QueueRow(props: QueueRowProps) {
       <BoundCell resource={resource} value={queue.quota[resource]} />
       <BoundCell resource={resource} value={queue.limit[resource]} />
       <NumberCell
-        text={queue.weight[resource] === undefined ? "–" : String(queue.weight[resource])}
+        text={queue.weight[resource] === undefined ? NONE : String(queue.weight[resource])}
       />
-      <NumberCell text={queue.priority === null ? "–" : String(queue.priority)} />
+      <NumberCell text={queue.priority === null ? NONE : String(queue.priority)} />
       <NumberCell text={share} />
       <NumberCell text={amount(resource, queue.allocated[resource])} />
       <div role="gridcell">
@@ -59,7 +61,7 @@ export const QueueRow = memo(function QueueRow(props: QueueRowProps) {
           type="button"
           className={styles.edit}
           tabIndex={-1}
-          aria-label={`Edit ${queue.name}`}
+          aria-label={QUEUES.edit(queue.name)}
           onClick={(event) => {
             event.stopPropagation();
             onEdit(queue.name);
@@ -73,12 +75,11 @@ export const QueueRow = memo(function QueueRow(props: QueueRowProps) {
 }, isSameRow);
 
 function NameCell({ queue, hue, level, isFolder, isOpen, onToggle }: QueueRowProps) {
-  const problem =
-    queue.problems[0] ?? (queue.orphan ? `parent queue '${queue.parent}' does not exist` : null);
+  const problem = queue.problems[0] ?? (queue.orphan ? QUEUES.parentMissing(queue.parent) : null);
   return (
     <div role="rowheader" className={styles.name} style={{ paddingInlineStart: (level - 1) * 20 }}>
       {isFolder ? (
-        // The row itself is what assistive technology folds; this is the mouse's handle.
+        // For the mouse only: assistive technology collapses and expands the row itself.
         <span
           className={`${styles.chevron} ${isOpen ? styles.open : ""}`}
           aria-hidden
@@ -123,7 +124,7 @@ function BoundCell({ resource, value }: { resource: Resource; value: Bound | und
   );
 }
 
-/** Row props are made anew by the tree every time; what they say is compared instead. */
+/** Compare what a row shows, because the tree makes new row props at every render. */
 function isSameRow(a: QueueRowProps, b: QueueRowProps): boolean {
   return (
     a.queue === b.queue &&

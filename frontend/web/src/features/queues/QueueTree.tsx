@@ -2,11 +2,13 @@ import { hotkeysCoreFeature, type ItemInstance, syncDataLoaderFeature } from "@h
 import { useTree } from "@headless-tree/react";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type HTMLProps, useEffect, useMemo, useRef, useState } from "react";
+import { QUEUES } from "../../i18n/queues.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Queue, Resource } from "../../model/rows.ts";
 import { isLeaf, type QueueTree as Tree } from "../../model/tree.ts";
 import { bulletReach } from "../../ui/BulletBar.tsx";
 import { ROW_HEIGHT, usePreferences } from "../../ui/preferences.ts";
+import { useRemeasure } from "../../ui/useRemeasure.ts";
 import { bulletOf, COLUMNS, TEMPLATE } from "./columns.ts";
 import { QueueRow } from "./QueueRow.tsx";
 import styles from "./QueueTree.module.css";
@@ -22,35 +24,29 @@ type Props = {
   onEdit: (name: string) => void;
 };
 
-/** The queue hierarchy as an ARIA treegrid: rows take the focus, arrows walk and fold, Enter opens. */
+/** The queue hierarchy as an ARIA treegrid: arrow keys move, collapse and expand; Enter opens. */
 export function QueueTree({ queues, tree, resource, hues, selected, onEdit }: Props) {
   const rowHeight = ROW_HEIGHT[usePreferences((state) => state.density)];
   const scroller = useRef<HTMLDivElement>(null);
   const parents = useMemo(() => [...tree.children.keys()], [tree]);
-  const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
+  const [collapsed, setCollapsed] = useState<ReadonlySet<string>>(new Set());
   const expandedItems = useMemo(
-    () => parents.filter((name) => !folded.has(name)),
-    [parents, folded],
+    () => parents.filter((name) => !collapsed.has(name)),
+    [parents, collapsed],
   );
-  const latest = useRef({ queues, tree });
-  latest.current = { queues, tree };
 
   const view = useTree<string>({
     rootItemId: ROOT,
     state: { expandedItems },
     setExpandedItems: (update) => {
       const next = typeof update === "function" ? update(expandedItems) : update;
-      setFolded(new Set(parents.filter((name) => !next.includes(name))));
+      setCollapsed(new Set(parents.filter((name) => !next.includes(name))));
     },
-    getItemName: (item) => latest.current.queues.get(item.getId())?.displayName ?? item.getId(),
-    isItemFolder: (item) => item.getId() === ROOT || !isLeaf(latest.current.tree, item.getId()),
+    getItemName: (item) => queues.get(item.getId())?.displayName ?? item.getId(),
+    isItemFolder: (item) => item.getId() === ROOT || !isLeaf(tree, item.getId()),
     dataLoader: {
       getItem: (name) => name,
-      getChildren: (name) => [
-        ...(name === ROOT
-          ? latest.current.tree.roots
-          : (latest.current.tree.children.get(name) ?? [])),
-      ],
+      getChildren: (name) => [...(name === ROOT ? tree.roots : (tree.children.get(name) ?? []))],
     },
     scrollToItem: (item) => rows.scrollToIndex(item.getItemMeta().index),
     hotkeys: {
@@ -65,8 +61,12 @@ export function QueueTree({ queues, tree, resource, hues, selected, onEdit }: Pr
     },
     features: [syncDataLoaderFeature, hotkeysCoreFeature],
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: rebuilt when the structure changes, read through a ref
-  useEffect(() => view.rebuildTree(), [tree, view]);
+  const builtFrom = useRef<Tree>(null);
+  useEffect(() => {
+    if (builtFrom.current === tree) return;
+    builtFrom.current = tree;
+    view.rebuildTree();
+  }, [tree, view]);
 
   const items = view.getItems().filter((item) => queues.has(item.getId()));
   const rows = useVirtualizer({
@@ -76,14 +76,13 @@ export function QueueTree({ queues, tree, resource, hues, selected, onEdit }: Pr
     overscan: 12,
     scrollPaddingStart: 34,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: heights are only measured again when density changes
-  useEffect(() => rows.measure(), [rowHeight]);
+  useRemeasure(rows, rowHeight);
   const reach = useMemo(() => reachByParent(queues, resource), [queues, resource]);
 
   return (
     <div className={styles.grid} ref={scroller}>
       <div
-        {...(view.getContainerProps("Queues") as HTMLProps<HTMLDivElement>)}
+        {...(view.getContainerProps(QUEUES.tree) as HTMLProps<HTMLDivElement>)}
         role="treegrid"
         aria-rowcount={items.length + 1}
         aria-colcount={COLUMNS.length}
@@ -138,7 +137,7 @@ function Header() {
   );
 }
 
-/** The tree's focus, keys and levels, under the roles of a treegrid instead of a plain tree. */
+/** Return the tree's props for focus, keys and levels, with the roles of a treegrid. */
 function rowProps(
   item: ItemInstance<string>,
   index: number,
@@ -153,7 +152,7 @@ function rowProps(
   const own: HTMLProps<HTMLDivElement> = {
     role: "row",
     "aria-rowindex": index + 2,
-    // Assistive technology moves the focus by itself; the tree must know where it is.
+    // Assistive technology may move the focus, and the tree must follow it.
     onFocus: (event) => {
       if (event.target === event.currentTarget && !item.isFocused()) item.setFocused();
     },
@@ -166,7 +165,7 @@ function rowProps(
   return { ...rest, ...own, ...(item.isFolder() ? { "aria-expanded": expanded as boolean } : {}) };
 }
 
-/** Siblings share one scale, so that their bars can be compared. */
+/** Return the largest amount per parent: siblings share one scale, so their bars can be compared. */
 function reachByParent(
   queues: ReadonlyMap<string, Queue>,
   resource: Resource,

@@ -2,6 +2,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { act, renderHook, waitFor } from "@testing-library/react";
 import type { ReactNode } from "react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { API_TEXT } from "../../i18n/api.ts";
 import type { Queue } from "../../model/rows.ts";
 import { queueRow } from "../../testing/rows.ts";
 import { useQueueEditor } from "./useQueueEditor.ts";
@@ -73,11 +74,11 @@ describe("useQueueEditor", () => {
     expect(hook.result.current.changed).toEqual(["/quota/gpu"]);
     await act(() => hook.result.current.save());
     expect(writes()).toEqual([{ dryRun: false, etag: '"5"', patch: { quota: { gpu: 12 } } }]);
-    expect([saved, hook.result.current.saving]).toEqual([0, true]);
+    expect([saved, hook.result.current.phase.kind]).toEqual([0, "awaited"]);
     hook.rerender({ queue: server });
-    expect([saved, hook.result.current.saving, hook.result.current.changed]).toEqual([
+    expect([saved, hook.result.current.phase.kind, hook.result.current.changed]).toEqual([
       1,
-      false,
+      "clean",
       [],
     ]);
   });
@@ -89,6 +90,55 @@ describe("useQueueEditor", () => {
     await act(() => hook.result.current.save());
     hook.rerender({ queue: { ...old, pendingWorkloads: 3 } });
     expect(hook.result.current.entries.get("/quota/gpu")?.text).toBe("12");
+  });
+
+  it("saves twice in a row without waiting for the live row, and reports every save once", async () => {
+    const hook = start();
+    type(hook, "12");
+    await act(() => hook.result.current.save());
+    type(hook, "13");
+    await act(() => hook.result.current.save());
+    expect(writes().map(({ etag, patch }) => [etag, patch])).toEqual([
+      ['"5"', { quota: { gpu: 12 } }],
+      ['"6"', { quota: { gpu: 13 } }],
+    ]);
+    hook.rerender({ queue: server });
+    hook.rerender({ queue: { ...server, pendingWorkloads: 1 } });
+    expect([saved, hook.result.current.phase.kind]).toEqual([1, "clean"]);
+    type(hook, "14");
+    await act(() => hook.result.current.save());
+    hook.rerender({ queue: server });
+    expect([saved, server.quota.gpu]).toEqual([2, 14]);
+  });
+
+  it("reports a slow save even while the live row keeps changing", async () => {
+    vi.useFakeTimers();
+    try {
+      const hook = start();
+      type(hook, "12");
+      await act(() => hook.result.current.save());
+      for (let second = 0; second < 11; second++) {
+        act(() => vi.advanceTimersByTime(1_000));
+        hook.rerender({ queue: { ...server, etag: '"5"', pendingWorkloads: second } });
+      }
+      expect(hook.result.current.phase).toMatchObject({ kind: "awaited", isSlow: true });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("is editable again after a request that failed", async () => {
+    const hook = start();
+    type(hook, "12");
+    vi.stubGlobal("fetch", async () => {
+      throw new DOMException("signal timed out", "TimeoutError");
+    });
+    await act(() => hook.result.current.save());
+    expect(hook.result.current.phase.kind).toBe("editing");
+    expect(hook.result.current.failure).toEqual({
+      title: "No answer from the server",
+      detail: API_TEXT.timeout,
+    });
   });
 
   it("tries again by itself when only the status had moved the version", async () => {

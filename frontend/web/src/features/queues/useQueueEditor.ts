@@ -1,183 +1,142 @@
 /**
- * The life of one edit: the values it started from, what has been typed, the server's verdict
- * while typing, and saving with a version check. Others' changes flow into untouched fields.
+ * Edit one queue: the reducer of model/editing.ts, the server's verdict on what has been typed,
+ * and saving with a version check.
  */
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useEffectEvent, useMemo, useReducer } from "react";
 import { patchQueue, type QueueAnswer } from "../../api/client.ts";
 import { ApiProblem } from "../../api/problem.ts";
 import {
-  changedPointers,
-  type Entries,
+  type Conflict,
+  readEditing,
+  reduce,
+  type Saved,
+  startEditing,
+  type Version,
+  versionOf,
+} from "../../model/editing.ts";
+import type { Queue } from "../../model/rows.ts";
+import {
   type Entry,
   editableValues,
-  entriesOf,
-  isOlder,
   mergeValues,
   type Pointer,
   patchOf,
-  readEntries,
   type Values,
-} from "../../model/editing.ts";
-import type { Queue } from "../../model/rows.ts";
+} from "../../model/values.ts";
 import { useDebounced } from "../../ui/useDebounced.ts";
 
-export type Conflict = {
-  readonly pointers: readonly Pointer[];
-  readonly base: Values;
-  readonly theirs: Values;
-  readonly mine: Values;
-  readonly current: Queue;
-};
+const MERGE_ATTEMPTS = 5;
+const SLOW_AFTER_MS = 10_000;
 
-type Base = { readonly values: Values; readonly etag: string };
+export function useQueueEditor(queue: Queue, onSaved: (saved: Saved) => void) {
+  const [editing, dispatch] = useReducer(reduce, queue, (row) => startEditing(versionOf(row)));
+  const { base, entries, phase, completed } = editing;
+  const { values, errors, changed } = useMemo(() => readEditing(editing), [editing]);
+  const patch = useMemo(() => patchOf(base.values, values), [base, values]);
 
-const TRIES = 5;
-const SEEN_WITHIN_MS = 10_000;
+  useEffect(() => dispatch({ type: "rowArrived", row: versionOf(queue) }), [queue]);
 
-export function useQueueEditor(queue: Queue, onSaved: (answer: QueueAnswer) => void) {
-  const [base, setBase] = useState<Base>(() => baseOf(queue));
-  const [entries, setEntries] = useState<Entries>(() => entriesOf(base.values));
-  const [saving, setSaving] = useState(false);
-  const [awaited, setAwaited] = useState<QueueAnswer | null>(null);
-  const [failure, setFailure] = useState<ApiProblem | null>(null);
-  const [conflict, setConflict] = useState<Conflict | null>(null);
-  const reading = useMemo(() => readEntries(entries), [entries]);
-  const changed = changedPointers(base.values, reading.values);
-  const patch = useMemo(() => patchOf(base.values, reading.values), [base, reading]);
-
+  const announce = useEffectEvent(onSaved);
   useEffect(() => {
-    // The live row moved on: take over what others changed unless I changed it too. A pointer both
-    // sides changed keeps its old base, so that saving still finds and shows the conflict.
-    if (queue.etag === base.etag || saving || isOlder(queue.etag, base.etag)) return;
-    const theirs = editableValues(queue);
-    const mine = new Map([...base.values, ...reading.values]);
-    const { conflicts } = mergeValues(base.values, theirs, mine);
-    if (conflicts.length > 0) return;
-    const quiet = changedPointers(base.values, theirs).filter(
-      (pointer) => !changed.includes(pointer),
-    );
-    setBase({ values: theirs, etag: queue.etag });
-    if (quiet.length > 0) {
-      const fresh = entriesOf(theirs);
-      setEntries(
-        (old) =>
-          new Map([...old, ...quiet.map((pointer) => [pointer, entry(fresh, pointer)] as const)]),
-      );
-    }
-  }, [queue, base, reading, changed, saving]);
+    if (completed !== null) announce(completed);
+  }, [completed]);
 
+  // The key is new for every save, so that each one gets its own ten seconds.
+  const underWay =
+    phase.kind === "saving" ? phase.sent : phase.kind === "awaited" ? phase.saved : null;
   useEffect(() => {
-    // A write is done when the mirror has seen it, not when the server took it.
-    if (awaited === null) return;
-    const finish = () => {
-      setAwaited(null);
-      onSaved(awaited);
-    };
-    if (!isOlder(queue.etag, awaited.queue.etag)) {
-      finish();
-      return;
-    }
-    const timer = window.setTimeout(finish, SEEN_WITHIN_MS);
+    if (underWay === null) return;
+    const timer = window.setTimeout(() => dispatch({ type: "slow" }), SLOW_AFTER_MS);
     return () => window.clearTimeout(timer);
-  }, [awaited, queue.etag, onSaved]);
+  }, [underWay]);
 
-  const verdict = useVerdict(
-    queue.name,
-    JSON.stringify(patch),
-    base.etag,
-    reading.errors.size === 0,
-  );
+  const verdict = useVerdict(queue.name, JSON.stringify(patch), base.etag, errors.size === 0);
 
-  async function save(from: Base, mine: Values): Promise<void> {
-    setSaving(true);
-    setFailure(null);
+  async function save(from: Version, wanted: Values): Promise<void> {
+    dispatch({ type: "sent", from, values: wanted });
     try {
-      const outcome = await saveMerged(queue.name, from, mine);
-      if ("pointers" in outcome) {
-        setConflict(outcome);
-        return;
+      const outcome = await saveMerged(queue.name, from, wanted);
+      if ("pointers" in outcome) dispatch({ type: "conflicted", conflict: outcome });
+      else {
+        const version = versionOf(outcome.queue);
+        dispatch({ type: "accepted", version, changed: outcome.changed });
       }
-      setConflict(null);
-      const saved = baseOf(outcome.queue);
-      setBase(saved);
-      setEntries(entriesOf(saved.values));
-      setAwaited(outcome);
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error;
-      setFailure(error);
-    } finally {
-      setSaving(false);
+      dispatch({ type: "failed", failure: { title: error.body.title, detail: error.message } });
     }
   }
 
+  const conflict = phase.kind === "conflicted" ? phase.conflict : null;
   return {
     entries,
     changed,
-    errors: reading.errors,
+    errors,
     verdict,
-    saving: saving || awaited !== null,
-    failure,
+    phase,
     conflict,
-    setEntry: (pointer: Pointer, value: Entry) =>
-      setEntries((old) => new Map([...old, [pointer, value]])),
-    reset: () => setEntries(entriesOf(base.values)),
-    save: () => save(base, reading.values),
+    failure: editing.failure,
+    setEntry: (pointer: Pointer, entry: Entry) => dispatch({ type: "typed", pointer, entry }),
+    undo: () => dispatch({ type: "undone" }),
+    save: () => save(base, values),
     /** Save with the choices made in the conflict dialog. */
     resolve: (chosen: Values) => {
-      if (conflict === null) return;
-      save(baseOf(conflict.current), chosen);
+      if (conflict !== null) void save(conflict.current, chosen);
     },
-    dismissConflict: () => setConflict(null),
+    dismissConflict: () => dispatch({ type: "conflictClosed" }),
   };
 }
 
-/** Save, merging with what others wrote meanwhile; status writes move the version but never conflict. */
-async function saveMerged(name: string, from: Base, mine: Values): Promise<QueueAnswer | Conflict> {
+/** Save, and merge with what others wrote meanwhile; return the conflict if a field was changed twice. */
+async function saveMerged(
+  name: string,
+  from: Version,
+  mine: Values,
+): Promise<QueueAnswer | Conflict> {
   let base = from;
   let wanted = mine;
   for (let attempt = 1; ; attempt++) {
     try {
-      return await patchQueue(name, patchOf(base.values, wanted), {
-        etag: base.etag,
-        dryRun: false,
-      });
+      const patch = patchOf(base.values, wanted);
+      return await patchQueue(name, patch, { etag: base.etag, dryRun: false });
     } catch (error) {
-      const current = currentOf(error);
-      if (current === null || attempt === TRIES) throw error;
+      const current = currentQueue(error);
+      if (current === null || attempt === MERGE_ATTEMPTS) throw error;
       const theirs = editableValues(current);
       const { merged, conflicts } = mergeValues(base.values, theirs, wanted);
       if (conflicts.length > 0) {
-        return { pointers: conflicts, base: base.values, theirs, mine: wanted, current };
+        const version = versionOf(current);
+        return { pointers: conflicts, base: base.values, theirs, mine: wanted, current: version };
       }
-      base = { values: theirs, etag: current.etag };
+      base = versionOf(current);
       wanted = merged;
     }
   }
 }
 
-/** What the server would say to this patch, asked while typing. */
+/** Return the server's errors and warnings for this patch, from a dry run once typing pauses. */
 function useVerdict(name: string, patch: string, etag: string, readable: boolean) {
-  const asked = useDebounced(patch, 300);
+  const settledPatch = useDebounced(patch, 300);
   const query = useQuery({
-    queryKey: ["queue-dry-run", name, asked],
+    queryKey: ["queue-dry-run", name, settledPatch],
     queryFn: async ({ signal }) => {
-      const changes = JSON.parse(asked) as object;
+      const changes = JSON.parse(settledPatch) as object;
       try {
         const answer = await patchQueue(name, changes, { etag, dryRun: true, signal });
         return { warnings: answer.warnings, errors: [] };
       } catch (error) {
         if (!(error instanceof ApiProblem)) throw error;
-        // A version that moved on is dealt with when saving; it says nothing about the values.
+        // A newer version on the server says nothing about these values; saving merges with it.
         if (error.status === 412) return { warnings: [], errors: [] };
         return { warnings: [], errors: error.body.errors ?? [generalError(error)] };
       }
     },
-    enabled: readable && asked !== "{}",
+    enabled: readable && settledPatch !== "{}",
     staleTime: 5_000,
     retry: false,
   });
-  const isCurrent = asked === patch && patch !== "{}" && readable;
+  const isCurrent = settledPatch === patch && patch !== "{}" && readable;
   return isCurrent ? (query.data ?? null) : null;
 }
 
@@ -185,15 +144,8 @@ function generalError(problem: ApiProblem) {
   return { pointer: "", code: problem.slug, message: problem.message };
 }
 
-function currentOf(error: unknown): Queue | null {
+/** Return the queue that a refused save reports as the current one, if it was refused for that. */
+function currentQueue(error: unknown): Queue | null {
   if (!(error instanceof ApiProblem) || error.status !== 412) return null;
   return (error.body.current as Queue | undefined) ?? null;
-}
-
-function baseOf(queue: Queue): Base {
-  return { values: editableValues(queue), etag: queue.etag };
-}
-
-function entry(entries: Entries, pointer: Pointer): Entry {
-  return entries.get(pointer) ?? { kind: "unset", text: "" };
 }

@@ -1,8 +1,9 @@
 import { useMemo } from "react";
 import { SessionBars } from "../../charts/SessionBars.tsx";
+import { clockTime, count, milliseconds } from "../../i18n/numbers.ts";
+import { SCHEDULER, SESSION_COLUMNS } from "../../i18n/scheduler.ts";
 import { useTopic } from "../../live/react.tsx";
 import type { Session } from "../../model/rows.ts";
-import { clockTime, count, milliseconds } from "../../model/units.ts";
 import type { Column } from "../../ui/columns.ts";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
@@ -13,18 +14,29 @@ import { useSearch } from "../../ui/useSearch.ts";
 import { VirtualTable } from "../../ui/VirtualTable.tsx";
 
 const COLUMNS: readonly Column<Session>[] = [
-  { key: "id", label: "Session", width: "68px", sortBy: (row) => row.id, render: (row) => row.id },
-  { key: "time", label: "Started", width: "66px", render: (row) => clockTime(row.startedAt) },
+  {
+    key: "id",
+    label: SESSION_COLUMNS.id,
+    width: "68px",
+    sortBy: (row) => row.id,
+    render: (row) => row.id,
+  },
+  {
+    key: "time",
+    label: SESSION_COLUMNS.time,
+    width: "66px",
+    render: (row) => clockTime(row.startedAt),
+  },
   {
     key: "shard",
-    label: "Shard",
+    label: SESSION_COLUMNS.shard,
     width: "minmax(64px, 0.5fr)",
     sortBy: (row) => row.shard,
     render: (row) => row.shard,
   },
   {
     key: "duration",
-    label: "Duration",
+    label: SESSION_COLUMNS.duration,
     width: "70px",
     numeric: true,
     sortBy: (row) => row.durationMs,
@@ -32,23 +44,23 @@ const COLUMNS: readonly Column<Session>[] = [
   },
   {
     key: "actions",
-    label: "What it did",
+    label: SESSION_COLUMNS.actions,
     width: "minmax(200px, 2fr)",
     render: (row) =>
       row.error === "" ? (
-        row.actions.map(({ name, ms }) => `${name} ${milliseconds(ms)}`).join(" · ")
+        SCHEDULER.actions(row.actions)
       ) : (
         <span title={row.error}>
-          <Badge tone="bad">failed</Badge> {row.error}
+          <Badge tone="bad">{SCHEDULER.failed}</Badge> {row.error}
         </span>
       ),
   },
-  number("nodes", "Nodes", (row) => row.nodes),
-  number("pending", "Pending", (row) => row.pendingBefore),
-  number("bound", "Bound", (row) => row.bound),
-  number("nominated", "Nominated", (row) => row.nominated),
-  number("evicted", "Evicted", (row) => row.evicted),
-  number("refused", "Refused", (row) => row.unschedulable),
+  number("nodes", SESSION_COLUMNS.nodes, (row) => row.nodes),
+  number("pending", SESSION_COLUMNS.pending, (row) => row.pendingBefore),
+  number("bound", SESSION_COLUMNS.bound, (row) => row.bound),
+  number("nominated", SESSION_COLUMNS.nominated, (row) => row.nominated),
+  number("evicted", SESSION_COLUMNS.evicted, (row) => row.evicted),
+  number("notPlaced", SESSION_COLUMNS.notPlaced, (row) => row.unschedulable),
 ];
 
 function number(key: string, label: string, of: (row: Session) => number): Column<Session> {
@@ -60,31 +72,27 @@ function sessionKey(row: Session): string {
 }
 
 export function SchedulerPage() {
-  const { rows, version, loaded, problem } = useTopic("sessions");
+  const { rows, loaded, problem } = useTopic("sessions");
   const [search, change] = useSearch();
   const isCompact = usePreferences((state) => state.density) === "compact";
-  // biome-ignore lint/correctness/useExhaustiveDependencies: version says when the rows changed
-  const sessions = useMemo(() => [...rows.values()].sort((a, b) => a.id - b.id), [rows, version]);
+  const sessions = useMemo(() => [...rows.values()].sort((a, b) => a.id - b.id), [rows]);
   if (problem !== null) return <Failure title={problem.title} detail={problem.detail} />;
   if (!loaded) {
     return (
-      <Page title="Scheduler">
+      <Page title={SCHEDULER.title}>
         <Loading rows={12} />
       </Page>
     );
   }
   return (
-    <Page title="Scheduler" note="What it decided in its latest sessions, and how fast">
+    <Page title={SCHEDULER.title} note={SCHEDULER.note}>
       {sessions.length > 0 && (
-        <Panel
-          title="Time per session"
-          note="allocate, consolidate, reclaim, preempt, and the rest"
-        >
+        <Panel title={SCHEDULER.chartTitle} note={SCHEDULER.chartNote}>
           <SessionBars sessions={sessions.slice(-120)} />
         </Panel>
       )}
       <VirtualTable
-        name="Sessions"
+        name={SCHEDULER.table}
         rows={sessions}
         rowKey={sessionKey}
         columns={COLUMNS}
@@ -92,10 +100,8 @@ export function SchedulerPage() {
         minWidth={1030}
         sort={search.get("sort") ?? "-id"}
         onSort={(sort) => change({ sort: sort === "-id" ? null : sort })}
-        tools={
-          <span style={{ color: "var(--dim)" }}>The last {count(sessions.length)} sessions</span>
-        }
-        empty={<Empty title="No session yet">A session starts as soon as work arrives.</Empty>}
+        tools={<span style={{ color: "var(--dim)" }}>{SCHEDULER.last(sessions.length)}</span>}
+        empty={<Empty title={SCHEDULER.emptyTitle}>{SCHEDULER.empty}</Empty>}
       />
     </Page>
   );

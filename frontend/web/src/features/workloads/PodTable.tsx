@@ -1,6 +1,9 @@
 import { Link } from "react-router";
+import { gpus } from "../../i18n/numbers.ts";
+import { reasonText } from "../../i18n/reasons.ts";
+import { NONE } from "../../i18n/ui.ts";
+import { POD_TABLE } from "../../i18n/workloads.ts";
 import type { PodRow } from "../../model/rows.ts";
-import { gpus } from "../../model/units.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { StateBadge } from "../../ui/StateBadge.tsx";
@@ -10,20 +13,18 @@ import styles from "./Workloads.module.css";
 export function PodTable({ pods }: { pods: readonly PodRow[] }) {
   if (pods.length === 0) {
     return (
-      <Panel title="Pods">
-        <Empty title="It has no pods">
-          They are created by its controller, or were deleted when it finished.
-        </Empty>
+      <Panel title={POD_TABLE.title}>
+        <Empty title={POD_TABLE.emptyTitle}>{POD_TABLE.empty}</Empty>
       </Panel>
     );
   }
   return (
-    <Panel title="Pods" note={String(pods.length)} flush>
+    <Panel title={POD_TABLE.title} note={String(pods.length)} flush>
       <div className={styles.scroll}>
         <table className={styles.table}>
           <thead>
             <tr>
-              {["Pod", "State", "Node", "GPUs", "Devices", "Age", "Message"].map((label) => (
+              {POD_TABLE.columns.map((label) => (
                 <th key={label} scope="col">
                   {label}
                 </th>
@@ -38,14 +39,14 @@ export function PodTable({ pods }: { pods: readonly PodRow[] }) {
                   <StateBadge state={pod.state} />
                 </td>
                 <td>
-                  {pod.node === "" ? "–" : <Link to={`/nodes?q=${pod.node}`}>{pod.node}</Link>}
+                  {pod.node === "" ? NONE : <Link to={`/nodes?q=${pod.node}`}>{pod.node}</Link>}
                 </td>
                 <td>{gpus(pod.gpu)}</td>
-                <td>{pod.devices.length === 0 ? "–" : pod.devices.join(", ")}</td>
+                <td>{pod.devices.length === 0 ? NONE : pod.devices.join(", ")}</td>
                 <td>
                   <Elapsed since={pod.createdAt} />
                 </td>
-                <td className={styles.message}>{pod.message || pod.reason || "–"}</td>
+                <td className={styles.message}>{pod.message || reasonText(pod.reason) || NONE}</td>
               </tr>
             ))}
           </tbody>

@@ -1,49 +1,50 @@
 import { IconCircleCheck, IconCircleDashed, IconCircleX, IconClock } from "@tabler/icons-react";
 import { Link } from "react-router";
-import { reasonWords, STAGES } from "../../i18n/en.ts";
+import { reasonText, stageStateText, stageText } from "../../i18n/reasons.ts";
+import { NONE } from "../../i18n/ui.ts";
+import { stateSentence, WHY } from "../../i18n/workloads.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Explanation, WorkloadDetail } from "../../model/rows.ts";
-import { count, gpus } from "../../model/units.ts";
 import { Panel } from "../../ui/Panel.tsx";
 import styles from "./Workloads.module.css";
 
-/** Why a workload is where it is: one dominant reason, the evidence for it, and the road it takes. */
+/** Why a workload is in its state: one dominant reason, its evidence, and the scheduling steps. */
 export function Why({ workload }: { workload: WorkloadDetail }) {
   const { explain } = workload;
   return (
     <div className={styles.why}>
       <div className={styles.why} style={{ gridTemplateColumns: "1fr" }}>
-        <Panel title="The reason">
-          <p className={styles.sentence}>{sentence(workload)}</p>
+        <Panel title={WHY.reason}>
+          <p className={styles.sentence}>{stateSentence(workload.state, explain.reason)}</p>
           {explain.text !== "" && <p className={styles.message}>{explain.text}</p>}
           {explain.reason !== "" && (
             <p className={styles.code}>
-              Reason code <code>{explain.reason}</code>
+              {WHY.code} <code>{explain.reason}</code>
             </p>
           )}
         </Panel>
         {explain.evidence.length > 0 && <Evidence explain={explain} />}
-        {explain.order !== null && <Turn order={explain.order} />}
+        {explain.order !== null && <Position order={explain.order} />}
         {explain.others.length > 0 && (
-          <Panel title="Also in the way">
+          <Panel title={WHY.others}>
             <ul>
               {explain.others.map(({ reason, text }) => (
                 <li key={reason + text}>
-                  <b>{reasonWords(reason)}</b> {text}
+                  <b>{reasonText(reason)}</b> {text}
                 </li>
               ))}
             </ul>
           </Panel>
         )}
       </div>
-      <Panel title="The road to running">
+      <Panel title={WHY.stages}>
         <ol className={styles.stages}>
           {explain.stages.map(({ stage, state, text }) => (
             <li key={stage}>
               <StageIcon state={state} />
               <div>
-                <b>{STAGES[stage] ?? stage}</b>{" "}
-                <span className="visually-hidden">{STAGE_WORDS[state] ?? state}</span>
+                <b>{stageText(stage)}</b>{" "}
+                <span className="visually-hidden">{stageStateText(state)}</span>
                 {text !== "" && <p>{text}</p>}
               </div>
             </li>
@@ -54,36 +55,22 @@ export function Why({ workload }: { workload: WorkloadDetail }) {
   );
 }
 
-function sentence({ state, explain }: WorkloadDetail): string {
-  if (state === "running") return "It runs.";
-  if (state === "finished") return "It has finished.";
-  if (state === "failed") return "It has failed.";
-  if (explain.reason === "") return "It waits; no reason has been recorded yet.";
-  return `${reasonWords(explain.reason)}.`;
-}
-
-/** Its place in the order of turns, and the nearest of those who come before it. */
-function Turn({ order }: { order: NonNullable<Explanation["order"]> }) {
+/** The position among all pending workloads, and the nearest ones ahead. */
+function Position({ order }: { order: NonNullable<Explanation["order"]> }) {
   const label = useQueueLabels();
   const { position, of, aheadInQueue, ahead } = order;
   return (
-    <Panel title="Whose turn" note={`${count(position)}. of ${count(of)}`}>
-      <p>
-        {position === 1
-          ? "It is the next one."
-          : `${count(position - 1)} ahead of it, ${count(aheadInQueue)} of them in its own queue.`}
-      </p>
+    <Panel title={WHY.position} note={WHY.positionOf(position, of)}>
+      <p>{position === 1 ? WHY.next : WHY.ahead(position - 1, aheadInQueue)}</p>
       {ahead.length > 0 && (
-        <ol className={styles.ahead} aria-label="Nearest ahead">
+        <ol className={styles.ahead} aria-label={WHY.nearest}>
           {ahead.map((other) => (
             <li key={`${other.namespace}/${other.name}`}>
-              <span className={styles.sub}>{count(other.position)}.</span>{" "}
+              <span className={styles.sub}>{WHY.place(other.position)}</span>{" "}
               <Link to={`/workloads/${other.namespace}/${other.name}`}>
                 {other.owner || other.name}
               </Link>{" "}
-              <span className={styles.sub}>
-                {label(other.queue)}, {gpus(other.gpu)} GPUs
-              </span>
+              <span className={styles.sub}>{WHY.queueAndGpus(label(other.queue), other.gpu)}</span>
             </li>
           ))}
         </ol>
@@ -91,13 +78,6 @@ function Turn({ order }: { order: NonNullable<Explanation["order"]> }) {
     </Panel>
   );
 }
-
-const STAGE_WORDS: Readonly<Record<string, string>> = {
-  ok: "done",
-  blocked: "blocked here",
-  waiting: "waits here",
-  unknown: "unknown",
-};
 
 function StageIcon({ state }: { state: string }) {
   switch (state) {
@@ -114,22 +94,23 @@ function StageIcon({ state }: { state: string }) {
 
 function Evidence({ explain }: { explain: Explanation }) {
   return (
-    <Panel title="Evidence" flush>
+    <Panel title={WHY.evidence} flush>
       <table className={styles.table}>
         <thead>
           <tr>
-            <th scope="col">What</th>
-            <th scope="col">Asked</th>
-            <th scope="col">Available</th>
-            <th scope="col">Where</th>
+            {WHY.evidenceColumns.map((label) => (
+              <th key={label} scope="col">
+                {label}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
-          {explain.evidence.map(({ name, asked, available, where }) => (
+          {explain.evidence.map(({ name, asked: requested, available, where }) => (
             <tr key={`${name} ${where}`}>
               <th scope="row">{name}</th>
-              <td>{asked ?? "–"}</td>
-              <td>{available ?? "–"}</td>
+              <td>{requested ?? NONE}</td>
+              <td>{available ?? NONE}</td>
               <td>{where}</td>
             </tr>
           ))}

@@ -1,12 +1,13 @@
 import { Link, useParams } from "react-router";
+import { NONE } from "../../i18n/ui.ts";
+import { kindIn, WORKLOAD } from "../../i18n/workloads.ts";
 import { useSingle } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
-import type { WorkloadDetail } from "../../model/rows.ts";
-import { gpus } from "../../model/units.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { QueueMark } from "../../ui/QueueMark.tsx";
+import { RichText } from "../../ui/RichText.tsx";
 import { StateBadge } from "../../ui/StateBadge.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { PodTable } from "./PodTable.tsx";
@@ -14,13 +15,13 @@ import { Why } from "./Why.tsx";
 import styles from "./Workloads.module.css";
 
 const TABS = [
-  { key: "why", word: "Why" },
-  { key: "pods", word: "Pods" },
+  { key: "why", name: WORKLOAD.tabs.why },
+  { key: "pods", name: WORKLOAD.tabs.pods },
 ] as const;
 
 export function WorkloadPage() {
   const { namespace = "", name = "", tab = "why" } = useParams();
-  const { row, loaded, problem } = useSingle<WorkloadDetail>(`workload:${namespace}/${name}`);
+  const { row, loaded, problem } = useSingle(`workload:${namespace}/${name}`);
   const hues = useHues();
   const label = useQueueLabels();
   const path = `/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
@@ -31,8 +32,11 @@ export function WorkloadPage() {
     return (
       <Page title={name}>
         {loaded || problem !== null ? (
-          <Empty title="This workload does not exist (any more)">
-            It may have been deleted. <Link to="/workloads">All workloads</Link>
+          <Empty title={WORKLOAD.missingTitle}>
+            <RichText
+              text={WORKLOAD.missing}
+              parts={{ link: <Link to="/workloads">{WORKLOAD.all}</Link> }}
+            />
           </Empty>
         ) : (
           <Loading />
@@ -43,45 +47,45 @@ export function WorkloadPage() {
   return (
     <Page title={row.owner || row.name} note={<StateBadge state={row.state} />}>
       <dl className={styles.facts}>
-        <Fact word="Kind">
-          {row.kind} in {row.namespace}
-        </Fact>
-        <Fact word="Queue">
+        <Fact name={WORKLOAD.kind}>{kindIn(row.kind, row.namespace)}</Fact>
+        <Fact name={WORKLOAD.queue}>
           <Link className={styles.queue} to={`/queues?queue=${encodeURIComponent(row.queue)}`}>
             <QueueMark hue={hues.get(row.queue)} />
             {label(row.queue)}
           </Link>
         </Fact>
-        <Fact word="Priority">
-          {row.priorityClass || (row.priority ?? "–")},{" "}
-          {row.preemptible ? "preemptible" : "non-preemptible"}
+        <Fact name={WORKLOAD.priority}>
+          {WORKLOAD.priorityText(
+            row.priorityClass || String(row.priority ?? NONE),
+            row.preemptible,
+          )}
         </Fact>
-        <Fact word="GPUs">
-          {row.gpuKind === "none" ? "none" : `${gpus(row.gpu)} (${row.gpuKind})`}
-        </Fact>
-        <Fact word="Ready / minimum / pods">
+        <Fact name={WORKLOAD.gpus}>{WORKLOAD.gpuText(row.gpu, row.gpuKind)}</Fact>
+        <Fact name={WORKLOAD.members}>
           {row.ready} / {row.minMember} / {row.pods}
         </Fact>
-        <Fact word="Age">
+        <Fact name={WORKLOAD.age}>
           <Elapsed since={row.createdAt} />
         </Fact>
         {row.startedAt !== null && (
-          <Fact word="Started">
-            <Elapsed since={row.startedAt} /> ago
+          <Fact name={WORKLOAD.started}>
+            <RichText text={WORKLOAD.ago} parts={{ time: <Elapsed since={row.startedAt} /> }} />
           </Fact>
         )}
-        <Fact word="Evictions">{row.evictions}</Fact>
-        <Fact word="Pod group">{row.reason === "Unmanaged" ? "none" : row.name}</Fact>
+        <Fact name={WORKLOAD.evictions}>{row.evictions}</Fact>
+        <Fact name={WORKLOAD.podGroup}>
+          {row.reason === "Unmanaged" ? WORKLOAD.none : row.name}
+        </Fact>
       </dl>
-      <nav className={styles.tabs} aria-label="Workload">
-        {TABS.map(({ key, word }) => (
+      <nav className={styles.tabs} aria-label={WORKLOAD.tabList}>
+        {TABS.map(({ key, name: title }) => (
           <Link
             key={key}
             className={styles.tab}
             to={key === "why" ? path : `${path}/${key}`}
             aria-current={tab === key ? "page" : undefined}
           >
-            {word}
+            {title}
           </Link>
         ))}
       </nav>
@@ -90,10 +94,10 @@ export function WorkloadPage() {
   );
 }
 
-function Fact({ word, children }: { word: string; children: React.ReactNode }) {
+function Fact({ name, children }: { name: string; children: React.ReactNode }) {
   return (
     <div>
-      <dt>{word}</dt>
+      <dt>{name}</dt>
       <dd>{children}</dd>
     </div>
   );

@@ -2,15 +2,17 @@ import { Button, Select, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import { useMemo } from "react";
 import { useNavigate } from "react-router";
-import { reasonWords, STATES } from "../../i18n/en.ts";
+import { reasonText, stateText } from "../../i18n/reasons.ts";
+import { WORKLOADS } from "../../i18n/workloads.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
+import { useUnchanged } from "../../live/useUnchanged.ts";
 import type { Workload } from "../../model/rows.ts";
-import { ancestors } from "../../model/tree.ts";
-import { count, plural } from "../../model/units.ts";
+import { ancestors, type NamedQueue } from "../../model/tree.ts";
 import { Page } from "../../ui/Page.tsx";
 import { usePreferences } from "../../ui/preferences.ts";
+import { RichText } from "../../ui/RichText.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
 import { VirtualTable } from "../../ui/VirtualTable.tsx";
@@ -25,29 +27,23 @@ export function workloadKey(row: Workload): string {
 }
 
 export function WorkloadsPage() {
-  const { rows, version, loaded, problem } = useTopic("workloads");
-  const queues = useTopic("queues");
+  const { rows, loaded, problem } = useTopic("workloads");
+  const { rows: queues } = useTopic("queues");
   const hues = useHues();
   const navigate = useNavigate();
   const [search, change] = useSearch();
   const isCompact = usePreferences((state) => state.density) === "compact";
   const label = useQueueLabels();
   const columns = useMemo(() => workloadColumns(hues, label), [hues, label]);
-  const query = search.toString();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: version and query say when the rows or the filter changed
-  const found = useMemo(
-    () =>
-      filterWorkloads(
-        rows.values(),
-        readFilter(search),
-        (queue, ancestor) => queue === ancestor || ancestors(queues.rows, queue).includes(ancestor),
-      ).sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)),
-    [rows, version, query],
+  const filter = useUnchanged(readFilter(search));
+  const isUnder = useIsUnder(queues);
+  const matching = useMemo(
+    () => filterWorkloads(rows.values(), filter, isUnder).sort(newestFirst),
+    [rows, filter, isUnder],
   );
-  // biome-ignore lint/correctness/useExhaustiveDependencies: version says when the rows changed
   const reasons = useMemo(
     () => [...new Set([...rows.values()].map((row) => row.reason).filter(Boolean))].sort(),
-    [rows, version],
+    [rows],
   );
   if (problem !== null) return <Failure title={problem.title} detail={problem.detail} />;
   const isFiltered = ["state", "queue", "reason", "q"].some((key) => search.get(key));
@@ -61,21 +57,21 @@ export function WorkloadsPage() {
       value={search.get(key)}
       clearable
       searchable
-      clearButtonProps={{ "aria-label": `Clear ${name.toLowerCase()}` }}
+      clearButtonProps={{ "aria-label": WORKLOADS.clear(name) }}
       onChange={(value) => change({ [key]: value })}
     />
   );
   return (
     <Page
-      title="Workloads"
-      note={loaded ? `${count(found.length)} of ${plural(rows.size, "workload")}` : undefined}
+      title={WORKLOADS.title}
+      note={loaded ? WORKLOADS.count(matching.length, rows.size) : undefined}
     >
       {!loaded ? (
         <Loading rows={12} />
       ) : (
         <VirtualTable
-          name="Workloads"
-          rows={found}
+          name={WORKLOADS.title}
+          rows={matching}
           rowKey={workloadKey}
           columns={columns}
           rowHeight={isCompact ? 42 : 52}
@@ -89,26 +85,26 @@ export function WorkloadsPage() {
                 data-page-search
                 className={styles.filter ?? ""}
                 size="xs"
-                aria-label="Search workloads"
-                placeholder="Search"
+                aria-label={WORKLOADS.searchLabel}
+                placeholder={WORKLOADS.search}
                 leftSection={<IconSearch size={14} />}
                 value={search.get("q") ?? ""}
                 onChange={(event) => change({ q: event.currentTarget.value })}
               />
               {select(
                 "state",
-                "Any state",
-                STATE_CHOICES.map((value) => ({ value, label: STATES[value] ?? value })),
+                WORKLOADS.anyState,
+                STATE_CHOICES.map((value) => ({ value, label: stateText(value) })),
               )}
               {select(
                 "queue",
-                "Any queue",
-                [...queues.rows.keys()].sort().map((value) => ({ value, label: label(value) })),
+                WORKLOADS.anyQueue,
+                [...queues.keys()].sort().map((value) => ({ value, label: label(value) })),
               )}
               {select(
                 "reason",
-                "Any reason",
-                reasons.map((value) => ({ value, label: reasonWords(value) })),
+                WORKLOADS.anyReason,
+                reasons.map((value) => ({ value, label: reasonText(value) })),
               )}
               {isFiltered && (
                 <Button
@@ -116,18 +112,20 @@ export function WorkloadsPage() {
                   variant="subtle"
                   onClick={() => change({ state: null, queue: null, reason: null, q: null })}
                 >
-                  Clear filters
+                  {WORKLOADS.clearAll}
                 </Button>
               )}
             </>
           }
           empty={
             isFiltered ? (
-              <Empty title="Nothing matches these filters">Clear a filter to see more.</Empty>
+              <Empty title={WORKLOADS.noMatchTitle}>{WORKLOADS.noMatch}</Empty>
             ) : (
-              <Empty title="There is no workload yet">
-                Create a pod with <code>schedulerName: kai-scheduler</code> and a queue label; it
-                appears here.
+              <Empty title={WORKLOADS.emptyTitle}>
+                <RichText
+                  text={WORKLOADS.empty}
+                  parts={{ scheduler: <code>{WORKLOADS.scheduler}</code> }}
+                />
               </Empty>
             )
           }
@@ -135,4 +133,23 @@ export function WorkloadsPage() {
       )}
     </Page>
   );
+}
+
+/** Return whether a queue is another one or below it. Only names and parents matter, not amounts. */
+function useIsUnder(queues: ReadonlyMap<string, NamedQueue>) {
+  const named = useMemo(
+    () => [...queues.values()].map(({ name, parent }) => ({ name, parent })),
+    [queues],
+  );
+  const structure = useUnchanged(named);
+  return useMemo(() => {
+    const byName = new Map(structure.map((queue) => [queue.name, queue]));
+    return (queue: string, ancestor: string) =>
+      queue === ancestor || ancestors(byName, queue).includes(ancestor);
+  }, [structure]);
+}
+
+function newestFirst(a: Workload, b: Workload): number {
+  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? 1 : -1;
+  return workloadKey(a) < workloadKey(b) ? -1 : 1;
 }

@@ -1,14 +1,16 @@
-import { reasonWords } from "../../i18n/en.ts";
+import { gpus } from "../../i18n/numbers.ts";
+import { reasonText } from "../../i18n/reasons.ts";
+import { NONE } from "../../i18n/ui.ts";
+import { codeAndText, kindIn, WHY, WORKLOAD_COLUMNS } from "../../i18n/workloads.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Workload } from "../../model/rows.ts";
-import { count, gpus } from "../../model/units.ts";
 import type { Column } from "../../ui/columns.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
 import { QueueMark } from "../../ui/QueueMark.tsx";
 import { StateBadge } from "../../ui/StateBadge.tsx";
 import styles from "./Workloads.module.css";
 
-/** Waiting work first: it is what people come to this page for. */
+/** Waiting workloads first, because people open this page to see them. */
 const STATE_ORDER = ["pending", "gated", "partial", "running", "failed", "finished"];
 
 export function workloadColumns(
@@ -18,21 +20,19 @@ export function workloadColumns(
   return [
     {
       key: "name",
-      label: "Workload",
+      label: WORKLOAD_COLUMNS.name,
       width: "minmax(170px, 1.2fr)",
       sortBy: (row) => row.owner || row.name,
       render: (row) => (
         <div className={styles.two}>
           <div className={styles.main}>{row.owner || row.name}</div>
-          <div className={styles.sub}>
-            {row.kind} in {row.namespace}
-          </div>
+          <div className={styles.sub}>{kindIn(row.kind, row.namespace)}</div>
         </div>
       ),
     },
     {
       key: "queue",
-      label: "Queue",
+      label: WORKLOAD_COLUMNS.queue,
       width: "minmax(104px, 0.7fr)",
       sortBy: (row) => label(row.queue),
       render: (row) => (
@@ -44,51 +44,51 @@ export function workloadColumns(
     },
     {
       key: "state",
-      label: "State",
+      label: WORKLOAD_COLUMNS.state,
       width: "104px",
       sortBy: (row) => STATE_ORDER.indexOf(row.state),
       render: (row) => <StateBadge state={row.state} />,
     },
     {
       key: "ready",
-      label: "Ready / min",
+      label: WORKLOAD_COLUMNS.ready,
       width: "78px",
       numeric: true,
       render: (row) => `${row.ready} / ${row.minMember}`,
     },
     {
       key: "gpu",
-      label: "GPUs",
+      label: WORKLOAD_COLUMNS.gpu,
       width: "58px",
       numeric: true,
       sortBy: (row) => row.gpu,
-      render: (row) => (row.gpuKind === "none" ? "–" : gpus(row.gpu)),
+      render: (row) => (row.gpuKind === "none" ? NONE : gpus(row.gpu)),
     },
     {
       key: "priority",
-      label: "Priority",
+      label: WORKLOAD_COLUMNS.priority,
       width: "92px",
       sortBy: (row) => row.priority ?? 0,
-      render: (row) => row.priorityClass || String(row.priority ?? "–"),
+      render: (row) => row.priorityClass || String(row.priority ?? NONE),
     },
     {
       key: "position",
-      label: "Order",
+      label: WORKLOAD_COLUMNS.position,
       width: "64px",
       numeric: true,
       sortBy: (row) => row.position ?? Number.MAX_SAFE_INTEGER,
-      render: (row) => (row.position === null ? "–" : `${count(row.position)}.`),
+      render: (row) => (row.position === null ? NONE : WHY.place(row.position)),
     },
     {
       key: "reason",
-      label: "Why it waits",
+      label: WORKLOAD_COLUMNS.reason,
       width: "minmax(210px, 2.4fr)",
       sortBy: (row) => row.reason,
       render: (row) => <Reason workload={row} />,
     },
     {
       key: "age",
-      label: "Age",
+      label: WORKLOAD_COLUMNS.age,
       width: "82px",
       numeric: true,
       sortBy: (row) => -Date.parse(row.createdAt),
@@ -102,11 +102,8 @@ function Reason({ workload }: { workload: Workload }) {
     return <span className={styles.sub}>{workload.nodes.join(", ")}</span>;
   return (
     <div className={styles.two} title={workload.reasonText}>
-      <div className={styles.main}>{reasonWords(workload.reason)}</div>
-      <div className={styles.sub}>
-        {workload.reason}
-        {workload.reasonText === "" ? "" : `: ${workload.reasonText}`}
-      </div>
+      <div className={styles.main}>{reasonText(workload.reason)}</div>
+      <div className={styles.sub}>{codeAndText(workload.reason, workload.reasonText)}</div>
     </div>
   );
 }

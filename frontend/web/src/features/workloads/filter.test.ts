@@ -23,5 +23,5 @@ describe("filterWorkloads", () => {
     ["q=needs 8", ["eval"]],
     ["q=team/serve", ["serve"]],
     ["q=nothing", []],
-  ])("?%s finds %j", (search, found) => expect(names(search)).toEqual(found));
+  ])("?%s finds %j", (search, expected) => expect(names(search)).toEqual(expected));
 });

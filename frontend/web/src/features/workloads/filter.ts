@@ -16,21 +16,21 @@ export function readFilter(search: URLSearchParams): WorkloadFilter {
   };
 }
 
-/** A queue stands for itself and everything below it, as everywhere else. */
+/** Return the rows that match. A queue filter also matches the queues below that queue. */
 export function filterWorkloads(
   rows: Iterable<Workload>,
   filter: WorkloadFilter,
   isUnder: (queue: string, ancestor: string) => boolean,
 ): Workload[] {
-  const found: Workload[] = [];
+  const matching: Workload[] = [];
   for (const row of rows) {
     if (filter.state !== "" && row.state !== filter.state) continue;
     if (filter.queue !== "" && !isUnder(row.queue, filter.queue)) continue;
     if (filter.reason !== "" && row.reason !== filter.reason) continue;
     if (filter.text !== "" && !searchText(row).includes(filter.text)) continue;
-    found.push(row);
+    matching.push(row);
   }
-  return found;
+  return matching;
 }
 
 function searchText(row: Workload): string {

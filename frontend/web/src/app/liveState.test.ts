@@ -1,10 +1,17 @@
 import { describe, expect, it } from "vitest";
 import type { LiveStatus } from "../live/client.ts";
-import { liveWords } from "./liveWords.ts";
+import { liveState } from "./liveState.ts";
 
-const open: LiveStatus = { link: "open", retryAt: null, paused: false, heardAt: 100_000, lagMs: 0 };
+const open: LiveStatus = {
+  link: "open",
+  retryAt: null,
+  paused: false,
+  waiting: 3,
+  heardAt: 100_000,
+  lagMs: 0,
+};
 
-describe("liveWords", () => {
+describe("liveState", () => {
   it.each<[Partial<LiveStatus>, number, string]>([
     [{}, 105_000, "Live"],
     [{ paused: true }, 105_000, "Paused · 3"],
@@ -14,13 +21,13 @@ describe("liveWords", () => {
     [{ link: "offline", retryAt: 109_000 }, 105_000, "Offline"],
     [{ link: "expired" }, 105_000, "Signed out"],
     [{ link: "refused" }, 105_000, "Refused"],
-  ])("%j at %i says %s", (change, now, word) => {
-    expect(liveWords({ ...open, ...change }, 3, now).word).toBe(word);
+  ])("%j at %i shows %s", (change, now, label) => {
+    expect(liveState({ ...open, ...change }, now).label).toBe(label);
   });
 
-  it("counts down to the next try", () => {
-    expect(liveWords({ ...open, link: "offline", retryAt: 109_000 }, 0, 105_000).why).toBe(
-      "The connection was lost; next try in 4 s.",
+  it("counts down to the next attempt", () => {
+    expect(liveState({ ...open, link: "offline", retryAt: 109_000 }, 105_000).detail).toBe(
+      "The connection was lost. Next attempt in 4 s.",
     );
   });
 });

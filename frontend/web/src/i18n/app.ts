@@ -1,0 +1,106 @@
+/** Texts of the frame around every page: navigation, live indicator, banners and menus. */
+import { plural } from "./numbers.ts";
+
+export const PAGES = {
+  overview: "Overview",
+  queues: "Queues",
+  workloads: "Workloads",
+  nodes: "Nodes",
+  scheduler: "Scheduler",
+} as const;
+
+export const SHELL = {
+  product: "kaiweb",
+  documentTitle: (page: string | undefined) => `${page ?? "Page not found"} · kaiweb`,
+  skip: "Skip to content",
+  navigation: "Pages",
+  home: "kaiweb, overview",
+  collapse: "Collapse",
+  collapseNavigation: "Collapse the navigation",
+  expandNavigation: "Expand the navigation",
+  statusAndPreferences: "Status and preferences",
+} as const;
+
+export const NOT_FOUND = {
+  title: "Page not found",
+  text: "No page at {path}.",
+  link: "Go to the overview",
+} as const;
+
+export const PAGE_ERROR = {
+  title: "This page could not be loaded",
+  reason: "Loading failed. kaiweb may have been updated: try again to load the new version.",
+} as const;
+
+export const BANNER = {
+  signedOut: "You have been signed out, and the data shown may be out of date. {link} to continue.",
+  signIn: "Sign in again",
+  offline:
+    "No connection for more than a minute: the data shown may be out of date. kaiweb keeps trying to reconnect.",
+} as const;
+
+/** What the live indicator shows: a short label, and an explanation. */
+export type LiveText = { readonly label: string; readonly detail: string };
+
+export const LIVE = {
+  dialog: "Live connection",
+  asOf: "As of",
+  nothingYet: "nothing received yet",
+  session: "Session",
+  noSession: "none yet",
+  clusterVersion: "Cluster version",
+  unknown: "unknown",
+  retry: "Try now",
+  pause: "Pause updates",
+  resume: "Resume updates",
+  signedOut: { label: "Signed out", detail: "You have been signed out. Sign in again." },
+  refused: {
+    label: "Refused",
+    detail: "The server refused live updates. Reload the page, or ask an administrator for access.",
+  },
+  connecting: { label: "Connecting", detail: "The live connection is being opened." },
+  offline: (wait: string | null): LiveText => ({
+    label: "Offline",
+    detail: `The connection was lost. ${wait === null ? "Trying again soon." : `Next attempt in ${wait}.`}`,
+  }),
+  paused: (waiting: number): LiveText => ({
+    label: `Paused · ${waiting}`,
+    detail: `${plural(waiting, "row")} changed since you paused. Resume to see the changes.`,
+  }),
+  lagging: (lag: string): LiveText => ({
+    label: `Delayed ${lag}`,
+    detail: `The data shown is ${lag} behind the cluster.`,
+  }),
+  silent: (age: string): LiveText => ({
+    label: `Delayed ${age}`,
+    detail: `Nothing was received for ${age}: the data shown may be out of date.`,
+  }),
+  live: { label: "Live", detail: "Changes appear as they happen." },
+} as const;
+
+export const KEYBOARD = {
+  title: "Keyboard",
+  search: "Search on this page",
+  pause: "Pause or resume live updates",
+  move: "Move in tables and grids",
+  moveSideways: "Collapse or expand a queue, move between GPUs",
+  open: "Open the focused item",
+  edit: "Edit the focused queue",
+  close: "Close",
+} as const;
+
+export const MENU = {
+  comfortableRows: "Comfortable rows",
+  compactRows: "Compact rows",
+  theme: "Theme",
+  light: "Light",
+  dark: "Dark",
+  system: "Use system setting",
+  selected: "selected",
+  user: "You",
+  signedInAs: (name: string) => `Signed in as ${name}`,
+  unknownUser: "…",
+  keyboard: "Keyboard",
+  shortcuts: (areOn: boolean) => `Single-key shortcuts ${areOn ? "on" : "off"}`,
+  signOut: "Sign out",
+} as const;

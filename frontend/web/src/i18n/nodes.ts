@@ -1,0 +1,69 @@
+/** Texts of the nodes page. */
+import { cores, gibibytes, gigabytes, gpuCount, gpus, modelName, plural } from "./numbers.ts";
+import { gpusAllocatedOf } from "./ui.ts";
+
+export const NODES = {
+  title: "Nodes",
+  card: "GPU grid",
+  grid: "GPUs of the nodes",
+  search: "Search",
+  searchLabel: "Search nodes",
+  groupBy: "Group by",
+  groupings: { model: "Model", rack: "Rack", zone: "Zone", pool: "Node pool" },
+  onlyFree: "Only with free GPUs",
+  emptyTitle: "No nodes yet",
+  empty: "Nodes appear here as soon as they join the cluster.",
+  noMatchTitle: "No node matches",
+  noMatch: "Clear the search, or show full nodes too.",
+} as const;
+
+export const LEGEND = {
+  name: "Legend",
+  free: "free",
+  shared: "shared",
+  reserved: "reserved",
+  unhealthy: "unhealthy",
+} as const;
+
+export const TILE = {
+  title: (name: string, zone: string, rack: string) => `${name}, ${zone} ${rack}`.trim(),
+  notReady: "not ready",
+  cordoned: "cordoned",
+  free: (free: number, total: number) => (total === 0 ? "no GPUs" : `${gpus(free)} free`),
+  cpu: "CPU",
+  memory: "Mem",
+  percent: (name: string, percent: number) => `${name} ${Math.round(percent)} %`,
+  cpuDetail: (used: number, total: number) =>
+    `CPU: ${cores(used)} of ${cores(total)} cores requested`,
+  memoryDetail: (used: number, total: number) =>
+    `Memory: ${gigabytes(used)} of ${gigabytes(total)} GB requested`,
+} as const;
+
+export const DEVICE = {
+  title: (index: number, node: string) => `GPU ${index} of ${node}`,
+  model: (model: string, memoryBytes: number) =>
+    memoryBytes > 0 ? `${model} ${gibibytes(memoryBytes)}` : model,
+  free: "Free",
+  unhealthy: "Unhealthy",
+  holder: (gpu: number, queue: string) => `${gpuCount(gpu)} · queue ${queue}`,
+  group: (group: string) => `Shared group ${group}`,
+} as const;
+
+/** The number of nodes, and how many of their GPUs are allocated. */
+export function nodesText(nodes: number, allocated: number, total: number): string {
+  const counted = plural(nodes, "node");
+  return total === 0 ? counted : `${counted}, ${gpusAllocatedOf(allocated, total)}`;
+}
+
+const UNNAMED = {
+  model: "Without GPUs",
+  rack: "No rack",
+  zone: "No zone",
+  pool: "Default node pool",
+} as const;
+
+/** The heading of a group of nodes; an empty name means that the nodes lack the label. */
+export function groupTitle(name: string, grouping: keyof typeof UNNAMED): string {
+  if (name === "") return UNNAMED[grouping];
+  return grouping === "model" ? modelName(name) : name;
+}

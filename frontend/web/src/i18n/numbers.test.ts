@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { amount, bound, gpuCount, milliseconds, modelName, span } from "./numbers.ts";
+
+describe("span", () => {
+  it.each([
+    [-5, "0 s"],
+    [59_999, "59 s"],
+    [60_000, "1 min"],
+    [3_900_000, "1 h 05 min"],
+    [90_000_000, "1 d 1 h"],
+  ])("%i ms is %s", (ms, words) => expect(span(ms)).toBe(words));
+});
+
+describe("amounts", () => {
+  it("show cores and decimal gigabytes", () => {
+    expect([amount("cpuMilli", 2_500), amount("memoryBytes", 64e9), amount("gpu", 0.25)]).toEqual([
+      "2.5",
+      "64",
+      "0.25",
+    ]);
+  });
+
+  it("keep unset, unlimited and zero apart", () => {
+    expect([bound("gpu", undefined), bound("gpu", "unlimited"), bound("gpu", 0)]).toEqual([
+      "unset",
+      "unlimited",
+      "0",
+    ]);
+  });
+});
+
+it.each([
+  [0.2, "<1 ms"],
+  [5.25, "5.3 ms"],
+  [467.4, "467 ms"],
+  [1_500, "1.50 s"],
+])("%f ms reads %s", (ms, words) => expect(milliseconds(ms)).toBe(words));
+
+it("shortens the maker's name only", () => {
+  expect([modelName("NVIDIA-L40S"), modelName("MI300X"), modelName("")]).toEqual([
+    "L40S",
+    "MI300X",
+    "Unknown model",
+  ]);
+});
+
+it("counts GPUs with their unit", () => {
+  expect([gpuCount(1), gpuCount(0.5), gpuCount(1_200)]).toEqual([
+    "1 GPU",
+    "0.5 GPUs",
+    "1,200 GPUs",
+  ]);
+});

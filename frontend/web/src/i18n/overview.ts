@@ -1,0 +1,86 @@
+/** Texts of the overview page. */
+import { count, gpuCount, gpus, milliseconds } from "./numbers.ts";
+import { gpusAllocatedOf } from "./ui.ts";
+
+export const OVERVIEW = {
+  title: "Overview",
+  note: "Is the cluster healthy, full and fair?",
+  emptyTitle: "No cluster data yet",
+  empty: "kaiweb is still reading the cluster. This page fills by itself.",
+} as const;
+
+export const GPU_TILE = {
+  title: "GPUs",
+  ofTotal: (total: number) => `of ${gpus(total)} allocated`,
+  free: "free",
+  unusable: (amount: number) => ` · ${gpus(amount)} unusable`,
+  queue: (queue: string, allocated: number) => `${queue}: ${gpus(allocated)}`,
+  more: (queues: number) => `and ${count(queues)} more`,
+  stack: (allocated: number, total: number, queues: readonly (readonly [string, number])[]) =>
+    [
+      `${gpusAllocatedOf(allocated, total)}.`,
+      queues.map(([queue, amount]) => `${queue} ${gpus(amount)}`).join(", "),
+    ].join(" "),
+} as const;
+
+export const MODEL_TILE = {
+  title: "By model",
+  empty: "No GPUs yet",
+  ofTotal: (total: number) => `of ${gpus(total)}`,
+} as const;
+
+export const NOW_TILE = {
+  title: "Right now",
+  workloads: "Workloads",
+  running: "running",
+  pending: (workloads: number) => `${count(workloads)} pending`,
+  nodes: "Nodes",
+  ready: (nodes: number) => `of ${count(nodes)} ready`,
+  cordoned: (nodes: number) => `${count(nodes)} cordoned`,
+  session: "Session",
+  last: "last",
+  p95: (ms: number) => `p95 ${milliseconds(ms)}`,
+  rate: "Rate",
+  perMinute: "sessions/min",
+} as const;
+
+export const GPU_MAP = {
+  title: "GPU map",
+  note: "one cell per device, coloured by queue",
+  all: "All nodes",
+  emptyTitle: "No nodes yet",
+  empty: "Nodes with GPUs appear here as soon as they join the cluster.",
+} as const;
+
+export const LATEST_SESSIONS = {
+  title: "Scheduling sessions",
+  note: "time per action",
+  all: "All sessions",
+  emptyTitle: "No session yet",
+  empty: "The scheduler has not run since this database was created.",
+} as const;
+
+export const PENDING_REASONS = {
+  title: "Why workloads wait",
+  note: "pending workloads by reason",
+  emptyTitle: "No workload is waiting",
+  empty: "Every workload has the resources it requested.",
+  summary: (workloads: number) => `${count(workloads)} workloads are pending`,
+  columns: ["Reason", "Workloads"],
+  gpus: (gpu: number) => `· ${gpuCount(gpu)}`,
+} as const;
+
+export const BALANCE = {
+  starved: "Starved queues",
+  starvedNote: "below fair share with pending workloads",
+  starvedEmpty: "No queue is starved",
+  starvedColumn: "GPUs below fair share",
+  borrowing: "Borrowing queues",
+  borrowingNote: "above quota",
+  borrowingEmpty: "No queue borrows",
+  borrowingColumn: "GPUs above quota",
+  queue: "Queue",
+  amount: (sign: "−" | "+", gpu: number) => `${sign}${gpus(gpu)}`,
+  summary: (column: string, queue: string, gpu: number) =>
+    `${column}; most: ${queue} with ${gpus(gpu)}`,
+} as const;

@@ -1,0 +1,96 @@
+/** Texts of the workloads pages: the list, one workload and why it waits. */
+import { count, gpuCount, gpus, plural } from "./numbers.ts";
+import { reasonText } from "./reasons.ts";
+
+export const WORKLOADS = {
+  title: "Workloads",
+  count: (shown: number, all: number) => `${count(shown)} of ${plural(all, "workload")}`,
+  search: "Search",
+  searchLabel: "Search workloads",
+  anyState: "Any state",
+  anyQueue: "Any queue",
+  anyReason: "Any reason",
+  clear: (filter: string) => `Clear ${filter.toLowerCase()}`,
+  clearAll: "Clear filters",
+  noMatchTitle: "No workload matches these filters",
+  noMatch: "Clear a filter to see more.",
+  emptyTitle: "No workloads yet",
+  empty: "Create a pod with {scheduler} and a queue label. It appears here.",
+  scheduler: "schedulerName: kai-scheduler",
+} as const;
+
+export const WORKLOAD_COLUMNS = {
+  name: "Workload",
+  queue: "Queue",
+  state: "State",
+  ready: "Ready / min",
+  gpu: "GPUs",
+  priority: "Priority",
+  position: "Position",
+  reason: "Reason or nodes",
+  age: "Age",
+} as const;
+
+export function kindIn(kind: string, namespace: string): string {
+  return `${kind} in ${namespace}`;
+}
+
+/** A reason code and the server's explanation, on one line. */
+export function codeAndText(code: string, text: string): string {
+  return text === "" ? code : `${code}: ${text}`;
+}
+
+export const WORKLOAD = {
+  tabs: { why: "Why", pods: "Pods" },
+  tabList: "Workload",
+  missingTitle: "This workload was not found",
+  missing: "It may have been deleted. {link}",
+  all: "Show all workloads",
+  kind: "Kind",
+  queue: "Queue",
+  priority: "Priority",
+  priorityText: (priority: string, isPreemptible: boolean) =>
+    `${priority}, ${isPreemptible ? "preemptible" : "non-preemptible"}`,
+  gpus: "GPUs",
+  gpuText: (gpu: number, kind: string) => (kind === "none" ? "none" : `${gpus(gpu)} (${kind})`),
+  members: "Ready / minimum / pods",
+  age: "Age",
+  started: "Started",
+  ago: "{time} ago",
+  evictions: "Evictions",
+  podGroup: "Pod group",
+  none: "none",
+} as const;
+
+export const POD_TABLE = {
+  title: "Pods",
+  emptyTitle: "No pods",
+  empty: "Its controller has not created them yet, or they were deleted after it finished.",
+  columns: ["Pod", "State", "Node", "GPUs", "Devices", "Age", "Message"],
+} as const;
+
+export const WHY = {
+  reason: "Reason",
+  code: "Reason code",
+  others: "Other blockers",
+  stages: "Scheduling steps",
+  evidence: "Evidence",
+  evidenceColumns: ["What", "Requested", "Available", "Where"],
+  position: "Queue position",
+  positionOf: (position: number, all: number) => `${count(position)} of ${count(all)}`,
+  next: "It is next.",
+  ahead: (ahead: number, inQueue: number) =>
+    `${count(ahead)} ahead of it, ${count(inQueue)} of them in the same queue.`,
+  nearest: "Nearest ahead",
+  place: (position: number) => `${count(position)}.`,
+  queueAndGpus: (queue: string, gpu: number) => `${queue}, ${gpuCount(gpu)}`,
+} as const;
+
+/** One sentence about where a workload stands. */
+export function stateSentence(state: string, reason: string): string {
+  if (state === "running") return "It is running.";
+  if (state === "finished") return "It has finished.";
+  if (state === "failed") return "It has failed.";
+  if (reason === "") return "It is waiting. No reason has been recorded yet.";
+  return `${reasonText(reason)}.`;
+}

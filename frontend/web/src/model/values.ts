@@ -1,0 +1,125 @@
+/**
+ * The editable fields of a queue as a flat map, the form entries that show them, and the three-way
+ * merge of two people's changes. A field is named by its JSON pointer, as in the server's errors.
+ */
+import { type Bound, type Queue, type QueuePatch, RESOURCES, type Resource } from "./rows.ts";
+import { fromShown, toShown } from "./units.ts";
+
+export type Part = "quota" | "limit" | "weight";
+export type Pointer = "/priority" | `/${Part}/${Resource}`;
+/** The value of one field; undefined means unset. */
+export type Value = Bound | undefined;
+export type Values = ReadonlyMap<Pointer, Value>;
+
+export const PARTS: readonly Part[] = ["quota", "limit", "weight"];
+export const POINTERS: readonly Pointer[] = [
+  "/priority",
+  ...RESOURCES.flatMap((resource) => PARTS.map((part): Pointer => `/${part}/${resource}`)),
+];
+
+export function splitPointer(pointer: Pointer): { part: Part; resource: Resource } | null {
+  const [, part, resource] = pointer.split("/");
+  return resource === undefined ? null : { part: part as Part, resource: resource as Resource };
+}
+
+export function editableValues(queue: Queue): Values {
+  const values = new Map<Pointer, Value>([["/priority", queue.priority ?? undefined]]);
+  for (const resource of RESOURCES) {
+    for (const part of PARTS) values.set(`/${part}/${resource}`, queue[part][resource]);
+  }
+  return values;
+}
+
+/** What the form shows for one field: the choice, and the text of the number. */
+export type Entry = { readonly kind: "value" | "unlimited" | "unset"; readonly text: string };
+export type Entries = ReadonlyMap<Pointer, Entry>;
+
+export function entryOf(pointer: Pointer, value: Value): Entry {
+  if (value === undefined) return { kind: "unset", text: "" };
+  if (value === "unlimited") return { kind: "unlimited", text: "" };
+  const at = splitPointer(pointer);
+  const shown = at === null || at.part === "weight" ? value : toShown(at.resource, value);
+  return { kind: "value", text: String(shown) };
+}
+
+export function entriesOf(values: Values): Entries {
+  return new Map(POINTERS.map((pointer) => [pointer, entryOf(pointer, values.get(pointer))]));
+}
+
+/** Why an entry cannot be read. */
+export type EntryProblem = "missing" | "notANumber" | "notWhole" | "negative" | "tooPrecise";
+
+/** Read one entry: return its value, or why it has none. */
+export function readEntry(pointer: Pointer, entry: Entry): { value: Value } | EntryProblem {
+  if (entry.kind === "unset") return { value: undefined };
+  if (entry.kind === "unlimited") return { value: "unlimited" };
+  const text = entry.text.trim();
+  const isBound = pointer.startsWith("/quota") || pointer.startsWith("/limit");
+  if (text === "") return isBound ? "missing" : { value: undefined };
+  if (!/^-?\d*\.?\d+$/.test(text)) return "notANumber";
+  const number = Number(text);
+  const at = splitPointer(pointer);
+  if (at === null) return Number.isInteger(number) ? { value: number } : "notWhole";
+  if (number < 0) return "negative";
+  if (!/^\d*(\.\d{1,3})?$/.test(text)) return "tooPrecise";
+  return { value: at.part === "weight" ? number : fromShown(at.resource, number) };
+}
+
+export type Reading = {
+  readonly values: Values;
+  readonly errors: ReadonlyMap<Pointer, EntryProblem>;
+};
+
+export function readEntries(entries: Entries): Reading {
+  const values = new Map<Pointer, Value>();
+  const errors = new Map<Pointer, EntryProblem>();
+  for (const [pointer, entry] of entries) {
+    const result = readEntry(pointer, entry);
+    if (typeof result === "string") errors.set(pointer, result);
+    else values.set(pointer, result.value);
+  }
+  return { values, errors };
+}
+
+export function changedPointers(base: Values, mine: Values): Pointer[] {
+  return POINTERS.filter((pointer) => mine.has(pointer) && mine.get(pointer) !== base.get(pointer));
+}
+
+export type Merge = {
+  /** Both sides' changes; in a conflict, mine. */
+  readonly merged: Values;
+  readonly conflicts: readonly Pointer[];
+};
+
+/** Merge three ways, field by field. A field conflicts only if both sides changed it differently. */
+export function mergeValues(base: Values, theirs: Values, mine: Values): Merge {
+  const merged = new Map<Pointer, Value>();
+  const conflicts: Pointer[] = [];
+  for (const pointer of POINTERS) {
+    const [was, their, my] = [base.get(pointer), theirs.get(pointer), mine.get(pointer)];
+    merged.set(pointer, my === was ? their : my);
+    if (my !== was && their !== was && my !== their) conflicts.push(pointer);
+  }
+  return { merged, conflicts };
+}
+
+/** The merge patch that turns `base` into `mine`; null in it means unset. */
+export function patchOf(base: Values, mine: Values): QueuePatch {
+  const patch: Record<string, unknown> = {};
+  for (const pointer of changedPointers(base, mine)) {
+    const value = mine.get(pointer) ?? null;
+    const at = splitPointer(pointer);
+    if (at === null) patch.priority = value;
+    else patch[at.part] = { ...(patch[at.part] as object | undefined), [at.resource]: value };
+  }
+  return patch as QueuePatch;
+}
+
+/**
+ * Return whether one version of a queue is older than another. An ETag begins with the generation,
+ * which grows with every edit; ETags of any other form count as not older.
+ */
+export function isOlder(etag: string, than: string): boolean {
+  const [left, right] = [etag, than].map((text) => /^"(\d+)(?:-\w+)?"$/.exec(text)?.[1]);
+  return left !== undefined && right !== undefined && BigInt(left) < BigInt(right);
+}
