@@ -157,11 +157,11 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         elif kind == "visibility":
             self._is_hidden = frame.get("hidden") is True
             self._has_pending.set()
-        elif kind in ("ack", "unsub", "pause", "continue"):
-            await self._control(str(kind), frame)
+        elif kind in ("ack", "unsub"):
+            self._control(str(kind), frame)
         else:
             raise ProtocolError(
-                f"t: expected hello, sub, ack, unsub, pause, continue or hb, got {kind!r:.40}"
+                f"t: expected hello, sub, ack, unsub, visibility or hb, got {kind!r:.40}"
             )
 
     async def _welcome(self) -> None:
@@ -180,17 +180,14 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             }
         )
 
-    async def _control(self, kind: str, frame: Frame) -> None:
+    def _control(self, kind: str, frame: Frame) -> None:
         subscription = self._subscriptions.get(str(frame.get("id")))
         if subscription is None:
             return  # sent before the client knew that the subscription had ended
         if kind == "ack":
             subscription.acknowledge(_position(frame.get("seq")))
-        elif kind == "unsub":
-            del self._subscriptions[subscription.id]
         else:
-            subscription.is_paused = kind == "pause"
-            self._has_pending.set()
+            del self._subscriptions[subscription.id]
 
     async def _subscribe(self, frame: Frame) -> None:
         name = frame.get("id")

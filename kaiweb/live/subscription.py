@@ -33,7 +33,6 @@ class Reset(Enum):
     EPOCH = "epoch"
     SLOW = "slow"
     RIGHTS = "rights"
-    RESTART = "restart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,6 @@ class Subscription:
     topic: Topic
     seq: int = -1
     is_loading: bool = True
-    is_paused: bool = False
     interval_s: float = INTERVAL_S
     admits: Callable[[Item], bool] = field(default=lambda _item: True)
     # Which keys the client holds; None when unknown (after a resume).
@@ -77,7 +75,7 @@ class Subscription:
 
     def due_at(self, *, hidden: bool) -> float | None:
         """Return when the next frame may be sent; None if nothing is pending."""
-        if not self._pending or self.is_loading or self.is_paused:
+        if not self._pending or self.is_loading:
             return None
         return self._sent_at + max(self.interval_s, HIDDEN_INTERVAL_S if hidden else 0.0)
 
