@@ -1,4 +1,4 @@
-"""The composition root as a Django app: it owns the management commands and loads Celery."""
+"""The composition root as a Django app: it has the management commands and loads Celery."""
 
 from __future__ import annotations
 

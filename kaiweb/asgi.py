@@ -19,7 +19,7 @@ from kaiweb.request_guard import RequestGuard  # noqa: E402
 application = ProtocolTypeRouter(
     {
         "http": RequestGuard(http),
-        # The consumer itself checks origin, session and ticket: it has close codes for each.
+        # The consumer checks origin, session and ticket itself, because it closes with a code for each.
         "websocket": SessionMiddlewareStack(URLRouter(websocket_urlpatterns)),
     }
 )

@@ -1,8 +1,8 @@
-"""Beat's clock follows the shards on record: a new shard gets its ticks without a restart of beat.
+"""The scheduler of Celery beat: it follows the wanted file, so that a new shard gets ticks without a restart.
 
-Ticks are counted by the monotonic clock. Celery's own schedules compare wall-clock times, so after a step
-back of the clock nothing is due until it has caught up, and a schedule kept in a file carries that over a
-restart. Nothing is kept here: a tick that beat missed is worthless.
+Ticks are counted by the monotonic clock. Celery's own schedules compare wall-clock times: after the clock was
+set back nothing is due until it has caught up, and a schedule stored in a file carries that over a restart.
+Nothing is stored here, because a missed tick need not be made up for.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def monotonic_now() -> datetime:
-    """Return the monotonic clock in the form in which Celery computes; only differences mean anything."""
+    """Return the monotonic clock as the datetime that Celery computes with; only differences have a meaning."""
     return _EPOCH + timedelta(seconds=time.monotonic())
 
 
 class MonotonicEntry(ScheduleEntry):
-    """A task of the beat whose interval, given in seconds, is counted by the monotonic clock."""
+    """A periodic task whose interval in seconds is counted by the monotonic clock."""
 
     def __init__(self, **fields: Any) -> None:
         if isinstance(fields["schedule"], int | float):
@@ -41,7 +41,7 @@ class MonotonicEntry(ScheduleEntry):
 
 
 class ShardClock(Scheduler):
-    """Celery's scheduler in memory, with one tick per second for each shard that has a scheduler."""
+    """Celery's scheduler in memory, with one tick a second for each shard that has a scheduler."""
 
     Entry = MonotonicEntry
 
@@ -50,12 +50,12 @@ class ShardClock(Scheduler):
         super().__init__(*args, **kwargs)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Take over changed shards, then do what is due; the clock of `default` brings us here each second."""
+        """Update the shards, then send what is due; the tick of shard `default` causes a call each second."""
         track().beat("sending ticks", WAIT_S)
         wanted = self._wanted.changed()
         if wanted is not None:
             shards = sorted({*settings.KAIWEB_SHARDS, *wanted.shards})
-            log.info("ticks for %s", ", ".join(shards))
+            log.info("sending ticks to shards: %s", ", ".join(shards))
             entries: dict[str, Any] = beat_schedule(shards, tick_s=TICK_S)
             self.merge_inplace(entries)
         pause_s: float = super().tick(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""The Celery app of all workers and of beat. Ticks are a clock: a message names a shard and nothing else."""
+"""The Celery app of all workers and of beat. A tick is a message that names a shard and nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kaiweb.settings.local")
 # System checks would load every view into every worker; CI runs them.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
-PULSE_S = 1.0
+SIGN_EVERY_S = 1.0
 
 app = Celery("kaiweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -41,16 +41,16 @@ def _create_private_files(**_kwargs: object) -> None:
 
 @setup_logging.connect
 def _keep_django_logging(**_kwargs: object) -> None:
-    """Having a receiver at all keeps Celery from replacing the handlers of `settings.LOGGING`."""
+    """Do nothing: a receiver of this signal keeps Celery from replacing the handlers of `settings.LOGGING`."""
 
 
-# Signs of life: a worker's main thread runs the event loop and, in it, the tasks.
+# Signs of life (`kube.progress`). The main thread of a worker runs the event loop and, in it, the tasks.
 
 
-class Pulse(bootsteps.StartStopStep):
-    """Shows that a worker's event loop turns, while there is a broker to listen to.
+class SignsOfLife(bootsteps.StartStopStep):
+    """Gives signs of life from the event loop of a worker, while the broker is connected.
 
-    Without one Celery waits in the main thread for its return; that is nobody's hang.
+    Without a broker Celery waits in the main thread, which is no hang.
     """
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
@@ -59,21 +59,21 @@ class Pulse(bootsteps.StartStopStep):
         self._entry: Any = None
 
     def start(self, parent: Any) -> None:
-        """Beat once a second from the event loop."""
-        self._entry = parent.timer.call_repeatedly(PULSE_S, _beat)
+        """Give a sign once a second from the event loop."""
+        self._entry = parent.timer.call_repeatedly(SIGN_EVERY_S, _beat)
 
     def stop(self, parent: Any) -> None:
-        """Rest until the broker is back."""
+        """Expect no signs until the broker is back."""
         if self._entry is not None:
             self._entry.cancel()
         progress.track().rest()
 
 
-app.steps["consumer"].add(Pulse)
+app.steps["consumer"].add(SignsOfLife)
 
 
 def _beat() -> None:
-    # The loop itself may wait for a broker that hangs.
+    # The loop may wait for a broker that does not answer.
     progress.track().beat("waiting for messages", progress.WAIT_S)
 
 
@@ -93,5 +93,5 @@ def _task_begins(task: Any = None, **_kwargs: Any) -> None:
 
 
 @worker_shutdown.connect
-def _end_worker(**_kwargs: Any) -> None:
+def _stop_worker(**_kwargs: Any) -> None:
     progress.stop()

@@ -1,7 +1,8 @@
-"""What must hold so that the installation does its work, each as a function that returns its fault.
+"""The checks of readiness: each is a callable that returns a fault, or "" without one.
 
-A check asks for what really happened (a finished cycle, a written row), not for what exists. Ages are measured
-by our own clock from the moment a value was seen to change, so that a clock set back makes nothing old.
+A check looks for work that was really done (a finished cycle, a written row), not for things that exist. Ages
+are measured by our own clock from the moment when a value was seen to change, so that a wall clock that was set
+back does not distort them.
 """
 
 from __future__ import annotations
@@ -39,24 +40,24 @@ Clock = Callable[[], float]
 #: Idle cycles are recorded once in ten seconds.
 CYCLE_S = 30.0
 MIRROR_S = 30.0
-STRANGER_S = 10.0
+FOREIGN_LOCK_S = 10.0
 WRITE_EVERY_S = 5.0
 PLAN_EVERY_S = 60.0
 CLUSTER_WAIT_S = 2.0
 BROKER_TIMEOUT_S = 1.0
-#: The row that shows whether the database takes writes.
+#: The row that is written to test whether the database takes writes.
 WRITE_TEST = "readyz"
 
 
 @dataclass(slots=True)
 class Freshness:
-    """How long ago values last changed, by our own clock."""
+    """Measures by our own clock how long ago values last changed."""
 
     clock: Clock = time.monotonic
     _seen: dict[str, tuple[object, float]] = field(default_factory=dict)
 
     def age_s(self, key: str, value: object, moment: datetime) -> float:
-        """Return the age of a value; one that is new to us is as old as its own time says."""
+        """Return the age of a value. That of a value seen for the first time is computed from `moment`."""
         now = self.clock()
         known = self._seen.get(key)
         if known is None:
@@ -69,7 +70,7 @@ class Freshness:
 
 @dataclass(slots=True)
 class DatabaseCheck:
-    """The database answers, and now and then it must take a write: a full disk shows in nothing else."""
+    """The database answers, and takes a write every few seconds, because only a write shows a full disk."""
 
     clock: Clock = time.monotonic
     _written_at: float = float("-inf")
@@ -91,7 +92,7 @@ class DatabaseCheck:
 
 @dataclass(slots=True)
 class MigrationsCheck:
-    """All tables are there. Once they are they stay, so this is looked up seldom."""
+    """All migrations are applied. They stay applied, so this is checked only once a minute."""
 
     clock: Clock = time.monotonic
     _fine_at: float = float("-inf")
@@ -119,10 +120,10 @@ def _broker(url: str) -> redis.Redis:
 
 @dataclass(slots=True)
 class BrokerCheck:
-    """The broker answers, and no shard's lock is held by somebody who is no scheduler."""
+    """The broker answers, and the lock of every shard is free or held by a scheduler."""
 
     clock: Clock = time.monotonic
-    _strange_since: dict[str, float] = field(default_factory=dict)
+    _foreign_since: dict[str, float] = field(default_factory=dict)
 
     def __call__(self) -> str:
         url: str = settings.CELERY_BROKER_URL
@@ -131,12 +132,12 @@ class BrokerCheck:
         try:
             client = _broker(url)
             client.ping()
-            strange = {shard for shard in expected_shards() if _has_stranger(client, shard)}
+            foreign = {shard for shard in expected_shards() if _has_foreign_holder(client, shard)}
         except redis.RedisError as error:
             return f"the broker does not answer: {error}"
         now = self.clock()
-        self._strange_since = {shard: self._strange_since.get(shard, now) for shard in strange}
-        lasting = [s for s, since in self._strange_since.items() if now - since >= STRANGER_S]
+        self._foreign_since = {shard: self._foreign_since.get(shard, now) for shard in foreign}
+        lasting = [s for s, since in self._foreign_since.items() if now - since >= FOREIGN_LOCK_S]
         return "; ".join(
             f"the lock of shard {shard} is held by something that is no scheduler; "
             f"delete the key {_lock_key(shard)} in the broker"
@@ -144,10 +145,10 @@ class BrokerCheck:
         )
 
 
-def _has_stranger(client: redis.Redis, shard: str) -> bool:
-    """Return whether the lock has a holder that did not take it as a scheduler does.
+def _has_foreign_holder(client: redis.Redis, shard: str) -> bool:
+    """Return whether something other than a scheduler holds the lock.
 
-    A scheduler's lock runs out by itself, and its token is written beside it.
+    The lock of a scheduler expires by itself, and the token of its holder is stored beside it.
     """
     held, holder = client.mget(_lock_key(shard), f"kaiweb:holder:{shard}")
     return held is not None and (held != holder or client.pttl(_lock_key(shard)) == -1)
@@ -169,7 +170,7 @@ def expected_shards() -> list[str]:
 
 @dataclass(slots=True)
 class CyclesCheck:
-    """Every shard has finished a cycle lately, or is seen to be at work in a long one."""
+    """Every shard has finished a cycle lately, or its scheduler gives signs of work in a long one."""
 
     freshness: Freshness = field(default_factory=Freshness)
 
@@ -203,7 +204,7 @@ class CyclesCheck:
 
 
 def _is_in_cycle(shard: str) -> bool:
-    """Return whether the shard's scheduler gives signs of a cycle that goes on."""
+    """Return whether the shard's scheduler gives signs of a cycle in progress."""
     beat = read(beat_file(Path(settings.KAIWEB_HOME), scheduling_process(shard)))
     now = time.monotonic()
     return beat is not None and any(
@@ -213,7 +214,7 @@ def _is_in_cycle(shard: str) -> bool:
 
 @dataclass(slots=True)
 class MirrorCheck:
-    """The mirror has heard of the cluster lately, and written so."""
+    """The mirror has written a heartbeat lately, so it reads the cluster and writes rows."""
 
     freshness: Freshness = field(default_factory=Freshness)
 
@@ -231,7 +232,7 @@ class MirrorCheck:
 
 
 def config_fault() -> str:
-    """Return why the one Config is not to be had; without it nobody says what runs."""
+    """Return why the Config cannot be read; without it the operator does not know what to run."""
     try:
         gateway().get(CONFIGS, CONFIG_NAME, as_type=KubeObject)
     except NotFoundError:
@@ -243,25 +244,25 @@ def config_fault() -> str:
 
 @dataclass(slots=True)
 class InBackground:
-    """A check whose servers may keep it waiting for a minute: whoever asks waits for a moment only."""
+    """Runs a check in a thread, so that a server that does not answer delays the caller for two seconds only."""
 
     check: Check
     wait_s: float = CLUSTER_WAIT_S
     clock: Clock = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _answered: threading.Event | None = None
-    _asked_at: float = 0.0
+    _started_at: float = 0.0
     _fault: str = ""
 
     def __call__(self) -> str:
         with self._lock:
             if self._answered is None or self._answered.is_set():
-                self._answered, self._asked_at = threading.Event(), self.clock()
+                self._answered, self._started_at = threading.Event(), self.clock()
                 threading.Thread(target=self._run, args=(self._answered,), daemon=True).start()
             answered = self._answered
         if answered.wait(self.wait_s):
             return self._fault
-        return f"no answer for {self.clock() - self._asked_at:.0f} s"
+        return f"no answer for {self.clock() - self._started_at:.0f} s"
 
     def _run(self, answered: threading.Event) -> None:
         try:
@@ -271,12 +272,12 @@ class InBackground:
 
 
 def processes_fault() -> str:
-    """Return which processes of this machine do not run, stand still or end again and again."""
+    """Return which processes of this machine do not run, make no progress or end again and again."""
     return "; ".join(f"{name}: {fault}" for name, fault in sorted(process_faults().items()))
 
 
 def process_faults() -> Mapping[str, str]:
-    """Return the faults by process: the watchdog's, or without a supervisor what the signs of life say."""
+    """Return the faults by process: from the watchdog, or without a supervisor from the signs of life."""
     home = Path(settings.KAIWEB_HOME)
     children = read_children(home)
     if children is not None:
@@ -291,7 +292,7 @@ def process_faults() -> Mapping[str, str]:
 
 
 def children() -> Mapping[str, ChildState]:
-    """Return how the supervised processes are; nothing without a supervisor."""
+    """Return the states of the supervised processes; none without a supervisor."""
     return read_children(Path(settings.KAIWEB_HOME)) or {}
 
 

@@ -1,6 +1,6 @@
-"""Liveness and readiness: is the process alive, and does the whole installation do its work?
+"""Liveness of the web process, and readiness of the whole installation.
 
-Anybody may ask as often as they like: the checks run at most once a second, and one asker at a time.
+Anybody may ask at any rate: the checks run at most once a second, and for one request at a time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PATIENCE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong by one check, and since when."""
+    """What one check has found wrong, and since when."""
 
     check: str
     text: str
@@ -42,7 +42,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Readiness:
-    """Runs the checks and remembers what they said and since when."""
+    """Runs the checks and remembers each fault and since when it holds."""
 
     checks: Mapping[str, Check]
     clock: Callable[[], float] = time.monotonic
@@ -50,33 +50,33 @@ class Readiness:
     patience_s: float = PATIENCE_S
     _faults: tuple[Fault, ...] = ()
     _since: dict[str, datetime] = field(default_factory=dict)
-    _asked_at: float = float("-inf")
-    _begun_at: float = 0.0
+    _checked_at: float = float("-inf")
+    _started_at: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def faults(self) -> tuple[Fault, ...]:
-        """Return what is wrong, as of a second ago at most; nothing if all is well."""
-        if self.clock() - self._asked_at < FRESH_S:
+        """Return the present faults, at most a second old."""
+        if self.clock() - self._checked_at < FRESH_S:
             return self._faults
-        # Somebody else is at it; a check that hangs must not take all threads of the web with it.
+        # Another request runs the checks. Do not wait long, or a hanging check would occupy all threads.
         if not self._lock.acquire(timeout=self.patience_s):
-            running_s = self.clock() - self._begun_at
+            running_s = self.clock() - self._started_at
             text = f"a check has not answered for {running_s:.0f} s"
             return (*self._faults, Fault("readiness", text, self.wall()))
         try:
-            if self.clock() - self._asked_at >= FRESH_S:
-                self._begun_at = self.clock()
-                self._faults = tuple(self._look())
-                self._asked_at = self.clock()
+            if self.clock() - self._checked_at >= FRESH_S:
+                self._started_at = self.clock()
+                self._faults = tuple(self._run_checks())
+                self._checked_at = self.clock()
             return self._faults
         finally:
             self._lock.release()
 
     def forget(self) -> None:
-        """Run the checks at the next call, however soon it comes (tests)."""
-        self._asked_at = float("-inf")
+        """Run the checks at the next call, also within the second (for tests)."""
+        self._checked_at = float("-inf")
 
-    def _look(self) -> list[Fault]:
+    def _run_checks(self) -> list[Fault]:
         now = self.wall()
         texts = {name: check() for name, check in self.checks.items()}
         self._since = {name: self._since.get(name, now) for name, text in texts.items() if text}
@@ -98,7 +98,7 @@ READINESS = Readiness(
 
 
 def healthz(_request: HttpRequest) -> JsonResponse:
-    """Answer as long as the process can answer at all."""
+    """Answer 200, which shows that the process is alive."""
     return JsonResponse({"status": "ok"})
 
 

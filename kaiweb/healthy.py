@@ -1,8 +1,9 @@
-"""`kaiweb healthy PROCESS`: the signs of life of one process, as an exec probe asks for them.
+"""`kaiweb healthy PROCESS`: check the signs of life of one process, for an exec probe.
 
-Where no supervisor runs (each process in a container of its own), this is the liveness probe: exit code 0 or 1
-and one line. Before the container is ended for it, the object in hand is set aside, as the supervisor's watchdog
-does, and the traceback goes to the container's log. Django is not loaded: a probe runs every few seconds.
+Where no supervisor runs (each process in a container of its own), this is the liveness probe: exit code 0 or 1 and
+one line. If the process hangs, the probe sets the object in hand aside, as the watchdog of the supervisor does,
+and makes the process write its traceback to the container's log, before the container is ended. Django is not
+loaded, because a probe runs every few seconds.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print one line about a process and return the exit code."""
+    """Print one line about the process and return the exit code."""
     if len(arguments) != 1:
         print("usage: kaiweb healthy PROCESS", file=sys.stderr)
         return 2
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def judge(home: Path, process: str, now: float, wall: datetime) -> tuple[int, str]:
-    """Return exit code and line; set the object aside on which the process hangs."""
+    """Return the exit code and the line; set the object aside on which the process hangs."""
     beat = read(beat_file(home, process))
     if beat is None:
         return 1, f"{process}: no signs of life in {beat_file(home, process)}"

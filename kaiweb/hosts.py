@@ -1,6 +1,6 @@
-"""Refuse requests for hosts that are not ours, before anything else looks at them.
+"""Refuse requests for hosts that are not in ALLOWED_HOSTS, before any other middleware reads the host.
 
-Django refuses them too, with a page and a kilobyte of log for each.
+Django refuses them too, but with a page and a kilobyte of log for each.
 """
 
 from __future__ import annotations

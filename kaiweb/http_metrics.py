@@ -1,4 +1,4 @@
-"""Count requests and their time by route, never by raw path: names of objects are not labels."""
+"""Count requests and their time by route, not by path, because names of objects must not become labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
 class HttpMetricsMiddleware:
-    """Observe every request."""
+    """Measures every request."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response

@@ -1,8 +1,7 @@
-"""Put what kaiweb needs into a cluster: the custom resource definitions and the default objects.
+"""Install into a cluster what kaiweb needs: the custom resource definitions and the default objects.
 
-Definitions are ours and are applied at every start (server-side apply, our field manager). Default
-objects belong to the people who run the cluster as soon as they exist: they are created when missing
-and never touched again.
+The definitions are applied at every start (server-side apply, our field manager). Default objects are created if
+they are missing and never changed, because from then on they belong to the people who run the cluster.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from kube.resources import CRDS, Resource
 log = logging.getLogger(__name__)
 
 FIELD_MANAGER = "kaiweb-bootstrap"
-# How an API server says that a webhook, ours at a second start, does not answer.
-UNASKED = "failed calling webhook"
+# The text of an API server if a webhook does not answer, such as ours at a second start.
+WEBHOOK_DOWN = "failed calling webhook"
 READY_S = 30.0
 POLL_S = 0.2
 
@@ -45,19 +44,19 @@ def documents(folder: Path) -> list[Document]:
 
     Raises
     ------
-    InstallError : a file is not YAML, or holds something that is no Kubernetes object
+    InstallError : a file is not YAML, or holds something other than Kubernetes objects
     """
-    found: list[Document] = []
+    objects: list[Document] = []
     for file in sorted(folder.glob("*.yaml")):
         try:
-            parsed = [one for one in yaml.safe_load_all(file.read_text()) if one is not None]
+            parsed = [doc for doc in yaml.safe_load_all(file.read_text()) if doc is not None]
         except yaml.YAMLError as error:
             raise InstallError(f"{file.name}: expected YAML, got: {error}") from error
-        for one in parsed:
-            if not isinstance(one, dict) or not one.get("metadata", {}).get("name"):
-                raise InstallError(f"{file.name}: expected objects with a name, got {one!r:.80}")
-            found.append(one)
-    return found
+        for doc in parsed:
+            if not isinstance(doc, dict) or not doc.get("metadata", {}).get("name"):
+                raise InstallError(f"{file.name}: expected objects with a name, got {doc!r:.80}")
+            objects.append(doc)
+    return objects
 
 
 def apply_definitions(gateway: Gateway, docs: Sequence[Document]) -> None:
@@ -82,11 +81,11 @@ def apply_definitions(gateway: Gateway, docs: Sequence[Document]) -> None:
 
 
 def create_missing(gateway: Gateway, docs: Sequence[Document]) -> list[str]:
-    """Create the objects that are not there yet; return what was created as `Kind name`.
+    """Create the objects that do not exist yet; return what was created as `Kind name`.
 
-    At a second start our own webhooks are registered already, and the process that answers them comes
-    after us. So nothing is written where nothing is missing, and what may not be judged yet is left to
-    the next start.
+    At a second start our webhooks are registered already, and the process that answers them starts later. So
+    existing objects are not written at all, and an object that a webhook cannot review yet is left to the next
+    start.
     """
     created = []
     for doc in docs:
@@ -101,9 +100,9 @@ def create_missing(gateway: Gateway, docs: Sequence[Document]) -> list[str]:
         except AlreadyExistsError:
             continue
         except ServerError as error:
-            if UNASKED not in str(error):
+            if WEBHOOK_DOWN not in str(error):
                 raise
-            log.warning("%s %s is not created: %s", doc["kind"], name, error)
+            log.warning("cannot create %s %s before the next start: %s", doc["kind"], name, error)
             continue
         created.append(f"{doc['kind']} {name}")
     return created
@@ -138,7 +137,7 @@ def _wait_until_served(
         try:
             gateway.list(kind, as_type=dict)
         except (NotFoundError, TooManyRequestsError):
-            # A real server answers 429 "storage is (re)initializing" for the first moments.
+            # A kube-apiserver answers 429 "storage is (re)initializing" at first.
             sleep(POLL_S)
         else:
             return

@@ -1,7 +1,7 @@
 """`/metrics` of the web process in Prometheus text, with the state of the mirror read at scrape time.
 
-Queue and scheduler metrics (`kai_…`) come from the processes that own them; here is what only the web
-side knows: requests, live sockets, and how old the mirror's picture is.
+Queue and scheduler metrics (`kai_…`) come from the processes that compute them. Here is what only the web process
+knows: requests, live sockets, and the age of the mirror's data.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ REGISTRY.register(ProcessCollector())
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer a scrape; the numbers cost queries and tell about the cluster, so not to everybody."""
+    """Answer a scrape, but not for everybody: the numbers cost queries and describe the cluster."""
     if not _may_scrape(request):
         response = HttpResponse(
             "Metrics are for this machine, or for a bearer token set as KAIWEB_METRICS_TOKEN.\n",
@@ -113,7 +113,7 @@ def _may_scrape(request: HttpRequest) -> bool:
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
         return scheme.lower() == "bearer" and constant_time_compare(secret.strip(), token)
     if "X-Forwarded-For" in request.headers or "Forwarded" in request.headers:
-        return False  # a proxy on this machine speaks for somebody elsewhere
+        return False  # sent by a proxy on this machine for a client elsewhere
     try:
         return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
     except ValueError:

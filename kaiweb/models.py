@@ -9,9 +9,9 @@ from django.db import models
 
 
 class IdempotentAnswer(models.Model):
-    """The answer that a request with an Idempotency-Key got, for those who send it again.
+    """The answer to a request with an Idempotency-Key, for repetitions of the request.
 
-    A row without a status stands for a request that is still at work.
+    A row without a status stands for a request that is still running.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

@@ -1,8 +1,8 @@
-"""ASGI middleware in front of Django: what a request may cost before anybody knows who sends it.
+"""ASGI middleware in front of Django: limits for requests before their sender is known.
 
-Django spools any body to a file before it looks at the request, and runs any number of requests at once.
-Here a body has a largest size, counted also where no length is announced, and a time to arrive in; it is
-read before the request takes one of the places, so that slow bodies hold no place.
+Django spools any body to a file before it reads the request, and runs any number of requests at once. Here the
+size of a body is limited, also without an announced length, and so is the time in which it must arrive. The body
+is read before the request takes one of the slots, so that a slow body occupies none.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOG_IN = ("POST", "/login")
-#: Answered whatever else goes on: the supervisor and probes judge the process by it.
+#: Answered under any load: the supervisor and probes judge the process by it.
 ALWAYS_ANSWERED = frozenset({"/healthz"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestLimits:
-    """What requests may cost.
+    """The limits of requests.
 
     Parameters
     ----------
     body_bytes : the largest body
     bodies_bytes : the largest sum of all bodies that are being received
     body_s : how long a body may take to arrive
-    requests : how many are worked on at once, each in a thread of its own
+    requests : how many are processed at once, each in a thread of its own
     requests_per_address : the same for one address
     logins : log-ins at once; only two have their password hashed, but each refusal is a page to render
     logins_per_address : the same for one address
@@ -60,7 +60,7 @@ class DisconnectedError(Exception):
 
 
 class RequestGuard:
-    """Wraps an ASGI application; what is not HTTP passes."""
+    """Wraps an ASGI application; other protocols than HTTP pass unchanged."""
 
     def __init__(self, app: App, limits: RequestLimits | None = None) -> None:
         self._app = app
@@ -75,7 +75,7 @@ class RequestGuard:
             return
         try:
             body = await self._body(scope, receive)
-            with self._place(scope):
+            with self._slot(scope):
                 await self._app(scope, _replayed(body, receive), send)
         except DisconnectedError:
             return
@@ -133,12 +133,12 @@ class RequestGuard:
         )
 
     @contextmanager
-    def _place(self, scope: Scope) -> Iterator[None]:
-        """Take a place among the running requests.
+    def _slot(self, scope: Scope) -> Iterator[None]:
+        """Take a slot among the running requests.
 
         Raises
         ------
-        Problem : there is none
+        Problem : no slot is free
         """
         bounds = [] if scope["path"] in ALWAYS_ANSWERED else list(self._bounds(scope))
         for key, allowed in bounds:
@@ -153,10 +153,10 @@ class RequestGuard:
             yield
         finally:
             self._running.subtract(key for key, _allowed in bounds)
-            self._running += Counter()  # drops what is zero
+            self._running += Counter()  # removes zero counts
 
     def _bounds(self, scope: Scope) -> Iterator[tuple[tuple[str, ...], int]]:
-        """Yield what the request counts as, and how many of that may run at once."""
+        """Yield the counters of the request, each with the number that may run at once."""
         address, limits = _address(scope), self._limits
         if (scope["method"], scope["path"]) == LOG_IN:
             yield ("log-ins", "from", address), limits.logins_per_address
@@ -171,7 +171,7 @@ def _address(scope: Scope) -> str:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives the body in one part, then what the client does."""
+    """Return a `receive` that returns the body in one part, then the further messages of the client."""
     parts = [body]
 
     async def again() -> Mapping[str, Any]:

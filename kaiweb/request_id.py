@@ -1,4 +1,4 @@
-"""Give every request an id that appears in its answer, in problem bodies and in the log."""
+"""Give every request an id, which appears in its answer, in problem bodies and in the log."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ current: ContextVar[str] = ContextVar("request_id", default="")
 
 
 class RequestIdMiddleware:
-    """Take the caller's id if it is harmless, make one otherwise."""
+    """Takes the id of the caller if it is harmless, else a new one."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        given = request.headers.get(HEADER, "")
-        request_id = given if ACCEPTABLE.fullmatch(given) else uuid.uuid4().hex
+        sent_id = request.headers.get(HEADER, "")
+        request_id = sent_id if ACCEPTABLE.fullmatch(sent_id) else uuid.uuid4().hex
         token = current.set(request_id)
         try:
             response = self._get_response(request)

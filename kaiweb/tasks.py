@@ -1,4 +1,4 @@
-"""Doorways for Celery: housekeeping of what only grows."""
+"""Celery tasks that delete old rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kaiweb.api import idempotency
 
 @shared_task(name="kaiweb.tasks.trim_history", soft_time_limit=60)
 def trim_history() -> int:
-    """Drop old scheduling sessions, log-ins that are over and answers kept for repeated requests."""
+    """Delete records of old cycles, log-ins that have ended and stored answers to repeated requests."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
     idempotency.trim()

@@ -1,4 +1,4 @@
-"""Every URL of the web process: health, metrics, REST; what is left belongs to the single page app."""
+"""Every URL of the web process: health, metrics, REST; all others belong to the single-page app."""
 
 from __future__ import annotations
 

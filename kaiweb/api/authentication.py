@@ -1,4 +1,4 @@
-"""Two ways in: a bearer token (scripts), or the session cookie with CSRF protection (browsers)."""
+"""Authenticate by bearer token (scripts), or by session cookie with CSRF protection (browsers)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LAST_USE_STEP = timedelta(minutes=1)
 
 
 class BearerAuthentication(BaseAuthentication):
-    """`Authorization: Bearer kw_…`. Comes first, so that its challenge makes a 401 of "not logged in"."""
+    """`Authorization: Bearer kw_…`. It comes first, because DRF answers 401 by the challenge of the first class."""
 
     def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ApiToken] | None:
-        """Return the owner and the token, None when no bearer token was sent."""
+        """Return the owner and the token; None if no bearer token was sent."""
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
@@ -45,11 +45,11 @@ class BearerAuthentication(BaseAuthentication):
 
 
 def _note_use(token: ApiToken, now: datetime) -> None:
-    """Keep when the token was used; a database that takes no writes must not lock people out."""
+    """Store when the token was used; a failed write must not lock people out."""
     try:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     except DatabaseError as error:
-        log.warning("the last use of token %s is not kept: %s", token.prefix, error)
+        log.warning("cannot store the last use of token %s: %s", token.prefix, error)
 
 
 class CsrfSessionAuthentication(SessionAuthentication):

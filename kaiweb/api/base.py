@@ -1,4 +1,4 @@
-"""What all views share: who asks, and which query parameters they may use."""
+"""The base of all views: rights of the caller, and checks of query parameters."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from queues.access.rights import READ, Rights, allows_reading, rights_of
 from queues.models import ApiToken
 from queues.tree.shape import shown
 
-# Long enough for lists of names, short enough for every database's patterns and statements.
+# Long enough for lists of names, and within the limits of every database for patterns and statements.
 LONGEST_PARAMETER = 4096
 
 
 class View(APIView):
     """An API view that refuses query parameters it does not know, for each method.
 
-    `accepts` maps a method to the names it accepts; a misspelt filter that is silently ignored
-    returns the wrong rows, so it is an error. So is one that occurs twice, unless it is in `repeatable`:
-    of `dryRun=true&dryRun=false` neither may win.
+    `accepts` maps a method to the names it accepts. An unknown name is an error, because a misspelt filter that
+    is ignored returns the wrong rows. A name that occurs twice is an error unless it is in `repeatable`, because
+    `dryRun=true&dryRun=false` has no clear meaning.
     """
 
     accepts: ClassVar[Mapping[str, Sequence[str]]] = {}
     repeatable: ClassVar[frozenset[str]] = frozenset()
-    #: Whether a token needs the scope `read` to look at this.
+    #: Whether a token needs the scope `read` for safe methods.
     needs_read: ClassVar[bool] = True
     has_short_waits = False
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
-        """Authenticate first, so that strangers learn nothing about parameters."""
-        is_known = "Authorization" in request.headers or bool(request.COOKIES)
+        """Authenticate first, so that a caller without a log-in learns nothing about parameters."""
+        has_credentials = "Authorization" in request.headers or bool(request.COOKIES)
         is_write = request.method not in SAFE_METHODS
-        if is_known and (is_write or database_wait.costs_nothing()):
+        if has_credentials and (is_write or database_wait.costs_nothing()):
             database_wait.shorten()
             self.has_short_waits = True
         super().initial(request, *args, **kwargs)
@@ -49,7 +49,7 @@ class View(APIView):
     def finalize_response(
         self, request: Request, response: Any, *args: object, **kwargs: object
     ) -> Any:
-        """Give the connection its long waits back."""
+        """Restore the configured waits of the connection."""
         if self.has_short_waits:
             database_wait.restore()
         return super().finalize_response(request, response, *args, **kwargs)
@@ -98,13 +98,13 @@ def _check_names(request: Request, allowed: Sequence[str], repeatable: Collectio
 
 
 def caller(request: Request) -> Rights:
-    """Return the rights of whoever sent the request."""
+    """Return the rights of the caller."""
     token = request.auth if isinstance(request.auth, ApiToken) else None
     return rights_of(request.user, token)
 
 
 def flag(request: Request, name: str) -> bool:
-    """Read a yes/no query parameter; absent means no."""
+    """Return a boolean query parameter; false if it is absent."""
     raw = request.query_params.get(name)
     if raw is None or raw == "false":
         return False
@@ -114,6 +114,6 @@ def flag(request: Request, name: str) -> bool:
 
 
 def words(request: Request, name: str) -> list[str]:
-    """Read a comma separated parameter that may also be repeated."""
+    """Return the parts of a comma separated parameter, which may also be repeated."""
     values = request.query_params.getlist(name)
     return [part for value in values for part in value.split(",") if part]

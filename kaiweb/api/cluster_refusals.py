@@ -1,7 +1,7 @@
-"""What an API server says about a Queue it refuses, in REST's words: which field, and why.
+"""Translate the refusal of a Queue by an API server into REST terms: which field, and why.
 
-The texts are those of Kubernetes: `Queue.scheduling.run.ai "x" is invalid: spec.priority: Invalid value: …` of
-the schema, and `admission webhook "…" denied the request: …` of a webhook, ours or somebody else's.
+The texts are those of Kubernetes: `Queue.scheduling.run.ai "x" is invalid: spec.priority: Invalid value: …` from
+the schema, and `admission webhook "…" denied the request: …` from a webhook, ours or another one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Refusal:
 
 
 def refused_by_schema(error: Exception) -> Refusal:
-    """Return what a 400 or 422 of the API server means."""
+    """Return the refusal that a 400 or 422 of the API server stands for."""
     text = REQUEST.sub("", str(error))
     match = INVALID.search(text)
     causes = CAUSE.finditer(match["causes"]) if match else ()
@@ -54,7 +54,7 @@ def refused_by_schema(error: Exception) -> Refusal:
 
 
 def refused_by_rights(error: Exception) -> Refusal:
-    """Return what a 403 of the API server means: a webhook's no, or a missing right of ours."""
+    """Return the refusal that a 403 of the API server stands for: by a webhook, or for a missing right of kaiweb."""
     text = REQUEST.sub("", str(error))
     match = WEBHOOK.search(text)
     if match is None:

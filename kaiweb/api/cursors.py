@@ -1,8 +1,8 @@
-"""The one reader and writer of list cursors.
+"""Encode and decode the cursors of lists.
 
 A cursor is opaque to clients: base64 of the order it belongs to, and of the sort value and the key of the last
-row shown. What comes back is checked against the columns it will be compared with, so that no cursor, however
-made, reaches the database with a value of another kind.
+row shown. The decoded values are checked against the columns they will be compared with, so that a forged cursor
+cannot reach the database with a value of another type.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _reader(field: models.Field[Any, Any]) -> Callable[[Any], Any]:
 def _text(value: Any) -> str:
     if isinstance(value, str) and len(value) <= LONGEST_TEXT and is_clean(value):
         return value
-    raise ValueError("expected a text")
+    raise ValueError("expected a string")
 
 
 def _moment(value: Any) -> datetime:

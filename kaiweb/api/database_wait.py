@@ -1,7 +1,7 @@
-"""How long a request waits for a lock of the database before it is answered with 503.
+"""Limit how long a request waits for a lock of the database before it is answered with 503.
 
-Workers may wait long (20 s on SQLite), since nobody looks on. A person or a pipeline is better told to come
-back, and a web process whose threads all wait answers nobody.
+Workers may wait long (20 s on SQLite). A request should fail early, because its client can try again, and because
+a web process whose threads all wait answers nobody.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ SQLITE_DEFAULT_S = 5.0
 
 
 def shorten() -> None:
-    """Bound the waits of this thread's connection.
+    """Limit the waits of this thread's connection.
 
     Raises
     ------
-    django.db.DatabaseError : there is no connection to be had
+    django.db.DatabaseError : the connection cannot be opened
     """
     connection.ensure_connection()
     _set(WAIT_S)
 
 
 def restore() -> None:
-    """Let the connection wait as long as configured; whatever else runs on it may need to."""
+    """Let the connection wait as long as configured, because other work uses it afterwards."""
     if connection.connection is None:
         return
     options = connection.settings_dict.get("OPTIONS", {})
@@ -39,7 +39,7 @@ def restore() -> None:
 
 
 def costs_nothing() -> bool:
-    """Tell whether the bound is a matter of this process alone, without a round trip to a server."""
+    """Return whether the limit is set in this process, without a round trip to a server."""
     return _is_sqlite()
 
 
@@ -49,7 +49,7 @@ def _is_sqlite() -> bool:
 
 def _set(seconds: float) -> None:
     if _is_sqlite():
-        # A setting of the library in this process, not a query: it needs no cursor and no round trip.
+        # A setting of the library in this process, not a query.
         connection.connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
         return
     with connection.cursor() as cursor:

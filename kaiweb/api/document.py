@@ -1,7 +1,7 @@
 """`/api/v1/openapi.json`: generated once for each process, then served from memory.
 
-To generate it takes 60 ms, and drf-spectacular loads its extensions without a lock: two first calls at
-the same time fail.
+Generating it takes 60 ms. drf-spectacular loads its extensions without a lock, so that two first calls at the
+same time would fail.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _document: Document | None = None
 
 
 def document() -> Document:
-    """Return the document, generated at first use."""
+    """Return the document; generate it at the first call."""
     global _document
     with _lock:
         if _document is None:
@@ -44,7 +44,7 @@ def document() -> Document:
 @require_safe
 @condition(etag_func=lambda _request: document().etag)
 def openapi(_request: HttpRequest) -> HttpResponse:
-    """Answer with the document; it is the same for everybody."""
+    """Answer with the document, which is the same for every caller."""
     response = HttpResponse(document().body, content_type=OpenApiJsonRenderer.media_type)
     response["Cache-Control"] = CACHE_CONTROL
     return response

@@ -1,6 +1,6 @@
-"""Every refusal of the REST API is a problem document (RFC 9457): here each room's errors get theirs.
+"""Problem documents (RFC 9457), which all refusals of the REST API are, and their mapping from exceptions.
 
-A type is a stable URI whose last part is the slug; clients branch on it, people read `detail`.
+A type is a stable URI whose last part is the slug. Clients branch on the type, people read `detail`.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ class Problem(Exception):
         }
 
 
-def bad_parameter(name: str, expected: str, given: str, allowed: object = None) -> Problem:
-    """Return the refusal of one query parameter (or header)."""
-    shown_value = shown(given)
+def bad_parameter(name: str, expected: str, value: str, allowed: object = None) -> Problem:
+    """Return the refusal of one query parameter or header."""
+    shown_value = shown(value)
     detail = f"{name}: {expected}, got '{shown_value}'"
     entry = {
         "pointer": f"?{name}",
@@ -117,7 +117,7 @@ def bad_parameter(name: str, expected: str, given: str, allowed: object = None) 
 
 
 def problem_response(error: Exception, context: Mapping[str, Any]) -> Response:
-    """Answer for DRF: turn whatever a view raised into a problem document."""
+    """Turn the exception of a view into a problem document (exception handler of DRF)."""
     set_rollback()
     problem = problem_of(error)
     if problem.slug == "internal":
@@ -132,7 +132,7 @@ def problem_response(error: Exception, context: Mapping[str, Any]) -> Response:
 
 
 def problem_of(error: Exception) -> Problem:
-    """Return the problem that describes an error; unknown ones become `internal` and tell nothing."""
+    """Return the problem that describes an error; an unknown error becomes `internal` without details."""
     if isinstance(error, Problem):
         return error
     for kind, describe in MAPPING:
@@ -152,7 +152,7 @@ def _hierarchy(error: Exception) -> Problem:
     )
 
 
-# Faults of a single field; the others concern the tree around the queue.
+# Codes that concern a single field; the others concern the tree around the queue.
 VALIDATION_CODES = frozenset(
     {
         "type",
@@ -205,7 +205,7 @@ def _refusal(read: Callable[[Exception], Refusal]) -> Callable[[Exception], Prob
 
 
 def _database(error: Exception) -> Problem:
-    # What the database says may hold file names and statements, which are nobody's business.
+    # The message of the database may hold file names and statements, so it only goes to the log.
     return Problem(
         "unavailable",
         "The database does not answer in time; nothing was changed.",

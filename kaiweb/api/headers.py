@@ -1,4 +1,4 @@
-"""Say to caches what an answer of the API depends on, and that it is nobody else's."""
+"""Set the headers that tell caches what an answer of the API depends on, and that it is private."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PREFIX = "/api/"
 class ApiHeadersMiddleware:
     """Set Vary and, unless the view chose its own, Cache-Control.
 
-    What has an ETag may be kept by the caller, who must ask whether it still holds.
+    The caller may keep an answer with an ETag, but must ask whether it is still valid.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -1,7 +1,8 @@
-"""`Idempotency-Key`: a request that is sent again gets the answer of the first one, for a day.
+"""`Idempotency-Key`: a repeated request gets the answer of the first one, for a day.
 
-A pipeline that lost an answer cannot know whether its request was carried out. Under the same key it may ask
-again: what was done is not done twice, and the answer is the same. Refusals are not kept, since they did nothing.
+A pipeline that lost an answer cannot know whether its request was carried out. With the same key it can repeat
+the request: nothing is done twice, and the answer is the same. Refusals are not stored, because they changed
+nothing.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ log = logging.getLogger(__name__)
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotent-Replayed"
 KEY = re.compile(r"[\x21-\x7e]{1,255}")
-KEPT_FOR = timedelta(days=1)
+STORED_FOR = timedelta(days=1)
 # A request without an answer after this time died with its process.
 STUCK_AFTER = timedelta(minutes=2)
 
 
 def answer_once(request: Request, work: Callable[[], Response]) -> Response:
-    """Return the kept answer of this key, or do the work and keep its answer.
+    """Return the stored answer of this key, or do the work and store its answer.
 
     Raises
     ------
-    Problem : the key is malformed, belongs to another request, or its request is still at work
+    Problem : the key is malformed, belongs to another request, or its request is still running
     """
     key = request.headers.get(HEADER)
     if key is None:
@@ -58,12 +59,12 @@ def answer_once(request: Request, work: Callable[[], Response]) -> Response:
     finally:
         if response is None:
             _release(row)
-    _keep(row, response)
+    _store(row, response)
     return response
 
 
 def refuse_key(request: Request) -> None:
-    """Refuse the header where the answer holds a secret, which must not be kept.
+    """Refuse the header for a call whose answer holds a secret, which must not be stored.
 
     Raises
     ------
@@ -74,13 +75,13 @@ def refuse_key(request: Request) -> None:
 
 
 def trim() -> int:
-    """Drop answers older than a day; return how many."""
-    count, _by_model = IdempotentAnswer.objects.filter(at__lt=timezone.now() - KEPT_FOR).delete()
+    """Delete answers older than a day; return how many."""
+    count, _by_model = IdempotentAnswer.objects.filter(at__lt=timezone.now() - STORED_FOR).delete()
     return count
 
 
 def _claim(request: Request, key: str) -> IdempotentAnswer:
-    """Return the key's row: with a status it is an answer, without one the work is ours."""
+    """Return the row of the key: with a status it is an answer, without one this request does the work."""
     assert isinstance(request.user, User)
     now, digest = timezone.now(), _digest(request)
     row, is_new = IdempotentAnswer.objects.get_or_create(
@@ -89,9 +90,9 @@ def _claim(request: Request, key: str) -> IdempotentAnswer:
     if is_new:
         return row
     age = now - row.at
-    if age > KEPT_FOR or (row.status is None and age > STUCK_AFTER):
-        taken = IdempotentAnswer.objects.filter(pk=row.pk, at=row.at)
-        if taken.update(digest=digest, at=now, status=None):
+    if age > STORED_FOR or (row.status is None and age > STUCK_AFTER):
+        unchanged = IdempotentAnswer.objects.filter(pk=row.pk, at=row.at)
+        if unchanged.update(digest=digest, at=now, status=None):
             row.status = None
             return row
     if row.digest != digest:
@@ -112,14 +113,14 @@ def _release(row: IdempotentAnswer) -> None:
     try:
         IdempotentAnswer.objects.filter(pk=row.pk, status=None).delete()
     except DatabaseError as error:
-        log.warning("%s is held until it counts as stuck: %s", row, error)
+        log.warning("cannot release %s, it counts as stuck later: %s", row, error)
 
 
-def _keep(row: IdempotentAnswer, response: Response) -> None:
+def _store(row: IdempotentAnswer, response: Response) -> None:
     headers = {name: value for name, value in response.items() if name != "Content-Type"}
     try:
         IdempotentAnswer.objects.filter(pk=row.pk).update(
             status=response.status_code, headers=headers, body=response.data
         )
     except DatabaseError as error:
-        log.warning("the answer to %s is not kept: %s", row, error)
+        log.warning("cannot store the answer to %s: %s", row, error)

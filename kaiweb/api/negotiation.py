@@ -1,4 +1,4 @@
-"""Which representation an answer gets: JSON, also for clients that name only the problem format."""
+"""Choose the representation of an answer: JSON, also for clients that accept only the problem format."""
 
 from __future__ import annotations
 

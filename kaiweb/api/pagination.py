@@ -1,4 +1,4 @@
-"""Lists in pages that stay right while rows come and go: a cursor names the last row, not a number.
+"""Lists in pages. A cursor names the last row instead of an offset, so that pages stay right while rows change.
 
 The cursor is opaque to clients; it holds the sort value and the key of the last row shown.
 """
@@ -27,14 +27,14 @@ PARAMETERS = ("limit", "cursor", "count", "sort")
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
-    """How a list may be ordered: public name -> column; every order ends with the key."""
+    """The orders of a list: public name -> column; every order ends with the key."""
 
     key: str
     columns: Mapping[str, str]
     default: str
 
     def read(self, request: Request) -> str:
-        """Return the order asked for: a public name, `-` before it for descending."""
+        """Return the requested order: a public name, `-` before it for descending."""
         order = request.query_params.get("sort") or self.default
         if order.removeprefix("-") not in self.columns:
             allowed = [name for column in self.columns for name in (column, f"-{column}")]
@@ -43,7 +43,7 @@ class Sorting:
 
 
 def as_of() -> dict[str, Any]:
-    """Return the time, session and log position that an answer is about."""
+    """Return the time, the session and the log position that an answer describes."""
     last = Cycle.objects.order_by("-id").values_list("id", flat=True).first()
     return {"time": moment(mirror_moment()), "session": last, "rv": str(live.position())}
 

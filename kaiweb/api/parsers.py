@@ -1,4 +1,4 @@
-"""Request bodies: JSON as RFC 8259 has it, each key at most once."""
+"""Parse request bodies: JSON by RFC 8259, each key at most once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rest_framework.parsers import BaseParser
 
 
 class StrictJSONParser(BaseParser):
-    """JSON in UTF-8 without NaN, Infinity, or keys that occur twice (the first one would be lost silently)."""
+    """JSON in UTF-8 without NaN, Infinity and repeated keys (the first value would be lost silently)."""
 
     media_type = "application/json"
 
@@ -27,24 +27,24 @@ class StrictJSONParser(BaseParser):
 
         Raises
         ------
-        ParseError : it is no such JSON
-        RequestDataTooBig : it is larger than Django reads into memory
+        ParseError : the body is not such JSON
+        RequestDataTooBig : the body is larger than Django reads into memory
         """
         most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         raw = stream.read(most + 1)
         if len(raw) > most:
             raise RequestDataTooBig(f"expected at most {most} bytes, got more")
         try:
-            return json.loads(raw.decode(), parse_constant=_constant, object_pairs_hook=_once)
+            return json.loads(raw.decode(), parse_constant=_constant, object_pairs_hook=_object)
         except ValueError as error:
             raise ParseError(f"the body is not JSON that can be read: {error}") from error
 
 
 def _constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:

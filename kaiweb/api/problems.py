@@ -1,4 +1,4 @@
-"""Say in the OpenAPI document that every call may answer with a problem."""
+"""Add to the OpenAPI document that every call may answer with a problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON by orjson: lists of a thousand rows are common, and the standard encoder is ten times slower."""
+"""Render JSON with orjson: lists of a thousand rows are common, and the standard encoder is ten times slower."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 
 def _plain(value: object) -> Any:
-    """Turn DRF's and Django's lazy strings and mappings into plain ones."""
+    """Turn lazy strings and mappings of DRF and Django into plain ones."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Read the body of a token request: every field checked, none ignored, no token without an end in sight."""
+"""Read the body of a token request: check every field, ignore none, and limit the life of the token."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRequest:
-    """What a token is to be."""
+    """The properties of the token to create."""
 
     name: str
     scopes: list[str]
@@ -30,11 +30,11 @@ class TokenRequest:
 
 
 def read_token_request(data: object, now: datetime) -> TokenRequest:
-    """Return what is asked for.
+    """Return the request.
 
     Raises
     ------
-    Problem : with one entry for each field that is wrong
+    Problem : with one entry for each wrong field
     """
     if not isinstance(data, Mapping):
         raise _refusal([_fault("", "type", "an object", data)])
@@ -79,7 +79,7 @@ def _fault(
 def _name_faults(value: Any) -> Iterator[Finding]:
     is_fine = isinstance(value, str) and 0 < len(value.strip()) <= LONGEST_NAME and is_clean(value)
     if not is_fine:
-        expected = f"a text of 1 to {LONGEST_NAME} characters"
+        expected = f"a string of 1 to {LONGEST_NAME} characters"
         yield _fault("/name", "length", expected, value, LONGEST_NAME)
 
 
@@ -88,10 +88,10 @@ def _scope_faults(value: Any) -> Iterator[Finding]:
     if not isinstance(value, list) or not value:
         yield _fault("/scopes", "type", expected, value, [*SCOPES])
         return
-    for place, scope in enumerate(value):
+    for index, scope in enumerate(value):
         if scope not in SCOPES:
             yield _fault(
-                f"/scopes/{place}", "scope", f"one of {', '.join(SCOPES)}", scope, [*SCOPES]
+                f"/scopes/{index}", "scope", f"one of {', '.join(SCOPES)}", scope, [*SCOPES]
             )
 
 
@@ -115,7 +115,7 @@ def _end(
     if moment is None:
         return None, [_fault("/expiresAt", "type", "RFC 3339 with a time zone", value)]
     if moment <= now:
-        return None, [_fault("/expiresAt", "past", "a time to come", value)]
+        return None, [_fault("/expiresAt", "past", "a time in the future", value)]
     if latest is not None and moment > latest:
         expected = f"at most {settings.KAIWEB_TOKEN_MAX_DAYS} days from now"
         return None, [_fault("/expiresAt", "too-late", expected, value, latest.isoformat())]
@@ -123,7 +123,7 @@ def _end(
 
 
 def _moment(value: object) -> datetime | None:
-    """Return the time in UTC; None for what is no time, or lies beyond what UTC can name."""
+    """Return the time in UTC; None if the value is not a time, or out of range in UTC."""
     try:
         moment = parse_datetime(value) if isinstance(value, str) else None
         return moment.astimezone(UTC) if moment is not None and moment.tzinfo else None

@@ -1,4 +1,4 @@
-"""The addresses of REST version 1."""
+"""The URLs of REST version 1."""
 
 from __future__ import annotations
 

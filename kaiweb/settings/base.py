@@ -1,4 +1,4 @@
-"""What every installation shares. Environment variables are read through `env`."""
+"""Settings of every installation. Environment variables are read through `env`."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from kaiweb.settings.logging import logging_config
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 KAIWEB_HOME = env.home(checkout=CHECKOUT)
 KAIWEB_PORT = env.port("KAIWEB_PORT", 8000)
-# Whoever scrapes /metrics of the web process must send it; without one only this machine may scrape.
+# The bearer token for /metrics of the web process; without one only this machine may scrape.
 KAIWEB_METRICS_TOKEN = env.text("KAIWEB_METRICS_TOKEN")
-# Reverse proxies whose X-Forwarded-For tells who the client is; addresses, networks, or "*".
+# Reverse proxies whose X-Forwarded-For is trusted: addresses, networks, or "*".
 KAIWEB_TRUSTED_PROXIES = env.words("KAIWEB_TRUSTED_PROXIES")
 KAIWEB_MAX_CONNECTIONS = env.number("KAIWEB_MAX_CONNECTIONS", 2000)
 KAIWEB_MAX_CONNECTIONS_PER_ADDRESS = env.number("KAIWEB_MAX_CONNECTIONS_PER_ADDRESS", 500)
 KAIWEB_SHARDS = env.shards()
-# Where the scheduling worker serves KAI's metrics on loopback; 0: nowhere.
+# The loopback port on which a scheduling worker serves KAI's metrics; 0: none.
 KAIWEB_SCHEDULER_METRICS_PORT = env.port("KAIWEB_SCHEDULER_METRICS_PORT", 0, may_be_off=True)
-# What the other pages of that port ask for; without one they are off.
+# The token for the debug pages of that port; without one they are off.
 KAIWEB_DEBUG_TOKEN = env.text("KAIWEB_DEBUG_TOKEN")
 KAIWEB_DEMO = env.flag("DEMO", True)
-# The cluster: named explicitly ("in-cluster" in a pod), else the one the sandbox writes. KUBECONFIG is left to kubectl, so that
-# a developer's own cluster is never written to by accident.
+# The cluster ("in-cluster" in a pod); by default the embedded one. KUBECONFIG is not read, so that a developer's
+# own cluster is never written to by accident.
 KAIWEB_KUBECONFIG = env.text("KAIWEB_KUBECONFIG", str(KAIWEB_HOME / "kubeconfig"))
 KAIWEB_DEPLOY = Path(env.text("KAIWEB_DEPLOY", str(CHECKOUT / "deploy")))
-# The longest life of an API token in days; 0: no bound.
+# The longest life of an API token in days; 0: unlimited.
 KAIWEB_TOKEN_MAX_DAYS = env.number("KAIWEB_TOKEN_MAX_DAYS", 365)
 KAIWEB_VERSION = __version__
 
@@ -57,7 +57,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "kaiweb.request_id.RequestIdMiddleware",
-    # Before whatever asks for the host: Django's own refusal logs a traceback each time.
+    # Before any middleware that reads the host: Django's own refusal logs a traceback each time.
     "kaiweb.hosts.AllowedHostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -95,7 +95,7 @@ DATABASES = {
 }
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    # Failed log-ins. Never so small that a flood of names drives out the counts of its own address.
+    # Failed log-ins. Large enough that a flood of names cannot evict the counts of its own address.
     "login": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "LOCATION": "login",
@@ -128,12 +128,12 @@ USE_TZ = True
 USE_I18N = False
 
 STATIC_URL = "/static/"
-# None: files are served from where they are found. Set it to serve a collected copy.
+# None: files are served from where the finders locate them. Set it to serve a collected copy.
 STATIC_ROOT = env.text("KAIWEB_STATIC_ROOT") or None
 FRONTEND_DIST = CHECKOUT / "frontend" / "web" / "dist"
-# A folder that is not there yet (no build so far) would be a system check warning.
+# A folder that does not exist (no build so far) would be a system check warning.
 STATICFILES_DIRS = [FRONTEND_DIST] if FRONTEND_DIST.is_dir() else []
-# Vite names its files by content, so they are served as found, with no collectstatic step.
+# Vite names its files by content, so they are served without a collectstatic step.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/assets/.+-[A-Za-z0-9_-]{8,}\.\w+$"

@@ -1,4 +1,4 @@
-"""How messages travel: one broker, one queue per shard, ticks that expire instead of piling up."""
+"""Settings of Celery: one broker, one queue for each shard, ticks that expire instead of piling up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TICK_S = 1.0
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A tick that waits longer than this was lost with its worker; it expired long before.
+# Messages of a worker that died are delivered again after this time; ticks have expired by then.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 60, "health_check_interval": 10}
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
@@ -31,7 +31,7 @@ def shard_queue(shard: str) -> str:
 
 
 def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, Any]]:
-    """Return the clock: one tick per shard and second, each worthless after the next one."""
+    """Return the periodic tasks: a tick a second for each shard, and the upkeep of the database."""
     ticks: dict[str, dict[str, Any]] = {
         f"cycle-{shard}": {
             "task": "scheduler.tasks.run_cycle",
@@ -41,7 +41,7 @@ def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, An
         }
         for shard in shards
     }
-    # The binder finds its work by watching; the sweep heals one whose start has failed.
+    # The binder watches its work; the sweep starts a binder whose start has failed.
     ticks["sweep-bind-requests"] = {
         "task": "binder.tasks.sweep",
         "schedule": 5.0,

@@ -1,4 +1,4 @@
-"""How live wake-ups travel between processes: publish and subscribe on the broker."""
+"""Settings of Channels: wake-ups of the live sockets by publish and subscribe on the broker."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Read the environment: every variable kaiweb knows is parsed here, and a bad value names itself.
+"""Read the environment: every variable of kaiweb is parsed here, and the error for a bad value names it.
 
-Nothing else in the project reads `os.environ` for configuration. Each reader takes the mapping as an
-argument, so tests hand in a dict.
+Nothing else in the project reads `os.environ` for configuration. Each reader takes the mapping as an argument,
+so that tests can pass a dict.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 class EnvError(ValueError):
-    """A variable holds something we cannot use."""
+    """The value of a variable cannot be used."""
 
 
 def text(name: str, default: str = "", *, env: Mapping[str, str] = ENVIRON) -> str:
@@ -31,7 +31,7 @@ def text(name: str, default: str = "", *, env: Mapping[str, str] = ENVIRON) -> s
 
 
 def flag(name: str, default: bool, *, env: Mapping[str, str] = ENVIRON) -> bool:
-    """Read a yes/no variable."""
+    """Return a boolean variable."""
     raw = env.get(name)
     if raw is None:
         return default
@@ -44,7 +44,7 @@ def flag(name: str, default: bool, *, env: Mapping[str, str] = ENVIRON) -> bool:
 
 
 def number(name: str, default: int, *, env: Mapping[str, str] = ENVIRON) -> int:
-    """Read a whole number >= 0."""
+    """Return a whole number >= 0."""
     raw = env.get(name)
     if not raw:
         return default
@@ -56,7 +56,7 @@ def number(name: str, default: int, *, env: Mapping[str, str] = ENVIRON) -> int:
 def port(
     name: str, default: int, *, may_be_off: bool = False, env: Mapping[str, str] = ENVIRON
 ) -> int:
-    """Read a TCP port; 0 is taken only where it switches the port off."""
+    """Return a TCP port; 0 is accepted only where it switches the port off."""
     raw = env.get(name)
     if not raw:
         return default
@@ -70,7 +70,7 @@ def port(
 def choice(
     name: str, default: str, choices: Sequence[str], *, env: Mapping[str, str] = ENVIRON
 ) -> str:
-    """Read one of several words, in any case."""
+    """Return one of several words, which may be given in any case."""
     raw = env.get(name)
     if not raw:
         return default
@@ -81,7 +81,7 @@ def choice(
 
 
 def redis_url(*, env: Mapping[str, str] = ENVIRON) -> str:
-    """Return `REDIS_URL`, by default a Redis on this machine; only the form is checked."""
+    """Return `REDIS_URL`, by default a Redis on this machine; only the syntax is checked."""
     url = text("REDIS_URL", "redis://127.0.0.1:6379/0", env=env)
     parts = _split("REDIS_URL", url)
     if parts.scheme not in REDIS_SCHEMES:
@@ -91,7 +91,7 @@ def redis_url(*, env: Mapping[str, str] = ENVIRON) -> str:
 
 
 def words(name: str, default: str = "", *, env: Mapping[str, str] = ENVIRON) -> list[str]:
-    """Read a comma separated list; empty parts fall out."""
+    """Return the parts of a comma separated list, without empty ones."""
     return [part.strip() for part in text(name, default, env=env).split(",") if part.strip()]
 
 
@@ -138,7 +138,7 @@ def database(url: str, *, sqlite_file: Path) -> dict[str, Any]:
 
 
 def without_password(url: str) -> str:
-    """Return the URL as it may be printed: a password in it becomes ***."""
+    """Return the URL for print: a password in it becomes ***."""
     head, at, tail = url.rpartition("@")
     scheme, slashes, user = head.partition("://")
     return f"{scheme}{slashes}{user.partition(':')[0]}:***@{tail}" if at else url
@@ -163,7 +163,7 @@ def writable_home(home: Path) -> Iterator[None]:
 
 
 def _split(name: str, url: str) -> SplitResult:
-    """Take a URL apart; a port that is no number is found here, not at the first connection."""
+    """Split a URL. A port that is no number is an error here already, not at the first connection."""
     try:
         parts = urlsplit(url)
         _ = parts.port

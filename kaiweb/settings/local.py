@@ -1,4 +1,4 @@
-"""One machine: state below KAIWEB_HOME, everything on loopback. The default of `kaiweb` and `make run`."""
+"""Settings for one machine: state below KAIWEB_HOME, all ports on loopback. The default of `kaiweb`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _new_secret() -> str:
     return secrets.token_urlsafe(48)
 
 
-# Kept in the state folder, so that log-ins survive a restart and people find the debug token.
+# Stored in the state folder, so that log-ins survive a restart and people can read the debug token.
 with env.writable_home(KAIWEB_HOME):
     SECRET_KEY = SECRET_KEY or kept_secret(KAIWEB_HOME / "secret-key", _new_secret)
     KAIWEB_DEBUG_TOKEN = KAIWEB_DEBUG_TOKEN or kept_secret(KAIWEB_HOME / "debug-token", _new_secret)

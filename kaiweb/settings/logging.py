@@ -1,4 +1,4 @@
-"""Readable log lines for people, JSON lines for machines; both carry the same fields."""
+"""Log lines for people, or JSON lines for machines, with the same fields."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line; fields given with `extra=` are keys of their own."""
+    """One JSON object a line; the fields of `extra=` are keys of their own."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, Any] = {
@@ -52,7 +52,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def logging_config(*, level: str, json_lines: bool) -> dict[str, Any]:
-    """Return the dictConfig: everything goes to stderr, where the supervisor picks it up."""
+    """Return the dictConfig: everything goes to stderr, which the supervisor writes to a log file."""
     formatter = JsonFormatter if json_lines else LineFormatter
     return {
         "version": 1,
@@ -62,13 +62,13 @@ def logging_config(*, level: str, json_lines: bool) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django.server": {"handlers": [], "propagate": True},
-            # A refused request is the caller's business; it is counted, not logged.
+            # Refused requests are counted, not logged: they are faults of the client.
             "django.request": {"level": "ERROR"},
             "uvicorn.access": {"level": "WARNING"},
             "kombu": {"level": "WARNING"},
             "celery.app.trace": {"level": "WARNING"},
             "celery.beat": {"level": "WARNING"},
-            # One line per tick and second says nothing.
+            # One line a second for each tick is of no use.
             "celery.worker.strategy": {"level": "WARNING"},
             "celery.worker.request": {"level": "WARNING"},
         },

@@ -1,4 +1,4 @@
-"""Tests: no broker, no files outside pytest's folders, cheap password hashes, messages in memory."""
+"""Settings for tests: no broker, a temporary folder, cheap password hashes, messages in memory."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ STATIC_ROOT = None
 FRONTEND_DIST = KAIWEB_HOME / "dist"
 STATICFILES_DIRS = []
 WHITENOISE_AUTOREFRESH = True
-# Removed when the process ends, with whatever SQLite left beside the file.
+# Removed at the end of the process, with the -wal and -shm files of SQLite.
 _scratch = Path(tempfile.mkdtemp(prefix="kaiweb-tests-"))
 atexit.register(shutil.rmtree, _scratch, ignore_errors=True)
-# A file, as in real life: threads with connections of their own lock a shared in-memory database table
-# by table, which no installation ever does.
+# A file, as in an installation: threads with connections of their own would lock a shared in-memory database
+# table by table, which does not happen with a file.
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",

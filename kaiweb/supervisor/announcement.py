@@ -1,4 +1,4 @@
-"""Says that an installation is up once it is ready, and before that what it still waits for."""
+"""Announce that an installation is up when it is ready, and until then what it waits for."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ REMINDER_S = 30.0
 
 @dataclass(slots=True)
 class Announcement:
-    """Looks at readiness until it holds; nothing is ended for want of it.
+    """Checks readiness until it is reached; nothing is stopped if it is not.
 
     Parameters
     ----------
-    unready : returns what readiness complains about, by check
-    welcome : called once, when there is nothing to complain about
+    unready : returns the faults that readiness reports, by check
+    welcome : called once, when there is no fault
     """
 
     unready: Callable[[], Mapping[str, str]]
@@ -35,7 +35,7 @@ class Announcement:
         self._remind_at = self._began_at + PATIENCE_S
 
     def look(self) -> None:
-        """Look twice a second, however often this is called."""
+        """Check at most twice a second, however often this is called."""
         if self.is_made or self.clock() < self._look_at:
             return
         faults = self.unready()

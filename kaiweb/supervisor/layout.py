@@ -1,17 +1,17 @@
-"""Which processes make up a kaiweb installation, and in which order they start.
+"""The processes of an installation, and the order in which they start.
 
     wave 0   broker, embedded cluster (API server)
     wave 1   web, mirror, controllers, simulated nodes and workloads
     wave 2   workers, the beat and the operator, which need the tables and the cluster's kinds
 
-Some of them follow the cluster while they run: a scheduler for each SchedulingShard, and flags that Config
-kai-config sets (`Wanted`, written by the operator).
+Some of them depend on the cluster: there is a scheduler for each SchedulingShard, and Config kai-config sets flags
+(`Wanted`, written by the operator).
 
 Between wave 0 and 1 `kaiweb bootstrap` migrates the database and applies the custom resource definitions.
 
-In a real cluster nobody should be its administrator all day. With `KAIWEB_ACCOUNTS=<folder>` every process has
-the kubeconfig of its own service account (deploy/rbac); only bootstrap and the simulators, which play the
-kubelets, use the installation's.
+In a real cluster no process should run with the rights of an administrator. With `KAIWEB_ACCOUNTS=<folder>` every
+process has the kubeconfig of its own service account (deploy/rbac); only bootstrap and the simulators, which act
+as kubelets, use that of the installation.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ EMBEDDED_PORTS = ("broker", "cluster", "scheduler-metrics", "controller-metrics"
 #: The service accounts of the processes; `<account>.kubeconfig` in the folder KAIWEB_ACCOUNTS.
 WEB, CONTROLLERS, SCHEDULER, BINDER = "web", "controllers", "scheduler", "binder"
 OPERATOR = "operator"
-#: Processes that others speak of.
+#: Processes that other modules refer to.
 WEB_PROCESS, CONTROLLERS_PROCESS, BINDING, BEAT = "web", "controllers", "binding", "beat"
-#: What the simulators take as --nodes; the product does not import them.
+#: The values that the simulators accept as --nodes; repeated here, because nothing imports the sandbox.
 NODES = re.compile(r"demo|none|[0-9]{1,5}x[0-9]{1,3}")
 BROKER = "broker"
 ACCOUNTS = (WEB, CONTROLLERS, SCHEDULER, BINDER, OPERATOR)
@@ -43,23 +43,23 @@ ACCOUNTS = (WEB, CONTROLLERS, SCHEDULER, BINDER, OPERATOR)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """What the environment asks for."""
+    """The choices of the environment."""
 
     home: Path
     web_port: int
-    #: By name; ports of further shards join while it runs.
+    #: By name; ports of further shards are added at run time.
     ports: dict[str, int]
     redis_url: str
     kubeconfig: Path
-    #: Where the kubeconfigs of the processes lie; None lets all use the installation's.
+    #: The folder with the kubeconfigs of the processes; None if all use that of the installation.
     accounts: Path | None
     has_own_broker: bool
     has_sandbox: bool
     has_simulators: bool
     has_demo_stream: bool
-    #: Which simulated nodes: a profile name, or e.g. 500x8.
+    #: The simulated nodes: a profile name, or e.g. 500x8.
     nodes: str
-    #: These have a scheduler whatever the cluster says.
+    #: These have a scheduler also without a SchedulingShard.
     shards: tuple[str, ...]
 
     @property
@@ -71,7 +71,7 @@ class Installation:
             "REDIS_URL": self.redis_url,
             "KUBECONFIG": str(self.kubeconfig),
             "PYTHONUNBUFFERED": "1",
-            # Ten processes share two cores: BLAS threads would only get in each other's way.
+            # Ten processes share the cores: BLAS threads would only compete with each other.
             "OPENBLAS_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1",
         }
@@ -91,7 +91,7 @@ def read_installation(home: Path, ports: dict[str, int]) -> Installation:
 
     Raises
     ------
-    EnvError : a value that cannot be read; see `check_environment` for those that cannot be used
+    EnvError : a value that cannot be parsed; `check_environment` checks the rest
     """
     redis_url = env.text("REDIS_URL")
     external = env.text("KAIWEB_KUBECONFIG")
@@ -149,7 +149,7 @@ def metrics_port_name(shard: str) -> str:
 
 
 def specs_with_ports(plan: Installation, wanted: Wanted) -> list[Spec]:
-    """Return the processes, after each further shard has got a port of its own for metrics."""
+    """Return the processes, after choosing a metrics port for each further shard."""
     names = tuple(metrics_port_name(shard) for shard in shards_of(plan, wanted))
     missing = tuple(name for name in names if name not in plan.ports)
     plan.ports.update(ports.remembered(plan.home, missing))

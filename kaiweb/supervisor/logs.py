@@ -1,9 +1,9 @@
-"""The log of one supervised process, bounded in size however much the process writes.
+"""The log of one supervised process, limited in size however much the process writes.
 
-The process writes to the file itself, so a slow supervisor never holds it up and its last words are in
-the file whatever ends it. When the file is full, its end is copied to `<name>.log.1`, older copies move on,
-and the file is cut to nothing: it was opened for appending, so the process goes on at the new end. A line
-written between the copy and the cut is lost, which happens only while the file is being filled.
+The process writes to the file itself, so that a slow supervisor never blocks it and its last lines are in the file
+whatever ends it. When the file is full, its end is copied to `<name>.log.1`, older copies are renumbered, and the
+file is truncated: it was opened for appending, so the process continues at the new end. A line that is written
+between the copy and the truncation is lost.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ProcessLog:
             self._descriptor = None
 
     def trim(self) -> None:
-        """Start a new part if the file is full; a disk without room costs the older parts, not the start."""
+        """Start a new part if the file is full. On a full disk the newest older part is lost, and nothing fails."""
         try:
             size = self.file.stat().st_size
         except FileNotFoundError:
@@ -59,8 +59,8 @@ class ProcessLog:
                 self._part(number - 1).replace(self._part(number))
         part = os.open(self._part(1), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
         with self.file.open("rb") as source, os.fdopen(part, "wb") as copy:
-            # Twice the bound: all of a log that has just passed it, and what comes during the copy, but not
-            # without end from a process that writes faster than we copy.
+            # Twice the limit: enough for a log that has just passed it and for lines that come during the copy,
+            # and finite for a process that writes faster than we copy.
             budget = 2 * self._most_bytes
             left_out = self.file.stat().st_size - budget
             if left_out > 0:

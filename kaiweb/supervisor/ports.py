@@ -1,4 +1,4 @@
-"""Free loopback ports that stay the same over restarts, so that a kubeconfig goes on working."""
+"""Choose free loopback ports that stay the same over restarts, so that a kubeconfig stays valid."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pick() -> int:
 def remembered(home: Path, names: tuple[str, ...]) -> dict[str, int]:
     """Return one port for each name: the one used last time if it is free, else one that no name has.
 
-    The choice is kept in `<home>/ports.json`.
+    The choice is stored in `<home>/ports.json`.
 
     Raises
     ------

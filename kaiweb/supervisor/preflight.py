@@ -1,4 +1,4 @@
-"""What is checked before anything starts, so that a wrong value is one clear line and not a process that dies.
+"""Checks before the start, so that a wrong value is reported in one line instead of by a process that dies.
 
 Each check raises `EnvError` for a wrong environment variable and `StartError` for a file or port.
 """
@@ -71,7 +71,7 @@ def check_cluster_file(home: Path) -> None:
 
 
 def check_sqlite(file: Path, content: str) -> None:
-    """Refuse a file that SQLite cannot read; `content` says what would be lost with it."""
+    """Refuse a file that SQLite cannot read; `content` tells what would be lost with it."""
     if not file.exists():
         return
     try:

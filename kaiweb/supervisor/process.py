@@ -1,4 +1,4 @@
-"""One supervised child: started in its own process group, logged to its own file, dead with its parent."""
+"""One supervised child: it has its own process group and log file, and ends with its parent."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ UNSTEADY_ENDS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """What to start. `wave` orders the start; the stop goes the other way round.
+    """A program to run. Waves start in order and stop in reverse order.
 
-    `broker_port`: the program is a broker, which the watchdog asks there; any other gives signs of life
+    `broker_port`: for a broker, the port on which the watchdog asks it; any other program gives signs of life
     (`kube.progress`).
     """
 
@@ -121,7 +121,7 @@ class Child:
         return None
 
     def trim_log(self) -> None:
-        """Keep the log within its bound."""
+        """Keep the log within its size limit."""
         self._log.trim()
 
     def kill(self) -> None:
@@ -131,12 +131,12 @@ class Child:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def ask_to_stop(self) -> None:
-        """Send SIGTERM to the program alone: it stops its own children in its own order."""
+        """Send SIGTERM to the program alone, because it stops its own children itself."""
         if self._process is not None and self.is_running:
             self._process.terminate()
 
     def has_left(self, deadline: float) -> bool:
-        """Tell whether the program has ended; past the monotonic `deadline` it is killed. Never waits."""
+        """Return whether the program has ended; kill it after the monotonic `deadline`. Never waits."""
         if self.is_running and time.monotonic() < deadline:
             return False
         self.wait_or_kill(0.0)

@@ -22,7 +22,7 @@ STOP_S = 8.0
 class Supervisor:
     """Starts `specs` wave by wave, restarts what dies, and writes `<home>/processes.json` (name -> pid).
 
-    The list may change while they run (`adopt`). Who wants which processes is not its business.
+    The list may change while they run (`adopt`).
     """
 
     def __init__(
@@ -60,29 +60,29 @@ class Supervisor:
         self._write_pids()
 
     def adopt(self, specs: Sequence[Spec]) -> None:
-        """Take another list: start what is new, end what is gone, start anew what has changed; the rest goes on.
+        """Take another list: start new processes, stop missing ones, restart changed ones, keep the rest.
 
-        Nothing is waited for. A name comes back only when its former process has ended.
+        Does not wait. A changed process starts when its predecessor has ended.
         """
         wanted = {spec.name: spec for spec in specs}
-        kept = [child for child in self._children if wanted.get(child.spec.name) == child.spec]
+        unchanged = [child for child in self._children if wanted.get(child.spec.name) == child.spec]
         for child in self._children:
-            if child not in kept:
-                changed = child.spec.name in wanted
+            if child not in unchanged:
+                is_changed = child.spec.name in wanted
                 self._say(
-                    f"{child.spec.name} {'starts anew' if changed else 'is no longer wanted'}"
+                    f"{child.spec.name} {'restarts with other settings' if is_changed else 'is no longer wanted'}"
                 )
                 child.ask_to_stop()
                 self._leaving.append((child, time.monotonic() + STOP_S))
-        known = {child.spec.name for child in kept}
+        known = {child.spec.name for child in unchanged}
         new = [self._child(spec) for name, spec in wanted.items() if name not in known]
-        self._children = sorted([*kept, *new], key=lambda child: child.spec.wave)
+        self._children = sorted([*unchanged, *new], key=lambda child: child.spec.wave)
         self._tend()
-        # Also when nothing has changed: the file's time tells the operator that its wish was heard.
+        # Also without a change: the time of the file tells the operator that the wanted file was read.
         self._write_pids()
 
     def wait_for(self, ready: Callable[[], bool], *, what: str, timeout_s: float) -> bool:
-        """Poll `ready` while tending the children that run; False when told to stop meanwhile.
+        """Poll `ready` while restarting children that end; return False if stopped meanwhile.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class Supervisor:
         return False
 
     def run(self, follow: Callable[[], Sequence[Spec] | None] = lambda: None) -> None:
-        """Tend the children until a signal comes; `follow` returns another list when there is one."""
+        """Restart children that end until a signal comes; `follow` returns another list if there is one."""
         while not self._stopping:
             specs = follow()
             if specs is not None:
@@ -140,7 +140,9 @@ class Supervisor:
 
     def _tend(self) -> None:
         self._trim_logs()
-        self._leaving = [item for item in self._leaving if not item[0].has_left(item[1])]
+        self._leaving = [
+            (child, deadline) for child, deadline in self._leaving if not child.has_left(deadline)
+        ]
         leaving = {child.spec.name for child, _ in self._leaving}
         for child in self._children:
             if child.pid is not None:
@@ -149,7 +151,7 @@ class Supervisor:
                 child.start()
                 line = f"started as pid {child.pid}"
             else:
-                continue  # its wave has not come yet, or its name is not free
+                continue  # its wave has not started, or its predecessor has not ended
             if line:
                 self._say(f"{child.spec.name} {line}")
                 self._write_pids()
@@ -161,5 +163,5 @@ class Supervisor:
         try:
             write_private(self._pids_file, json.dumps(listed, indent=1))
         except OSError as error:
-            # A full disk must not end what runs: the file is for people and the operator.
+            # A full disk must not stop the supervisor: the file only informs people and the operator.
             self._say(f"{self._pids_file} could not be written: {error}")

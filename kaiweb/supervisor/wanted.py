@@ -1,7 +1,7 @@
-"""What the cluster asks of the processes, as a file: the operator writes it, supervisor and beat read it.
+"""The wanted processes, as a file: the operator writes it, the supervisor and beat read it.
 
-A file because it is still there when the API server, the broker or the operator is not: then what ran last
-goes on running. See docs/adr/0008.
+A file, because it can be read while the API server, the broker or the operator is down; the last wanted processes
+then keep running. See docs/adr/0008.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What should run beyond the plain installation.
+    """The processes that should run beyond the plain installation.
 
     Attributes
     ----------
     shards : the shards that have a scheduler, in order of name
-    off : names of processes that are switched off
+    off : names of disabled processes
     arguments : further arguments by process
     environment : further variables by process
     """
@@ -50,17 +50,17 @@ def shards_among(processes: Iterable[str]) -> set[str]:
 
 
 def can_be_process(shard: str) -> bool:
-    """Tell whether a shard's name can be part of a process, a log file and a Celery queue."""
+    """Return whether a shard's name can be part of the name of a process, a log file and a Celery queue."""
     return _LABEL.fullmatch(shard) is not None
 
 
 def write_wanted(home: Path, wanted: Wanted) -> None:
-    """Put the file in place in one step, so that nobody reads half of it."""
+    """Replace the file in one step, so that nobody reads half of it."""
     write_private(home / FILE, json.dumps(_as_json(wanted), indent=1))
 
 
 def read_wanted(home: Path) -> Wanted:
-    """Return what the file says; without a file, one plain scheduler.
+    """Return the content of the file; without a file, the scheduler of shard `default`.
 
     Raises
     ------
@@ -70,18 +70,22 @@ def read_wanted(home: Path) -> Wanted:
     if not file.exists():
         return Wanted()
     try:
-        said = json.loads(file.read_text())
+        content = json.loads(file.read_text())
         wanted = Wanted(
-            shards=tuple(said["shards"]),
-            off=tuple(said["off"]),
-            arguments={name: tuple(given) for name, given in said["arguments"].items()},
-            environment={name: dict(given) for name, given in said["environment"].items()},
+            shards=tuple(content["shards"]),
+            off=tuple(content["off"]),
+            arguments={name: tuple(flags) for name, flags in content["arguments"].items()},
+            environment={
+                name: dict(variables) for name, variables in content["environment"].items()
+            },
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{file}: expected what the operator writes, got {error!r}") from error
-    bad = [shard for shard in wanted.shards if not can_be_process(shard)]
-    if bad:
-        raise ValueError(f"{file}: expected DNS labels as shards, got {', '.join(map(repr, bad))}")
+    unusable = [shard for shard in wanted.shards if not can_be_process(shard)]
+    if unusable:
+        raise ValueError(
+            f"{file}: expected DNS labels as shards, got {', '.join(map(repr, unusable))}"
+        )
     return wanted
 
 
@@ -94,7 +98,7 @@ class WantedFile:
         self._seen = 0
 
     def changed(self) -> Wanted | None:
-        """Return what the file says if it has changed since the last call; one that is no good is passed over."""
+        """Return the content if the file has changed since the last call; None also for an unreadable file."""
         try:
             stamp = (self._home / FILE).stat().st_mtime_ns
         except FileNotFoundError:
@@ -113,6 +117,6 @@ def _as_json(wanted: Wanted) -> dict[str, Any]:
     return {
         "shards": list(wanted.shards),
         "off": list(wanted.off),
-        "arguments": {name: list(given) for name, given in wanted.arguments.items()},
-        "environment": {name: dict(given) for name, given in wanted.environment.items()},
+        "arguments": {name: list(flags) for name, flags in wanted.arguments.items()},
+        "environment": {name: dict(variables) for name, variables in wanted.environment.items()},
     }

@@ -1,9 +1,9 @@
-"""Ends children that stand still, and says of all children how they are.
+"""End children that make no progress, and write the state of all children to a file.
 
-A look a second at the signs of life (`kube.progress`). A child that is late is asked for its traceback, and
-ended at the next look if it is still late; the supervisor starts it again as after any other end. The object it
-hung on goes on the list of what is set aside. What was seen is in `<home>/run/children.json`, for readiness,
-metrics, the operator and the dashboard.
+The watchdog checks the signs of life (`kube.progress`) once a second. A child that is late is asked for its
+traceback, and is ended at the next check if it is still late; the supervisor then starts it again. The object
+that the child hung on is set aside. The states are in `<home>/run/children.json`, for readiness, metrics, the
+operator and the dashboard.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from kube.progress import (
 
 FILE = "children.json"
 LOOK_S = 1.0
-#: Longer between two looks: the machine, or the supervisor itself, had stopped.
+#: A longer time between two checks means that the machine or the supervisor was stopped.
 PAUSED_S = 5.0
-#: The children are not tended meanwhile.
+#: Short, because the children are not supervised meanwhile.
 BROKER_TIMEOUT_S = 0.5
 
 
 def broker_answers(port: int) -> bool:
-    """Return whether a broker answers on the loopback port; a refusal for want of a password is an answer."""
+    """Return whether a broker answers on the loopback port; a refusal without a password is an answer."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=BROKER_TIMEOUT_S) as link:
             link.sendall(b"PING\r\n")
@@ -81,15 +81,15 @@ class Watched(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildState:
-    """How one child is.
+    """The state of one child.
 
     Attributes
     ----------
     pid : None while it does not run
-    is_steady : it has not ended again and again lately
+    is_steady : false while it ends again and again
     hangs : how often the watchdog has ended it
-    fault : why it is not well; "" if it is. Anybody may read it, so it names no object
-    held : the object it hangs on; "" if there is none
+    fault : what is wrong; "" if nothing is. Anybody may read it, so it names no object
+    held : the object it hangs on; "" without one
     """
 
     pid: int | None
@@ -101,12 +101,12 @@ class ChildState:
 
 
 def children_file(home: Path) -> Path:
-    """Return where the watchdog writes how the children are."""
+    """Return the file to which the watchdog writes the states."""
     return home / FOLDER / FILE
 
 
 def read_children(home: Path) -> Mapping[str, ChildState] | None:
-    """Return the states by name; None where no supervisor runs."""
+    """Return the states by name; None if no supervisor runs."""
     try:
         states = json.loads(children_file(home).read_text())
         return {name: ChildState(**state) for name, state in states.items()}
@@ -116,7 +116,7 @@ def read_children(home: Path) -> Mapping[str, ChildState] | None:
 
 @dataclass(slots=True)
 class Watchdog:
-    """Looks at the children of one supervisor.
+    """Watches the children of one supervisor.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class Watchdog:
     _written: dict[str, ChildState] | None = None
 
     def look(self, children: Iterable[Watched]) -> None:
-        """Look once a second, however often this is called."""
+        """Check at most once a second, however often this is called."""
         now = self.clock()
         if now - self._looked_at < LOOK_S:
             return
@@ -153,7 +153,7 @@ class Watchdog:
             self._written = states
 
     def close(self) -> None:
-        """Take the file away: nobody is supervised any more."""
+        """Delete the file, because nothing is supervised any more."""
         children_file(self.home).unlink(missing_ok=True)
 
     def _state(self, child: Watched, now: float) -> ChildState:
@@ -180,7 +180,7 @@ class Watchdog:
             return self._broker_fault(child, now) or unsteady
         beat = self.read(beat_file(self.home, child.name))
         if beat is None or beat.pid != pid:
-            # Not ended for it: the disk may be full, so that it cannot give any.
+            # Not ended for this: on a full disk it cannot give signs.
             silent = f"it has given no sign of life yet; {log}"
             return unsteady or (silent if child.uptime_s > START_S else "")
         still = standstill(beat, now, awake_since=self._awake_since)
@@ -190,7 +190,7 @@ class Watchdog:
         return self._late(child, pid, still, now)
 
     def _broker_fault(self, child: Watched, now: float) -> str:
-        """End a broker that has not answered for the time of a hang: all that use it would wait for ever."""
+        """End a broker that has not answered for the time of a hang, or its clients would wait for ever."""
         if self.answers(child.broker_port):
             self._silent_since = None
             return ""
@@ -202,7 +202,7 @@ class Watchdog:
         return "it does not answer"
 
     def _late(self, child: Watched, pid: int, still: Standstill, now: float) -> str:
-        """Ask for a traceback at the first look, end the child at the second."""
+        """Ask for a traceback at the first check, end the child at the second."""
         key = (child.name, pid)
         if key not in self._warned:
             self._warned.add(key)
@@ -212,7 +212,7 @@ class Watchdog:
             self._end(child, still, now)
             self._warned.discard(key)
         self._held[child.name] = still.held.text() if still.held else ""
-        # The text must not change with every look: since when it holds is the reader's to say.
+        # Without a duration, so that the text stays the same and the file is not written at every check.
         return f"it makes no progress ({still.doing}) and is started again"
 
     def _end(self, child: Watched, still: Standstill, now: float) -> None:
@@ -220,7 +220,7 @@ class Watchdog:
         self._hangs[child.name] = self._hangs.get(child.name, 0) + 1
         trace = "see" if child.broker_port else "traceback in"
         self.say(
-            f"{child.name} is ended and started again: {still.text(now)}; "
+            f"ending {child.name}, which will be started again: {still.text(now)}; "
             f"{trace} {self.home / 'logs' / child.name}.log"
         )
         if still.held is None:
@@ -242,4 +242,4 @@ class Watchdog:
             scratch.write_text(text)
             scratch.replace(file)
         except OSError as error:
-            self.say(f"how the processes are cannot be written: {error}")
+            self.say(f"cannot write the states of the processes: {error}")

@@ -194,7 +194,7 @@ def test_a_lock_that_no_scheduler_took_is_told_when_it_lasts(
     assert check() == ""
     broker.keys["kaiweb:lock:default"] = b"evil"
     assert check() == ""
-    clock.now += checks.STRANGER_S
+    clock.now += checks.FOREIGN_LOCK_S
     assert "the lock of shard default is held by something that is no scheduler" in check()
     broker.keys["kaiweb:lock:default"] = b"token"
     assert check() == ""

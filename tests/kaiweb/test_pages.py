@@ -39,7 +39,7 @@ def test_requests_are_counted_by_route_and_not_by_path() -> None:
 
 
 def test_old_sessions_go_but_the_last_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "KEPT_CYCLES", 2)
+    monkeypatch.setattr(history, "STORED_CYCLES", 2)
     now = datetime.now(UTC)
     for number, age_h in enumerate((50, 40, 2, 30, 30)):
         Cycle.objects.create(

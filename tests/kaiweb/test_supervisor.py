@@ -99,7 +99,7 @@ def test_a_changed_process_starts_anew_when_its_former_self_has_ended(supervisor
     assert "first" not in _pids(home)
     made.wait_for(lambda: _pids(home).get("first", second) != second, what="it", timeout_s=10)
     assert not _is_alive(second)
-    assert lines.count("first starts anew") == 2
+    assert lines.count("first restarts with other settings") == 2
 
 
 def test_a_process_of_a_wave_that_has_not_come_waits_for_it(supervisor):

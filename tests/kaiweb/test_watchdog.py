@@ -104,7 +104,7 @@ def test_a_late_child_leaves_its_traceback_first_and_is_ended_at_the_next_look(w
     assert read_children(world.home)["mirror"].held == "Pod team/bad"
     assert world.child.kills == 1
     assert world.lines == [
-        "mirror is ended and started again: no progress for 32 s (mirror: Pod team/bad); "
+        "ending mirror, which will be started again: no progress for 32 s (mirror: Pod team/bad); "
         f"traceback in {world.home}/logs/mirror.log",
         "mirror leaves out Pod team/bad until it changes",
     ]
@@ -161,7 +161,7 @@ def test_a_broker_that_does_not_answer_is_ended(world: World):
     assert world.child.kills == 0
     world.look()
     assert world.child.kills == 1
-    assert world.lines[0].startswith("mirror is ended and started again: no progress for 31 s (ans")
+    assert world.lines[0].startswith("ending mirror, which will be started again: no progress for 31 s (ans")
 
 
 @pytest.mark.parametrize("reply", [b"+PONG\r\n", b"-NOAUTH\r\n"])

@@ -1,1 +1,1 @@
-"""The shapes of the API for its OpenAPI document. They describe; `kaiweb.items` produces."""
+"""The shapes of the API for its OpenAPI document. They only describe what `kaiweb.items` builds."""

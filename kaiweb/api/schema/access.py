@@ -1,4 +1,4 @@
-"""Who asks: rights, tokens, tickets."""
+"""The caller: rights, tokens, tickets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the installation is: readiness, processes, objects set aside."""
+"""The health of the installation: readiness, processes, objects set aside."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from queues.models import ApiToken
 
 
 def owner(request: Request) -> User:
-    """Return the person; tokens cannot make tokens, so that a leaked one cannot outlive itself."""
+    """Return the user. A token cannot create tokens, so that a leaked one cannot extend its life."""
     if request.auth is not None:
         raise Problem("forbidden", "tokens are managed with a log-in, not with a token")
     assert isinstance(request.user, User)
@@ -47,13 +47,13 @@ class Tokens(View):
         """Make a token; the answer is the only place where its secret is shown."""
         refuse_key(request)
         user, now = owner(request), timezone.now()
-        wanted = read_token_request(request.data, now)
+        token_request = read_token_request(request.data, now)
         row, secret = tokens.create(
             user=user,
-            name=wanted.name,
-            scopes=wanted.scopes,
-            subtree=wanted.subtree,
-            expires_at=wanted.expires_at,
+            name=token_request.name,
+            scopes=token_request.scopes,
+            subtree=token_request.subtree,
+            expires_at=token_request.expires_at,
             now=now,
         )
         return Response({**_item(row), "token": secret}, status=201)

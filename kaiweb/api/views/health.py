@@ -1,4 +1,4 @@
-"""How the installation is, for people and dashboards that have signed in."""
+"""The health of the installation, for callers with a log-in."""
 
 from __future__ import annotations
 

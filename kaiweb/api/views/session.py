@@ -1,4 +1,4 @@
-"""Who am I, what is this, and where a wrong address ends."""
+"""The caller, the version, and the answer to an unknown address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workloads (pod groups): list with filters, get, why they wait, their pods."""
+"""Workloads (pod groups): list with filters, get, explanation, pods, order."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def filtered(request: Request) -> QuerySet[PodGroup]:
 
 
 class WaitingOrder(View):
-    """The order in which those that wait for room are served."""
+    """The order in which the scheduler serves pending workloads."""
 
     accepts: ClassVar = {"get": ("pool",)}
 
@@ -92,7 +92,7 @@ class WaitingOrder(View):
 
 
 class QueueWaitingOrder(View):
-    """The same order, of one queue and those below it."""
+    """The same order for one queue and the queues below it."""
 
     accepts: ClassVar = {"get": ("pool",)}
 

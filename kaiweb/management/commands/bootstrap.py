@@ -1,4 +1,4 @@
-"""`kaiweb bootstrap`: make database and cluster ready. Safe to run at every start."""
+"""`kaiweb bootstrap`: prepare the database and the cluster. It is safe to run at every start."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from scheduler.models import Shard
 
 
 class Command(BaseCommand):
-    """Migrate, make the first user, install the custom resources and the default objects."""
+    """Migrate, create the first user, install the custom resources and the default objects."""
 
     help = "Prepare the database and the cluster (idempotent)."
-    # The checks load every view; CI runs them, a start need not wait for them.
+    # System checks load every view, and a start should not wait for that; CI runs them.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Let each half be left out."""
-        parser.add_argument("--no-cluster", action="store_true", help="leave the cluster alone")
+        """Add the option that leaves the cluster out."""
+        parser.add_argument("--no-cluster", action="store_true", help="prepare only the database")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Do it, in the order in which later steps need the earlier ones."""
+        """Run the steps in the order in which they need each other."""
         restrict(private_folder(Path(settings.KAIWEB_HOME)))
         call_command("migrate", interactive=False, verbosity=0)
         live.epoch()

@@ -19,7 +19,7 @@ class Command(BaseCommand):
     """Keep the database in step with the cluster."""
 
     help = "Mirror the cluster's objects into the database (the only writer of mirror rows)."
-    # The checks load every view; CI runs them, a start need not wait for them.
+    # System checks load every view, and a start should not wait for that; CI runs them.
     requires_system_checks = ()
 
     def handle(self, *_args: Any, **_options: Any) -> None:

@@ -1,4 +1,4 @@
-"""`kaiweb serve`: the web process on uvicorn: pages, REST and the live socket; beside it, the webhooks."""
+"""`kaiweb serve`: run the web process (uvicorn with pages, REST and the live socket) and the webhook server."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from queues.admission.server.embedded import admission_server
 
 DRAIN_S = 3
 KEEP_ALIVE_S = 5
-# The exit code of uvicorn's own command when its application or its port is not to be had.
+# The exit code of uvicorn's own command if the application cannot be loaded or the port is taken.
 STARTUP_FAILURE = 3
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server that shows ten times a second that its loop turns."""
+    """A uvicorn server that gives ten signs of life a second from its main loop."""
 
     async def on_tick(self, counter: int) -> bool:
         """Give a sign of life; uvicorn calls this from its main loop."""
@@ -33,16 +33,16 @@ class Command(BaseCommand):
     """Serve on loopback unless told otherwise."""
 
     help = "Serve the dashboard and the REST API."
-    # The checks load every view; CI runs them, a start need not wait for them.
+    # System checks load every view, and a start should not wait for that; CI runs them.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Say where to listen."""
+        """Add the options for the address."""
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument("--port", type=int, default=settings.KAIWEB_PORT)
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Run until a signal comes."""
+        """Serve until a signal comes."""
         progress.start("web", Path(settings.KAIWEB_HOME))
         admission = admission_server()
         if admission:
@@ -54,7 +54,7 @@ class Command(BaseCommand):
                 admission.stop()
 
     def _serve(self, host: str, port: int) -> None:
-        """Serve; sockets get a few seconds to end."""
+        """Run uvicorn; at the end open connections get a few seconds."""
         proxies = settings.KAIWEB_TRUSTED_PROXIES
         limits = ConnectionLimits(
             total=affordable(settings.KAIWEB_MAX_CONNECTIONS, raise_file_limit()),
@@ -72,7 +72,7 @@ class Command(BaseCommand):
             ws_max_size=1 << 20,
             timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=DRAIN_S,
-            # Anybody can send X-Forwarded-For; limits by address must not believe it.
+            # Anybody can send X-Forwarded-For, so limits by address accept it from trusted proxies only.
             proxy_headers=bool(proxies),
             forwarded_allow_ips=proxies,
         )

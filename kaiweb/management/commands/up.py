@@ -1,4 +1,4 @@
-"""`kaiweb up`: start a whole installation, say how to reach it, and keep it alive until Ctrl-C."""
+"""`kaiweb up`: start a whole installation, print how to reach it, and keep it running until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from kaiweb.supervisor.wanted import Wanted, WantedFile
 
 LAST_WAVE = 2
 START_S = 60.0
-# The children are not tended meanwhile.
+# Short, because the children are not supervised meanwhile.
 READY_TIMEOUT_S = 3.0
 
 
@@ -56,7 +56,7 @@ class Command(BaseCommand):
     help = "Start everything on embedded defaults and print the URL (Ctrl-C ends it all)."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
-        """Start wave by wave; every wave needs the one before it."""
+        """Start the processes wave by wave; each wave needs the one before it."""
         started = time.monotonic()
         home = Path(settings.KAIWEB_HOME)
         try:
@@ -115,20 +115,20 @@ class Command(BaseCommand):
         try:
             return specs_with_ports(plan, wanted)
         except (StartError, OSError) as error:
-            self._say(f"the processes stay as they are: {error}")
+            self._say(f"cannot apply the wanted file, the processes stay as they are: {error}")
             return None
 
     def _bootstrap(self, plan: Installation) -> None:
         log = plan.home / "logs" / "bootstrap.log"
         with log.open("w") as stream:
-            done = subprocess.run(
+            result = subprocess.run(
                 [sys.executable, "-m", "kaiweb", "bootstrap"],
                 env={**os.environ, **plan.environment},
                 stdout=stream,
                 stderr=stream,
                 check=False,
             )
-        if done.returncode:
+        if result.returncode:
             last_line = (log.read_text().strip().splitlines() or ["no output"])[-1]
             raise CommandError(f"bootstrap failed: {last_line}; all of its output is in {log}")
 
@@ -149,7 +149,7 @@ def _first_password(home: Path) -> str | None:
     try:
         return first_password(home)
     except DatabaseError:
-        return None  # it was there a moment ago; the file with the password is there to look at
+        return None  # the database was there a moment ago; the password is still in its file
     finally:
         connection.close()
 
@@ -159,7 +159,7 @@ def _url(port: int) -> str:
 
 
 def _prepare(home: Path) -> Installation:
-    """Check what the environment asks for and prepare the home, which this process has claimed."""
+    """Check the environment and prepare the home, which this process has claimed."""
     check_environment()
     prepare_home(home)
     check_web_port(settings.KAIWEB_PORT)
@@ -175,14 +175,14 @@ def _prepare(home: Path) -> Installation:
 
 
 def _answers_all(plan: Installation) -> bool:
-    wanted = []
+    expected = []
     if plan.has_own_broker:
-        wanted.append(plan.ports["broker"])
+        expected.append(plan.ports["broker"])
     if plan.has_sandbox:
         if not plan.kubeconfig.exists():
             return False
-        wanted.append(plan.ports["cluster"])
-    return all(_accepts(port) for port in wanted)
+        expected.append(plan.ports["cluster"])
+    return all(_accepts(port) for port in expected)
 
 
 def _accepts(port: int) -> bool:
@@ -194,7 +194,7 @@ def _accepts(port: int) -> bool:
 
 
 def _unready(plan: Installation) -> dict[str, str]:
-    """Return what readiness complains about, by check; nothing if all is well."""
+    """Return the faults that readiness reports, by check."""
     url = f"http://127.0.0.1:{plan.web_port}/readyz"
     try:
         with urllib.request.urlopen(url, timeout=READY_TIMEOUT_S):

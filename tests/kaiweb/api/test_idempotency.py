@@ -83,9 +83,9 @@ def test_a_request_still_at_work_is_waited_for_and_a_dead_one_is_not(
 
 def test_a_key_is_free_again_after_a_day(client: APIClient) -> None:
     create(client, CHEM)
-    age(idempotency.KEPT_FOR + timedelta(seconds=1))
+    age(idempotency.STORED_FOR + timedelta(seconds=1))
     assert create(client, {"name": "bio"}).status_code == 201
-    age(idempotency.KEPT_FOR + timedelta(seconds=1))
+    age(idempotency.STORED_FOR + timedelta(seconds=1))
     assert (idempotency.trim(), IdempotentAnswer.objects.count()) == (1, 0)
 
 
