@@ -7,7 +7,6 @@ back does not distort them.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -22,6 +21,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
+from kaiweb.machine import is_alive
 from kaiweb.supervisor.wanted import read_wanted, scheduling_process
 from kaiweb.supervisor.watchdog import ChildState, read_children
 from kube.errors import KubeError, NotFoundError
@@ -285,7 +285,7 @@ def process_faults() -> Mapping[str, str]:
     faults = {}
     for file in sorted((home / FOLDER).glob("*.beat")):
         beat = read(file)
-        still = standstill(beat, time.monotonic()) if beat and _is_alive(beat.pid) else None
+        still = standstill(beat, time.monotonic()) if beat and is_alive(beat.pid) else None
         if still is not None:
             faults[file.stem] = "it makes no progress"
     return faults
@@ -294,13 +294,3 @@ def process_faults() -> Mapping[str, str]:
 def children() -> Mapping[str, ChildState]:
     """Return the states of the supervised processes; none without a supervisor."""
     return read_children(Path(settings.KAIWEB_HOME)) or {}
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -26,6 +26,7 @@ from kaiweb.checks import (
     config_fault,
     processes_fault,
 )
+from kube.times import format_time
 
 FRESH_S = 1.0
 PATIENCE_S = 2.0
@@ -111,10 +112,5 @@ def readyz(_request: HttpRequest) -> JsonResponse:
         "checks": {**dict.fromkeys(READINESS.checks, "ok"), **texts},
     }
     if faults:
-        body["since"] = {fault.check: moment(fault.since) for fault in faults}
+        body["since"] = {fault.check: format_time(fault.since) for fault in faults}
     return JsonResponse(body, status=503 if faults else 200)
-
-
-def moment(value: datetime) -> str:
-    """Return a time as RFC 3339 in UTC, to the second."""
-    return value.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -16,6 +16,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from kaiweb.machine import is_alive
 from kaiweb.settings import env
 from kube.left_out import add_entry
 from kube.progress import TRACEBACK_SIGNAL, beat_file, read, standstill
@@ -39,7 +40,7 @@ def judge(home: Path, process: str, now: float, wall: datetime) -> tuple[int, st
     beat = read(beat_file(home, process))
     if beat is None:
         return 1, f"{process}: no signs of life in {beat_file(home, process)}"
-    if not _is_alive(beat.pid):
+    if not is_alive(beat.pid):
         return 1, f"{process}: process {beat.pid} has ended"
     still = standstill(beat, now)
     if still is None:
@@ -49,13 +50,3 @@ def judge(home: Path, process: str, now: float, wall: datetime) -> tuple[int, st
     with suppress(ProcessLookupError, PermissionError):
         os.kill(beat.pid, TRACEBACK_SIGNAL)
     return 1, f"{process}: {still.text(now)}"
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -15,8 +15,8 @@ from rest_framework.response import Response
 
 from kaiweb.api import cursors
 from kaiweb.api.errors import bad_parameter
-from kaiweb.items.amounts import moment
-from kaiweb.items.cluster import mirror_moment
+from kaiweb.items.amounts import timestamp
+from kaiweb.items.cluster import mirror_time
 from queues import live
 from scheduler.models import Cycle
 
@@ -45,7 +45,7 @@ class Sorting:
 def as_of() -> dict[str, Any]:
     """Return the time, the session and the log position that an answer describes."""
     last = Cycle.objects.order_by("-id").values_list("id", flat=True).first()
-    return {"time": moment(mirror_moment()), "session": last, "rv": str(live.position())}
+    return {"time": timestamp(mirror_time()), "session": last, "rv": str(live.position())}
 
 
 def answer(

@@ -51,7 +51,7 @@ def bounds(row: Any, prefix: str) -> dict[str, Number | str]:
     return amounts_set
 
 
-def moment(value: datetime | None) -> str | None:
+def timestamp(value: datetime | None) -> str | None:
     """Return RFC 3339 in UTC with milliseconds."""
     if value is None:
         return None

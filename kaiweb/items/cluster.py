@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Sum
 from django.utils import timezone
 
-from kaiweb.items.amounts import GPU, moment, tidy
+from kaiweb.items.amounts import GPU, tidy, timestamp
 from kaiweb.items.queues import queue_items
 from queues.mirror.feed import HEARTBEAT
 from queues.models import MirrorState, Node, PodGroup, WorkloadState
@@ -39,11 +39,11 @@ def cluster_item() -> dict[str, Any]:
         "starved": _ranked(queues, _missing),
         "borrowing": _ranked(queues, _borrowed),
         "sessions": _sessions(now),
-        "mirrorAt": moment(mirror_moment()),
+        "mirrorAt": timestamp(mirror_time()),
     }
 
 
-def mirror_moment() -> datetime | None:
+def mirror_time() -> datetime | None:
     """Return when the mirror last heard of the cluster."""
     heartbeat = MirrorState.objects.filter(kind=HEARTBEAT).first()
     return heartbeat.seen_at if heartbeat else None
@@ -131,6 +131,6 @@ def _sessions(now: datetime) -> dict[str, Any]:
         "perMinute": len(recent),
         "lastId": last.pk if last else None,
         "lastDurationMs": tidy(last.duration_ms) if last else None,
-        "lastStartedAt": moment(last.started_at) if last else None,
+        "lastStartedAt": timestamp(last.started_at) if last else None,
         "p95Ms": tidy(p95) if p95 is not None else None,
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import Max
 
-from kaiweb.items.amounts import moment, tidy
+from kaiweb.items.amounts import tidy, timestamp
 from queues.models import Node, Pod, PodGroup, WorkloadState
 from queues.workloads import reasons
 
@@ -27,7 +27,7 @@ def explain(row: PodGroup) -> dict[str, Any]:
     return {
         "reason": row.reason_code,
         "text": row.reason_text,
-        "since": moment(row.reason_since),
+        "since": timestamp(row.reason_since),
         "evidence": [*_queue_evidence(row), *_node_evidence(row)],
         "others": _others(row),
         "order": _order(row),

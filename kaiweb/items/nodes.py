@@ -11,7 +11,6 @@ from queues.models import Node, Pod, PodGroup
 
 MIB = 1 << 20
 FINISHED = ("Succeeded", "Failed")
-RESERVATION_NAMESPACE = "kai-resource-reservation"
 
 
 def node_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Count
 
-from kaiweb.items.amounts import CPU, GPU, MEMORY, amounts, bounds, moment, tidy
+from kaiweb.items.amounts import CPU, GPU, MEMORY, amounts, bounds, tidy, timestamp
 from queues.editing.tags import tag_of_row
 from queues.models import PodGroup, Queue, WorkloadState
 from queues.selectors import shape_of, tree
@@ -131,7 +131,7 @@ def _item(row: Queue, relations: _Relations) -> dict[str, Any]:
         "problems": [problem] if problem else [],
         "managedBy": "" if row.manager in OURS else row.manager,
         "labels": row.labels,
-        "createdAt": moment(row.created_at),
+        "createdAt": timestamp(row.created_at),
         "generation": row.generation,
         "etag": f'"{tag_of_row(row)}"',
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from kaiweb.items.amounts import moment, tidy
+from kaiweb.items.amounts import tidy, timestamp
 from scheduler.models import Cycle
 
 SHOWN = 200
@@ -26,7 +26,7 @@ def session_item(row: Cycle) -> dict[str, Any]:
         "id": row.pk,
         "shard": row.shard,
         "number": row.number,
-        "startedAt": moment(row.started_at),
+        "startedAt": timestamp(row.started_at),
         "durationMs": tidy(row.duration_ms),
         "snapshotMs": tidy(row.snapshot_ms),
         "commitMs": tidy(row.commit_ms),

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Q
 
 from binder.models import BindRequest
-from kaiweb.items.amounts import moment, tidy
+from kaiweb.items.amounts import tidy, timestamp
 from kaiweb.items.explanation import explain
 from queues.mirror.lone_pods import pod_of
 from queues.models import Pod, PodGroup
@@ -47,10 +47,10 @@ def workload_item(row: PodGroup) -> dict[str, Any]:
         "nodes": row.nodes,
         "reason": row.reason_code,
         "reasonText": row.reason_text,
-        "reasonSince": moment(row.reason_since),
+        "reasonSince": timestamp(row.reason_since),
         "position": row.position,
-        "createdAt": moment(row.created_at),
-        "startedAt": moment(row.started_at),
+        "createdAt": timestamp(row.created_at),
+        "startedAt": timestamp(row.started_at),
         "evictions": row.evictions,
         "rv": str(row.version),
     }
@@ -105,8 +105,8 @@ def _pod_item(row: Pod, request: BindRequest | None) -> dict[str, Any]:
         "devices": row.devices,
         "reason": reasons.BIND_FAILING if is_failing else row.reason,
         "message": request.reason if request is not None and is_failing else row.message,
-        "createdAt": moment(row.created_at),
-        "startedAt": moment(row.started_at),
+        "createdAt": timestamp(row.created_at),
+        "startedAt": timestamp(row.started_at),
     }
 
 

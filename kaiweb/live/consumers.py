@@ -23,7 +23,7 @@ from django.utils import timezone
 from prometheus_client import Counter as Metric
 from prometheus_client import Gauge
 
-from kaiweb.items.amounts import moment
+from kaiweb.items.amounts import timestamp
 from kaiweb.live.access import Client, authenticate
 from kaiweb.live.frames import as_of, read_missed, read_snapshot
 from kaiweb.live.hub import hub
@@ -170,7 +170,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 "t": "welcome",
                 "conn": secrets.token_hex(6),
                 "rights": self._fingerprint,
-                "time": moment(timezone.now()),
+                "time": timestamp(timezone.now()),
                 "hb": HEARTBEAT_S,
                 "limits": {
                     "subs": MAX_SUBSCRIPTIONS,

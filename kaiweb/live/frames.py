@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiweb.items.amounts import moment
+from kaiweb.items.amounts import timestamp
 from kaiweb.items.cluster import KEY as CLUSTER_KEY
-from kaiweb.items.cluster import mirror_moment
+from kaiweb.items.cluster import mirror_time
 from kaiweb.live.subscription import MAX_PENDING_KEYS, Batch, Reset
 from kaiweb.live.topics import CLUSTER, FAMILIES, Item, Topic
 from queues import live
@@ -36,7 +36,7 @@ class TopicSnapshot:
 def as_of(position: int) -> dict[str, Any]:
     """Return the time, the session and the position that a frame describes."""
     session = Cycle.objects.order_by("-id").values_list("id", flat=True).first()
-    return {"time": moment(mirror_moment()), "session": session, "rv": str(position)}
+    return {"time": timestamp(mirror_time()), "session": session, "rv": str(position)}
 
 
 def read_snapshot(topic: Topic) -> TopicSnapshot:

@@ -8,18 +8,16 @@ was restarted between two looks counts as down in the second.
 from __future__ import annotations
 
 import json
-import os
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kaiweb.machine import accepts, is_alive
 from kaiweb.supervisor.layout import CONTROLLERS_PROCESS, WEB_PROCESS, metrics_port_name
 from kaiweb.supervisor.wanted import FILE, scheduling_process
 from kaiweb.supervisor.watchdog import read_children
 
 CALM_S = 2.0
-CONNECT_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,26 +36,6 @@ class ProbeResult:
     up: frozenset[str]
     is_adopted: bool
     faults: Mapping[str, str] = field(default_factory=dict)
-
-
-def is_alive(pid: int) -> bool:
-    """Return whether a process of this id exists; a zombie counts, because its parent reaps it soon."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def accepts(port: int) -> bool:
-    """Return whether a program listens on the loopback port."""
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=CONNECT_S):
-            return True
-    except OSError:
-        return False
 
 
 @dataclass(slots=True)

@@ -161,7 +161,9 @@ def test_a_broker_that_does_not_answer_is_ended(world: World):
     assert world.child.kills == 0
     world.look()
     assert world.child.kills == 1
-    assert world.lines[0].startswith("ending mirror, which will be started again: no progress for 31 s (ans")
+    assert world.lines[0].startswith(
+        "ending mirror, which will be started again: no progress for 31 s (ans"
+    )
 
 
 @pytest.mark.parametrize("reply", [b"+PONG\r\n", b"-NOAUTH\r\n"])

@@ -15,7 +15,7 @@ from kaiweb.api.errors import Problem
 from kaiweb.api.idempotency import refuse_key
 from kaiweb.api.schema import access as schema
 from kaiweb.api.token_request import read_token_request
-from kaiweb.items.amounts import moment
+from kaiweb.items.amounts import timestamp
 from queues.access import tokens
 from queues.access.rights import READ, allows_reading
 from queues.models import ApiToken
@@ -94,7 +94,7 @@ def _item(row: ApiToken) -> dict[str, Any]:
         "prefix": row.prefix,
         "scopes": row.scopes,
         "subtree": row.subtree or None,
-        "createdAt": moment(row.created_at),
-        "expiresAt": moment(row.expires_at),
-        "lastUsedAt": moment(row.last_used_at),
+        "createdAt": timestamp(row.created_at),
+        "expiresAt": timestamp(row.expires_at),
+        "lastUsedAt": timestamp(row.last_used_at),
     }

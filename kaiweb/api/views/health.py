@@ -14,6 +14,7 @@ from kaiweb.api.base import View
 from kaiweb.api.schema import health as schema
 from kaiweb.checks import children
 from kube.left_out import read_entries
+from kube.times import format_time
 
 
 class Health(View):
@@ -27,7 +28,7 @@ class Health(View):
             {
                 "status": "unready" if faults else "ok",
                 "faults": [
-                    {"check": f.check, "fault": f.text, "since": health.moment(f.since)}
+                    {"check": f.check, "fault": f.text, "since": format_time(f.since)}
                     for f in faults
                 ],
                 "processes": [

@@ -14,7 +14,7 @@ from kaiweb.api import pagination, parameters
 from kaiweb.api.base import View, words
 from kaiweb.api.errors import Problem
 from kaiweb.api.schema import scheduling as schema
-from kaiweb.items.amounts import moment
+from kaiweb.items.amounts import timestamp
 from kaiweb.items.cluster import cluster_item
 from kaiweb.items.sessions import session_item
 from scheduler.models import Cycle
@@ -92,7 +92,7 @@ def _bind_request_items(rows: Sequence[BindRequest]) -> list[dict[str, Any]]:
             "failedAttempts": row.failed_attempts,
             "resourceType": row.resource_type,
             "gpuGroups": row.gpu_groups,
-            "createdAt": moment(row.created_at),
+            "createdAt": timestamp(row.created_at),
         }
         for row in rows
     ]

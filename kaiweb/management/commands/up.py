@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from django.db import DatabaseError, connection
 from kaiweb.__main__ import USAGE_EXIT
 from kaiweb.first_user import NAME as FIRST_USER
 from kaiweb.first_user import first_password
+from kaiweb.machine import accepts
 from kaiweb.settings import env
 from kaiweb.settings.env import EnvError
 from kaiweb.supervisor import ports
@@ -182,15 +182,7 @@ def _answers_all(plan: Installation) -> bool:
         if not plan.kubeconfig.exists():
             return False
         expected.append(plan.ports["cluster"])
-    return all(_accepts(port) for port in expected)
-
-
-def _accepts(port: int) -> bool:
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=0.5):
-            return True
-    except OSError:
-        return False
+    return all(accepts(port) for port in expected)
 
 
 def _unready(plan: Installation) -> dict[str, str]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kaiweb.operator.probe import CALM_S, Probe, is_alive
+from kaiweb.machine import is_alive
+from kaiweb.operator.probe import CALM_S, Probe
 from kaiweb.supervisor.ports import pick
 from kaiweb.supervisor.wanted import FILE, Wanted, write_wanted
 from kaiweb.supervisor.watchdog import children_file
