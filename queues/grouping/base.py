@@ -52,8 +52,17 @@ class KindDefault:
 class Lookups(Protocol):
     """The cluster as rules may see it."""
 
-    def get(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
-        """Return one object; raises `NotThereError`, `NotReadableError` or another error."""
+    def get(self, api_version: str, kind: str, namespace: str, name: str, *, uid: str = "") -> Json:
+        """Return one object; raises `NotThereError`, `NotReadableError` or another error.
+
+        Parameters
+        ----------
+        uid : an object remembered from before counts only if it has this uid; "" = any
+        """
+        ...
+
+    def may_read(self, kind: Kind) -> bool:
+        """Return whether an owner of this kind is worth reading, when the pod has a nearer owner already."""
         ...
 
     def priority_class_exists(self, name: str) -> bool: ...

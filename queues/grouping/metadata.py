@@ -56,8 +56,8 @@ def base_metadata(
         queue=queue_name(ctx),
         priority_class=priority_class(ctx, voices, default_priority),
         preemptibility=preemptibility(ctx, voices),
-        preemption_delay=_duration(ctx, voices, keys.PREEMPTION_DELAY, negative=False),
-        staleness_grace=_duration(ctx, voices, keys.STALENESS_GRACE, negative=True),
+        preemption_delay=stated_duration(ctx, voices, keys.PREEMPTION_DELAY, negative=False),
+        staleness_grace=stated_duration(ctx, voices, keys.STALENESS_GRACE, negative=True),
         topology=topology_from(annotations_of(ctx.top)),
     )
 
@@ -72,7 +72,12 @@ def group_name(owner: Json) -> str:
 
 
 def queue_name(ctx: Context) -> str:
-    """Return the queue: the owner's label, the pod's, then the older `project` label of either."""
+    """Return the queue that owner or pod name, else the default queue."""
+    return stated_queue(ctx) or keys.DEFAULT_QUEUE
+
+
+def stated_queue(ctx: Context) -> str:
+    """Return the owner's queue label, the pod's, then the older `project` label of either; "" without any."""
     owner, pod = labels_of(ctx.top), labels_of(ctx.pod)
     label = ctx.settings.queue_label
     named = owner.get(label) or pod.get(label)
@@ -80,7 +85,7 @@ def queue_name(ctx: Context) -> str:
         return named
     project = owner.get(keys.PROJECT) or pod.get(keys.PROJECT)
     if not project:
-        return keys.DEFAULT_QUEUE
+        return ""
     pool = pod.get(ctx.settings.node_pool_label) if ctx.settings.node_pool_label else None
     return f"{project}-{pool}" if pool else project
 
@@ -94,15 +99,8 @@ def priority_class(ctx: Context, candidates: Sequence[Json], default: str) -> st
         name = labels_of(candidate).get(keys.PRIORITY_CLASS) or pod_says
         if name and ctx.lookups.priority_class_exists(name):
             return name
-    for candidate in candidates:
-        entry = ctx.lookups.kind_default(kind_of(candidate))
-        if (
-            entry
-            and entry.priority_class
-            and ctx.lookups.priority_class_exists(entry.priority_class)
-        ):
-            return entry.priority_class
-    return default
+    defaults = (kind_default(ctx, candidate).priority_class for candidate in candidates)
+    return next(filter(None, defaults), default)
 
 
 def preemptibility(ctx: Context, candidates: Sequence[Json]) -> str:
@@ -111,12 +109,19 @@ def preemptibility(ctx: Context, candidates: Sequence[Json]) -> str:
         value = labels_of(speaker).get(keys.PREEMPTIBILITY, "").lower()
         if value in PREEMPTIBILITIES:
             return value
-    for candidate in candidates:
-        entry = ctx.lookups.kind_default(kind_of(candidate))
-        if entry is not None:
-            value = entry.preemptibility.lower()
-            return value if value in PREEMPTIBILITIES else ""
-    return ""
+    defaults = (kind_default(ctx, candidate).preemptibility for candidate in candidates)
+    return next(filter(None, defaults), "")
+
+
+def kind_default(ctx: Context, owner: Json) -> KindDefault:
+    """Return the defaults of an owner's kind without a class that does not exist and without an unknown word."""
+    entry = ctx.lookups.kind_default(kind_of(owner)) or KindDefault()
+    exists = ctx.lookups.priority_class_exists(entry.priority_class)
+    preemptibility = entry.preemptibility.lower()
+    return KindDefault(
+        priority_class=entry.priority_class if exists else "",
+        preemptibility=preemptibility if preemptibility in PREEMPTIBILITIES else "",
+    )
 
 
 def parse_kind_defaults(config_map: Json) -> dict[str, KindDefault]:
@@ -188,7 +193,8 @@ def _yaml_text(value: str) -> str:
     return value if is_plain or _UUID.fullmatch(value) else json.dumps(value)
 
 
-def _duration(ctx: Context, candidates: Sequence[Json], key: str, *, negative: bool) -> str:
+def stated_duration(ctx: Context, candidates: Sequence[Json], key: str, *, negative: bool) -> str:
+    """Return the first valid duration that an owner or the pod states in an annotation, else ""."""
     for speaker in (*candidates, ctx.pod):
         text = annotations_of(speaker).get(key)
         if not text:

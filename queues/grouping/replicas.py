@@ -11,6 +11,20 @@ MASTER = "Master"
 WORKER = "Worker"
 
 
+def elastic_gang_size(job: Json, replica_map: str) -> int:
+    """Return `minAvailable` where set, else the elastic minimum, else the sum of the replicas of all roles.
+
+    Raises
+    ------
+    GroupingError : as for `gang_size`; also an elastic job needs replicas in every role
+    """
+    total = gang_size(job, replica_map, ())
+    if _min_available(job) is not None:
+        return total
+    elastic = count_at(job, "spec", "elasticPolicy", "minReplicas")
+    return total if elastic is None else elastic
+
+
 def gang_size(job: Json, replica_map: str, required_roles: Sequence[str]) -> int:
     """Return `minAvailable` where set, else the sum of the replicas of all roles.
 
@@ -18,8 +32,12 @@ def gang_size(job: Json, replica_map: str, required_roles: Sequence[str]) -> int
     ------
     GroupingError : no replica map, a required role is missing, a role without replicas
     """
-    available = count_at(job, "spec", "runPolicy", "schedulingPolicy", "minAvailable")
+    available = _min_available(job)
     return available if available is not None else _sum_of_roles(job, replica_map, required_roles)
+
+
+def _min_available(job: Json) -> int | None:
+    return count_at(job, "spec", "runPolicy", "schedulingPolicy", "minAvailable")
 
 
 def _sum_of_roles(job: Json, replica_map: str, required_roles: Sequence[str]) -> int:

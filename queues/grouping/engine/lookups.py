@@ -80,17 +80,18 @@ class OwnerCache:
         default_factory=lambda: [threading.Lock() for _ in range(64)]
     )
 
-    def get(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
+    def get(self, api_version: str, kind: str, namespace: str, name: str, *, uid: str = "") -> Json:
+        """Return an owner; one remembered with another uid was deleted and made anew, and is read again."""
         key = (api_version, kind, namespace, name)
-        found = self._cached(key)
-        if found is not None:
-            return found
+        owner = self._cached(key, uid)
+        if owner is not None:
+            return owner
         with self._fetching[hash(key) % len(self._fetching)]:
-            found = self._cached(key)
-            if found is None:
-                found = self._fetch(*key)
-                self._keep(key, found)
-        return found
+            owner = self._cached(key, uid)
+            if owner is None:
+                owner = self._fetch(*key)
+                self._keep(key, owner)
+        return owner
 
     def forget(self, references: Iterable[Json]) -> None:
         """Drop the owners that references name, and what lies above them; a retry must see them fresh."""
@@ -106,23 +107,36 @@ class OwnerCache:
         with self._lock:
             self._found.clear()
 
-    def _cached(self, key: tuple[str, ...]) -> Json | None:
+    def _cached(self, key: tuple[str, ...], uid: str) -> Json | None:
         with self._lock:
-            found = self._found.get(key)
-        return found[1] if found and self.clock() - found[0] <= self.ttl_s else None
+            read_at, owner = self._found.get(key, (0.0, None))
+        if owner is None or self.clock() - read_at > self.ttl_s:
+            return None
+        return owner if uid in ("", uid_of(owner)) else None
 
     def _keep(self, key: tuple[str, ...], owner: Json) -> None:
         with self._lock:
+            _, former = self._found.get(key, (0.0, owner))
+            if uid_of(former) != uid_of(owner):
+                self._drop_below(uid_of(former))
             self._found[key] = (self.clock(), owner)
             self._found.move_to_end(key)
             while len(self._found) > MAX_OWNERS:
                 self._found.popitem(last=False)
 
+    def _drop_below(self, uid: str) -> None:
+        """Drop what belonged to an owner that is gone: a namesake of it may be there by now."""
+        for key, (_, owner) in list(self._found.items()):
+            if any(reference.get("uid") == uid for reference in references_of(owner)):
+                del self._found[key]
+                self._drop_below(uid_of(owner))
+
     def _fetch(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
         resource = guessed_resource(api_version, kind)
         try:
             return self._read(resource, namespace, name)
-        except NotThereError:
+        except (NotThereError, NotReadableError):
+            # The guessed plural may be wrong: then it leads nowhere, or the role does not name it.
             stated = self.directory.find(api_version, kind)
             if stated is None or stated == resource:
                 raise
@@ -155,8 +169,12 @@ class ClusterLookups:
     )
     _said: str = ""
 
-    def get(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
-        return self.owners.get(api_version, kind, namespace, name)
+    def get(self, api_version: str, kind: str, namespace: str, name: str, *, uid: str = "") -> Json:
+        return self.owners.get(api_version, kind, namespace, name, uid=uid)
+
+    def may_read(self, kind: Kind) -> bool:
+        """Return True: only the API server knows the rights, and refuses what is not covered."""
+        return True
 
     def priority_class_exists(self, name: str) -> bool:
         found: PriorityClass | None = self.store.get(PRIORITY_CLASSES, name)

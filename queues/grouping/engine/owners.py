@@ -10,6 +10,7 @@ from typing import Any
 
 from queues.grouping.base import (
     Json,
+    Kind,
     Lookups,
     dig,
     dig_list,
@@ -36,6 +37,8 @@ def walk_owners(pod: Json, lookups: Lookups) -> tuple[Json, ...]:
     met = {uid_of(pod)}
     while references:
         reference = references[0]
+        if owners and not lookups.may_read(reference_kind(reference)):
+            break
         owner = _fetch(reference, namespace, lookups)
         if owner is None:
             break
@@ -65,20 +68,25 @@ def _fetch(reference: Json, namespace: str, lookups: Lookups) -> Json | None:
     api_version, kind, name, uid = (
         _text(reference, k) for k in ("apiVersion", "kind", "name", "uid")
     )
+    called = f"{kind}: <{namespace}/{name}>, uid: <{uid}>"
     try:
-        owner = lookups.get(api_version, kind, namespace, name)
+        owner = lookups.get(api_version, kind, namespace, name, uid=uid)
     except NotReadableError:
         return None
     except ReadError as error:
-        raise GroupingError(
-            f"failed to find {kind}: <{namespace}/{name}>, uid: <{uid}>: {error}"
-        ) from error
+        raise GroupingError(f"failed to find {called}: {error}") from error
     if uid_of(owner) != uid:
-        raise GroupingError(f"Owner resource with uid {uid} not found")
+        raise GroupingError(f"failed to find {called}: Owner resource with uid {uid} not found")
     if dig(owner, "kind") and dig(owner, "apiVersion"):
         return owner
     # Typed reads leave the kind out; the reference says it.
     return {**owner, "apiVersion": api_version, "kind": kind}
+
+
+def reference_kind(reference: Json) -> Kind:
+    """Return the kind that an owner reference names."""
+    group, _, version = _text(reference, "apiVersion").rpartition("/")
+    return Kind(group=group, version=version, kind=_text(reference, "kind"))
 
 
 def _text(reference: Json, key: str) -> str:

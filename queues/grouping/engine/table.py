@@ -94,6 +94,17 @@ BEYOND_KAI: dict[tuple[str, str, str], Grouper] = {
     ("batch.volcano.sh", ANY_VERSION, "Job"): volcano_job_grouper,
 }
 TABLE = {**KAI, **BEYOND_KAI}
+# Kinds without a rule of their own: owners on the way up, and what rules look up.
+ON_THE_WAY = {
+    ("kubevirt.io", "VirtualMachine"),
+    ("serving.knative.dev", "Configuration"),
+    ("serving.knative.dev", "Revision"),
+    ("grove.io", "PodClique"),
+    ("grove.io", "PodCliqueScalingGroup"),
+    ("scheduler.grove.io", "PodGang"),
+}
+#: Group and kind of every owner that the pod grouper's role lets it read (deploy/rbac/pod-grouper.yaml).
+READABLE = frozenset({(group, kind) for group, _, kind in TABLE} | ON_THE_WAY)
 
 
 def select_grouper(kind: Kind, settings: Settings) -> Grouper:

@@ -1,7 +1,8 @@
 """Grove: the operator already says which pods form a gang, in a PodGang; the group follows it.
 
-The PodGang stands as top owner, what a user wrote on the PodCliqueSet fills its gaps, and pods find their
-subgroup by name in the gang's references.
+The PodGang stands as top owner and pods find their subgroup by name in the gang's references. What a user wrote
+on the PodCliqueSet counts where neither the gang nor the pod says anything; only class, preemptibility and
+preemption delay of the set come before those of the pod, as in KAI.
 """
 
 from __future__ import annotations
@@ -29,7 +30,13 @@ from queues.grouping.base import (
     topology_from,
 )
 from queues.grouping.errors import GroupingError, NotReadableError, ReadError
-from queues.grouping.metadata import PREEMPTIBILITIES, base_metadata
+from queues.grouping.metadata import (
+    PREEMPTIBILITIES,
+    base_metadata,
+    queue_name,
+    stated_duration,
+    stated_queue,
+)
 
 POD_GANG_LABEL = "grove.io/podgang"
 TOPOLOGY_NAME = "grove.io/topology-name"
@@ -39,13 +46,20 @@ API_VERSION = "scheduler.grove.io/v1alpha1"
 def grove_grouper(ctx: Context) -> Metadata:
     gang = _pod_gang(ctx)
     merged = _with_gaps_filled(gang, ctx.top)
-    metadata = base_metadata(ctx.with_top(merged))
+    of_gang = ctx.with_top(gang)
+    metadata = base_metadata(of_gang)
     topology_name = annotations_of(gang).get(TOPOLOGY_NAME) or annotations_of(merged).get(
         keys.TOPOLOGY, ""
     )
     leaves = tuple(_leaves(gang, topology_name))
     return replace(
         metadata,
+        labels={**labels_of(ctx.top), **metadata.labels},
+        annotations={**annotations_of(ctx.top), **metadata.annotations},
+        queue=stated_queue(of_gang) or queue_name(ctx),
+        staleness_grace=stated_duration(
+            ctx, (gang, ctx.pod, ctx.top), keys.STALENESS_GRACE, negative=True
+        ),
         min_member=sum(leaf.min_member or 0 for leaf in leaves),
         priority_class=labels_of(merged).get(keys.PRIORITY_CLASS)
         or dig_text(gang, "spec", "priorityClassName")
@@ -98,23 +112,24 @@ def _preemption_delay(merged: Json) -> str:
 
 
 def _root_topology(gang: Json, name: str, annotations: dict[str, str]) -> Topology:
+    """Return the root's own constraint, its blanks filled by annotations; without one the annotations alone count."""
     asked = topology_from(annotations)
-    pack = dig_map(gang, "spec", "topologyConstraint", "packConstraint")
-    return _checked(
-        name,
-        dig_text(pack, "required") or asked.required,
-        dig_text(pack, "preferred") or asked.preferred,
+    pack = _pack(dig_map(gang, "spec"), name)
+    if pack is None:
+        return asked
+    return replace(
+        pack,
+        required=pack.required or asked.required,
+        preferred=pack.preferred or asked.preferred,
     )
 
 
 def _pack(spec: Json, name: str) -> Topology | None:
     pack = dig_map(spec, "topologyConstraint", "packConstraint")
-    topology = _checked(name, dig_text(pack, "required"), dig_text(pack, "preferred"))
-    return topology if topology.required or topology.preferred else None
-
-
-def _checked(name: str, required: str, preferred: str) -> Topology:
-    if (required or preferred) and not name:
+    required, preferred = dig_text(pack, "required"), dig_text(pack, "preferred")
+    if not (required or preferred):
+        return None
+    if not name:
         raise GroupingError("topology name cannot be empty when topology constraints are defined")
     return Topology(name=name, required=required, preferred=preferred)
 

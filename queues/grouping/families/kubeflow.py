@@ -17,7 +17,7 @@ from queues.grouping.base import (
     namespace_of,
 )
 from queues.grouping.metadata import base_metadata
-from queues.grouping.replicas import MASTER, WORKER, gang_size
+from queues.grouping.replicas import MASTER, WORKER, elastic_gang_size, gang_size
 
 LAUNCHER = "Launcher"
 
@@ -36,7 +36,7 @@ def jax_job_grouper(ctx: Context) -> Metadata:
 
 def paddle_job_grouper(ctx: Context) -> Metadata:
     """Group a PaddleJob like its sisters; KAI has no rule for it and would start its pods one by one."""
-    return _whole_gang(ctx, "paddleReplicaSpecs", ())
+    return replace(base_metadata(ctx), min_member=elastic_gang_size(ctx.top, "paddleReplicaSpecs"))
 
 
 def mpi_job_grouper(ctx: Context) -> Metadata:

@@ -17,7 +17,7 @@ from queues.grouping.base import (
     kind_of,
     labels_of,
 )
-from queues.grouping.metadata import base_metadata
+from queues.grouping.metadata import base_metadata, kind_default
 
 
 def skip_top_owner_grouper(ctx: Context) -> Metadata | None:
@@ -44,9 +44,7 @@ def _with_copied(ctx: Context, owner: Json) -> Json:
 
 
 def _default_labels(ctx: Context) -> dict[str, str]:
-    default = ctx.lookups.kind_default(kind_of(ctx.top))
-    if default is None:
-        return {}
+    default = kind_default(ctx, ctx.top)
     labels = {
         keys.PRIORITY_CLASS: default.priority_class,
         keys.PREEMPTIBILITY: default.preemptibility,

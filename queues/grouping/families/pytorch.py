@@ -24,7 +24,7 @@ from queues.grouping.base import (
 )
 from queues.grouping.errors import GroupingError
 from queues.grouping.metadata import base_metadata
-from queues.grouping.replicas import MASTER, WORKER, gang_size
+from queues.grouping.replicas import MASTER, WORKER, elastic_gang_size
 from queues.grouping.segments import MAX_SEGMENTS, first_of, segment_topology
 
 REPLICAS = "pytorchReplicaSpecs"
@@ -36,10 +36,7 @@ WORKER_GROUP = "worker"
 
 def pytorch_job_grouper(ctx: Context) -> Metadata:
     """Return a gang of `minAvailable`, else the elastic minimum, else all replicas."""
-    total = gang_size(ctx.top, REPLICAS, ())
-    if count_at(ctx.top, "spec", "runPolicy", "schedulingPolicy", "minAvailable") is None:
-        elastic = count_at(ctx.top, "spec", "elasticPolicy", "minReplicas")
-        total = total if elastic is None else elastic
+    total = elastic_gang_size(ctx.top, REPLICAS)
     roles = dig_map(ctx.top, "spec", REPLICAS)
     masters = count_at(ctx.top, "spec", REPLICAS, MASTER, "replicas", default=0) or 0
     groups: list[SubGroup] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from kube import keys
@@ -55,11 +56,14 @@ def _runs_pod_by_pod(ctx: Context) -> bool:
     """Say whether the revision's pods were grouped one by one before, which must not change under them."""
     label = {KNATIVE_REVISION: labels_of(ctx.pod)[KNATIVE_REVISION]}
     pods = ctx.lookups.pods(namespace_of(ctx.pod), label)
-    groups = {annotations_of(pod).get(keys.POD_GROUP) for pod in pods} - {None, ""}
+    members = Counter(annotations_of(pod).get(keys.POD_GROUP, "") for pod in pods)
+    groups = set(members) - {""}
+    if any(members[name] > 1 for name in groups):
+        return False  # two pods share a group, so the revision is a gang
     if len(groups) > 1:
         return True
     for name in groups:
-        stored = ctx.lookups.pod_group(namespace_of(ctx.pod), str(name))
+        stored = ctx.lookups.pod_group(namespace_of(ctx.pod), name)
         owners = dig_list(stored, "metadata", "ownerReferences")
         return any(isinstance(owner, dict) and owner.get("kind") == "Pod" for owner in owners)
     return False

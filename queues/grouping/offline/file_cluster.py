@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from queues.grouping.base import Json, Kind, KindDefault, kind_of, labels_of, name_of, namespace_of
-from queues.grouping.engine.table import KAI
+from queues.grouping.engine.table import BEYOND_KAI, READABLE
 from queues.grouping.errors import NotReadableError, NotThereError
 from queues.grouping.karta.karta import index_labels
+from queues.grouping.offline.rights import NO_RIGHTS, Rights
 
 KNOWN_CLASSES = frozenset(
     {
@@ -24,8 +25,8 @@ KNOWN_CLASSES = frozenset(
         "system-node-critical",
     }
 )
-# Owners that the grouper can read in any cluster: leaving one out of the files is a mistake.
-EXPECTED = frozenset((group, kind) for group, _, kind in KAI)
+# Kinds that KAI's pod grouper may not read: an object left out of the files ends the walk, and a note says so.
+OPTIONAL = frozenset((group, kind) for group, _, kind in BEYOND_KAI)
 POD_GROUP_API = "scheduling.run.ai"
 POD_GROUP = (POD_GROUP_API, "PodGroup")
 POD = ("", "Pod")
@@ -45,11 +46,13 @@ class FileCluster:
     Attributes
     ----------
     written : pod groups that were made or changed, by namespace and name, in order
+    rights : what roles among the files let the pod grouper read beyond its own role
     """
 
     objects: dict[Key, Json] = field(default_factory=dict)
     written: dict[str, None] = field(default_factory=dict)
     defaults: Mapping[str, KindDefault] = field(default_factory=dict)
+    rights: Rights = NO_RIGHTS
     _by_kind: dict[tuple[str, str], dict[Key, Json]] = field(default_factory=dict)
     _by_label: dict[tuple[str, str, str], dict[Key, Json]] = field(default_factory=dict)
     _group_names: dict[str, list[str]] = field(default_factory=dict)
@@ -67,16 +70,25 @@ class FileCluster:
     def of_kind(self, group: str, kind: str) -> list[Json]:
         return list(self._by_kind.get((group, kind), {}).values())
 
-    def get(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
-        group = api_version.rpartition("/")[0]
+    def get(self, api_version: str, kind: str, namespace: str, name: str, *, uid: str = "") -> Json:
+        group, _, version = api_version.rpartition("/")
         for place in (namespace, ""):
-            found = self.objects.get((group, kind, place, name))
-            if found is not None:
-                return found
-        if (group, kind) not in EXPECTED:
+            obj = self.objects.get((group, kind, place, name))
+            if obj is not None:
+                return obj
+        may_read = self.may_read(Kind(group=group, version=version, kind=kind))
+        if (group, kind) in OPTIONAL or not may_read:
             # In a cluster the grouper would not be allowed to read it, and stop below it.
             raise NotReadableError(f"{kind} {name} is not among the given objects")
         raise NotThereError("it is not among the given objects")
+
+    def may_read(self, kind: Kind) -> bool:
+        """Return whether the grouper's role, or a role among the files, covers a kind.
+
+        Whoever writes a Karta for a kind gives that right too, or it would be of no use.
+        """
+        is_covered = (kind.group, kind.kind) in READABLE or self.rights.cover(kind)
+        return is_covered or bool(self.kartas(kind))
 
     def priority_class_exists(self, name: str) -> bool:
         return name in KNOWN_CLASSES or (

@@ -36,6 +36,7 @@ from queues.grouping.errors import GroupingError, NotReadableError, NotThereErro
 from queues.grouping.metadata import parse_kind_defaults
 from queues.grouping.offline.file_cluster import POD_GROUP_API, FileCluster, key_of
 from queues.grouping.offline.manifests import CLUSTER_SCOPED
+from queues.grouping.offline.rights import granted_rights
 from queues.grouping.offline.synthesis.described import described_pods
 from queues.grouping.offline.synthesis.pods import stable_suffix, stable_uid
 from queues.grouping.offline.synthesis.serving import pod_clique_objects
@@ -108,6 +109,7 @@ def expand(
     cluster = FileCluster()
     for number, obj in enumerate(objects):
         cluster.add(_completed(copy.deepcopy(obj), number))
+    cluster.rights = granted_rights(cluster.objects.values())
     settings, config_map = _configured(cluster, settings, defaults_config_map)
     cluster.defaults = _defaults(cluster, config_map)
     _link_owners(cluster)

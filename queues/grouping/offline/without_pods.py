@@ -22,16 +22,20 @@ from queues.grouping.base import (
     dig_text,
     kind_of,
     name_of,
+    namespace_of,
     uid_of,
 )
-from queues.grouping.engine.owners import references_of
+from queues.grouping.engine.owners import reference_kind, references_of
 from queues.grouping.engine.reconcile import decide
 from queues.grouping.engine.table import select_grouper
 from queues.grouping.errors import GroupingError
 from queues.grouping.families.launchers import skip_top_owner_grouper
 from queues.grouping.karta.karta import fitting_definitions, refusal_of
+from queues.grouping.offline.file_cluster import OPTIONAL
 from queues.grouping.offline.manifests import called_object
+from queues.grouping.offline.rights import ACCOUNT
 from queues.grouping.offline.synthesis.pods import made_pod
+from queues.grouping.offline.synthesis.suspended import suspension_of
 from queues.grouping.offline.synthesis.table import is_maker
 
 RUN_AI = "the run.ai operator makes its pods and decides how many"
@@ -94,7 +98,13 @@ def notes_on(
     given = list(given)
     above = _above_pods(cluster.objects.values())
     owners = {dig_text(reference, "uid") for obj in given for reference in references_of(obj)}
-    notes = {}
+    owns_pods = {
+        dig_text(reference, "uid")
+        for obj in cluster.objects.values()
+        if obj["kind"] == "Pod"
+        for reference in references_of(obj)[:1]
+    }
+    notes = _missing_owners(given, cluster)
     for obj in given:
         kind, uid = kind_of(obj), uid_of(obj)
         if (kind.group, kind.kind) == KARTA:
@@ -111,15 +121,44 @@ def notes_on(
         elif kind.kind != "Pod" and uid not in above and not is_passive(kind):
             is_owner = uid in owners
             reason = (
-                "it owns other objects here, but no pod is among them"
-                if is_owner
-                else _reason(kind)
+                "it owns other objects here, but no pod is among them" if is_owner else _reason(obj)
             )
             outlook = _outlook(obj, cluster, settings)
             notes[called_object(obj)] = f"no pods are foretold: {reason}" + (
                 f"; {outlook}" if outlook else ""
             )
+        elif uid in above and not cluster.may_read(kind):
+            notes[called_object(obj)] = _outside_role(uid in owns_pods)
     return notes
+
+
+def _missing_owners(given: Iterable[Json], cluster: Cluster) -> dict[str, str]:
+    """Return a note for every owner that a cluster would hold and let the grouper read, but the files do not hold."""
+    notes = {}
+    for obj in given:
+        for reference in references_of(obj):
+            kind, namespace = reference_kind(reference), namespace_of(obj)
+            name = dig_text(reference, "name")
+            key = (kind.group, kind.kind, namespace, name)
+            if (kind.group, kind.kind) in OPTIONAL and key not in cluster.objects:
+                notes[f"{kind.kind} {namespace}/{name}"] = (
+                    f"{called_object(obj)} names it as its owner, but it is not in these files: "
+                    "what it says about the pod group is not known"
+                )
+    return notes
+
+
+def _outside_role(owns_pods: bool) -> str:
+    """Return how a cluster groups below an owner that the pod grouper's role does not cover."""
+    consequence = (
+        "each pod of it gets a group of its own"
+        if owns_pods
+        else "its pods are grouped by the owner below it"
+    )
+    return (
+        f"the role of the pod grouper does not cover this kind: {consequence}, "
+        f"until a ClusterRole bound to the account {ACCOUNT} lets it be read"
+    )
 
 
 def _rivals(karta: Json, cluster: Cluster) -> str:
@@ -160,7 +199,10 @@ def is_passive(kind: Kind) -> bool:
     return kind.group.endswith(".k8s.io") and not kind.group.endswith(".x-k8s.io")
 
 
-def _reason(kind: Kind) -> str:
+def _reason(obj: Json) -> str:
+    kind, suspension = kind_of(obj), suspension_of(obj)
+    if suspension:
+        return f"it is suspended ({suspension})"
     stated = ELSEWHERE.get((kind.group, kind.kind))
     if stated:
         return stated

@@ -78,7 +78,9 @@ def test_only_the_default_rule_listens_to_the_whole_chain() -> None:
 
 
 def test_the_nearest_owner_speaks_first_and_the_pod_last() -> None:
-    top = owner("example.test/v1", "Top", labels={"priorityClassName": "inference"})
+    top = owner(
+        "kubeflow.org/v1alpha1", "ScheduledWorkflow", labels={"priorityClassName": "inference"}
+    )
     near = owner(
         "apps/v1", "StatefulSet", name="mid", uid="u-mid", labels={"priorityClassName": "build"}
     )
@@ -170,6 +172,20 @@ def test_defaults_per_kind_go_by_kind_and_group_then_kind_and_lose_to_labels() -
     assert spec == {"queue": "default-queue", "priorityClassName": "inference", "minMember": 1}
     volcano = owner("batch.volcano.sh/v1alpha1", "Job")
     assert with_defaults(pod(volcano), defaults, volcano)["priorityClassName"] == "build"
+
+
+def test_an_empty_or_unknown_default_of_one_kind_asks_the_next_kind() -> None:
+    top = owner("kubeflow.org/v1alpha1", "ScheduledWorkflow")
+    near = owner("apps/v1", "StatefulSet", name="mid", uid="u-mid")
+    for word in ("", "sometimes"):
+        defaults = {
+            "StatefulSet": KindDefault(priority_class="no-such", preemptibility=word),
+            "ScheduledWorkflow": KindDefault(
+                priority_class="build", preemptibility="non-preemptible"
+            ),
+        }
+        spec = with_defaults(chain(near, top), defaults, near, top)
+        assert (spec["priorityClassName"], spec["preemptibility"]) == ("build", "non-preemptible")
 
 
 def test_a_deployment_speaks_for_the_groups_of_its_pods() -> None:

@@ -146,11 +146,13 @@ class Moody(FileCluster):
 
     reads = 0
 
-    def get(self, api_version: str, kind: str, namespace: str, name: str) -> dict[str, Any]:
+    def get(
+        self, api_version: str, kind: str, namespace: str, name: str, *, uid: str = ""
+    ) -> dict[str, Any]:
         self.reads += 1
         if kind == "Unknown":
             raise NotReadableError("forbidden")
-        return super().get(api_version, kind, namespace, name)
+        return super().get(api_version, kind, namespace, name, uid=uid)
 
 
 @settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))

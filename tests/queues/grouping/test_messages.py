@@ -234,7 +234,9 @@ def test_owner_walk_errors() -> None:
         "failed to find Job: <lab/own>, uid: <u-own>: it is not among the given objects"
     )
     reborn = owner("batch/v1", "Job", uid="u-new")
-    assert error_of(pod(job), reborn) == "Owner resource with uid u-own not found"
+    assert error_of(pod(job), reborn) == (
+        "failed to find Job: <lab/own>, uid: <u-own>: Owner resource with uid u-own not found"
+    )
     shared = owner(
         "batch/v1", "Job", ownerReferences=[{"kind": "A", "name": "a"}, {"kind": "B", "name": "b"}]
     )

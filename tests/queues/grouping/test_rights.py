@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from queues.grouping.engine.kinds import plural_of
-from queues.grouping.engine.table import TABLE
+from queues.grouping.engine.table import READABLE, TABLE
 
 ROLE = Path(__file__).resolve().parents[3] / "deploy" / "rbac" / "pod-grouper.yaml"
 
@@ -29,6 +29,12 @@ def allowed(verb: str) -> set[tuple[str, str]]:
 def test_every_kind_of_the_table_may_be_read() -> None:
     wanted = {(group, plural_of(kind)) for group, _, kind in TABLE}
     assert wanted - allowed("get") == set()
+
+
+def test_the_kinds_that_offline_grouping_takes_as_readable_are_those_of_the_role() -> None:
+    of_workloads = {group for group, _ in READABLE} - {""}
+    covered = {pair for pair in allowed("get") if pair[0] in of_workloads} - {("run.ai", "kartas")}
+    assert {(group, plural_of(kind)) for group, kind in READABLE} - {("", "pods")} == covered
 
 
 def test_objects_that_rules_look_up_may_be_read() -> None:

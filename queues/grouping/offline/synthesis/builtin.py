@@ -12,6 +12,7 @@ from queues.grouping.offline.synthesis.pods import (
     stable_suffix,
     template_of,
 )
+from queues.grouping.offline.synthesis.suspended import suspension_of
 
 
 def job_pods(job: Json) -> list[Json]:
@@ -42,7 +43,7 @@ def cron_job_objects(cron_job: Json) -> list[Json]:
         annotations=dig_map(template, "metadata", "annotations"),
         spec=dig_map(template, "spec"),
     )
-    return [job, *job_pods(job)]
+    return [job] if suspension_of(job) else [job, *job_pods(job)]
 
 
 def replica_set_pods(replica_set: Json) -> list[Json]:

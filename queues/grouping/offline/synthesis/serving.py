@@ -190,6 +190,21 @@ def pipeline_run_objects(run: Json) -> list[Json]:
     return made
 
 
+def virtual_machine_objects(machine: Json) -> list[Json]:
+    """Return the instance that runs while the machine is on, and its pod."""
+    template = template_of(machine)
+    instance = made_object(
+        "kubevirt.io/v1",
+        "VirtualMachineInstance",
+        name_of(machine),
+        machine,
+        labels=dig_map(template, "metadata", "labels"),
+        annotations=dig_map(template, "metadata", "annotations"),
+        spec=dig_map(template, "spec"),
+    )
+    return [instance, *machine_pods(instance)]
+
+
 def machine_pods(machine: Json) -> list[Json]:
     template = scheduler_template(dig_text(machine, "spec", "schedulerName"))
     name = f"virt-launcher-{name_of(machine)}-{stable_suffix(5, uid_of(machine))}"

@@ -25,8 +25,10 @@ from queues.grouping.offline.synthesis.serving import (
     spot_request_pods,
     task_run_pods,
     unknown_kind_pods,
+    virtual_machine_objects,
     workflow_pods,
 )
+from queues.grouping.offline.synthesis.suspended import suspension_of
 from queues.grouping.offline.synthesis.training import (
     aml_job_pods,
     job_set_objects,
@@ -72,6 +74,7 @@ TABLE: dict[tuple[str, str], Maker] = {
     ("tekton.dev", "TaskRun"): task_run_pods,
     ("tekton.dev", "PipelineRun"): pipeline_run_objects,
     ("machinelearning.seldon.io", "SeldonDeployment"): seldon_objects,
+    ("kubevirt.io", "VirtualMachine"): virtual_machine_objects,
     ("kubevirt.io", "VirtualMachineInstance"): machine_pods,
     ("workspace.devfile.io", "DevWorkspace"): dev_workspace_objects,
     ("amlarc.azureml.com", "AmlJob"): aml_job_pods,
@@ -91,6 +94,8 @@ def is_maker(group: str, kind: str) -> bool:
 
 def children_of(workload: Json) -> list[Json]:
     """Return what the workload's controller would make: pods and the owners between, nearest owner first."""
+    if suspension_of(workload):
+        return []
     kind = kind_of(workload)
     if (kind.group, kind.kind) == ("workload.codeflare.dev", "AppWrapper"):
         return app_wrapper_objects(workload, children_of)

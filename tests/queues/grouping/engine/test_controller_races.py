@@ -125,7 +125,11 @@ def test_a_recreated_owner_is_an_error_and_a_leaving_pod_says_nothing() -> None:
     world.pods(pod("p0", old), pod("p1", old, deletionTimestamp="2026-01-01T00:00:00Z"))
     world.settle()
     assert world.warnings.told == [
-        ("lab/p0", "PodGrouperWarning", "Owner resource with uid u-old not found")
+        (
+            "lab/p0",
+            "PodGrouperWarning",
+            "failed to find Job: <lab/j>, uid: <u-old>: Owner resource with uid u-old not found",
+        )
     ]
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from kube.errors import ServerError
+from kube.errors import ForbiddenError, ServerError
 from kube.objects.podgroup import PodGroup
 from kube.resources import JOBS, PODGROUPS, PODS, Resource
 from queues.grouping.base import Kind
 from queues.grouping.engine import lookups as cluster
+from queues.grouping.engine.kinds import DiscoveryDocument
 from queues.grouping.engine.lookups import KARTAS, Karta
 from queues.grouping.errors import NotThereError, ReadError
 from queues.grouping.offline.manifests import read_manifests
@@ -114,3 +115,59 @@ def test_a_missing_owner_and_a_failing_server_are_told_apart() -> None:
     world.gateway.fail_next("get", "jobs", ServerError("no answer"))
     with pytest.raises(ReadError, match="no answer"):
         owners.get("batch/v1", "Job", "lab", "j")
+
+
+def test_an_owner_that_was_made_anew_is_read_at_once_with_what_belonged_to_the_old_one() -> None:
+    world = World()
+    world.gateway.seed(JOBS, job())
+    owners = world.grouper.lookups.owners
+    owners.get("batch/v1", "Job", "lab", "j", uid="u-j")
+    child = job("child")
+    child["metadata"]["ownerReferences"] = [
+        {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u-j"}
+    ]
+    world.gateway.seed(JOBS, child)
+    owners.get("batch/v1", "Job", "lab", "child")
+    world.gateway.delete(JOBS, "j", namespace="lab")
+    reborn = job()
+    reborn["metadata"]["uid"] = "u-new"
+    world.gateway.seed(JOBS, reborn, child)
+    assert owners.get("batch/v1", "Job", "lab", "j", uid="u-new")["metadata"]["uid"] == "u-new"
+    owners.get("batch/v1", "Job", "lab", "j", uid="u-new")
+    owners.get("batch/v1", "Job", "lab", "child")
+    assert world.verbs("get") == ["jobs/j", "jobs/child", "jobs/j", "jobs/child"]
+
+
+def test_pods_of_a_recreated_owner_are_grouped_without_a_warning() -> None:
+    world = World()
+    world.gateway.seed(JOBS, job())
+    world.pods(pod("p0", job()))
+    world.settle()
+    world.gateway.delete(JOBS, "j", namespace="lab")
+    reborn = job()
+    reborn["metadata"]["uid"] = "u-new"
+    world.gateway.seed(JOBS, reborn)
+    world.pods(pod("p1", reborn))
+    world.settle()
+    assert world.warnings.told == []
+    assert world.gateway.names(PODGROUPS) == ["pg-j-u-new"]
+
+
+def test_a_guessed_plural_that_the_role_does_not_cover_is_looked_up_too() -> None:
+    world = World()
+    mice = Resource(group="example.test", version="v1", plural="mice", kind="Mouse")
+    document = DiscoveryDocument(
+        group="example.test", version="v1", plural="", kind="APIResourceList", namespaced=False
+    )
+    entry = {"name": "mice", "kind": "Mouse", "namespaced": True}
+    world.gateway.seed(document, {"metadata": {"name": "example.test/v1"}, "resources": [entry]})
+    mouse = {
+        "apiVersion": "example.test/v1",
+        "kind": "Mouse",
+        "metadata": {"name": "m", "namespace": "lab", "uid": "u-m"},
+    }
+    world.gateway.seed(mice, mouse)
+    world.gateway.fail_next("get", "mouses", ForbiddenError("no"))
+    world.pods(pod("p0", mouse))
+    world.settle()
+    assert world.gateway.names(PODGROUPS) == ["pg-m-u-m"]

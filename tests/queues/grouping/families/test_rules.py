@@ -12,7 +12,17 @@ from queues.grouping.base import KindDefault, Settings
 from queues.grouping.engine.reconcile import Skip, decide
 from queues.grouping.errors import NotReadableError
 from queues.grouping.offline.file_cluster import FileCluster
-from tests.queues.grouping.worlds import decided, minimums, owner, pod, spec_of, stored_group, world
+from tests.queues.grouping.worlds import (
+    chain,
+    decided,
+    error_of,
+    minimums,
+    owner,
+    pod,
+    spec_of,
+    stored_group,
+    world,
+)
 
 
 def pytorch(workers: int, size: int, **spec: Any) -> dict[str, Any]:
@@ -147,6 +157,33 @@ def test_defaults_of_a_skipped_kind_fill_its_labels() -> None:
     }
 
 
+def test_a_skipped_kind_hands_down_no_class_that_does_not_exist_and_no_unknown_word() -> None:
+    flow = owner("argoproj.io/v1alpha1", "Workflow")
+    cliques = owner("grove.io/v1alpha1", "PodCliqueSet", name="set", uid="u-set")
+    gang = {
+        "apiVersion": "scheduler.grove.io/v1alpha1",
+        "kind": "PodGang",
+        "metadata": {"name": "g", "namespace": "lab", "uid": "u-g"},
+        "spec": {"podgroups": [{"name": "a", "minReplicas": 1}]},
+    }
+    cluster = world(flow, cliques, gang)
+    cluster.defaults = {
+        "Workflow": KindDefault(priority_class="no-such", preemptibility="sometimes")
+    }
+    member = pod(flow, labels={"priorityClassName": "inference"})
+    body = decide(member, cluster, Settings()).body
+    assert body is not None
+    assert body["spec"]["priorityClassName"] == "inference"
+    assert "preemptibility" not in body["spec"]
+    member = chain(cliques, flow)
+    cluster.add(cliques)
+    member["metadata"]["labels"] = {"grove.io/podgang": "g"}
+    body = decide(member, cluster, Settings()).body
+    assert body is not None
+    assert body["spec"]["priorityClassName"] == "train"
+    assert "preemptibility" not in body["spec"]
+
+
 def test_a_skipped_owner_above_a_typed_workload_delegates() -> None:
     flow = owner("argoproj.io/v1alpha1", "Workflow", labels={"kai.scheduler/queue": "q"})
     job = owner(
@@ -189,10 +226,12 @@ def test_a_masters_annotations_do_not_move_the_workers() -> None:
 class Walled(FileCluster):
     """A cluster in which Solvers may not be read."""
 
-    def get(self, api_version: str, kind: str, namespace: str, name: str) -> dict[str, Any]:
+    def get(
+        self, api_version: str, kind: str, namespace: str, name: str, *, uid: str = ""
+    ) -> dict[str, Any]:
         if kind == "Solver":
             raise NotReadableError("forbidden")
-        return super().get(api_version, kind, namespace, name)
+        return super().get(api_version, kind, namespace, name, uid=uid)
 
 
 def test_the_walk_ends_below_an_owner_that_may_not_be_read() -> None:
@@ -211,6 +250,38 @@ def test_an_owner_left_out_of_the_files_is_unreadable_unless_its_kind_is_known()
     assert decided(pod(app, labels=labels)).pod_group == "spark-1"
     assert decided(pod(app, labels=labels), app).pod_group == "pg-own-u-own"
     assert decided(pod(owner("example.test/v1", "Gadget"))).pod_group == "pg-p-u-p"
+
+
+def test_a_kind_that_the_role_covers_must_be_in_the_files_also_without_a_rule_of_its_own() -> None:
+    revision = owner("serving.knative.dev/v1", "Revision", name="rev", uid="u-rev")
+    configuration = owner("serving.knative.dev/v1", "Configuration", name="conf", uid="u-conf")
+    member = chain(revision, configuration)
+    assert error_of(member, revision) == (
+        "failed to find Configuration: <lab/conf>, uid: <u-conf>: it is not among the given objects"
+    )
+    machine = owner("kubevirt.io/v1", "VirtualMachine")
+    assert error_of(pod(machine)).startswith("failed to find VirtualMachine: ")
+
+
+@pytest.mark.parametrize(
+    ("below", "group"),
+    [
+        (owner("apps/v1", "Deployment", name="below", uid="u-below"), "pg-p-u-p"),
+        (
+            owner("ray.io/v1", "RayCluster", {}, name="below", uid="u-below"),
+            "pg-below-u-below",
+        ),
+        (owner("batch/v1", "Job", name="below", uid="u-below"), "pg-below-u-below"),
+    ],
+)
+def test_an_owner_of_a_kind_that_the_role_does_not_cover_ends_the_walk_as_in_a_cluster(
+    below: dict[str, Any], group: str
+) -> None:
+    above = owner("example.test/v1", "Operator", labels={"kai.scheduler/queue": "unseen"})
+    decision = decided(chain(below, above), below, above)
+    assert decision.pod_group == group
+    assert decision.body is not None
+    assert decision.body["spec"]["queue"] == "default-queue"
 
 
 def test_a_leaving_pod_whose_owner_is_gone_is_no_error() -> None:

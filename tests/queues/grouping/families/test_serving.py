@@ -79,6 +79,8 @@ def grouped_pod(name: str, group: str) -> Json:
         ([("q", "pg-rev-u-rev")], [("pg-rev-u-rev", "Revision")], "pg-rev-u-rev"),
         ([("q", "pg-q")], [("pg-q", "Pod")], "pg-p-u-p"),
         ([("q", "pg-q"), ("r", "pg-r")], [], "pg-p-u-p"),
+        # Two that share a group show a gang, also beside a pod of another group.
+        ([("q", "pg-rev-u-rev"), ("r", "pg-rev-u-rev"), ("s", "pg-s")], [], "pg-rev-u-rev"),
         # The group that the pod names is gone: nothing says that they go one by one.
         ([("q", "pg-q")], [], "pg-rev-u-rev"),
     ],
@@ -138,6 +140,62 @@ def test_a_gang_takes_from_its_set_what_it_does_not_say_itself(kind: str) -> Non
         "preemptionDelay": "5m0s",
         "subGroups": [{"name": "a", "minMember": 2}],
     }
+
+
+SAID_BY_ALL = ("kai.scheduler/queue", "project", "user")
+GRACE = "kai.scheduler/staleness-grace-period"
+
+
+@pytest.mark.parametrize("speakers", [("gang", "pod", "set"), ("pod", "set"), ("set",)])
+@pytest.mark.parametrize("label", SAID_BY_ALL)
+def test_queue_project_user_and_staleness_are_the_gangs_then_the_pods_then_the_sets(
+    speakers: tuple[str, ...], label: str
+) -> None:
+    def words(speaker: str) -> Json:
+        number = 1 + ["gang", "pod", "set"].index(speaker)
+        if speaker not in speakers:
+            return {}
+        return {"labels": {label: f"of-{speaker}"}, "annotations": {GRACE: f"{number}m"}}
+
+    the_set = clique(**words("set"))
+    the_gang = gang({"podgroups": [podgroup("a")]}, **words("gang"))
+    member = pod(the_set, **words("pod"))
+    member["metadata"].setdefault("labels", {})[GANG] = "g"
+    decision = decided(member, the_set, the_gang)
+    assert decision.body is not None
+    spec, first = decision.body["spec"], f"of-{speakers[0]}"
+    minutes = 1 + ["gang", "pod", "set"].index(speakers[0])
+    assert spec["stalenessGracePeriod"] == f"{minutes}m0s"
+    if label == "user":
+        assert decision.body["metadata"]["labels"]["user"] == first
+    else:
+        assert spec["queue"] == first
+
+
+def test_a_sets_queue_does_not_beat_a_pods_project_or_a_gang_that_names_the_default_queue() -> None:
+    the_set = clique(labels={"kai.scheduler/queue": "of-set"})
+    the_gang = gang({"podgroups": [podgroup("a")]})
+    member = pod(the_set, labels={GANG: "g", "project": "of-pod"})
+    assert spec_of(member, the_set, the_gang)["queue"] == "of-pod"
+    the_gang = gang({"podgroups": [podgroup("a")]}, labels={"kai.scheduler/queue": "default-queue"})
+    assert spec_of(member, the_set, the_gang)["queue"] == "default-queue"
+
+
+def test_a_topology_that_grove_names_is_the_roots_only_where_the_root_packs() -> None:
+    name = {"grove.io/topology-name": "hall"}
+    pack = {"topologyConstraint": {"packConstraint": {"required": "rack"}}}
+    member = pod(clique(), labels={GANG: "g"})
+    below = spec_of(
+        member, clique(), gang({"podgroups": [podgroup("a", **pack)]}, annotations=name)
+    )
+    assert "topologyConstraint" not in below
+    leaf = {"topology": "hall", "requiredTopologyLevel": "rack"}
+    assert below["subGroups"][0]["topologyConstraint"] == leaf
+    root = spec_of(member, clique(), gang({"podgroups": [podgroup("a")], **pack}, annotations=name))
+    assert root["topologyConstraint"] == leaf
+    annotated = clique(annotations={"kai.scheduler/topology": "yard"})
+    spec = spec_of(member, annotated, gang({"podgroups": [podgroup("a")]}, annotations=name))
+    assert spec["topologyConstraint"] == {"topology": "yard"}
 
 
 def test_a_gangs_class_replaces_the_base_and_a_label_replaces_that_unchecked() -> None:

@@ -56,6 +56,15 @@ def test_pytorch_takes_the_stated_minimum_then_the_elastic_one_then_all() -> Non
     assert minimums(spec_of(pod(job), job)) == {"worker": 1}
 
 
+def test_an_elastic_paddle_job_needs_its_elastic_minimum() -> None:
+    roles = {"Worker": {"replicas": 4}}
+    elastic = {"paddleReplicaSpecs": roles, "elasticPolicy": {"minReplicas": 2}}
+    job = owner("kubeflow.org/v1", "PaddleJob", elastic)
+    assert spec_of(pod(job), job)["minMember"] == 2
+    job["spec"]["runPolicy"] = {"schedulingPolicy": {"minAvailable": 3}}
+    assert spec_of(pod(job), job)["minMember"] == 3
+
+
 def test_pytorch_segments_listen_to_the_worker_pod_then_its_template_then_the_job() -> None:
     template = {SEGMENT + "size": "3", SEGMENT + "topology-required-placement": "rack"}
     worker = {"replicas": 4, "template": {"metadata": {"annotations": template}}}

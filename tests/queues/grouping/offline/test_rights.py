@@ -1,0 +1,154 @@
+"""Offline and in a cluster the walk ends at the same owner: what the role covers, what a file grants, what is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from queues.grouping.base import Settings
+from queues.grouping.offline.manifests import parse_manifests
+from queues.grouping.offline.report import Report, group_objects
+
+OPERATOR = """
+{apiVersion: example.test/v1, kind: Operator, metadata: {name: o, uid: u-o, labels: {kai.scheduler/queue: above}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: j
+  uid: u-j
+  ownerReferences: [{apiVersion: example.test/v1, kind: Operator, name: o, uid: u-o}]
+spec: {template: {spec: {schedulerName: kai-scheduler}}}
+"""
+GRANT = """
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: more}, rules: [
+  {apiGroups: [example.test], resources: [RESOURCE], verbs: [get, list, watch]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: more},
+  roleRef: {kind: ClusterRole, name: more}, subjects: [{kind: ServiceAccount, name: ACCOUNT, namespace: kai-scheduler}]}
+"""
+
+
+def report_of(text: str) -> Report:
+    return group_objects(parse_manifests(text, "test"), Settings())
+
+
+def names(report: Report) -> list[str]:
+    return [group["metadata"]["name"] for group in report.pod_groups]
+
+
+def test_below_an_owner_that_the_role_does_not_cover_the_next_one_groups_and_a_note_says_so() -> (
+    None
+):
+    report = report_of(OPERATOR)
+    assert names(report) == ["pg-j-u-j"]
+    assert report.pod_groups[0]["spec"]["queue"] == "default-queue"
+    assert report.notes == {
+        "Operator default/o": "the role of the pod grouper does not cover this kind: its pods are grouped by the owner "
+        "below it, until a ClusterRole bound to the account pod-grouper lets it be read"
+    }
+
+
+@pytest.mark.parametrize(
+    ("resource", "account", "group"),
+    [
+        ("operators", "pod-grouper", "pg-o-u-o"),
+        ('"*"', "pod-grouper", "pg-o-u-o"),
+        ("operators", "binder", "pg-j-u-j"),
+        ("others", "pod-grouper", "pg-j-u-j"),
+    ],
+)
+def test_a_role_among_the_files_lets_the_owner_be_read(
+    resource: str, account: str, group: str
+) -> None:
+    grant = GRANT.replace("RESOURCE", resource).replace("ACCOUNT", account)
+    assert names(report_of(OPERATOR + grant)) == [group]
+
+
+def test_a_kind_outside_the_role_that_owns_pods_itself_is_shown_as_it_would_be_with_a_role() -> (
+    None
+):
+    report = report_of(
+        "{apiVersion: example.test/v1, kind: Gadget, metadata: {name: g, uid: u-g}, "
+        "spec: {replicas: 2, template: {spec: {schedulerName: kai-scheduler, containers: [{name: c}]}}}}"
+    )
+    assert names(report) == ["pg-g-u-g"]
+    assert report.notes == {
+        "Gadget default/g": "the role of the pod grouper does not cover this kind: each pod of it gets a group of its "
+        "own, until a ClusterRole bound to the account pod-grouper lets it be read"
+    }
+
+
+def test_a_missing_owner_of_a_kind_beyond_kai_is_named() -> None:
+    report = report_of(
+        "{apiVersion: v1, kind: Pod, metadata: {name: p, uid: u-p, ownerReferences: "
+        "[{apiVersion: sparkoperator.k8s.io/v1beta2, kind: SparkApplication, name: s, uid: u-s}]}, "
+        "spec: {schedulerName: kai-scheduler}}"
+    )
+    assert names(report) == ["pg-p-u-p"]
+    assert report.notes == {
+        "SparkApplication default/s": "Pod default/p names it as its owner, but it is not in these files: what it says "
+        "about the pod group is not known"
+    }
+
+
+def test_a_virtual_machine_groups_its_instance_under_its_own_queue_and_name() -> None:
+    machine = (
+        "{apiVersion: kubevirt.io/v1, kind: VirtualMachine, metadata: {name: vm, uid: u-vm, "
+        "labels: {kai.scheduler/queue: bio}}, spec: {STATE, template: {spec: {schedulerName: kai-scheduler}}}}"
+    )
+    report = report_of(machine.replace("STATE", "runStrategy: Always"))
+    assert names(report) == ["pg-vm-u-vm"]
+    assert report.pod_groups[0]["spec"]["queue"] == "bio"
+    assert names(report_of(machine.replace("STATE", "runStrategy: Halted"))) == []
+
+
+TEMPLATE = "template: {spec: {schedulerName: kai-scheduler, containers: [{name: c}]}}"
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec", "switch"),
+    [
+        ("batch/v1", "Job", f"{{suspend: true, {TEMPLATE}}}", "spec.suspend is true"),
+        ("batch/v1", "CronJob", f"{{suspend: true, jobTemplate: {{spec: {{{TEMPLATE}}}}}}}", "spec.suspend is true"),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet", "{suspend: true, replicatedJobs: [{name: a}]}", "spec.suspend is true"),
+        ("ray.io/v1", "RayJob", "{suspend: true, rayClusterSpec: {}}", "spec.suspend is true"),
+        ("kubeflow.org/v1", "PyTorchJob",
+         f"{{runPolicy: {{suspend: true}}, pytorchReplicaSpecs: {{Worker: {{replicas: 1, {TEMPLATE}}}}}}}",
+         "spec.runPolicy.suspend is true"),
+        ("kubeflow.org/v2beta1", "MPIJob",
+         f"{{runPolicy: {{suspend: true}}, mpiReplicaSpecs: {{Launcher: {{replicas: 1, {TEMPLATE}}}, Worker: {{replicas: 1, {TEMPLATE}}}}}}}",
+         "spec.runPolicy.suspend is true"),
+        ("workspace.devfile.io/v1alpha2", "DevWorkspace", "{started: false}", "spec.started is false"),
+        ("tekton.dev/v1", "PipelineRun", "{status: PipelineRunPending}", "spec.status is PipelineRunPending"),
+    ],
+)  # fmt: skip
+def test_a_suspended_workload_makes_no_pods_until_it_is_resumed(
+    api_version: str, kind: str, spec: str, switch: str
+) -> None:
+    text = f"{{apiVersion: {api_version}, kind: {kind}, metadata: {{name: w, uid: u-w}}, spec: {spec}}}"
+    report = report_of(text)
+    assert (names(report), dict(report.pods)) == ([], {})
+    (note,) = report.notes.values()
+    assert note.startswith(f"no pods are foretold: it is suspended ({switch})")
+    resumed = text.replace("suspend: true", "suspend: false").replace(
+        "started: false", "started: true"
+    )
+    assert report_of(resumed.replace("status: PipelineRunPending", "")).pods
+
+
+def test_a_stopped_notebook_or_service_makes_no_pods() -> None:
+    def report(api_version: str, kind: str, annotation: str) -> Any:
+        return report_of(
+            f"{{apiVersion: {api_version}, kind: {kind}, metadata: {{name: w, annotations: {{{annotation}}}}}, "
+            f"spec: {{{TEMPLATE}, predictor: {{schedulerName: kai-scheduler}}}}}}"
+        ).pods
+
+    stopped = 'kubeflow-resource-stopped: "2026-01-01T00:00:00Z"'
+    assert not report("kubeflow.org/v1beta1", "Notebook", stopped)
+    assert report("kubeflow.org/v1beta1", "Notebook", "other: x")
+    stop = "serving.kserve.io/stop"
+    assert not report("serving.kserve.io/v1beta1", "InferenceService", f'{stop}: "true"')
+    assert report("serving.kserve.io/v1beta1", "InferenceService", f'{stop}: "false"')
