@@ -31,7 +31,7 @@ from kube.resources import CONFIGS
 from queues.cluster import gateway
 from queues.mirror.feed import HEARTBEAT
 from queues.models import MirrorState
-from scheduler.models import Cycle
+from scheduler.models import SessionRecord
 from scheduler.settings.shard import CONFIG_NAME
 
 Check = Callable[[], str]
@@ -189,7 +189,7 @@ class CyclesCheck:
         django.db.DatabaseError : the cycles cannot be read
         """
         last = (
-            Cycle.objects.filter(shard=shard)
+            SessionRecord.objects.filter(shard=shard)
             .order_by("-number")
             .values_list("number", "started_at")
             .first()

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from queues import live
-from scheduler.models import Cycle, GroupStanding, QueueShare
+from scheduler.models import GroupStanding, QueueShare, SessionRecord
 
 STORED_CYCLES = 5_000
 STORED_FOR = timedelta(hours=24)
@@ -20,14 +20,14 @@ def trim_cycles(now: datetime) -> int:
 
     In steps, so that other writers of the database never wait long.
     """
-    newest = Cycle.objects.order_by("-id").values_list("id", flat=True)[
+    newest = SessionRecord.objects.order_by("-id").values_list("id", flat=True)[
         STORED_CYCLES : STORED_CYCLES + 1
     ]
     floor = next(iter(newest), 0)
-    old = Cycle.objects.filter(id__lte=floor, started_at__lt=now - STORED_FOR)
+    old = SessionRecord.objects.filter(id__lte=floor, started_at__lt=now - STORED_FOR)
     deleted = 0
     while keys := list(old.order_by("id").values_list("id", flat=True)[:STEP]):
-        count, _by_model = Cycle.objects.filter(id__in=keys).delete()
+        count, _by_model = SessionRecord.objects.filter(id__in=keys).delete()
         deleted += count
     return deleted
 

@@ -64,9 +64,11 @@ class Queue(MirrorRow):
     allocated_gpu = models.FloatField(default=0)
     allocated_cpu = models.FloatField(default=0)
     allocated_memory = models.FloatField(default=0)
-    firm_gpu = models.FloatField(default=0, help_text="allocated to non-preemptible pods")
-    firm_cpu = models.FloatField(default=0)
-    firm_memory = models.FloatField(default=0)
+    non_preemptible_gpu = models.FloatField(
+        default=0, help_text="allocated to non-preemptible pods"
+    )
+    non_preemptible_cpu = models.FloatField(default=0)
+    non_preemptible_memory = models.FloatField(default=0)
     requested_gpu = models.FloatField(default=0)
     requested_cpu = models.FloatField(default=0)
     requested_memory = models.FloatField(default=0)

@@ -46,7 +46,7 @@ def usage() -> Mapping[str, Usage]:
     return {
         row.name: Usage(
             allocated=_used(row, "allocated"),
-            non_preemptible=_used(row, "firm"),
+            non_preemptible=_used(row, "non_preemptible"),
             workloads=workloads.get(row.name, 0),
         )
         for row in Queue.objects.all()

@@ -1,7 +1,7 @@
-"""What the scheduler tells people: its shards, its cycles and the share it computed for each queue.
+"""Rows that show people what the scheduler does: shards, sessions, and each queue's share.
 
-Written by `scheduler.loop.report` once per cycle. No decision is ever read back from these rows. The standings
-of pod groups go on into the mirror, which joins them with what it knows itself.
+`scheduler.loop.report` writes them once per cycle. No decision is ever read back from these rows. The mirror joins
+the standings of pod groups with its own rows.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Shard(models.Model):
         return self.name
 
 
-class Cycle(models.Model):
-    """One scheduling cycle (session): how long it took and what came out.
+class SessionRecord(models.Model):
+    """The record of one cycle, listed as a session in REST: how long it took and what it decided.
 
     `actions` is a list of `{"name": "allocate", "ms": 1.2, ...}` in the order in which they ran.
     """

@@ -18,7 +18,7 @@ from kaiweb.api.errors import bad_parameter
 from kaiweb.items.amounts import timestamp
 from kaiweb.items.cluster import mirror_time
 from queues import live
-from scheduler.models import Cycle
+from scheduler.models import SessionRecord
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1000
@@ -44,7 +44,7 @@ class Sorting:
 
 def as_of() -> dict[str, Any]:
     """Return the time, the session and the log position that an answer describes."""
-    last = Cycle.objects.order_by("-id").values_list("id", flat=True).first()
+    last = SessionRecord.objects.order_by("-id").values_list("id", flat=True).first()
     return {"time": timestamp(mirror_time()), "session": last, "rv": str(live.position())}
 
 

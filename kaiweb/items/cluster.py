@@ -13,7 +13,7 @@ from kaiweb.items.amounts import GPU, tidy, timestamp
 from kaiweb.items.queues import queue_items
 from queues.mirror.feed import HEARTBEAT
 from queues.models import MirrorState, Node, PodGroup, WorkloadState
-from scheduler.models import Cycle
+from scheduler.models import SessionRecord
 
 KEY = "cluster"
 LISTED_QUEUES = 8
@@ -122,9 +122,11 @@ def _ranked(queues: list[dict[str, Any]], measure: Any) -> list[dict[str, Any]]:
 
 def _sessions(now: datetime) -> dict[str, Any]:
     recent = list(
-        Cycle.objects.filter(started_at__gte=now - timedelta(minutes=1)).order_by("-id")[:600]
+        SessionRecord.objects.filter(started_at__gte=now - timedelta(minutes=1)).order_by("-id")[
+            :600
+        ]
     )
-    last = recent[0] if recent else Cycle.objects.order_by("-id").first()
+    last = recent[0] if recent else SessionRecord.objects.order_by("-id").first()
     durations = sorted(row.duration_ms for row in recent)
     p95 = durations[min(len(durations) - 1, int(len(durations) * 0.95))] if durations else None
     return {

@@ -121,7 +121,7 @@ def _item(row: Queue, relations: _Relations) -> dict[str, Any]:
         "limit": bounds(row, "limit"),
         "weight": bounds(row, "weight"),
         "allocated": amounts(row, "allocated"),
-        "allocatedNonPreemptible": amounts(row, "firm"),
+        "allocatedNonPreemptible": amounts(row, "non_preemptible"),
         "requested": amounts(row, "requested"),
         "share": {name: tidy(value) for name, value in share.items()} if share else None,
         "pendingWorkloads": counts.pending,

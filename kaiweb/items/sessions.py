@@ -6,22 +6,22 @@ from collections.abc import Collection
 from typing import Any
 
 from kaiweb.items.amounts import tidy, timestamp
-from scheduler.models import Cycle
+from scheduler.models import SessionRecord
 
 SHOWN = 200
 
 
 def session_items(keys: Collection[str] | None = None) -> list[dict[str, Any]]:
     """Return these sessions by id, or the last two hundred, newest first."""
-    rows = Cycle.objects.order_by("-id")
+    rows = SessionRecord.objects.order_by("-id")
     if keys is None:
         return [session_item(row) for row in rows[:SHOWN]]
     ids = [int(key) for key in keys if key.isdecimal()]
     return [session_item(row) for row in rows.filter(id__in=ids)]
 
 
-def session_item(row: Cycle) -> dict[str, Any]:
-    """Return the item of a cycle."""
+def session_item(row: SessionRecord) -> dict[str, Any]:
+    """Return the item of a session."""
     return {
         "id": row.pk,
         "shard": row.shard,

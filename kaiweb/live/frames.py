@@ -17,7 +17,7 @@ from kaiweb.live.subscription import MAX_PENDING_KEYS, Batch, Reset
 from kaiweb.live.topics import CLUSTER, FAMILIES, Item, Topic
 from queues import live
 from queues.live import LogEntry
-from scheduler.models import Cycle
+from scheduler.models import SessionRecord
 
 READ_CHANGES = 5_000
 
@@ -35,7 +35,7 @@ class TopicSnapshot:
 
 def as_of(position: int) -> dict[str, Any]:
     """Return the time, the session and the position that a frame describes."""
-    session = Cycle.objects.order_by("-id").values_list("id", flat=True).first()
+    session = SessionRecord.objects.order_by("-id").values_list("id", flat=True).first()
     return {"time": timestamp(mirror_time()), "session": session, "rv": str(position)}
 
 

@@ -88,7 +88,7 @@ def queue_row(item: QueueView) -> Queue:
         **_bounds("cpu", resources.cpu),
         **_bounds("memory", resources.memory),
         **_used("allocated", status.allocated),
-        **_used("firm", status.allocated_non_preemptible),
+        **_used("non_preemptible", status.allocated_non_preemptible),
         **_used("requested", status.requested),
     )
 

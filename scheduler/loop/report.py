@@ -16,7 +16,7 @@ from django.db import DatabaseError, close_old_connections, transaction
 from queues import live
 from queues.workloads.reasons import Standing
 from scheduler.loop.cycle import CycleSummary
-from scheduler.models import Cycle, GroupStanding, QueueShare, Shard
+from scheduler.models import GroupStanding, QueueShare, SessionRecord, Shard
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ UNLIMITED = -1.0
 ROWS = 500
 
 
-def report_cycle(shard: str, summary: CycleSummary) -> Cycle:
+def report_cycle(shard: str, summary: CycleSummary) -> SessionRecord:
     """Write the cycle's row and the shares that changed, and announce both.
 
     Raises
@@ -53,9 +53,9 @@ def is_idle(summary: CycleSummary) -> bool:
     return not (summary.pending_before or commit.bound or commit.evicted or commit.failures)
 
 
-def _cycle_row(shard: str, number: int, summary: CycleSummary) -> Cycle:
+def _cycle_row(shard: str, number: int, summary: CycleSummary) -> SessionRecord:
     cluster, commit = summary.snapshot.cluster, summary.commit
-    return Cycle(
+    return SessionRecord(
         shard=shard,
         number=number,
         started_at=summary.started_at,

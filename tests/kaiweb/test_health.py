@@ -32,7 +32,7 @@ from kube.left_out import Held, add_entry
 from kube.resources import CONFIGS
 from queues.mirror.feed import beat
 from queues.models import MirrorState
-from scheduler.models import Cycle
+from scheduler.models import SessionRecord
 from tests.fakes.gateway import FakeGateway
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +62,7 @@ def home(tmp_path: Path, settings) -> Path:
 
 def cycle(number: int, shard: str = "default", age_s: float = 0.0) -> None:
     started_at = timezone.now() - timedelta(seconds=age_s)
-    Cycle.objects.create(shard=shard, number=number, duration_ms=1, started_at=started_at)
+    SessionRecord.objects.create(shard=shard, number=number, duration_ms=1, started_at=started_at)
 
 
 def readiness(clock: Clock, wall: Callable[[], datetime] = lambda: NOW, **checks_) -> Readiness:

@@ -8,7 +8,7 @@ import pytest
 
 from kaiweb.history import forget_shards
 from queues.models import LiveChange
-from scheduler.models import Cycle, GroupStanding, QueueShare
+from scheduler.models import GroupStanding, QueueShare, SessionRecord
 
 pytestmark = pytest.mark.django_db
 
@@ -17,13 +17,13 @@ def test_shares_and_standings_of_ended_schedulers_go_and_their_sessions_stay() -
     for number, shard in enumerate(("amber", "default")):
         QueueShare.objects.create(shard=shard, queue=f"q-{shard}", cycle=1)
         GroupStanding.objects.create(shard=shard, key=f"ns/pg-{shard}", code="waiting")
-        Cycle.objects.create(
+        SessionRecord.objects.create(
             shard=shard, number=number, started_at=datetime(2026, 1, 1, tzinfo=UTC), duration_ms=1
         )
     forget_shards({"default"})
     assert [row.queue for row in QueueShare.objects.all()] == ["q-default"]
     assert [row.key for row in GroupStanding.objects.all()] == ["ns/pg-default"]
-    assert Cycle.objects.count() == 2
+    assert SessionRecord.objects.count() == 2
     told = {(change.kind, change.key) for change in LiveChange.objects.all()}
     assert told == {("queue", "q-amber"), ("standing", "ns/pg-amber")}
 

@@ -13,7 +13,7 @@ from kaiweb import history
 from kaiweb.settings.logging import JsonFormatter, LineFormatter
 from kaiweb.tasks import trim_history
 from queues.mirror.feed import beat
-from scheduler.models import Cycle
+from scheduler.models import SessionRecord
 
 pytestmark = pytest.mark.django_db
 
@@ -42,11 +42,11 @@ def test_old_sessions_go_but_the_last_ones_stay(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(history, "STORED_CYCLES", 2)
     now = datetime.now(UTC)
     for number, age_h in enumerate((50, 40, 2, 30, 30)):
-        Cycle.objects.create(
+        SessionRecord.objects.create(
             shard="default", number=number, duration_ms=1, started_at=now - timedelta(hours=age_h)
         )
     assert trim_history() == 2
-    assert list(Cycle.objects.order_by("id").values_list("number", flat=True)) == [2, 3, 4]
+    assert list(SessionRecord.objects.order_by("id").values_list("number", flat=True)) == [2, 3, 4]
 
 
 def test_a_harmless_request_id_is_kept_and_a_bad_one_replaced() -> None:

@@ -17,7 +17,7 @@ from kaiweb.api.schema import scheduling as schema
 from kaiweb.items.amounts import timestamp
 from kaiweb.items.cluster import cluster_item
 from kaiweb.items.sessions import session_item
-from scheduler.models import Cycle
+from scheduler.models import SessionRecord
 
 SESSIONS = pagination.Sorting(key="id", columns={"id": "id"}, default="-id")
 BIND_REQUESTS = pagination.Sorting(
@@ -38,7 +38,7 @@ class Sessions(View):
     )
     def get(self, request: Request) -> Response:
         """List sessions, newest first."""
-        rows = Cycle.objects.all()
+        rows = SessionRecord.objects.all()
         shards = words(request, "shard")
         if shards:
             rows = rows.filter(shard__in=shards)
@@ -53,7 +53,7 @@ class SessionDetail(View):
     @extend_schema(operation_id="getSession", responses=schema.Session)
     def get(self, request: Request, pk: int) -> Response:
         """Return what the session did."""
-        row = Cycle.objects.filter(pk=pk).first()
+        row = SessionRecord.objects.filter(pk=pk).first()
         if row is None:
             raise Problem("not-found", f"session {pk} does not exist (any more)")
         return Response(session_item(row))

@@ -18,7 +18,7 @@ from kaiweb.api import cursors
 from kube.resources import QUEUES
 from queues.editing.tags import tag_of_body
 from queues.models import ApiToken, PodGroup
-from scheduler.models import Cycle
+from scheduler.models import SessionRecord
 from tests.fakes.gateway import FakeGateway
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sync", "rows")]
@@ -63,7 +63,7 @@ FAST = settings(
 def rows(db: None) -> None:
     """Something to page through."""
     for number in range(3):
-        Cycle.objects.create(
+        SessionRecord.objects.create(
             shard="default", number=number, started_at=NOON, duration_ms=1.0, actions=[]
         )
         PodGroup.objects.create(

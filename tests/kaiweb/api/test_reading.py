@@ -18,7 +18,7 @@ from queues.mirror.lone_pods import show_lone_pods
 from queues.mirror.rollup import Witnesses
 from queues.mirror.writer import Writer
 from queues.workloads.reasons import Standing
-from scheduler.models import Cycle, QueueShare
+from scheduler.models import QueueShare, SessionRecord
 from tests.queues.cluster_objects import a_group, a_node, a_pod, a_queue, added, listed, meta
 
 pytestmark = pytest.mark.django_db
@@ -282,7 +282,7 @@ def test_the_cluster_in_one_item(client: APIClient, world: Mirror) -> None:
 
 def test_sessions_come_newest_first(client: APIClient) -> None:
     for number in range(3):
-        Cycle.objects.create(
+        SessionRecord.objects.create(
             shard="default", number=number, started_at=NOON + timedelta(seconds=number),
             duration_ms=1.23456, bound=number, actions=[{"name": "allocate", "ms": 1.2}],
         )  # fmt: skip

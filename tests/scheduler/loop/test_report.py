@@ -12,7 +12,7 @@ from kube.resources import PODS, QUEUES
 from queues.models import LiveChange
 from scheduler.loop.cycle import CycleSummary
 from scheduler.loop.report import Reporter, is_idle, report_cycle
-from scheduler.models import Cycle, GroupStanding, QueueShare, Shard
+from scheduler.models import GroupStanding, QueueShare, SessionRecord, Shard
 from tests.scheduler.loop.rig import START, Rig
 from tests.scheduler.loop.rig import rig as open_rig
 
@@ -75,7 +75,7 @@ def test_unchanged_shares_are_left_alone_and_gone_queues_removed(rig: Rig) -> No
     report_cycle("default", rig.cycle(seconds=1))
     assert set(QueueShare.objects.values_list("queue", flat=True)) == {"top"}
     assert Shard.objects.get(name="default").last_number == 3
-    assert list(Cycle.objects.values_list("number", flat=True)) == [3, 2, 1]
+    assert list(SessionRecord.objects.values_list("number", flat=True)) == [3, 2, 1]
 
 
 def test_idle_cycles_are_reported_now_and_then(rig: Rig) -> None:
