@@ -1,19 +1,19 @@
-"""What can go wrong while a bind request is carried out."""
+"""Errors of carrying out a bind request."""
 
 from __future__ import annotations
 
 
 class BindError(Exception):
-    """An attempt failed; the text becomes the request's reason."""
+    """An attempt failed; the text becomes the `reason` in the request's status."""
 
 
 class InvalidRequestError(BindError):
-    """The request itself makes no sense; it is deleted instead of failed."""
+    """The request itself is invalid; it is deleted instead of marked as failed."""
 
 
 class UnknownOutcomeError(Exception):
-    """The server fell silent over the binding: the pod may have its node or not. Asked again later."""
+    """The server did not answer the binding, so the pod may be bound or not; the next sweep looks again."""
 
 
 class ConfigError(Exception):
-    """Arguments of the binder's plugins that cannot be used; refused at start."""
+    """A plugin of the binder has invalid arguments; the binder refuses to start."""

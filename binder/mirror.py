@@ -1,4 +1,4 @@
-"""Bind requests as rows, and which of them fail, for the reason of a waiting workload."""
+"""Turn bind requests into database rows, and find the errors of those that failed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from queues.models import Pod
 
 
 def bind_request_row(item: BindRequestObject) -> BindRequest:
-    """Translate a bind request."""
+    """Return the database row of a bind request."""
     meta, spec, status = item.metadata, item.spec, item.status
     return BindRequest(
         key=item.key,

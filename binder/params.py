@@ -1,4 +1,4 @@
-"""How the binder is set up; defaults are KAI's. Wrong values are refused when it starts."""
+"""Parameters of the binder, with KAI's defaults. Invalid values are refused when it starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kube.numbers import parse_float
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservationParams:
-    """How the pods look that hold a GPU for others to share."""
+    """Properties of reservation pods, each of which holds a GPU for others to share."""
 
     namespace: str = RESERVATION
     service_account: str = RESERVATION
@@ -30,7 +30,7 @@ class ReservationParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepConfig:
-    """One preparation step: whether it runs, when (higher first), and its arguments."""
+    """The configuration of one preparation step; a higher priority runs earlier."""
 
     name: str
     priority: int
@@ -68,7 +68,14 @@ DEFAULT_STEPS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinderParams:
-    """Everything the binder is told."""
+    """All parameters of the binder.
+
+    Attributes
+    ----------
+    concurrency : how many requests are carried out at the same time
+    base_delay_s : how often due requests are looked for, and the unit of the pauses between attempts
+    max_delay_s : the longest pause between two attempts at one request
+    """
 
     concurrency: int = 16
     base_delay_s: float = 1.0

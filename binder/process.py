@@ -1,20 +1,15 @@
-"""The one binder of this process, started by its Celery worker or by `kaiweb run_binder`."""
+"""The binder of this process, started by its Celery worker or by `kaiweb run_binder`."""
 
 from __future__ import annotations
 
-import logging
-import os
 import threading
 
 from binder.params import BinderParams
 from binder.settings import params_from_environment
 from binder.worker import BinderWorker
-from kube.errors import KubeError
+from kube.fatal import end_process
 from queues.cluster import gateway
 
-log = logging.getLogger(__name__)
-
-UNAUTHORIZED_EXIT = 3
 _lock = threading.Lock()
 _worker: BinderWorker | None = None
 
@@ -36,9 +31,3 @@ def stop_binder() -> None:
         if _worker is not None:
             _worker.stop()
             _worker = None
-
-
-def end_process(error: KubeError) -> None:
-    """End the whole process: without credentials nothing it does can work."""
-    log.critical("the cluster refuses our credentials: %s", error)
-    os._exit(UNAUTHORIZED_EXIT)

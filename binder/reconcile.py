@@ -1,8 +1,8 @@
-"""What to do next about a bind request: a pure function of the request and its pod.
+"""Decide what to do next about a bind request: a pure function of the request and its pod.
 
-The fence: each scheduling worker writes its number on what it creates. A request that carries an older
-number than one created before it comes from a worker that lost its shard without noticing; it is failed,
-because the new owner of the shard decided without knowing it.
+The fence: each scheduling worker writes its number on the requests it creates. A request with a lower number
+than one created before it comes from a worker that lost its shard without noticing. It is failed,
+because the new owner of the shard decided without knowing about it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from binder.params import BinderParams
 from kube.backoff import doubled_s
 from kube.keys import FENCE, NODE_POOL
 from kube.numbers import int_or_none
@@ -17,11 +18,9 @@ from kube.objects.bindrequest import BindRequest
 from kube.objects.pod import Pod
 from kube.store import version_number
 
-LONGEST_DELAY_S = 2.0**16
 
-
-class Step(StrEnum):
-    """What a bind request needs."""
+class NextStep(StrEnum):
+    """What the binder does about a bind request."""
 
     NOTHING = "nothing"
     BIND = "bind"
@@ -29,23 +28,25 @@ class Step(StrEnum):
     REFUSE = "refuse"
 
 
-def next_step(request: BindRequest, pod: Pod | None, *, is_fenced_off: bool = False) -> Step:
-    """Return what a request needs now.
+def next_step(request: BindRequest, pod: Pod | None, *, is_fenced_off: bool = False) -> NextStep:
+    """Return what to do about a request now.
 
     Parameters
     ----------
-    pod : the request's pod as far as it is known; None if it is not (the API server will know)
-    is_fenced_off : a newer worker of the shard was at work before this request was made
+    pod : the request's pod; None if the watch has not shown it yet
+    is_fenced_off : a newer worker of the shard created requests before this one was made
     """
     if request.metadata.deletion_timestamp is not None or request.status.phase == "Succeeded":
-        return Step.NOTHING
+        return NextStep.NOTHING
     if request.is_failed:
-        return Step.NOTHING
+        return NextStep.NOTHING
     if pod is not None and pod.metadata.uid not in ("", pod_uid(request, pod)):
-        return Step.NOTHING  # made for an earlier pod of that name; it goes with its owner
+        return (
+            NextStep.NOTHING
+        )  # made for an earlier pod of that name; garbage collection deletes it
     if pod is not None and pod.spec.node_name:
-        return Step.MARK_BOUND
-    return Step.REFUSE if is_fenced_off else Step.BIND
+        return NextStep.MARK_BOUND
+    return NextStep.REFUSE if is_fenced_off else NextStep.BIND
 
 
 def pod_uid(request: BindRequest, pod: Pod | None = None) -> str:
@@ -56,19 +57,19 @@ def pod_uid(request: BindRequest, pod: Pod | None = None) -> str:
     return pod.metadata.uid if pod is not None else ""
 
 
-def retry_delay_s(failed_attempts: int) -> float:
-    """Return how long to wait after so many failures: 1, 2, 4, 8 ... seconds."""
-    return doubled_s(failed_attempts, first_s=1.0, most_s=LONGEST_DELAY_S)
+def retry_delay_s(failed_attempts: int, params: BinderParams) -> float:
+    """Return the pause after so many failed attempts: 2, 4, 8 ... seconds, at most `max_delay_s`."""
+    return doubled_s(failed_attempts, first_s=params.base_delay_s, most_s=params.max_delay_s)
 
 
 @dataclass(slots=True)
 class Fences:
-    """The newest fence of each node pool, and the version of the first request that carried it."""
+    """The highest fence of each node pool, and the version of the first request that carried it."""
 
     _newest: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def is_outdated(self, request: BindRequest) -> bool:
-        """Learn from a fresh request; tell whether it comes from a worker that lost its shard."""
+        """Record the fence of a new request; return whether it comes from a worker that lost its shard."""
         fence = int_or_none(request.metadata.annotations.get(FENCE), smallest=0)
         if fence is None:
             return False

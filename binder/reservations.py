@@ -1,9 +1,9 @@
-"""Pods that hold a whole GPU so that several others can share it.
+"""Reservation pods: each holds a whole GPU so that several other pods can share it.
 
-A GPU group is an id the scheduler made up for one physical device. Its reservation pod keeps the device
-plugin from giving that device to anyone else, and its annotation tells which device it got. A group
-without users loses its reservation; users without a reservation lose their protection and are removed.
-Work on one group is serialised.
+A GPU group is an id that the scheduler assigns to one physical device. Its reservation pod keeps the device
+plugin from giving that device to other pods, and an annotation on it names the device. A reservation pod
+without users is deleted; running pods of a group without a reservation pod are deleted too, because nothing
+protects their device. Work on one group is serialised.
 """
 
 from __future__ import annotations
@@ -42,13 +42,12 @@ POLL_S = 0.05
 def groups_of(pod: Pod) -> list[str]:
     """Return the GPU groups on a pod's labels."""
     labels = pod.metadata.labels
-    found = [value for key, value in labels.items() if key.startswith(GPU_GROUP_PREFIX) and value]
-    single = labels.get(GPU_GROUP, "")
-    return sorted({*found, single} - {""})
+    prefixed = {value for key, value in labels.items() if key.startswith(GPU_GROUP_PREFIX)}
+    return sorted({*prefixed, labels.get(GPU_GROUP, "")} - {""})
 
 
 def add_indexes(store: Store) -> None:
-    """Let a store find pods by GPU group and by node (only pods that have a group)."""
+    """Index the pods that have a GPU group by group and by node, and open bind requests by group."""
     store.add_index(PODS, BY_GROUP, groups_of)
     store.add_index(
         PODS,
@@ -64,7 +63,7 @@ def add_indexes(store: Store) -> None:
 
 @dataclass(slots=True)
 class Reservations:
-    """Makes, finds and removes reservation pods."""
+    """Creates, finds and deletes reservation pods."""
 
     gateway: Gateway
     store: Store
@@ -75,14 +74,19 @@ class Reservations:
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def reserve(self, pod: Pod, node: str, group: str) -> str:
-        """Return the id of the group's device, holding it first if nobody does; label the pod."""
+        """Label a pod with its group and return the id of the group's device, reserving one if needed.
+
+        Raises
+        ------
+        BindError : the cluster is scaling up, or the reservation pod got no device in time
+        """
         with self._lock_of(group):
             device = self._device(pod, node, group)
             self._label(pod, group)
         return device
 
     def release(self, pod: Pod) -> None:
-        """Take the group labels off a pod that could not be bound."""
+        """Remove the group labels from a pod that could not be bound."""
         meta = pod.metadata
         try:
             current = self.gateway.get(PODS, meta.name, as_type=Pod, namespace=meta.namespace)
@@ -98,19 +102,20 @@ class Reservations:
             answer = self.gateway.patch(
                 PODS, meta.name, patch, namespace=meta.namespace, patch_type=PatchType.JSON
             )
-            self._learn(answer)
+            self._assume(answer)
 
     def sync_node(self, node: str) -> None:
-        """Bring the reservations of one node in line with who uses them."""
+        """Delete one node's reservations without users, and its users without a reservation."""
         pods: list[Pod] = self.store.by_index(PODS, BY_NODE, node)
         self.sync_groups(group for pod in pods for group in groups_of(pod))
 
     def sync_all(self) -> None:
-        """Bring all reservations in line, after a start."""
+        """Do the same for all nodes, after a start."""
         pods = self.store.view().of(PODS, Pod).values()
         self.sync_groups(group for pod in pods for group in groups_of(pod))
 
     def sync_groups(self, groups: Iterable[str]) -> None:
+        """Do the same for some groups, wherever they are."""
         for group in sorted(set(groups)):
             with self._lock_of(group):
                 self._sync(group)
@@ -126,7 +131,9 @@ class Reservations:
         if users and not holders:
             for pod in users:
                 if pod.status.phase == "Running":
-                    log.warning("pod %s shares a GPU nobody holds; it is removed", pod.key)
+                    log.warning(
+                        "pod %s shares a GPU that no reservation pod holds; it is deleted", pod.key
+                    )
                     self._delete(pod, grace_period_s=None)
         elif holders and not users and not self.store.by_index(BINDREQUESTS, BY_GROUP, group):
             for pod in holders:
@@ -135,14 +142,13 @@ class Reservations:
     # ---------------------------------------------------------------------------------- reserving
 
     def _device(self, pod: Pod, node: str, group: str) -> str:
-        held = [
-            one for one in self.store.by_index(PODS, BY_GROUP, group) if self._is_reservation(one)
-        ]
-        if not held:
+        members: list[Pod] = self.store.by_index(PODS, BY_GROUP, group)
+        holder = next((member for member in members if self._is_reservation(member)), None)
+        if holder is None:
             self._refuse_while_scaling()
-            return self._wait(self._create(pod, node, group))
-        device = held[0].metadata.annotations.get(RESERVED_DEVICE, "")
-        return device or self._wait(held[0].metadata.name)
+            return self._wait_for_device(self._create(pod, node, group))
+        device = holder.metadata.annotations.get(RESERVED_DEVICE, "")
+        return device or self._wait_for_device(holder.metadata.name)
 
     def _create(self, pod: Pod, node: str, group: str) -> str:
         body = reservation_body(pod, node, group, self.params)
@@ -152,16 +158,19 @@ class Reservations:
         try:
             self.gateway.create(PODS, body, namespace=self.params.namespace)
         except AlreadyExistsError:
-            log.info("reservation pod %s was made by someone else", name)
+            log.info("reservation pod %s was created by another attempt", name)
         return name
 
     def _has_fake_gpus(self) -> bool:
-        """On such a cluster no device can be asked for its id; an operator of its own writes the annotation."""
+        """Return whether the cluster simulates GPUs.
+
+        Then devices have no id, and the simulator writes one into the annotation.
+        """
         nodes = self.store.view().of(NODES, Node).values()
         return any(node.metadata.labels.get(FAKE_GPU) == "true" for node in nodes)
 
-    def _wait(self, name: str) -> str:
-        """Wait until the reservation knows its device; a silent one is removed."""
+    def _wait_for_device(self, name: str) -> str:
+        """Return the device that a reservation pod got; delete the pod and fail if it gets none in time."""
         deadline = self.clock() + self.params.timeout_s
         namespace = self.params.namespace
         while self.clock() < deadline:
@@ -190,9 +199,8 @@ class Reservations:
 
     def _label(self, pod: Pod, group: str) -> None:
         meta = pod.metadata
-        several = meta.annotations.get(GPU_FRACTION_DEVICES, "")
-        is_multi = (int_or_none(several) or 0) > 1
-        key = f"{GPU_GROUP_PREFIX}{group}" if is_multi else GPU_GROUP
+        devices = int_or_none(meta.annotations.get(GPU_FRACTION_DEVICES, "")) or 0
+        key = f"{GPU_GROUP_PREFIX}{group}" if devices > 1 else GPU_GROUP
         try:
             answer = self.gateway.patch(
                 PODS, meta.name, {"metadata": {"labels": {key: group}}}, namespace=meta.namespace
@@ -200,10 +208,10 @@ class Reservations:
         except KubeError:
             self._sync(group)
             raise
-        self._learn(answer)
+        self._assume(answer)
 
-    def _learn(self, answer: dict[str, Any]) -> None:
-        """Show our own change of a pod before the watch does: the next sync must see it."""
+    def _assume(self, answer: dict[str, Any]) -> None:
+        """Store our own change of a pod before the watch delivers it, because the next sync must see it."""
         self.store.assume(PODS, convert(answer, Pod))
 
     def _delete(self, pod: Pod, *, grace_period_s: int | None) -> None:
@@ -228,10 +236,10 @@ class Reservations:
 
 
 def reservation_body(pod: Pod, node: str, group: str, params: ReservationParams) -> dict[str, Any]:
-    """Return the pod that holds a device; its name follows from node and group."""
+    """Return the pod that holds a device; node and group determine its name."""
     digest = hashlib.sha256(f"{node}/{group}".encode()).hexdigest()[:16]
-    stated = {kind: dict(params.resources.get(kind, {})) for kind in ("requests", "limits")}
-    resources = {kind: {**values, NVIDIA_GPU: "1"} for kind, values in stated.items()}
+    configured = {kind: dict(params.resources.get(kind, {})) for kind in ("requests", "limits")}
+    resources = {kind: {**values, NVIDIA_GPU: "1"} for kind, values in configured.items()}
     fields = (("POD_NAME", "metadata.name"), ("POD_NAMESPACE", "metadata.namespace"))
     container: dict[str, Any] = {
         "name": "resource-reservation",

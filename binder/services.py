@@ -1,8 +1,8 @@
-"""Carry out one bind request: prepare, bind, or roll back; then say how it went.
+"""Carry out one bind request: prepare, bind, or roll back; then report the result.
 
-Binding a plain pod is one request to the API server: the pod's annotation travels with the binding, and
+Binding a plain pod is one request to the API server: the binding carries the pod's annotations, and
 the pod itself need not be read, because the request names its uid and the server refuses a second
-binding. What is told afterwards (status, condition, event) never stands in the way of the next bind.
+binding. The reports afterwards (status, condition, event) never delay the next bind.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from binder.errors import BindError, InvalidRequestError, UnknownOutcomeError
 from binder.params import BinderParams
-from binder.reconcile import Step, next_step, pod_uid
+from binder.reconcile import NextStep, next_step, pod_uid
 from binder.reservations import Reservations
 from binder.steps.base import BindJob, PrepareStep
 from binder.steps.table import make_steps
@@ -27,7 +27,7 @@ from kube.errors import (
     ServerError,
     UnauthorizedError,
 )
-from kube.events import NORMAL, WARNING, Recorder, note
+from kube.events import NORMAL, WARNING, Recorder, event_about
 from kube.gateway import Gateway, PatchType
 from kube.keys import NUMA_PREDICTED, RECEIVED_TYPE
 from kube.objects.bindrequest import BindRequest
@@ -44,8 +44,15 @@ OUTDATED = "made by a scheduling worker that no longer owns the shard"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How an attempt ended; `error` is empty after success."""
+class BindResult:
+    """The result of one attempt.
+
+    Attributes
+    ----------
+    pod : None if it was not needed or does not exist
+    error : why the attempt failed; empty after success
+    must_delete : the request is invalid, so it is deleted instead of marked as failed
+    """
 
     request: BindRequest
     pod: Pod | None
@@ -56,7 +63,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class BindService:
-    """Attempts bind requests and reports on them; stateless between requests."""
+    """Attempts bind requests and reports the results; keeps no state between requests."""
 
     gateway: Gateway
     store: Store
@@ -67,24 +74,33 @@ class BindService:
     steps: tuple[tuple[str, PrepareStep], ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the preparation steps; a bad configuration is refused here."""
+        """Create the preparation steps; raises `ConfigError` for an invalid configuration."""
         self.steps = make_steps(self.gateway, self.params.steps)
 
-    def attempt(self, request: BindRequest, *, is_outdated: bool = False) -> Outcome | None:
-        """Do what the request needs; None if that is nothing."""
+    def attempt(self, request: BindRequest, *, is_outdated: bool = False) -> BindResult | None:
+        """Carry out a request; None if there is nothing to do, or the result is not known yet.
+
+        Parameters
+        ----------
+        is_outdated : the request comes from a scheduling worker that lost its shard
+
+        Raises
+        ------
+        UnauthorizedError : the API server refuses our credentials
+        """
         meta, spec = request.metadata, request.spec
         pod: Pod | None = self.store.get(PODS, f"{meta.namespace}/{spec.pod_name}")
-        step = next_step(request, pod, is_fenced_off=is_outdated)
-        if step is Step.NOTHING:
+        next_action = next_step(request, pod, is_fenced_off=is_outdated)
+        if next_action is NextStep.NOTHING:
             return None
-        if step is Step.MARK_BOUND and pod is not None:
-            return Outcome(request=request, pod=pod, node=pod.spec.node_name)
-        if step is Step.REFUSE:
-            return Outcome(request=request, pod=pod, node=spec.selected_node, error=OUTDATED)
+        if next_action is NextStep.MARK_BOUND and pod is not None:
+            return BindResult(request=request, pod=pod, node=pod.spec.node_name)
+        if next_action is NextStep.REFUSE:
+            return BindResult(request=request, pod=pod, node=spec.selected_node, error=OUTDATED)
         try:
             return self._bind(request, pod)
         except InvalidRequestError as error:
-            return Outcome(
+            return BindResult(
                 request=request,
                 pod=pod,
                 node=spec.selected_node,
@@ -97,46 +113,46 @@ class BindService:
             log.warning("bind of pod %s/%s: %s", meta.namespace, spec.pod_name, error)
             return None
         except (BindError, KubeError) as error:
-            return Outcome(request=request, pod=pod, node=spec.selected_node, error=str(error))
+            return BindResult(request=request, pod=pod, node=spec.selected_node, error=str(error))
 
-    def report(self, outcome: Outcome) -> None:
+    def report(self, result: BindResult) -> None:
         """Write the request's status, the pod's condition and the event."""
-        request, pod = outcome.request, outcome.pod
-        if outcome.must_delete:
+        request, pod = result.request, result.pod
+        if result.must_delete:
             self._delete(request)
         else:
-            self._write_status(outcome)
-        is_bound = not outcome.error
+            self._write_status(result)
+        is_bound = not result.error
         name = f"{request.metadata.namespace}/{request.spec.pod_name}"
         text = (
-            f"Pod bound successfully to node {outcome.node}"
+            f"Pod bound successfully to node {result.node}"
             if is_bound
-            else f"Failed to bind pod {name} to node {outcome.node}: {outcome.error}"
+            else f"Failed to bind pod {name} to node {result.node}: {result.error}"
         )
         self._write_condition(request, is_bound=is_bound, text=text)
         if pod is not None:
-            kind, reason = (NORMAL, "Bound") if is_bound else (WARNING, "BindingError")
-            self.recorder.record(note(PODS, pod, kind, reason, text))
+            event_type, reason = (NORMAL, "Bound") if is_bound else (WARNING, "BindingError")
+            self.recorder.record(event_about(PODS, pod, event_type, reason, text))
 
     # --------------------------------------------------------------------------------- attempting
 
-    def _bind(self, request: BindRequest, known: Pod | None) -> Outcome:
+    def _bind(self, request: BindRequest, known: Pod | None) -> BindResult:
         pod = known if known is not None else self._read_pod(request)
         node = request.spec.selected_node
         if pod.spec.node_name:
-            return Outcome(request=request, pod=pod, node=pod.spec.node_name)
+            return BindResult(request=request, pod=pod, node=pod.spec.node_name)
         self._require_node(node)
         job = BindJob(request=request, pod=pod, node=node)
         try:
             self._prepare(job)
             self._post_binding(job)
         except (BindError, KubeError) as error:
-            bound_to = self._bound_meanwhile(job, error)
+            bound_to = self._node_bound_to(job, error)
             if bound_to:
-                return Outcome(request=request, pod=pod, node=bound_to)
+                return BindResult(request=request, pod=pod, node=bound_to)
             self._roll_back(job)
             raise
-        return Outcome(request=request, pod=pod, node=node)
+        return BindResult(request=request, pod=pod, node=node)
 
     def _prepare(self, job: BindJob) -> None:
         try:
@@ -146,7 +162,7 @@ class BindService:
                 f"failed to sync reservation for pod <{job.pod_key}> on node <{job.node}>: {error}"
             ) from error
         if job.is_fraction:
-            job.devices = tuple(self._reserve(job, group) for group in self._groups(job))
+            job.devices = tuple(self._reserve(job, group) for group in self._required_groups(job))
         for name, step in self.steps:
             if step.concerns(job):
                 try:
@@ -154,7 +170,7 @@ class BindService:
                 except (BindError, KubeError) as error:
                     raise BindError(f"plugin {name} failed in PreBind: {error}") from error
 
-    def _groups(self, job: BindJob) -> tuple[str, ...]:
+    def _required_groups(self, job: BindJob) -> tuple[str, ...]:
         groups = job.request.spec.selected_gpu_groups
         if not groups:
             raise InvalidRequestError(
@@ -188,24 +204,25 @@ class BindService:
                 f"failed to bind pod <{job.pod_key}> to node <{job.node}>: {error}"
             ) from error
 
-    def _bound_meanwhile(self, job: BindJob, error: Exception) -> str:
-        """After a refused or unanswered binding, see if the pod has a node already: then all is well."""
+    def _node_bound_to(self, job: BindJob, error: Exception) -> str:
+        """Return the pod's node if it is bound although the binding was refused or not answered."""
         if not isinstance(error.__cause__, (ConflictError, ServerError)):
             return ""
         try:
             meta = job.pod.metadata
             pod = self.gateway.get(PODS, meta.name, as_type=Pod, namespace=meta.namespace)
-        except ServerError as silence:
-            # Taking back what a bound pod stands on would be worse than waiting.
-            raise UnknownOutcomeError(str(error)) from silence
+        except ServerError as no_answer:
+            # The pod may be bound. Rolling back what a running pod needs would be worse than waiting.
+            raise UnknownOutcomeError(str(error)) from no_answer
         except KubeError:
             return ""
         return pod.spec.node_name if pod.metadata.uid == job.pod.metadata.uid else ""
 
     def _roll_back(self, job: BindJob) -> None:
-        """Undo in the same order; what cannot be undone is logged, the next sync will find it.
+        """Undo all steps in their order; a failure is only logged, because the next sync repeats the work.
 
-        Steps that this attempt did not reach are undone too: an earlier one may have, before it was cut off.
+        Steps that this attempt did not reach are undone too, because an earlier attempt that was interrupted
+        may have reached them.
         """
         for _, step in self.steps:
             try:
@@ -237,15 +254,15 @@ class BindService:
 
     # ----------------------------------------------------------------------------------- reporting
 
-    def _write_status(self, outcome: Outcome) -> None:
-        """Patch whenever phase, reason or attempts change."""
-        request = outcome.request
+    def _write_status(self, result: BindResult) -> None:
+        """Write phase, reason and the number of failed attempts."""
+        request = result.request
         old = request.status
-        if outcome.error:
+        if result.error:
             attempts = old.failed_attempts + 1
             status: dict[str, Any] = {
                 "phase": "Failed",
-                "reason": outcome.error,
+                "reason": result.error,
                 "failedAttempts": attempts,
             }
         else:

@@ -1,7 +1,7 @@
-"""The binder's parameters from what the cluster's Config says of it (`spec.binder`), as the operator hands it on.
+"""Read the binder's parameters from `spec.binder` of the cluster's Config, which the operator passes on.
 
-What is not said keeps KAI's default. A plugin's `enabled` and `priority` replace the default one by one, its
-`arguments` as a whole; a plugin nobody knows is refused when the steps are made.
+Absent fields keep KAI's default. A plugin's `enabled` and `priority` each replace the default, its
+`arguments` replace all default arguments; an unknown plugin is refused when the steps are created.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCALING_NAMESPACE_VARIABLE = "KAIWEB_SCALE_ADJUST_NAMESPACE"
 
 
 def params_from_environment(environment: Mapping[str, str] = os.environ) -> BinderParams:
-    """Return the parameters of this process.
+    """Return the parameters of this process from its environment variables.
 
     Raises
     ------
@@ -37,7 +37,12 @@ def params_from_environment(environment: Mapping[str, str] = os.environ) -> Bind
 
 
 def params_of(config: BinderConfig, scaling_namespace: str = "") -> BinderParams:
-    """Return the parameters that a Config asks for."""
+    """Return the parameters that a Config sets.
+
+    Raises
+    ------
+    ConfigError : maxConcurrentReconciles is below 1
+    """
     default = BinderParams()
     concurrency = config.max_concurrent_reconciles or default.concurrency
     if concurrency < 1:
@@ -50,33 +55,33 @@ def params_of(config: BinderConfig, scaling_namespace: str = "") -> BinderParams
 
 
 def _reservation(config: BinderConfig, scaling_namespace: str) -> ReservationParams:
-    given, default = config.resource_reservation, ReservationParams()
+    reservation, default = config.resource_reservation, ReservationParams()
     return ReservationParams(
-        namespace=given.namespace or default.namespace,
-        service_account=given.service_account_name or default.service_account,
-        app_label=given.app_label or default.app_label,
-        timeout_s=float(given.allocation_timeout or default.timeout_s),
-        runtime_class=given.runtime_class_name,
+        namespace=reservation.namespace or default.namespace,
+        service_account=reservation.service_account_name or default.service_account,
+        app_label=reservation.app_label or default.app_label,
+        timeout_s=float(reservation.allocation_timeout or default.timeout_s),
+        runtime_class=reservation.runtime_class_name,
         resources={
             kind: {name: value for name, value in amounts.items() if name != NVIDIA_GPU}
-            for kind, amounts in given.pod_resources.items()
+            for kind, amounts in reservation.pod_resources.items()
             if kind in ("requests", "limits")
         },
-        pod_security=given.reservation_pod_security_context,
-        container_security=given.reservation_container_security_context,
+        pod_security=reservation.reservation_pod_security_context,
+        container_security=reservation.reservation_container_security_context,
         scaling_namespace=scaling_namespace or default.scaling_namespace,
     )
 
 
 def _steps(config: BinderConfig) -> tuple[StepConfig, ...]:
-    made = {step.name: _from_config(step, config) for step in DEFAULT_STEPS}
+    steps = {step.name: _from_config(step, config) for step in DEFAULT_STEPS}
     for name, override in config.plugins.items():
-        made[name] = _overridden(made.get(name, StepConfig(name=name, priority=0)), override)
-    return tuple(made.values())
+        steps[name] = _overridden(steps.get(name, StepConfig(name=name, priority=0)), override)
+    return tuple(steps.values())
 
 
 def _from_config(step: StepConfig, config: BinderConfig) -> StepConfig:
-    """Apply what the Config says of a step outside `plugins`."""
+    """Apply the fields of the Config that set a step's arguments outside of `plugins`."""
     arguments = dict(step.arguments)
     if "bindTimeoutSeconds" in arguments and config.volume_binding_timeout_seconds is not None:
         arguments["bindTimeoutSeconds"] = str(config.volume_binding_timeout_seconds)

@@ -1,4 +1,4 @@
-"""Celery doorways of the binder. Work is found in the cluster; a message only says "look"."""
+"""Celery tasks of the binder. A message only triggers a sweep; the requests are read from the cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STOP_S = 5.0
 
 @shared_task(name="binder.tasks.sweep", ignore_result=True, time_limit=60)
 def sweep() -> int:
-    """Queue every unfinished request; starts the binder of this worker at first use."""
+    """Queue every unfinished request; start the binder of this worker process if it does not run yet."""
     from binder.process import binder
 
     return binder().sweep()
@@ -33,8 +33,8 @@ def start_with_worker(sender: Any = None, **_kwargs: Any) -> None:
 def stop_with_worker(**_kwargs: Any) -> None:
     """Finish running binds before the process ends.
 
-    This runs inside a signal handler, which may have interrupted the main thread while it holds a lock:
-    so in a thread of its own, and not for ever.
+    This runs in a signal handler, which may have interrupted the main thread while it holds a lock. So the
+    binder is stopped in a separate thread, and the wait for it is limited.
     """
     from binder.process import stop_binder
 

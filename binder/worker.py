@@ -1,26 +1,27 @@
-"""The binding worker: watches bind requests and carries them out side by side.
+"""The binding worker: watches bind requests and carries out several at the same time.
 
-Two kinds of work share the threads: attempts, which make pods run, and reports, which tell people. An
-attempt always goes first, so in a burst pods start before their stories are told. Nothing is carried by
-a message: every request is found again in the cluster after a crash, and `sweep` finds what an event
-missed and what is due for another attempt.
+Three kinds of work share the threads: attempts, which bind pods; synchronising reservation pods; and reports,
+which write status, condition and event. Attempts come first, so in a burst pods start before their reports
+are written. All state is in the cluster: after a crash every request is found there again, and `sweep` queues
+requests whose event was missed or which are due for another attempt.
 """
 
 from __future__ import annotations
 
 import itertools
 import logging
-import queue
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from queue import PriorityQueue
 from typing import Any
 
 from binder.params import BinderParams
 from binder.reconcile import Fences, retry_delay_s
 from binder.reservations import Reservations, add_indexes, groups_of
-from binder.services import BindService, Outcome
+from binder.services import BindResult, BindService
 from kube.errors import KubeError, UnauthorizedError
 from kube.events import Recorder
 from kube.gateway import EventType, Gateway
@@ -36,7 +37,8 @@ from kube.watch import Reflector
 log = logging.getLogger(__name__)
 
 COMPONENT = "binder"
-ATTEMPT, TIDY, REPORT, END = 0, 1, 2, 3
+#: Priorities of the queue; a lower number goes first.
+ATTEMPT, SYNC, REPORT, END = 0, 1, 2, 3
 SYNC_TIMEOUT_S = 15.0
 WATCHED: tuple[tuple[Resource, type[KubeObject]], ...] = (
     (BINDREQUESTS, BindRequest),
@@ -47,11 +49,12 @@ WATCHED: tuple[tuple[Resource, type[KubeObject]], ...] = (
 
 @dataclass(slots=True)
 class BinderWorker:
-    """One process's binder.
+    """The binder of one process.
 
     Parameters
     ----------
     on_fatal : called when the API server refuses our credentials for good
+    queue : (priority, number, work); work None ends a thread
     """
 
     gateway: Gateway
@@ -59,13 +62,13 @@ class BinderWorker:
     on_fatal: Callable[[KubeError], None]
     clock: Callable[[], float] = time.monotonic
     store: Store = field(default_factory=lambda: Store([resource for resource, _ in WATCHED]))
+    queue: PriorityQueue[tuple[int, int, Callable[[], None] | None]] = field(
+        default_factory=PriorityQueue
+    )
     recorder: Recorder = field(init=False)
     service: BindService = field(init=False)
     reservations: Reservations = field(init=False)
     _stop: threading.Event = field(default_factory=threading.Event)
-    _queue: queue.PriorityQueue[tuple[int, int, Callable[[], None] | None]] = field(
-        default_factory=queue.PriorityQueue
-    )
     _numbers: Any = field(default_factory=itertools.count)
     _busy: set[str] = field(default_factory=set)
     _outdated: set[str] = field(default_factory=set)
@@ -75,22 +78,22 @@ class BinderWorker:
     _threads: list[threading.Thread] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Wire the parts and listen to the store."""
+        """Connect the parts and subscribe to the store."""
         self.recorder = Recorder(self.gateway, COMPONENT)
         self.reservations = Reservations(self.gateway, self.store, self.params.reservation)
         self.service = BindService(
             self.gateway, self.store, self.recorder, self.params, self.reservations
         )
         add_indexes(self.store)
-        self.store.subscribe(self._heard)
+        self.store.subscribe(self._on_change)
 
     def start(self) -> None:
-        """Start watching and working; returns when the first lists are in and reservations agree."""
+        """Start watches and threads; return when the first lists are in and reservations are in sync."""
         self.recorder.start()
         for resource, as_type in WATCHED:
             reflector: Reflector[Any] = Reflector(self.gateway, resource, as_type, self.store)
             reflector.start(self._stop, on_fatal=self.on_fatal)
-        # Half a picture would show reservations without users, and they would be removed.
+        # With incomplete lists some reservations would seem to have no users, and would be deleted.
         track().beat("waiting for first lists", WAIT_S)
         while not self.store.wait_until_synced(SYNC_TIMEOUT_S) and not self._stop.is_set():
             track().beat("waiting for first lists", WAIT_S)
@@ -102,7 +105,7 @@ class BinderWorker:
         self._spawn("sweep", self._sweep_forever)
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        """Finish what is running and end the threads."""
+        """Finish the running work and end the threads."""
         self._stop.set()
         for _ in range(self.params.concurrency):
             self._put(END, None)
@@ -112,56 +115,49 @@ class BinderWorker:
         self.recorder.stop()
 
     def sweep(self) -> int:
-        """Queue every unfinished request that is due; return how many."""
+        """Queue every unfinished request that is due; return their number."""
         now = self.clock()
         queued = 0
         for key, request in self.store.view().of(BINDREQUESTS, BindRequest).items():
             is_due = self._due.get(key, 0.0) <= now
             if is_due and request.status.phase != "Succeeded" and not request.is_failed:
-                queued += self._offer(key)
+                queued += self._enqueue(key)
         return queued
 
     def is_idle(self) -> bool:
-        """Tell whether nothing is queued or running."""
+        """Return whether nothing is queued or running."""
         with self._lock:
-            return not self._busy and self._queue.empty()
-
-    def run_queued(self) -> None:
-        """Work off the queue in the calling thread (tests, one-shot commands)."""
-        while not self._queue.empty():
-            work = self._queue.get_nowait()[2]
-            if work is not None:
-                work()
+            return not self._busy and self.queue.empty()
 
     # ----------------------------------------------------------------------------------- listening
 
-    def _heard(self, resource: Resource, event: EventType, value: Any) -> None:
+    def _on_change(self, resource: Resource, event: EventType, value: Any) -> None:
         if resource == BINDREQUESTS:
-            self._heard_request(event, value)
+            self._on_request(event, value)
         elif resource == PODS and groups_of(value):
             is_over = event is EventType.DELETED or value.is_finished
             if is_over and value.metadata.namespace != self.params.reservation.namespace:
-                self._tidy(groups_of(value))
+                self._sync_groups(groups_of(value))
 
-    def _heard_request(self, event: EventType, request: BindRequest) -> None:
+    def _on_request(self, event: EventType, request: BindRequest) -> None:
         if event is EventType.DELETED:
             self._due.pop(request.key, None)
             self._outdated.discard(request.key)
             if request.spec.selected_gpu_groups:
-                self._tidy(list(request.spec.selected_gpu_groups))
+                self._sync_groups(list(request.spec.selected_gpu_groups))
             return
         if request.status.phase in ("", "Pending"):
             if self._fences.is_outdated(request):
                 self._outdated.add(request.key)
-            self._offer(request.key)
+            self._enqueue(request.key)
 
-    def _tidy(self, groups: list[str]) -> None:
-        self._put(TIDY, lambda: self._guarded(lambda: self.reservations.sync_groups(groups)))
+    def _sync_groups(self, groups: list[str]) -> None:
+        self._put(SYNC, lambda: self._guarded(lambda: self.reservations.sync_groups(groups)))
 
     # ------------------------------------------------------------------------------------- working
 
-    def _offer(self, key: str) -> bool:
-        """Queue an attempt unless the request is being worked on."""
+    def _enqueue(self, key: str) -> bool:
+        """Queue an attempt, unless one for the request is queued or running; return whether it was queued."""
         with self._lock:
             if key in self._busy:
                 return False
@@ -171,10 +167,10 @@ class BinderWorker:
 
     def _attempt(self, key: str) -> None:
         request: BindRequest | None = self.store.get(BINDREQUESTS, key)
-        outcome: Outcome | None = None
+        result: BindResult | None = None
         try:
             if request is not None and track().take(BINDREQUESTS.kind, request, COMPONENT, WAIT_S):
-                outcome = self.service.attempt(request, is_outdated=key in self._outdated)
+                result = self.service.attempt(request, is_outdated=key in self._outdated)
         except UnauthorizedError as error:
             self.on_fatal(error)
         except Exception as error:  # a defect in one attempt must not end the thread
@@ -182,22 +178,21 @@ class BinderWorker:
             if request is not None:
                 text = f"Internal Error: {error}"
                 node = request.spec.selected_node
-                outcome = Outcome(request=request, pod=None, node=node, error=text)
-        if outcome is None:
+                result = BindResult(request=request, pod=None, node=node, error=text)
+        if result is None:
             self._done(key)
         else:
-            finished = outcome
-            self._put(REPORT, lambda: self._report(key, finished))
+            self._put(REPORT, partial(self._report, key, result))
 
-    def _report(self, key: str, outcome: Outcome) -> None:
-        self._guarded(lambda: self.service.report(outcome))
-        limit = outcome.request.spec.backoff_limit
-        attempts = outcome.request.status.failed_attempts + 1
-        if outcome.error and limit is not None and attempts < limit:
-            self._due[key] = self.clock() + retry_delay_s(attempts)
-        groups = outcome.request.spec.selected_gpu_groups
-        if outcome.error and groups:  # the request counted as a user until it was marked failed
-            self._tidy(list(groups))
+    def _report(self, key: str, result: BindResult) -> None:
+        self._guarded(lambda: self.service.report(result))
+        limit = result.request.spec.backoff_limit
+        attempts = result.request.status.failed_attempts + 1
+        if result.error and limit is not None and attempts < limit:
+            self._due[key] = self.clock() + retry_delay_s(attempts, self.params)
+        groups = result.request.spec.selected_gpu_groups
+        if result.error and groups:  # the request counted as a user until it was marked failed
+            self._sync_groups(list(groups))
         self._done(key)
 
     def _done(self, key: str) -> None:
@@ -205,7 +200,7 @@ class BinderWorker:
             self._busy.discard(key)
 
     def _guarded(self, work: Callable[[], None]) -> None:
-        """Run work whose failure the next sweep or sync will meet again."""
+        """Run work; a failure is only logged, because the next sweep or sync repeats the work."""
         try:
             work()
         except UnauthorizedError as error:
@@ -215,10 +210,10 @@ class BinderWorker:
 
     def _work(self) -> None:
         while True:
-            work = self._queue.get()[2]
+            work = self.queue.get()[2]
             if work is None:
                 return
-            track().beat("tidying or reporting", WAIT_S)
+            track().beat("syncing or reporting", WAIT_S)
             work()
             track().rest()
 
@@ -227,7 +222,7 @@ class BinderWorker:
             self.sweep()
 
     def _put(self, priority: int, work: Callable[[], None] | None) -> None:
-        self._queue.put((priority, next(self._numbers), work))
+        self.queue.put((priority, next(self._numbers), work))
 
     def _spawn(self, name: str, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=work, name=name, daemon=True)

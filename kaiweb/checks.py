@@ -26,7 +26,7 @@ from kaiweb.supervisor.wanted import read_wanted, scheduling_process
 from kaiweb.supervisor.watchdog import ChildState, read_children
 from kube.errors import KubeError, NotFoundError
 from kube.objects.meta import KubeObject
-from kube.progress import FOLDER, HANG_S, beat_file, read, standstill
+from kube.progress import FOLDER, HANG_S, beat_file, read_beat, standstill
 from kube.resources import CONFIGS
 from queues.cluster import gateway
 from queues.mirror.feed import HEARTBEAT
@@ -205,7 +205,7 @@ class CyclesCheck:
 
 def _is_in_cycle(shard: str) -> bool:
     """Return whether the shard's scheduler gives signs of a cycle in progress."""
-    beat = read(beat_file(Path(settings.KAIWEB_HOME), scheduling_process(shard)))
+    beat = read_beat(beat_file(Path(settings.KAIWEB_HOME), scheduling_process(shard)))
     now = time.monotonic()
     return beat is not None and any(
         sign.doing.startswith("cycle:") and now - sign.moment < HANG_S for sign in beat.signs
@@ -284,7 +284,7 @@ def process_faults() -> Mapping[str, str]:
         return {name: child.fault for name, child in children.items() if child.fault}
     faults = {}
     for file in sorted((home / FOLDER).glob("*.beat")):
-        beat = read(file)
+        beat = read_beat(file)
         still = standstill(beat, time.monotonic()) if beat and is_alive(beat.pid) else None
         if still is not None:
             faults[file.stem] = "it makes no progress"

@@ -19,7 +19,7 @@ from pathlib import Path
 from kaiweb.machine import is_alive
 from kaiweb.settings import env
 from kube.left_out import add_entry
-from kube.progress import TRACEBACK_SIGNAL, beat_file, read, standstill
+from kube.progress import TRACEBACK_SIGNAL, beat_file, read_beat, standstill
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def judge(home: Path, process: str, now: float, wall: datetime) -> tuple[int, str]:
     """Return the exit code and the line; set the object aside on which the process hangs."""
-    beat = read(beat_file(home, process))
+    beat = read_beat(beat_file(home, process))
     if beat is None:
         return 1, f"{process}: no signs of life in {beat_file(home, process)}"
     if not is_alive(beat.pid):

@@ -16,7 +16,7 @@ import yaml
 
 from kube import resources
 from kube.errors import AlreadyExistsError, NotFoundError, ServerError, TooManyRequestsError
-from kube.gateway import Gateway, PatchType
+from kube.gateway import Gateway, PatchOptions, PatchType
 from kube.resources import CRDS, Resource
 
 log = logging.getLogger(__name__)
@@ -73,8 +73,7 @@ def apply_definitions(gateway: Gateway, docs: Sequence[Document]) -> None:
             doc["metadata"]["name"],
             doc,
             patch_type=PatchType.APPLY,
-            field_manager=FIELD_MANAGER,
-            force=True,
+            options=PatchOptions(field_manager=FIELD_MANAGER, force=True),
         )
     for served in _served_kinds(docs):
         _wait_until_served(gateway, served)

@@ -20,7 +20,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from kaiweb.checks import WRITE_TEST, children
-from kube.progress import FOLDER, read
+from kube.progress import FOLDER, read_beat
 from queues import live
 from queues.mirror.identity import RECORD
 from queues.models import MirrorState, Node, PodGroup, Queue, WorkloadState
@@ -73,7 +73,7 @@ class ProcessCollector(Collector):
             labels=["process"],
         )
         for file in sorted((Path(settings.KAIWEB_HOME) / FOLDER).glob("*.beat")):
-            beat = read(file)
+            beat = read_beat(file)
             if beat is not None and beat.signs:
                 at_work = [sign.moment for sign in beat.signs if sign.limit_s]
                 age.add_metric([file.stem], max(0.0, now - min(at_work or [beat.latest()])))

@@ -1,4 +1,4 @@
-"""What an API server answers, decoded so that one object nobody can read spoils no list and no watch."""
+"""Decode the answers of an API server; an object that cannot be read is left out of its list or watch."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _readable(raw: msgspec.Raw, as_type: type[T], kind: str) -> T | None:
         except BadValueError:
             named = Named()
         key = f"{named.namespace}/{named.name}" if named.namespace else named.name
-        _UNREAD.note(kind, key, named.resource_version, error)
+        _UNREAD.log_once(kind, key, named.resource_version, error)
         return None
 
 

@@ -1,4 +1,4 @@
-"""Growing pauses between attempts: the one rule that every loop and queue of kaiweb follows."""
+"""Growing pauses between attempts; every loop and queue of kaiweb that tries again uses them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ _MOST_DOUBLINGS = 32
 
 
 def doubled_s(failures: int, *, first_s: float, most_s: float) -> float:
-    """Return `first_s`, doubled once for each failure before, and at most `most_s`."""
+    """Return `first_s`, doubled once per earlier failure, and at most `most_s`.
+
+    Parameters
+    ----------
+    failures : how many attempts have failed before
+    first_s, most_s : the first and the longest pause in seconds
+    """
     return min(most_s, first_s * 2.0 ** min(failures, _MOST_DOUBLINGS))
 
 
@@ -20,8 +26,8 @@ class Backoff:
 
     Attributes
     ----------
-    random_part : the part of a pause that is drawn at random, so that many clients do not return at once
-    spread : draws that part, from 0 to 1
+    random_part : the part of a pause that is random, so that many clients do not return at the same time
+    spread : returns a random number from 0 to 1
     """
 
     first_s: float = 0.2

@@ -1,9 +1,9 @@
 """The Gateway over HTTP, and the only file that imports `kubernetes`.
 
-From that package come the configuration (kubeconfig or service account), the authentication with its
+That package supplies the configuration (kubeconfig or service account), the authentication with its
 token refresh, and the TLS connection pool for watches and behind proxies; short requests go over
-`kube.wire`. Its models are left alone: bytes are decoded by msgspec, about twenty times cheaper per pod.
-The import costs two thirds of a second, so it waits for the first connection.
+`kube.wire`. Its models are not used, because msgspec decodes a pod about twenty times faster.
+The import takes two thirds of a second, so it is delayed until the first connection.
 
 A 401 reloads the credentials once (a rotated token, a new certificate); a second one is final.
 """
@@ -26,7 +26,16 @@ from urllib3.exceptions import HTTPError
 
 from kube.answers import decode_event, decode_list, decode_object
 from kube.errors import BadValueError, KubeError, ServerError, UnauthorizedError, error_of
-from kube.gateway import Body, Listing, PatchType, WatchEvent
+from kube.gateway import (
+    EVERYTHING,
+    NO_OPTIONS,
+    Body,
+    Listing,
+    PatchOptions,
+    PatchType,
+    Selectors,
+    WatchEvent,
+)
 from kube.objects.meta import Status, decode
 from kube.resources import PODS, Resource
 from kube.wire import Answer, Endpoint, Wire
@@ -56,8 +65,15 @@ class Target:
 def connect(target: Target | Path | str | None = None) -> HttpGateway:
     """Return a gateway to the target (or to the cluster of a kubeconfig file).
 
-    Nothing is read or sent before the first request; that one raises `ServerError` when there is no
-    usable configuration.
+    Nothing is read or sent before the first request.
+
+    Parameters
+    ----------
+    target : a target, or the path of a kubeconfig file; None for the pod's service account or KUBECONFIG
+
+    Raises
+    ------
+    ServerError : by the first request, when there is no usable configuration
     """
     if isinstance(target, (Path, str)):
         target = Target(kubeconfig=Path(target))
@@ -89,7 +105,7 @@ class _Link:
             self.wire.close()
 
     def _authorization(self) -> dict[str, str]:
-        """Return the token's header; asking the package each time costs 250 us, so now and then."""
+        """Return the token's header, kept for some seconds because the package takes 250 us to make it."""
         now = time.monotonic()
         if now >= self._auth_until:
             auth: dict[str, str] = {}
@@ -117,10 +133,9 @@ class HttpGateway:
         *,
         as_type: type[T],
         namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
+        selectors: Selectors = EVERYTHING,
     ) -> Listing[T]:
-        query = _query(labelSelector=label_selector, fieldSelector=field_selector)
+        query = _query(labelSelector=selectors.labels, fieldSelector=selectors.fields)
         raw = self._send("GET", resource.path(namespace) + query)
         return decode_list(raw, as_type, resource.kind)
 
@@ -131,8 +146,7 @@ class HttpGateway:
         as_type: type[T],
         resource_version: str,
         namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
+        selectors: Selectors = EVERYTHING,
         timeout_s: int = 300,
     ) -> Iterator[WatchEvent[T]]:
         query = _query(
@@ -140,8 +154,8 @@ class HttpGateway:
             allowWatchBookmarks="true",
             resourceVersion=resource_version,
             timeoutSeconds=str(timeout_s),
-            labelSelector=label_selector,
-            fieldSelector=field_selector,
+            labelSelector=selectors.labels,
+            fieldSelector=selectors.fields,
         )
         path = resource.path(namespace) + query
         response = self._open("GET", path, None, "", read_timeout_s=timeout_s + WATCH_SLACK_S)
@@ -175,14 +189,12 @@ class HttpGateway:
         namespace: str = "",
         sub: str = "",
         patch_type: PatchType = PatchType.MERGE,
-        field_manager: str = "",
-        force: bool = False,
-        dry_run: bool = False,
+        options: PatchOptions = NO_OPTIONS,
     ) -> dict[str, Any]:
         query = _query(
-            fieldManager=field_manager,
-            force="true" if force else "",
-            dryRun="All" if dry_run else "",
+            fieldManager=options.field_manager,
+            force="true" if options.force else "",
+            dryRun="All" if options.dry_run else "",
         )
         path = resource.path(namespace, name, sub) + query
         return self._write("PATCH", path, body, content_type=patch_type.value)
@@ -197,7 +209,7 @@ class HttpGateway:
         resource_version: str = "",
         uid: str = "",
     ) -> None:
-        # As kubectl does: some kinds (Jobs) orphan their dependents when nobody says otherwise.
+        # As kubectl does: without this, some kinds (Jobs) leave their dependents behind.
         options: dict[str, Any] = {
             "kind": "DeleteOptions",
             "apiVersion": "v1",
@@ -256,7 +268,7 @@ class HttpGateway:
         *,
         read_timeout_s: float | None = None,
     ) -> Any:
-        """Send one request; the answer is read already unless a read timeout asks for a stream."""
+        """Send one request; the body of the answer has been read unless `read_timeout_s` is given."""
         encoded = None if body is None else msgspec.json.encode(body)
         link = self._connected()
         for attempt in (1, 2):
@@ -273,7 +285,7 @@ class HttpGateway:
         return link if link is not None else self._reloaded(0)
 
     def _reloaded(self, stale_generation: int) -> _Link:
-        """Read the credentials again, unless another thread just did."""
+        """Read the credentials again, unless another thread has just done so."""
         with self._lock:
             old = self._link
             if old is not None and old.generation != stale_generation:
@@ -318,7 +330,7 @@ def _load(target: Target, generation: int) -> _Link:
 
 
 def _endpoint(configuration: Any) -> Endpoint:
-    """Return the address and the trust of a configuration."""
+    """Return the address and the TLS settings of a configuration."""
     address = urlsplit(configuration.host)
     tls = None
     if address.scheme == "https":
@@ -342,7 +354,7 @@ def _endpoint(configuration: Any) -> Endpoint:
 
 
 def _is_inside_cluster(target: Target) -> bool:
-    """A kubeconfig that exists wins over the service account of the pod we run in."""
+    """Return whether the pod's service account is used: not if there is a kubeconfig file."""
     has_file = target.kubeconfig is not None and target.kubeconfig.exists()
     return not has_file and "KUBERNETES_SERVICE_HOST" in os.environ
 
@@ -356,7 +368,7 @@ def _exchange(
     read_timeout_s: float | None,
 ) -> Any:
     headers = link.headers(content_type)
-    # A kept connection may have been closed by the server meanwhile; reading again does no harm.
+    # The server may have closed a kept connection meanwhile; a GET can safely be sent again.
     attempts = 2 if method == "GET" else 1
     for attempt in range(1, attempts + 1):
         try:
@@ -396,7 +408,7 @@ def _refusal(response: Any, method: str, path: str) -> KubeError:
 
 
 def _lines(response: Any) -> Iterator[bytes]:
-    """Split the stream as bytes arrive; `read1` does not wait for a full chunk."""
+    """Yield the lines of a stream as bytes arrive; `read1` does not wait for a full chunk."""
     rest = b""
     while True:
         data = response.read1(65536)

@@ -1,4 +1,4 @@
-"""Update our own conditions in the list of an object, and leave those of other writers as they are."""
+"""Update the conditions that a component owns in an object's list; keep all the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kube.times import format_time
 
 @dataclass(frozen=True, slots=True)
 class ConditionState:
-    """What a condition states; `generation` is the object generation it was computed for, 0 for none."""
+    """The content of a condition; `generation` is the observed generation of its object, 0 for none."""
 
     status: str
     reason: str
@@ -24,24 +24,24 @@ class ConditionState:
 def merged_conditions(
     stored: Iterable[Condition], wanted: Mapping[str, ConditionState], now: datetime
 ) -> list[dict[str, Any]] | None:
-    """Return the whole list with ours brought up to date, or None when nothing differs.
+    """Return the whole list with the wanted conditions updated, or None when nothing differs.
 
     Parameters
     ----------
-    stored : the present conditions of the object; those of other types are kept as they are
-    wanted : type -> what it should state
+    stored : the object's conditions now; those of other types are kept as they are
+    wanted : condition type -> its new content
     now : time of the change; a condition whose status stays keeps its own time
     """
     stored = tuple(stored)
     by_type = {condition.type: condition for condition in stored}
-    if all(kind in by_type and _state_of(by_type[kind]) == state for kind, state in wanted.items()):
+    if all(name in by_type and _state_of(by_type[name]) == state for name, state in wanted.items()):
         return None
     others = [
         {"reason": "", "message": "", **as_body(condition)}
         for condition in stored
         if condition.type not in wanted
     ]
-    return others + [_body(by_type.get(kind), kind, state, now) for kind, state in wanted.items()]
+    return others + [_body(by_type.get(name), name, state, now) for name, state in wanted.items()]
 
 
 def _state_of(condition: Condition) -> ConditionState:
@@ -51,13 +51,13 @@ def _state_of(condition: Condition) -> ConditionState:
 
 
 def _body(
-    before: Condition | None, kind: str, state: ConditionState, now: datetime
+    before: Condition | None, condition_type: str, state: ConditionState, now: datetime
 ) -> dict[str, Any]:
     since = now
     if before is not None and before.status == state.status and before.last_transition_time:
         since = before.last_transition_time
     body: dict[str, Any] = {
-        "type": kind,
+        "type": condition_type,
         "status": state.status,
         "reason": state.reason,
         "message": state.message,

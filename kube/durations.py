@@ -1,4 +1,4 @@
-"""Durations as Go writes them (`1h30m`, `-1s`), because that is what the objects in the cluster hold."""
+"""Read and write durations in Go's form (`1h30m`, `-1s`), which the objects in the cluster use."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def parse_duration(text: str, units: Mapping[str, int] = UNITS) -> int:
 
     Parameters
     ----------
-    units : what may stand behind a number, in nanoseconds
+    units : the allowed units and their length in nanoseconds
 
     Raises
     ------
@@ -48,7 +48,7 @@ def parse_duration(text: str, units: Mapping[str, int] = UNITS) -> int:
 
 
 def seconds_or_none(text: str | None) -> float | None:
-    """Return seconds; None where no duration is written."""
+    """Return seconds; None if the text is absent or not a duration."""
     if not text:
         return None
     try:

@@ -1,7 +1,7 @@
-"""What can go wrong at the Kubernetes border, and whether trying again can help.
+"""Errors of requests to the API server, and whether a retry can succeed.
 
-Every error names the request it came from. `permanent` answers the one question callers have: may a
-retry succeed? Status codes follow the Kubernetes API conventions (a `Status` object with a `reason`).
+Every error names the request it came from. `permanent` is true if a retry cannot succeed. Status codes
+follow the Kubernetes API conventions (a `Status` object with a `reason`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ class KubeError(Exception):
 
 
 class BadValueError(ValueError):
-    """A value inside an object that cannot be read: the object is set aside, the reader goes on."""
+    """A value inside an object that cannot be read; the reader sets the object aside and goes on."""
 
 
-#: What reading a bad value may raise. Arithmetic and depth belong to it: a float may not hold an amount,
-#: and a document may be nested deeper than the interpreter follows.
+#: The exceptions that reading a bad value may raise: also arithmetic errors, when a float cannot hold an
+#: amount, and recursion errors, when a document is nested too deeply.
 UNREADABLE = (ValueError, ArithmeticError, RecursionError)
 
 
@@ -72,7 +72,7 @@ class InvalidError(KubeError):
 
 
 class TooManyRequestsError(KubeError):
-    """429: slow down; `retry_after_s` says for how long."""
+    """429: too many requests; `retry_after_s` is how long to wait."""
 
     def __init__(self, message: str, *, retry_after_s: float = 1.0) -> None:
         super().__init__(message, status=429, reason="TooManyRequests")
@@ -103,7 +103,13 @@ _BY_STATUS: dict[int, type[KubeError]] = {
 
 
 def error_of(status: int, reason: str, message: str, *, retry_after_s: float = 0.0) -> KubeError:
-    """Return the error that stands for an API server's refusal."""
+    """Return the error of an API server's refusal.
+
+    Parameters
+    ----------
+    status, reason : the HTTP status code, and the reason of the `Status` object
+    retry_after_s : the pause that the server asks for; 0 if it names none
+    """
     if status == 409 and reason == "AlreadyExists":
         return AlreadyExistsError(message, status=status, reason=reason)
     if status == 409:

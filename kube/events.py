@@ -1,10 +1,10 @@
 """Events on objects, written beside the main path and kept few.
 
-`Recorder.record` only puts a note on a bounded queue; threads write them. An event repeated word for
-word becomes a higher `count` on the one already written, at growing intervals (5 s to 5 min), so a pod
-that stays pending for a day costs some hundred writes and not one per cycle. Writing is paced, so that a
-burst of thousands of binds is not held up by the stories about them. When the queue is full events are
-dropped and counted: they are news, not state.
+`Recorder.record` only puts an event on a bounded queue; threads write it. A repeated event raises the
+`count` of the one already written, at growing intervals (5 s to 5 min), so a pod that stays pending for a
+day costs some hundred writes instead of one per cycle. Writing is rate-limited, because a burst of
+thousands of binds must not wait for its events. When the queue is full, events are dropped and counted:
+no component reads its state from events.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from kube.backoff import doubled_s
 from kube.errors import KubeError, NotFoundError
 from kube.gateway import Gateway
 from kube.objects.meta import KubeObject
@@ -36,8 +37,8 @@ AT_ONCE = 200.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """One thing that happened to one object."""
+class ObjectEvent:
+    """What happened to one object; written to the cluster as an Event."""
 
     resource: Resource
     namespace: str
@@ -50,26 +51,32 @@ class Note:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """Notes of one identity are repetitions of each other."""
+        """Return what two events share when one repeats the other."""
         return (self.resource.kind, self.uid, self.type, self.reason, self.message)
 
 
-def note(
+def event_about(
     resource: Resource,
     target: KubeObject,
-    kind: str,
+    event_type: str,
     reason: str,
     message: str,
     annotations: Mapping[str, str] | None = None,
-) -> Note:
-    """Return a note about an object we hold."""
+) -> ObjectEvent:
+    """Build an event about an object.
+
+    Parameters
+    ----------
+    event_type : NORMAL or WARNING
+    reason : a short CamelCase word, as `kubectl get events` shows it
+    """
     meta = target.metadata
-    return Note(
+    return ObjectEvent(
         resource=resource,
         namespace=meta.namespace,
         name=meta.name,
         uid=meta.uid,
-        type=kind,
+        type=event_type,
         reason=reason,
         message=message,
         annotations=annotations or {},
@@ -82,14 +89,14 @@ class _Written:
 
     name: str = ""
     count: int = 0
-    first: str = ""
+    first_written: str = ""
     next_at: float = 0.0
-    interval_s: float = FIRST_INTERVAL_S
+    writes: int = 0
 
 
 @dataclass(slots=True)
 class Pace:
-    """A token bucket: so many at once, so many per second after."""
+    """A token bucket: `at_once` events immediately, then `per_s` per second."""
 
     per_s: float = PER_SECOND
     at_once: float = AT_ONCE
@@ -97,7 +104,7 @@ class Pace:
     _last: float = 0.0
 
     def wait_s(self, now: float) -> float:
-        """Take one; return how long to wait before using it."""
+        """Take one token; return how long to wait before using it."""
         self._left = min(self.at_once, self._left + (now - self._last) * self.per_s)
         self._last = now
         self._left -= 1.0
@@ -121,7 +128,7 @@ class Recorder:
     capacity: int = 20_000
     pace: Pace = field(default_factory=Pace)
     dropped: int = 0
-    _queue: queue.Queue[tuple[Note, _Written] | None] = field(init=False)
+    _queue: queue.Queue[tuple[ObjectEvent, _Written] | None] = field(init=False)
     _written: OrderedDict[tuple[str, ...], _Written] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -140,7 +147,7 @@ class Recorder:
             self._threads.append(thread)
 
     def stop(self, timeout_s: float = 2.0) -> None:
-        """Write what is queued without pacing, within the time, and end the threads."""
+        """Write the queued events without pacing, for at most `timeout_s`, and end the threads."""
         self._stop.set()
         for _ in self._threads:
             try:
@@ -151,18 +158,18 @@ class Recorder:
             thread.join(timeout=timeout_s)
         self._threads.clear()
 
-    def record(self, item: Note) -> None:
-        """Queue a note unless it repeats one written a moment ago; never waits."""
-        written = self._due(item)
+    def record(self, event: ObjectEvent) -> None:
+        """Queue an event unless it repeats one written a moment ago; never waits."""
+        written = self._due(event)
         if written is None:
             return
         try:
-            self._queue.put_nowait((item, written))
+            self._queue.put_nowait((event, written))
         except queue.Full:
             self.dropped += 1
 
     def flush(self) -> None:
-        """Write all that is queued, in the calling thread (tests, one-shot commands)."""
+        """Write every queued event in the calling thread, for tests and one-shot commands."""
         while True:
             try:
                 queued = self._queue.get_nowait()
@@ -171,21 +178,23 @@ class Recorder:
             if queued is not None:
                 self._write(*queued)
 
-    def _due(self, item: Note) -> _Written | None:
-        """Count the note; return its record when it is time to write."""
+    def _due(self, event: ObjectEvent) -> _Written | None:
+        """Count the event; return its record when it is time to write it."""
         now = self.clock()
         with self._lock:
-            written = self._written.get(item.identity)
+            written = self._written.get(event.identity)
             if written is None:
-                written = self._written[item.identity] = _Written()
+                written = self._written[event.identity] = _Written()
                 if len(self._written) > REMEMBERED:
                     self._written.popitem(last=False)
-            self._written.move_to_end(item.identity)
+            self._written.move_to_end(event.identity)
             written.count += 1
             if now < written.next_at:
                 return None
-            written.next_at = now + written.interval_s
-            written.interval_s = min(LONGEST_INTERVAL_S, written.interval_s * 2)
+            written.next_at = now + doubled_s(
+                written.writes, first_s=FIRST_INTERVAL_S, most_s=LONGEST_INTERVAL_S
+            )
+            written.writes += 1
             return written
 
     def _work(self) -> None:
@@ -199,29 +208,29 @@ class Recorder:
                 self._stop.wait(wait_s)
             self._write(*queued)
 
-    def _write(self, item: Note, written: _Written) -> None:
+    def _write(self, event: ObjectEvent, written: _Written) -> None:
         try:
-            if written.name and self._update(item, written):
+            if written.name and self._update(event, written):
                 return
-            self._create(item, written)
+            self._create(event, written)
         except KubeError as error:
-            log.debug("event %s on %s %s: %s", item.reason, item.resource.kind, item.name, error)
+            log.debug("event %s on %s %s: %s", event.reason, event.resource.kind, event.name, error)
 
-    def _update(self, item: Note, written: _Written) -> bool:
+    def _update(self, event: ObjectEvent, written: _Written) -> bool:
         body: dict[str, Any] = {"count": written.count, "lastTimestamp": format_time(self.wall())}
-        if item.annotations:
-            body["metadata"] = {"annotations": dict(item.annotations)}
+        if event.annotations:
+            body["metadata"] = {"annotations": dict(event.annotations)}
         try:
-            self.gateway.patch(EVENTS, written.name, body, namespace=_home(item))
+            self.gateway.patch(EVENTS, written.name, body, namespace=_namespace(event))
         except NotFoundError:  # events expire after an hour
             written.name, written.count = "", 1
             return False
         return True
 
-    def _create(self, item: Note, written: _Written) -> None:
+    def _create(self, event: ObjectEvent, written: _Written) -> None:
         moment = self.wall()
-        written.first = written.first or format_time(moment)
-        name = f"{item.name[:200]}.{int(moment.timestamp() * 1e6):x}{abs(hash(item.identity)):x}"[
+        written.first_written = written.first_written or format_time(moment)
+        name = f"{event.name[:200]}.{int(moment.timestamp() * 1e6):x}{abs(hash(event.identity)):x}"[
             :250
         ]
         body: dict[str, Any] = {
@@ -229,30 +238,30 @@ class Recorder:
             "kind": "Event",
             "metadata": {
                 "name": name,
-                "namespace": _home(item),
-                "annotations": dict(item.annotations),
+                "namespace": _namespace(event),
+                "annotations": dict(event.annotations),
             },
             "involvedObject": {
-                "apiVersion": item.resource.api_version,
-                "kind": item.resource.kind,
-                "namespace": item.namespace,
-                "name": item.name,
-                "uid": item.uid,
+                "apiVersion": event.resource.api_version,
+                "kind": event.resource.kind,
+                "namespace": event.namespace,
+                "name": event.name,
+                "uid": event.uid,
             },
-            "type": item.type,
-            "reason": item.reason,
-            "message": item.message,
+            "type": event.type,
+            "reason": event.reason,
+            "message": event.message,
             "source": {"component": self.component},
             "reportingComponent": self.component,
             "reportingInstance": "",
-            "firstTimestamp": written.first,
+            "firstTimestamp": written.first_written,
             "lastTimestamp": format_time(moment),
             "count": written.count,
         }
-        self.gateway.create(EVENTS, body, namespace=_home(item))
+        self.gateway.create(EVENTS, body, namespace=_namespace(event))
         written.name = name
 
 
-def _home(item: Note) -> str:
-    """Events about cluster-scoped objects live in `default`."""
-    return item.namespace or "default"
+def _namespace(event: ObjectEvent) -> str:
+    """Return the event's namespace; events about cluster-scoped objects belong in `default`."""
+    return event.namespace or "default"

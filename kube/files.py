@@ -1,7 +1,7 @@
-"""Private files: folders of mode 0700, files of mode 0600, and writes of which nobody reads half.
+"""Private files: folders of mode 0700, files of mode 0600, and atomic writes.
 
-What kaiweb keeps on disk (sessions, password hashes, Secrets of the embedded cluster, logs) is for the
-user it runs as and nobody else on the machine.
+Only the user that kaiweb runs as may read what it keeps on disk (sessions, password hashes, Secrets of the
+embedded cluster, logs).
 """
 
 from __future__ import annotations

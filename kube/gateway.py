@@ -1,8 +1,8 @@
-"""The one door to the cluster, as a protocol: what every room may ask of the API server.
+"""The requests that every package may send to the API server, as a protocol.
 
-Reads name the struct to decode into, so that bytes become typed objects once (msgspec); writes take
-plain dicts, because a patch is a fragment and not an object. `kube.client` implements it over HTTP,
-`tests.fakes.gateway` in memory; one contract test runs against both.
+Reads name the struct to decode into, so that msgspec turns bytes into typed objects in one step; writes take
+plain dicts, because a patch is a fragment and not an object. `kube.client` implements the protocol over
+HTTP, `tests.fakes.gateway` in memory; one contract test runs against both.
 """
 
 from __future__ import annotations
@@ -27,7 +27,37 @@ class PatchType(StrEnum):
     APPLY = "application/apply-patch+yaml"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selectors:
+    """Which objects a list or a watch returns, in the syntax of kubectl's `-l` and `--field-selector`."""
+
+    labels: str = ""
+    fields: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchOptions:
+    """Query parameters of a patch.
+
+    Attributes
+    ----------
+    field_manager : the owner that the server records for the patched fields
+    force : take fields over from other owners (server-side apply only)
+    dry_run : validate and answer, but store nothing
+    """
+
+    field_manager: str = ""
+    force: bool = False
+    dry_run: bool = False
+
+
+EVERYTHING = Selectors()
+NO_OPTIONS = PatchOptions()
+
+
 class EventType(StrEnum):
+    """The event types of a watch."""
+
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
     DELETED = "DELETED"
@@ -52,9 +82,14 @@ class WatchEvent(Generic[T]):
 
 
 class Gateway(Protocol):
-    """Requests to one API server. Every method raises `kube.errors.KubeError`."""
+    """Requests to one API server.
 
-    def get(self, resource: Resource, name: str, *, as_type: type[T], namespace: str = "") -> T: ...
+    Every method raises `kube.errors.KubeError`; its subclasses say what the server refused.
+    """
+
+    def get(self, resource: Resource, name: str, *, as_type: type[T], namespace: str = "") -> T:
+        """Return one object, decoded into `as_type`; raises `NotFoundError` if there is none."""
+        ...
 
     def list(
         self,
@@ -62,9 +97,10 @@ class Gateway(Protocol):
         *,
         as_type: type[T],
         namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> Listing[T]: ...
+        selectors: Selectors = EVERYTHING,
+    ) -> Listing[T]:
+        """Return the objects of one kind, of all namespaces unless one is named."""
+        ...
 
     def watch(
         self,
@@ -73,20 +109,32 @@ class Gateway(Protocol):
         as_type: type[T],
         resource_version: str,
         namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
+        selectors: Selectors = EVERYTHING,
         timeout_s: int = 300,
     ) -> Iterator[WatchEvent[T]]:
-        """Yield events until the server ends the stream; `GoneError` asks for a new list."""
+        """Yield changes after `resource_version` until the server ends the stream.
+
+        Parameters
+        ----------
+        timeout_s : when the server should end the stream
+
+        Raises
+        ------
+        GoneError : the version is too old; the caller has to list again
+        """
         ...
 
     def create(
         self, resource: Resource, body: Body, *, namespace: str = "", dry_run: bool = False
-    ) -> dict[str, Any]: ...
+    ) -> dict[str, Any]:
+        """Create an object and return it as stored; raises `AlreadyExistsError` if the name is taken."""
+        ...
 
     def replace(
         self, resource: Resource, name: str, body: Body, *, namespace: str = "", sub: str = ""
-    ) -> dict[str, Any]: ...
+    ) -> dict[str, Any]:
+        """Replace an object and return it; raises `ConflictError` if the body's resourceVersion is stale."""
+        ...
 
     def patch(
         self,
@@ -97,10 +145,16 @@ class Gateway(Protocol):
         namespace: str = "",
         sub: str = "",
         patch_type: PatchType = PatchType.MERGE,
-        field_manager: str = "",
-        force: bool = False,
-        dry_run: bool = False,
-    ) -> dict[str, Any]: ...
+        options: PatchOptions = NO_OPTIONS,
+    ) -> dict[str, Any]:
+        """Change an object and return it as stored.
+
+        Parameters
+        ----------
+        body : the fragment, or for a JSON patch its operations
+        sub : a subresource such as `status`; the object itself if empty
+        """
+        ...
 
     def delete(
         self,
@@ -111,7 +165,15 @@ class Gateway(Protocol):
         grace_period_s: int | None = None,
         resource_version: str = "",
         uid: str = "",
-    ) -> None: ...
+    ) -> None:
+        """Delete an object and, in the background, what depends on it.
+
+        Parameters
+        ----------
+        grace_period_s : how long a pod may take to end; None for its own period
+        resource_version, uid : preconditions; if the object differs, `ConflictError` is raised
+        """
+        ...
 
     def bind(
         self,
@@ -122,5 +184,10 @@ class Gateway(Protocol):
         node: str,
         annotations: Body | None = None,
     ) -> None:
-        """POST the pod's binding subresource; the API server copies the annotations onto the pod."""
+        """Bind a pod to a node; the API server copies the annotations onto the pod.
+
+        Raises
+        ------
+        ConflictError : the pod has a node already, or another uid
+        """
         ...

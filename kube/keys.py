@@ -1,13 +1,13 @@
-"""Labels, annotations, finalizers and other names that users, operators and several rooms share.
+"""Labels, annotations, finalizers and other names that users, operators and several packages share.
 
-They are a public contract: KAI's own where KAI has one, `kaiweb.dev/` where only we do.
+They are a public contract: KAI's names where KAI has one, names under `kaiweb.dev/` where it has none.
 """
 
 from __future__ import annotations
 
 PREFIX = "kai.scheduler/"
 
-# What users say about a workload.
+# Set by users on a workload.
 QUEUE = PREFIX + "queue"
 NODE_POOL = PREFIX + "node-pool"
 PROJECT = "project"
@@ -26,7 +26,7 @@ SEGMENT_SIZE = PREFIX + "segment-size"
 SEGMENT_REQUIRED = PREFIX + "segment-topology-required-placement"
 SEGMENT_PREFERRED = PREFIX + "segment-topology-preferred-placement"
 
-# What components say to each other about pods and pod groups.
+# Written by components on pods, pod groups and bind requests.
 POD_GROUP = "pod-group-name"
 SUB_GROUP = PREFIX + "subgroup-name"
 TOP_OWNER = PREFIX + "top-owner-metadata"
@@ -50,7 +50,7 @@ GPU_GROUP_PREFIX = GPU_GROUP + "/"
 RESERVED_DEVICE = "run.ai/reserve_for_gpu_index"
 SHARED_GPU_CONFIG_MAP = "runai/shared-gpu-configmap"
 
-# Resources and what nodes say of their GPUs.
+# Resources, and labels of nodes about their GPUs.
 NVIDIA_GPU = "nvidia.com/gpu"
 AMD_GPU = "amd.com/gpu"
 MIG_PREFIX = "nvidia.com/mig-"

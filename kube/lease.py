@@ -1,8 +1,8 @@
-"""Leader election on a coordination Lease: one holder per name, by the clock of each candidate.
+"""Leader election on a coordination Lease: one holder per name.
 
-As in client-go, a candidate believes a foreign lease until it has itself watched it unchanged for the
-lease's duration; clocks of different machines are never compared. Writes carry the resourceVersion
-read, so of two candidates one gets a Conflict. `step` is one attempt and takes the time as an
+As in client-go, a candidate respects another holder's lease until it has seen it unchanged for the
+lease's duration by its own clock; clocks of different machines are never compared. Writes carry the
+resourceVersion read, so one of two candidates gets a Conflict. `step` is one attempt and takes the time as an
 argument; `run` is the loop around it.
 """
 
@@ -34,7 +34,7 @@ def candidate_identity() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTerms:
-    """How long a lease lasts without renewal, and how often it is renewed or tried for."""
+    """How long a lease lasts without renewal, and how often a candidate renews or tries to take it."""
 
     duration_s: float = 15.0
     renew_deadline_s: float = 10.0
@@ -64,18 +64,18 @@ class Elector:
         wall : the time to write into the lease
         """
         try:
-            has_it = self._try(now, wall)
+            holds_lease = self._acquire(now, wall)
         except KubeError as error:
             log.warning("lease %s/%s: %s", self.namespace, self.name, error)
-            has_it = False
-        if has_it:
+            holds_lease = False
+        if holds_lease:
             self.is_leader, self.renewed_at = True, now
         elif self.is_leader and now - self.renewed_at >= self.terms.renew_deadline_s:
             self.is_leader = False
         return self.is_leader
 
     def release(self, wall: datetime) -> None:
-        """Give the lease up, so that the next candidate need not wait."""
+        """Release the lease, so that the next candidate need not wait for it to expire."""
         if not self.is_leader:
             return
         self.is_leader = False
@@ -87,7 +87,12 @@ class Elector:
             log.warning("lease %s/%s was not released: %s", self.namespace, self.name, error)
 
     def run(self, stop: Event, *, on_lost: Callable[[], None]) -> None:
-        """Keep trying and renewing until `stop`; `on_lost` is called when a held lease is lost."""
+        """Take and renew the lease until `stop` is set.
+
+        Parameters
+        ----------
+        on_lost : called once when a lease that was held could not be renewed in time; then `run` returns
+        """
         while not stop.is_set():
             was_leader = self.is_leader
             self.step(time.monotonic(), datetime.now(UTC))
@@ -97,7 +102,7 @@ class Elector:
             stop.wait(self.terms.retry_s)
         self.release(datetime.now(UTC))
 
-    def _try(self, now: float, wall: datetime) -> bool:
+    def _acquire(self, now: float, wall: datetime) -> bool:
         try:
             lease = self.gateway.get(LEASES, self.name, as_type=Lease, namespace=self.namespace)
         except NotFoundError:

@@ -1,8 +1,9 @@
-"""Objects that a process once hung on, and leaves out until they change.
+"""The list of objects on which a process hung; the process leaves them out until they change.
 
-The watchdog writes `<home>/set-aside.json` when it ends a process that hung with an object in hand; the
-process reads its part at its next start. An object is left out only where it did the harm (`place`), and only
-as long as uid and resourceVersion are the same: a changed or re-created object gets a new try.
+The watchdog writes `<home>/set-aside.json` when it ends a process that hung while it worked on an object. The
+process reads its own entries at its next start. An object is left out only at the place where the process
+hung (`place`), and only while its uid and resourceVersion are the same: a changed or re-created object is
+tried again.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from kube.files import write_private
+from kube.times import format_time
+
 FILE = "set-aside.json"
-#: The oldest entries go first: a list of this length says that something else is wrong.
+#: Beyond this the oldest entries are dropped: so long a list means that the objects are not the cause.
 MOST_ENTRIES = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """An object in hand: where it is worked on and exactly which one it is."""
+    """An object that a thread works on: the place in the code, and the exact object."""
 
     place: str
     kind: str
@@ -31,7 +35,7 @@ class Held:
     version: str
 
     def text(self) -> str:
-        """Return kind and name for people."""
+        """Return kind and name, for logs."""
         key = f"{self.namespace}/{self.name}" if self.namespace else self.name
         return f"{self.kind} {key}"
 
@@ -47,7 +51,7 @@ class Entry:
 
 
 class LeftOut:
-    """What one process leaves out."""
+    """The objects that one process leaves out."""
 
     __slots__ = ("_keys",)
 
@@ -56,7 +60,7 @@ class LeftOut:
 
     @classmethod
     def of(cls, home: Path, process: str) -> LeftOut:
-        """Return what the file says of a process."""
+        """Return the objects that the file lists for a process."""
         return cls([entry.held for entry in read_entries(home) if entry.process == process])
 
     def __bool__(self) -> bool:
@@ -70,7 +74,7 @@ class LeftOut:
 def read_entries(home: Path) -> list[Entry]:
     """Return the entries, oldest first; none where the file is missing or unreadable.
 
-    A damaged file must not keep a process from starting: the worst that follows is one more hang.
+    A damaged file must not keep a process from starting: the worst consequence is one more hang.
     """
     try:
         entries: list[dict[str, Any]] = json.loads((home / FILE).read_text())
@@ -80,20 +84,22 @@ def read_entries(home: Path) -> list[Entry]:
 
 
 def add_entry(home: Path, process: str, held: Held, now: datetime, reason: str) -> None:
-    """Put an object on the list; what was known of an earlier version of it goes."""
+    """Add an object to the list, replacing the entry of an earlier version of it.
+
+    Raises
+    ------
+    OSError : the file cannot be written
+    """
     entry = Entry(
         process=process,
         held=held,
-        time=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        time=format_time(now),
         reason=reason,
     )
-    kept = [
+    others = [
         known
         for known in read_entries(home)
         if (known.process, known.held.place, known.held.uid) != (process, held.place, held.uid)
     ]
-    listed = [*kept, entry][-MOST_ENTRIES:]
-    scratch = home / f"{FILE}.tmp"
-    scratch.touch(mode=0o600)
-    scratch.write_text(json.dumps([asdict(item) for item in listed], indent=1))
-    scratch.replace(home / FILE)
+    entries = [*others, entry][-MOST_ENTRIES:]
+    write_private(home / FILE, json.dumps([asdict(item) for item in entries], indent=1))

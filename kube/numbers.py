@@ -1,8 +1,8 @@
 """Numbers in annotations and labels, read as Go's strconv reads them, each in bounded time.
 
 A user may write anything there: five thousand digits, digits of other alphabets, exponents in the millions.
-Python's `int` and `float` accept more than Go does (spaces, underscores, foreign digits) and `Fraction`
-computes whatever it is told; these accept exactly what KAI accepts.
+Python's `int` and `float` accept more than Go does (spaces, underscores, foreign digits), and `Fraction`
+accepts numbers of any size; these functions accept exactly what KAI accepts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def parse_int(text: str, *, smallest: int = MIN_INT64, largest: int = MAX_INT64)
 def int_or_none(
     text: str | None, *, smallest: int = MIN_INT64, largest: int = MAX_INT64
 ) -> int | None:
-    """Return a decimal integer; None where none is written, or one out of range."""
+    """Return a decimal integer; None if the text is absent, not an integer, or out of range."""
     try:
         return parse_int(text, smallest=smallest, largest=largest) if text else None
     except BadValueError:
@@ -68,7 +68,7 @@ def parse_float(text: str) -> float:
 
 
 def is_hex_float(text: str) -> bool:
-    """Whether Go reads the text as a number in base 16, such as `0x1p-2`."""
+    """Return whether Go reads the text as a number in base 16, such as `0x1p-2`."""
     return len(text) <= LONGEST_TEXT and _HEX.fullmatch(text) is not None
 
 

@@ -1,17 +1,17 @@
-"""What each thread of this process is doing, in a small file that others read even while the process hangs.
+"""Record what each thread of this process is doing, in a file that other processes can read during a hang.
 
-The judge of a hang must be another process: a C call that never returns keeps the interpreter lock, so no
-thread of this process would ever run again. Each thread that can hang has a `Track`, a record in a shared
+Only another process can detect a hang, because a C call that never returns keeps the interpreter lock and no
+thread of this process runs again. Each thread that can hang has a `Track`, a record in a shared
 memory file `<home>/run/<process>.beat`. It holds the time of the last sign of life, how long the next one
-may take, and the object in hand. Signs are written before the work, so that the file names what the
-process hangs on.
+may take, and the object in hand. Signs are written before the work, so that after a hang the file names the
+object.
 
-    track().beat("what")      alive, on to something else; the next sign is due within a limit
-    track().take("Pod", pod, "where")   the same, with an object in hand
-    track().rest()            waits for work, perhaps for long: not judged until the next sign
+    track().beat("what")      begins a step; the next sign is due within a limit
+    track().take("Pod", pod, "where")   begins work on an object
+    track().rest()            waits for work, for any time: not checked until the next sign
 
 Before `start` (tests, one-shot commands) a track writes into memory that nobody reads. Times are
-`time.monotonic`, which all processes of a machine share and no change of the clock moves.
+`time.monotonic`, which is the same in all processes of a machine and does not jump with the clock.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 FOLDER = "run"
 PROCESS_VARIABLE = "KAIWEB_PROCESS"
 MAIN = "MainThread"
-#: How long a step may take that only computes, one that waits for a server (a request may take 60 s), and a
-#: start with all its imports and first lists.
+#: The longest time for a step that only computes, for one that waits for a server (a request may take 60 s),
+#: and for a start with all its imports and first lists.
 HANG_S = float(os.environ.get("KAIWEB_HANG_S") or 30.0)
 WAIT_S = 4 * HANG_S
 START_S = max(120.0, WAIT_S)
@@ -69,11 +69,11 @@ class Track:
         self.is_at_rest = True
 
     def beat(self, doing: str, limit_s: float = HANG_S) -> None:
-        """Note that the thread lives and what it does now, with no object in hand."""
+        """Record the step that begins now, without an object in hand."""
         self._write(f"{self._name}\0{doing}", limit_s)
 
     def take(self, kind: str, value: KubeObject, place: str, limit_s: float = HANG_S) -> bool:
-        """Note the object that is worked on next; False if it must be left out: a life before hung on it here."""
+        """Record the object to work on next; False if it is left out because an earlier run hung on it."""
         meta = value.metadata
         uid, version = meta.uid, meta.resource_version
         if self._left_out and self._left_out.holds(place, uid, version):
@@ -85,16 +85,16 @@ class Track:
         return True
 
     def touch(self) -> None:
-        """Note that the thread lives and does what it did."""
+        """Record that the current step still makes progress."""
         struct.pack_into("=d", self._buffer, self._offset, time.monotonic())
 
     def rest(self) -> None:
-        """Note that the thread waits for work."""
+        """Record that the thread waits for work."""
         self.is_at_rest = True
         _SIGN.pack_into(self._buffer, self._offset, time.monotonic(), 0.0, 0)
 
     def __del__(self) -> None:
-        """Rest when the thread has ended: nobody is left who could give another sign."""
+        """Rest when the thread has ended, because it can give no further sign."""
         if _SIGN is not None:  # module globals are gone when the interpreter ends
             self.rest()
 
@@ -111,7 +111,7 @@ class Track:
 
 @dataclass(slots=True)
 class _Writer:
-    """The file of this process, and which thread has which track."""
+    """The file of this process, and the thread that owns each track."""
 
     buffer: mmap.mmap
     left_out: LeftOut
@@ -119,7 +119,7 @@ class _Writer:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def claim(self, thread: threading.Thread) -> Track | None:
-        """Return a track for a thread, one of an ended thread if there is one; None when all are taken."""
+        """Return a free track for a thread, preferably that of an ended thread; None when all are in use."""
         with self.lock:
             for number, owner in enumerate(self.owners):
                 former = owner()
@@ -129,14 +129,14 @@ class _Writer:
             if len(self.owners) == _MOST_TRACKS:
                 return None
             self.owners.append(weakref.ref(thread))
-            made = self._track(len(self.owners) - 1, thread)
+            track = self._track(len(self.owners) - 1, thread)
             struct.pack_into("=I", self.buffer, 12, len(self.owners))
-            return made
+            return track
 
     def _track(self, number: int, thread: threading.Thread) -> Track:
-        made = Track(thread.name, self.buffer, _FIRST + number * _TRACK_BYTES, self.left_out)
-        made.rest()
-        return made
+        track = Track(thread.name, self.buffer, _FIRST + number * _TRACK_BYTES, self.left_out)
+        track.rest()
+        return track
 
 
 _writer: _Writer | None = None
@@ -144,29 +144,29 @@ _local = threading.local()
 
 
 def start(process: str, home: Path) -> None:
-    """Begin to write `<home>/run/<process>.beat`; call it first thing, in the main thread.
+    """Begin to write `<home>/run/<process>.beat`; call it first, in the main thread.
 
-    The supervisor's name for the process overrules `process`. `TRACEBACK_SIGNAL` makes the process write the
-    stacks of all threads to its log, also in the middle of a C call.
+    A name set by the supervisor replaces `process`. `TRACEBACK_SIGNAL` makes the process write the
+    stacks of all threads to its log, even during a C call.
     """
     global _writer, _local
     name = os.environ.get(PROCESS_VARIABLE) or process
     try:
         buffer = _new_file(beat_file(home, name))
     except OSError as error:
-        # Work goes on without a judge, as on a full disk.
+        # The process works without being watched, for example on a full disk.
         log.warning("no signs of life can be given: %s", error)
         return
     _writer = _Writer(buffer, LeftOut.of(home, name))
     _local = threading.local()
-    # No standard error that is a file (under pytest): no tracebacks, and nothing else is lost.
+    # Under pytest standard error is not a file; then only the tracebacks are missing.
     with contextlib.suppress(ValueError, OSError, AttributeError):
         faulthandler.register(TRACEBACK_SIGNAL, all_threads=True)
     track().beat("starting", START_S)
 
 
 def stop() -> None:
-    """Let go of the file: a process that ends in order is not judged on its way out."""
+    """Stop writing the file, so that a process that is shutting down is not taken for one that hangs."""
     global _writer, _local
     if _writer is not None:
         struct.pack_into("=I", _writer.buffer, 12, 0)
@@ -176,26 +176,26 @@ def stop() -> None:
 def track() -> Track:
     """Return the track of the calling thread."""
     try:
-        found: Track = _local.track
+        own: Track = _local.track
     except AttributeError:
         thread = threading.current_thread()
         claimed = _writer.claim(thread) if _writer is not None else None
-        found = _local.track = claimed or Track("", bytearray(_TRACK_BYTES), 0, LeftOut())
-    return found
+        own = _local.track = claimed or Track("", bytearray(_TRACK_BYTES), 0, LeftOut())
+    return own
 
 
 def beat_file(home: Path, process: str) -> Path:
-    """Return where a process writes its signs of life."""
+    """Return the file in which a process writes its signs of life."""
     return home / FOLDER / f"{process}.beat"
 
 
 def _new_file(file: Path) -> mmap.mmap:
-    """Return a mapped file of this process, put in place in one step: a reader never sees half of it."""
+    """Create the mapped file in one step, so that a reader never sees half of it."""
     file.parent.mkdir(mode=0o700, exist_ok=True)
     scratch = file.with_name(f"{file.name}.{os.getpid()}")
     descriptor = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        # Real blocks: writing to a hole of a file on a full disk would end the process with SIGBUS.
+        # Allocate real blocks: writing into a sparse file on a full disk would end the process with SIGBUS.
         os.posix_fallocate(descriptor, 0, _FIRST + _MOST_TRACKS * _TRACK_BYTES)
         buffer = mmap.mmap(descriptor, 0)
     finally:
@@ -239,8 +239,8 @@ class Standstill:
     Attributes
     ----------
     since : monotonic time of its last sign
-    doing : what it said it would do
-    held : the object it hangs on; None if it had none in hand, or was stopped from outside
+    doing : the step that it had begun
+    held : the object it hangs on; None if there is none, or if the process was stopped from outside
     """
 
     since: float
@@ -248,7 +248,7 @@ class Standstill:
     held: Held | None
 
     def what(self) -> str:
-        """Return what it does, and with which object."""
+        """Return the step and its object."""
         return f"{self.doing}: {self.held.text()}" if self.held else self.doing
 
     def text(self, now: float) -> str:
@@ -256,8 +256,8 @@ class Standstill:
         return f"no progress for {now - self.since:.0f} s ({self.what()})"
 
 
-def read(file: Path) -> Beat | None:
-    """Return what a process wrote; None without a file, or where it is none of ours."""
+def read_beat(file: Path) -> Beat | None:
+    """Return what a process wrote; None if there is no such file, or it has another format."""
     try:
         data = file.read_bytes()
     except OSError:
@@ -281,12 +281,12 @@ def _sign(data: bytes, offset: int) -> Sign:
 
 
 def standstill(beat: Beat, now: float, *, awake_since: float = float("-inf")) -> Standstill | None:
-    """Return how the process stands still, or None.
+    """Return the thread that has been silent for longest past its limit, or None.
 
     Parameters
     ----------
-    awake_since : since when the judge itself has run without a pause; a pause of the whole machine is
-        nobody's standstill
+    awake_since : since when the caller itself has run without a pause, because during a pause of the whole
+        machine no thread could give a sign
     """
     late = [
         sign
@@ -300,10 +300,10 @@ def standstill(beat: Beat, now: float, *, awake_since: float = float("-inf")) ->
 
 
 def _suspect(beat: Beat, late: list[Sign], longest: Sign) -> Held | None:
-    """Return the object that is to blame.
+    """Return the object on which the process hangs.
 
-    When the main thread stands still too, something keeps the interpreter lock: then the thread that wrote
-    last has it. Otherwise the others go on, and the one that is silent for longest is the one that hangs.
+    If the main thread is late too, some thread keeps the interpreter lock, and it is the one that wrote last.
+    Otherwise the other threads go on, and the one that has been silent for longest hangs.
     """
     if is_stopped(beat.pid):
         return None
@@ -314,7 +314,7 @@ def _suspect(beat: Beat, late: list[Sign], longest: Sign) -> Held | None:
 
 
 def is_stopped(pid: int) -> bool:
-    """Return whether somebody has stopped the process (SIGSTOP, a debugger); False where that cannot be seen."""
+    """Return whether the process is stopped (SIGSTOP, a debugger); False where that cannot be read."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

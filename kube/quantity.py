@@ -29,7 +29,7 @@ _EXACT = Context(prec=2 * LONGEST_TEXT)
 
 
 @lru_cache(maxsize=16384, typed=True)
-def parse(quantity: str | int | float) -> Fraction:
+def parse_quantity(quantity: str | int | float) -> Fraction:
     """Return the value of a quantity, exact down to a billionth and cut at 2^63-1.
 
     Raises
@@ -87,15 +87,9 @@ def _bounded(number: Decimal, exponent: int) -> Decimal:
 
 
 @lru_cache(maxsize=16384)
-def to_milli(quantity: str | int | float) -> int:
-    """Return thousandths, rounded up (`"100u"` is 1)."""
-    return _ceil(parse(quantity) * 1000)
-
-
-@lru_cache(maxsize=16384)
 def to_units(quantity: str | int | float) -> int:
     """Return whole units (bytes, devices), rounded up."""
-    return _ceil(parse(quantity))
+    return _ceil(parse_quantity(quantity))
 
 
 def format_decimal(value: Fraction | int | float) -> str:

@@ -1,8 +1,8 @@
-"""Objects whose values cannot be read: set aside one by one, so that everybody else's are read.
+"""Set aside objects that cannot be read, so that one bad object does not stop the reading of the others.
 
-A reader passes each object through `SetAside.read`. An object it cannot read is left out and logged once
-for each of its versions, not once in each cycle. So is one that a former life of this process hung on: while
-an object is read it is the object in hand (`kube.progress`).
+A reader passes each object through `SetAside.read`. An object that cannot be read is left out and logged
+once for each of its versions instead of once per cycle. The same holds for an object on which an earlier run
+of this process hung: `kube.progress` records which object is being read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONGEST_CAUSE = 300
 
 
 class HungError(ValueError):
-    """An earlier life of this process hung on the object."""
+    """An earlier run of this process hung on the object."""
 
     def __init__(self) -> None:
         super().__init__("this process hung on it and was ended; see set-aside.json")
@@ -34,7 +34,7 @@ class HungError(ValueError):
 
 @dataclass(slots=True)
 class SetAside:
-    """What one reader could not read; `reader` names it in the log."""
+    """The objects that one reader could not read; `reader` names it in the log."""
 
     reader: str
     _logged: OrderedDict[tuple[str, str, str], None] = field(default_factory=OrderedDict)
@@ -44,12 +44,12 @@ class SetAside:
         sign = track()
         was_at_rest = sign.is_at_rest
         if not sign.take(kind, item, self.reader):
-            self.note(kind, item.key, item.metadata.resource_version, HungError())
+            self.log_once(kind, item.key, item.metadata.resource_version, HungError())
             return None
         try:
             return convert(item)
         except UNREADABLE as error:
-            self.note(kind, item.key, item.metadata.resource_version, error)
+            self.log_once(kind, item.key, item.metadata.resource_version, error)
             return None
         finally:
             if was_at_rest:
@@ -60,7 +60,7 @@ class SetAside:
         converted = (self.read(kind, item, convert) for item in items)
         return [value for value in converted if value is not None]
 
-    def note(self, kind: str, key: str, version: str, error: Exception) -> None:
+    def log_once(self, kind: str, key: str, version: str, error: Exception) -> None:
         """Log why an object is left out, once for each of its versions."""
         identity = (kind, key, version)
         if identity in self._logged:

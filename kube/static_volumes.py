@@ -1,7 +1,7 @@
-"""Volumes made by hand: which of them could serve a claim, and which nodes reach them.
+"""Static (pre-provisioned) volumes: which of them could serve a claim, and which nodes can mount them.
 
-Scheduler and binder both ask: the one must not choose a node without such a volume, the other must not join
-the claim with a volume that the node does not reach.
+The scheduler must not choose a node without such a volume, and the binder must not bind the claim to a
+volume that the node cannot mount.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from kube.numbers import int_or_none
 from kube.objects.node import Node
 from kube.objects.pod import NodeSelectorTerm
 from kube.objects.storage import PersistentVolume, PersistentVolumeClaim
-from kube.quantity import parse
+from kube.quantity import parse_quantity
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 class Requirement(Protocol):
-    """What label selectors and node selectors have in common."""
+    """The fields that requirements of label selectors and of node selectors share."""
 
     @property
     def key(self) -> str: ...
@@ -32,7 +32,7 @@ class Requirement(Protocol):
 
 
 def is_reserved_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Tell whether a volume already names this claim, by an administrator or by an earlier attempt of ours."""
+    """Return whether a volume already names this claim: set by an administrator, or by an earlier attempt."""
     reference, meta = volume.spec.claim_ref, claim.metadata
     return (
         reference is not None
@@ -42,7 +42,7 @@ def is_reserved_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> b
 
 
 def could_serve(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Tell whether a volume has what an unbound claim asks for and belongs to nobody else."""
+    """Return whether a volume meets an unbound claim's request and is not bound to another claim."""
     if volume.metadata.deletion_timestamp is not None:
         return False
     is_ours = is_reserved_for(volume, claim)
@@ -53,22 +53,22 @@ def could_serve(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
         volume.spec.storage_class_name == wanted.storage_class_name
         and volume.spec.volume_mode == wanted.volume_mode
         and set(wanted.access_modes) <= set(volume.spec.access_modes)
-        and size(volume) >= parse(wanted.resources.requests.get("storage", 0))
+        and capacity_bytes(volume) >= parse_quantity(wanted.resources.requests.get("storage", 0))
         and _is_selected(volume, claim)
     )
 
 
 def is_reached_from(volume: PersistentVolume, node: Node) -> bool:
-    """Tell whether a node may mount a volume."""
+    """Return whether a node may mount a volume."""
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return True
     return any(_matches(node, term) for term in affinity.required.node_selector_terms)
 
 
-def size(volume: PersistentVolume) -> float:
-    """Return how many bytes a volume holds."""
-    return float(parse(volume.spec.capacity.get("storage", 0)))
+def capacity_bytes(volume: PersistentVolume) -> float:
+    """Return the capacity of a volume in bytes."""
+    return float(parse_quantity(volume.spec.capacity.get("storage", 0)))
 
 
 def _is_selected(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
@@ -80,7 +80,7 @@ def _is_selected(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool
 
 
 def _matches(node: Node, term: NodeSelectorTerm) -> bool:
-    """A term that asks nothing matches nothing."""
+    """Return whether a node meets a term; an empty term matches no node."""
     if not term.match_expressions and not term.match_fields:
         return False
     fields = {"metadata.name": node.metadata.name}
@@ -90,26 +90,27 @@ def _matches(node: Node, term: NodeSelectorTerm) -> bool:
 
 
 def _meets(labels: Mapping[str, str], requirements: Iterable[Requirement]) -> bool:
-    return all(_holds(labels.get(one.key), one) for one in requirements)
+    return all(_holds(labels.get(item.key), item) for item in requirements)
 
 
-def _holds(value: str | None, one: Requirement) -> bool:
-    match one.operator:
+def _holds(value: str | None, requirement: Requirement) -> bool:
+    match requirement.operator:
         case "In":
-            return value in one.values
+            return value in requirement.values
         case "NotIn":
-            return value not in one.values
+            return value not in requirement.values
         case "Exists":
             return value is not None
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt":
-            return _compares(value, one)
+            return _compares(value, requirement)
     return False
 
 
-def _compares(value: str | None, one: Requirement) -> bool:
-    left, right = int_or_none(value), int_or_none(one.values[0] if one.values else None)
+def _compares(value: str | None, requirement: Requirement) -> bool:
+    values = requirement.values
+    left, right = int_or_none(value), int_or_none(values[0] if values else None)
     if left is None or right is None:
         return False
-    return left > right if one.operator == "Gt" else left < right
+    return left > right if requirement.operator == "Gt" else left < right

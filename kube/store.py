@@ -1,13 +1,13 @@
-"""One worker's view of the cluster, fed by watches and read as a whole.
+"""A worker's copy of the cluster, fed by watches and read at one moment as a whole.
 
 A `KindStore` holds the objects of one kind; a `Store` holds one per kind under one lock, so that a
 snapshot sees all kinds at one moment. Views are copies of dictionaries, not of objects (those are
 frozen), taken only where something changed since the last view.
 
-Read your own writes: what a worker just created or changed is `assume`d at once, because the watch
-needs some milliseconds to bring it back and the next cycle must not decide the same thing twice.
-Versions decide between the two: an older object never replaces a newer one, and an assumption older
-than what the watch has already told is dropped.
+Read your own writes: an object that a worker has just created or changed is `assume`d at once, because the
+watch needs some milliseconds to deliver it and the next cycle must not decide the same thing twice.
+The resourceVersion decides between the two: an older object never replaces a newer one, and an assumed
+object older than the last watch event is dropped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ O = TypeVar("O", bound=KubeObject)  # noqa: E741 - the object kind of a store
 IndexKeys = Callable[[Any], Iterable[str]]
 Listener = Callable[[Resource, EventType, Any], None]
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-#: Where an object is in hand while indexes and listeners take it in.
+#: The place that signs of life name while indexes and listeners process an object.
 PLACE = "store"
 
 
@@ -48,7 +48,7 @@ class KindStore(Generic[O]):
     _view: Mapping[str, O] | None = None
 
     def add_index(self, name: str, keys: IndexKeys) -> None:
-        """Keep a lookup from `keys(object)` to the objects, e.g. pods by node."""
+        """Maintain a lookup from `keys(object)` to the objects, for example pods by node."""
         index = _Index(keys)
         for key, value in self.objects.items():
             index.add(key, value)
@@ -59,13 +59,13 @@ class KindStore(Generic[O]):
         return [self.objects[item] for item in sorted(self._indexes[name].files.get(key, ()))]
 
     def view(self) -> Mapping[str, O]:
-        """Return all objects as they are now; later changes do not show."""
+        """Return all objects as they are now; later changes do not affect the result."""
         if self._view is None:
             self._view = MappingProxyType(dict(self.objects))
         return self._view
 
     def put(self, value: O, version: int) -> bool:
-        """Store an object unless a newer one is here; say whether it was stored."""
+        """Store an object unless a newer one is stored; return whether it was stored."""
         key = value.key
         known = self.objects.get(key)
         if known is not None and version_number(known.metadata.resource_version) > version:
@@ -78,7 +78,7 @@ class KindStore(Generic[O]):
         return True
 
     def remove(self, value: O, version: int) -> bool:
-        """Drop an object, unless the one here is a newer namesake."""
+        """Remove an object unless a newer one has its name; return whether it was removed."""
         known = self.objects.get(value.key)
         if known is None:
             return False
@@ -91,7 +91,7 @@ class KindStore(Generic[O]):
         return True
 
     def forget_all(self) -> list[O]:
-        """Drop everything, versions seen included; return what was there."""
+        """Remove all objects and forget the versions seen; return the removed objects."""
         dropped = list(self.objects.values())
         for value in dropped:
             self._forget(value.key)
@@ -129,7 +129,7 @@ class _Index:
 class StoreView:
     """All kinds at one moment; `generation` grows with every change.
 
-    `absent` are kinds that were asked for and that the cluster does not serve.
+    `absent` holds the watched kinds that the cluster does not serve.
     """
 
     generation: int
@@ -183,7 +183,7 @@ class Store:
             return self.kind(resource).by_index(name, key)
 
     def is_synced(self) -> bool:
-        """Tell whether every kind has been listed at least once."""
+        """Return whether every kind has been listed at least once."""
         with self._lock:
             return all(kind.synced for kind in self._kinds.values())
 
@@ -194,51 +194,45 @@ class Store:
             absent = frozenset(item for item, kind in self._kinds.items() if not kind.is_served)
             return StoreView(generation=self._generation, kinds=kinds, absent=absent)
 
-    def wait_for_change(self, generation: int, timeout_s: float) -> int:
-        """Block until something changed after `generation`, or time is up; return the generation."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._generation > generation, timeout=timeout_s)
-            return self._generation
-
     def wait_until_synced(self, timeout_s: float) -> bool:
         with self._changed:
             return self._changed.wait_for(self.is_synced, timeout=timeout_s)
 
     def replace(self, resource: Resource, listing: Listing[Any]) -> None:
-        """Take over a full list: what it lacks is gone, unless assumed after the list was made.
+        """Replace a kind by a full list; objects that were assumed after the list was made stay.
 
-        A list older than what was seen means that the server lost its last moments; then the list is
-        the truth and everything newer is forgotten. One without a version stands for a kind that the
-        cluster does not serve. Listeners hear of every object of the list, changed or not: a write of
-        theirs that was answered and then lost shows in nothing but its absence.
+        A list older than a version already seen means that the server was restored to an earlier state; then
+        everything newer is removed. A list without a version stands for a kind that the cluster does not
+        serve. Listeners are called for every object of the list, changed or not: they may have to repeat a
+        write that the server answered and then lost.
         """
         listed_at = version_number(listing.resource_version)
-        told: list[tuple[EventType, Any]] = []
+        changes: list[tuple[EventType, Any]] = []
         with self._changed:
             kind = self.kind(resource)
             if listed_at < kind.seen_version:
-                told += [(EventType.DELETED, value) for value in kind.forget_all()]
+                changes += [(EventType.DELETED, value) for value in kind.forget_all()]
             gone = dict(kind.objects)
             sign = track()
             for value in listing.items:
                 gone.pop(value.key, None)
                 if not sign.take(resource.kind, value, PLACE):
                     continue
-                # Only what is newer than the whole list outlives it: an object that the list shows at an
-                # older version was ours alone, acknowledged by a server that lost it in a crash.
+                # The list wins over everything that is not newer than the whole list. If it shows an object
+                # at an older version, the server lost our last write of it in a crash.
                 if kind.put(value, listed_at):
-                    told.append((EventType.MODIFIED, value))
+                    changes.append((EventType.MODIFIED, value))
             for value in gone.values():
                 if _version(value) <= listed_at and kind.remove(value, listed_at):
-                    told.append((EventType.DELETED, value))
+                    changes.append((EventType.DELETED, value))
             kind.seen_version = max(kind.seen_version, listed_at)
             kind.synced = True
             kind.is_served = bool(listing.resource_version)
-            self._signal(bool(told))
-        self._tell(resource, told)
+            self._signal(bool(changes))
+        self._notify(resource, changes)
 
     def apply(self, resource: Resource, event: WatchEvent[Any]) -> None:
-        """Take over one watch event; duplicates and stale ones change nothing."""
+        """Apply one watch event; duplicates and stale events change nothing."""
         version = version_number(event.resource_version)
         with self._changed:
             kind = self.kind(resource)
@@ -254,17 +248,17 @@ class Store:
                 is_new = known != event.object and kind.put(event.object, version)
             self._signal(is_new)
         if is_new:
-            self._tell(resource, [(event.type, event.object)])
+            self._notify(resource, [(event.type, event.object)])
 
     def assume(self, resource: Resource, value: KubeObject) -> None:
-        """Show the answer to our own write at once, unless the watch is already past it."""
+        """Store the answer to our own write at once, unless the watch has already passed its version."""
         with self._changed:
             kind = self.kind(resource)
             if _version(value) > kind.seen_version:
                 self._signal(kind.put(value, _version(value)))
 
     def amend(self, resource: Resource, value: KubeObject) -> None:
-        """Show a change we asked for, under the old version: the next event overrules it."""
+        """Store a change that we requested, under the old version, so that the next event replaces it."""
         with self._changed:
             kind = self.kind(resource)
             known = kind.objects.get(value.key)
@@ -272,7 +266,7 @@ class Store:
                 self._signal(kind.put(value, _version(value)))
 
     def discard(self, resource: Resource, value: KubeObject) -> None:
-        """Hide an object that we just deleted."""
+        """Remove an object that we have just deleted."""
         with self._changed:
             self._signal(self.kind(resource).remove(value, _version(value)))
 
@@ -281,7 +275,7 @@ class Store:
             self._generation += 1
         self._changed.notify_all()
 
-    def _tell(self, resource: Resource, changes: list[tuple[EventType, Any]]) -> None:
+    def _notify(self, resource: Resource, changes: list[tuple[EventType, Any]]) -> None:
         sign = track()
         for listener in self._listeners:
             for kind, value in changes:

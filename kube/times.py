@@ -1,7 +1,7 @@
-"""Times as RFC 3339 writes them, read and written in one way.
+"""Read and write times in the form of RFC 3339.
 
-Objects may name the years 1 and 9999 with any offset; brought to UTC such a moment can lie outside of what
-a `datetime` holds. Reading refuses it, writing one that came typed from an object uses the nearest bound.
+A time in the year 1 or 9999 with an offset can lie outside of the range of `datetime` when it is converted to
+UTC. Parsing refuses such a text; formatting such a `datetime` uses the nearest time in range.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 def format_time(moment: datetime) -> str:
     """Return whole seconds in UTC, as most fields of the API hold them."""
     return f"{in_utc(moment).replace(microsecond=0, tzinfo=None).isoformat()}Z"
+
+
+def format_milli_time(moment: datetime) -> str:
+    """Return milliseconds in UTC, as REST and the logs show them."""
+    return f"{in_utc(moment).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
 def format_micro_time(moment: datetime) -> str:
@@ -45,7 +50,7 @@ def parse_time(text: str) -> datetime:
 
 
 def time_or_none(text: str | None) -> datetime | None:
-    """Return a moment in UTC; None where no time is written."""
+    """Return a moment in UTC; None if the text is absent or not a time."""
     try:
         return parse_time(text) if text else None
     except BadValueError:
@@ -53,7 +58,7 @@ def time_or_none(text: str | None) -> datetime | None:
 
 
 def in_utc(moment: datetime) -> datetime:
-    """Return a moment in UTC, at the nearest bound if UTC cannot name it; a bare one counts as UTC."""
+    """Return a moment in UTC, or the nearest one in range; a moment without time zone counts as UTC."""
     if moment.tzinfo is None:
         return moment.replace(tzinfo=UTC)
     try:

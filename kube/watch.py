@@ -1,8 +1,8 @@
-"""Keep a sink in step with one kind: list, watch from there, resume, list again when told to.
+"""Keep a sink up to date with one kind: list, watch from there, resume, list again after an error.
 
-`Reflector.run` is the endless loop and knows nothing but "once more, after a pause"; `pass_once` is
-one list-and-watch whose errors and stream a test can play. A stream that ends normally is resumed at
-the last version seen (bookmarks move it on while nothing happens); an error asks for a new list.
+`Reflector.run` is the endless loop with its pauses; `pass_once` is one list-and-watch, which tests call with
+a fake gateway. A stream that ends normally is resumed at the last version seen (bookmarks advance it
+while nothing changes); after an error the kind is listed again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kube.errors import (
     TooManyRequestsError,
     UnauthorizedError,
 )
-from kube.gateway import Gateway, Listing, WatchEvent
+from kube.gateway import Gateway, Listing, Selectors, WatchEvent
 from kube.progress import track
 from kube.resources import Resource
 
@@ -30,11 +30,11 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ABSENT_KIND_PAUSE_S = 30.0
-REFUSALS_BELIEVED = 4
+REFUSALS_ACCEPTED = 4
 
 
 class Sink(Protocol):
-    """Who wants to know; `kube.store.Store` is one, the mirror another."""
+    """A receiver of lists and events, such as `kube.store.Store` or the mirror."""
 
     def replace(self, resource: Resource, listing: Listing[Any]) -> None: ...
 
@@ -47,7 +47,9 @@ class Reflector(Generic[T]):
 
     Parameters
     ----------
-    is_optional : the kind may not exist in this cluster, or not for us; then it counts as empty
+    namespace, label_selector, field_selector : which objects are followed; all by default
+    is_optional : the cluster may not serve the kind, or may forbid it; then it counts as empty
+    timeout_s : how long one stream may last before it is resumed
     """
 
     gateway: Gateway
@@ -65,7 +67,12 @@ class Reflector(Generic[T]):
     _refusals: int = field(init=False, default=0)
 
     def run(self, stop: Event, *, on_fatal: Callable[[KubeError], None]) -> None:
-        """Follow the kind until `stop` is set; `on_fatal` hears of refused credentials."""
+        """Follow the kind until `stop` is set.
+
+        Parameters
+        ----------
+        on_fatal : called once when the API server refuses our credentials; then `run` returns
+        """
         while not stop.is_set():
             try:
                 pause_s = self.pass_once(stop)
@@ -81,7 +88,13 @@ class Reflector(Generic[T]):
             stop.wait(pause_s)
 
     def start(self, stop: Event, *, on_fatal: Callable[[KubeError], None], name: str = "") -> None:
-        """Follow the kind in a thread of its own, which ends with the process or soon after `stop`."""
+        """Follow the kind in a daemon thread, which ends soon after `stop` is set.
+
+        Parameters
+        ----------
+        on_fatal : as in `run`
+        name : the thread's name; `watch-<plural>` by default
+        """
         Thread(
             target=self.run,
             args=(stop,),
@@ -106,7 +119,7 @@ class Reflector(Generic[T]):
             self.resource_version = ""
             return self._forbidden(error)
         except TooManyRequestsError as error:
-            # The server says when: no need for pauses that grew while it was away.
+            # The server names the pause, so the backoff of earlier failures does not apply.
             self.resource_version = ""
             pause_s = error.retry_after_s * (1.0 + 0.5 * self.backoff.spread())
             log.info("watch of %s: %s; again in %.1f s", self.resource.plural, error, pause_s)
@@ -114,8 +127,8 @@ class Reflector(Generic[T]):
         except UnauthorizedError:
             raise
         except KubeError as error:
-            # A server that went away may come back without its last moments (the embedded one writes
-            # behind), so that our version names a future that never happens: list again.
+            # A restarted server may have lost its last writes (the embedded one writes behind). Then our
+            # resourceVersion is ahead of its own, and only a new list shows the true state.
             self.resource_version = ""
             pause_s = self.backoff.pause_s()
             log.warning("watch of %s: %s; again in %.1f s", self.resource.plural, error, pause_s)
@@ -128,8 +141,7 @@ class Reflector(Generic[T]):
             self.resource,
             as_type=self.as_type,
             namespace=self.namespace,
-            label_selector=self.label_selector,
-            field_selector=self.field_selector,
+            selectors=Selectors(labels=self.label_selector, fields=self.field_selector),
         )
         self.sink.replace(self.resource, listing)
         track().rest()
@@ -142,8 +154,7 @@ class Reflector(Generic[T]):
             as_type=self.as_type,
             resource_version=self.resource_version,
             namespace=self.namespace,
-            label_selector=self.label_selector,
-            field_selector=self.field_selector,
+            selectors=Selectors(labels=self.label_selector, fields=self.field_selector),
             timeout_s=self.timeout_s,
         )
         for event in stream:
@@ -155,13 +166,13 @@ class Reflector(Generic[T]):
                 return
 
     def _forbidden(self, error: KubeError) -> float:
-        """Believe a refusal slowly: a server that has just started has not read its own roles yet.
+        """Accept a refusal only after several: a server that has just started has not read its roles yet.
 
-        What was readable once is kept, for it would be wrong to act as if claims or topologies were gone.
+        A kind that could be read before is kept, because acting as if its objects were gone would be wrong.
         """
         self._refusals += 1
-        is_believed = self._refusals >= REFUSALS_BELIEVED and not self._was_listed
-        if self.is_optional and is_believed:
+        is_final = self._refusals >= REFUSALS_ACCEPTED and not self._was_listed
+        if self.is_optional and is_final:
             log.warning("%s may not be read and counts as empty: %s", self.resource.plural, error)
             return self._absent(error)
         pause_s = self.backoff.pause_s()

@@ -1,9 +1,9 @@
-"""Plain HTTP/1.1 exchanges on kept connections: the short requests of a scheduler, made cheap.
+"""Plain HTTP/1.1 exchanges on kept connections, for the many short requests of a scheduler.
 
 A cycle that binds thousands of pods spends its time in HTTP, not in placement. Measured against the
 embedded API server, one create costs 580 us of our CPU through urllib3, 340 us through http.client and
-80 us here, because this knows only what an API server sends: a status, a length or chunks, and JSON.
-Watches, proxies and everything unusual stay with the connection pool of the `kubernetes` package.
+80 us here, because this module handles only what an API server sends: a status, a length or chunks, and
+JSON. Watches and proxies use the connection pool of the `kubernetes` package.
 """
 
 from __future__ import annotations
@@ -81,16 +81,16 @@ class Wire:
         ------
         OSError : no answer; whether the server acted on the request is not known
         """
-        sent = _request(method, path, self.endpoint, headers, body)
+        request = _request(method, path, self.endpoint, headers, body)
         connection = self._take()
         try:
             connection.settimeout(timeout_s)
-            connection.sendall(sent)
-            answer, is_kept = _read(connection, has_body=method != "HEAD")
+            connection.sendall(request)
+            answer, is_reusable = _read_response(connection, has_body=method != "HEAD")
         except BaseException:
             connection.close()
             raise
-        if is_kept and len(self._idle) < self.size:
+        if is_reusable and len(self._idle) < self.size:
             self._idle.append(connection)
         else:
             connection.close()
@@ -114,7 +114,7 @@ class Wire:
 
 
 def _is_dropped(connection: socket.socket) -> bool:
-    """Between requests a server has nothing to say: a readable connection is a closed one."""
+    """Return whether the server closed the connection: between requests only that makes it readable."""
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     return bool(poll.poll(0))
@@ -133,8 +133,8 @@ def _request(
     return head.encode("latin-1") + b"\r\n\r\n" + (body or b"")
 
 
-def _read(connection: socket.socket, *, has_body: bool) -> tuple[Answer, bool]:
-    """Read one response; tell also whether the connection may be used again."""
+def _read_response(connection: socket.socket, *, has_body: bool) -> tuple[Answer, bool]:
+    """Read one response; return also whether the connection may be used again."""
     data = bytearray()
     while True:
         status, fields, start = _read_head(connection, data)
@@ -142,11 +142,11 @@ def _read(connection: socket.socket, *, has_body: bool) -> tuple[Answer, bool]:
             break
         del data[:start]  # an interim response
     del data[:start]
-    is_kept = b"close" not in fields.get(b"connection", b"").lower()
+    is_reusable = b"close" not in fields.get(b"connection", b"").lower()
     if status in NO_CONTENT or not has_body:
-        return Answer(status, b""), is_kept
+        return Answer(status, b""), is_reusable
     if b"chunked" in fields.get(b"transfer-encoding", b"").lower():
-        return Answer(status, _read_chunks(connection, data)), is_kept
+        return Answer(status, _read_chunks(connection, data)), is_reusable
     length = fields.get(b"content-length")
     if length is None:
         while _more(connection, data, may_end=True):
@@ -155,7 +155,7 @@ def _read(connection: socket.socket, *, has_body: bool) -> tuple[Answer, bool]:
     wanted = int(length)
     while len(data) < wanted:
         _more(connection, data)
-    return Answer(status, bytes(data[:wanted])), is_kept and len(data) == wanted
+    return Answer(status, bytes(data[:wanted])), is_reusable and len(data) == wanted
 
 
 def _read_head(connection: socket.socket, data: bytearray) -> tuple[int, dict[bytes, bytes], int]:

@@ -1,7 +1,7 @@
-"""A queue of keys for controllers: each key once, never at two workers at a time, failures later and later.
+"""A queue of keys for controllers: one worker at a time processes a key, and failures are retried later.
 
-A key added while it is being worked on is handed out again afterwards, so no change is missed and a burst of
-changes to one object costs one pass. Time comes from a clock that tests replace.
+A key added while it is being processed is queued again afterwards, so no change is missed and a burst of
+changes to one object costs one pass. Tests replace the clock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Clock = Callable[[], float]
 
 @dataclass(slots=True)
 class WorkQueue:
-    """Keys waiting for work; `first_s` doubling up to `most_s` between tries of a failing key."""
+    """Keys waiting for work; a failing key is retried after `first_s`, doubled up to `most_s`."""
 
     first_s: float = 1.0
     most_s: float = 60.0
@@ -43,12 +43,12 @@ class WorkQueue:
             return len(self._ready) + len(self._working) + len(self._due)
 
     def add(self, key: str) -> None:
-        """Ask for work on a key, now."""
+        """Queue a key now."""
         with self._changed:
             self._add(key)
 
     def add_after(self, key: str, delay_s: float) -> None:
-        """Ask for work on a key later; an earlier date already set stands."""
+        """Queue a key later; an earlier time that is already set stays."""
         with self._changed:
             due = self.clock() + delay_s
             if due < self._due.get(key, float("inf")):
@@ -57,7 +57,7 @@ class WorkQueue:
                 self._changed.notify()
 
     def retry(self, key: str) -> float:
-        """Ask again after a pause that grows with each failure in a row; return the pause."""
+        """Queue a key again after a pause that doubles with each failure in a row; return the pause."""
         with self._changed:
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
@@ -66,12 +66,12 @@ class WorkQueue:
         return delay_s
 
     def forget(self, key: str) -> None:
-        """Clear the count of failures: the key is fine, or gone."""
+        """Reset the count of failures, after a success or when the object is gone."""
         with self._changed:
             self._failures.pop(key, None)
 
     def get(self, timeout_s: float | None = None) -> str | None:
-        """Return the next key, which is then this caller's until `done`; None on timeout or when closed."""
+        """Return the next key; no other caller gets it until `done`. None on timeout or when closed."""
         with self._changed:
             deadline = None if timeout_s is None else self.clock() + timeout_s
             while True:
@@ -86,7 +86,7 @@ class WorkQueue:
                 self._changed.wait(self._pause(deadline))
 
     def done(self, key: str) -> None:
-        """Give a key back; it is ready again at once if it was asked for meanwhile."""
+        """Finish a key; it is queued again at once if it was added meanwhile."""
         with self._changed:
             self._working.discard(key)
             if key in self._again:
@@ -94,7 +94,7 @@ class WorkQueue:
                 self._add(key)
 
     def close(self) -> None:
-        """Let every waiting worker go."""
+        """Wake all workers and give out no more keys."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from kube.errors import ConflictError, KubeError, ServerError
-from kube.gateway import Gateway, PatchType
+from kube.gateway import Gateway, PatchOptions, PatchType
 from kube.resources import QUEUES
 from queues import selectors
 from queues.editing import audit, edits, tree_lock
@@ -223,7 +223,10 @@ def _write(
         before=current,
         after=body,
         send=lambda: gateway.patch(
-            QUEUES, name, patch, field_manager=FIELD_MANAGER, dry_run=request.dry_run
+            QUEUES,
+            name,
+            patch,
+            options=PatchOptions(field_manager=FIELD_MANAGER, dry_run=request.dry_run),
         ),
         verify=(lambda written: undo_if_unsound(gateway, current, written)) if is_move else None,
     )
@@ -279,9 +282,7 @@ def _server_side_apply(
             name,
             desired,
             patch_type=PatchType.APPLY,
-            field_manager=manager,
-            force=force,
-            dry_run=dry_run,
+            options=PatchOptions(field_manager=manager, force=force, dry_run=dry_run),
         )
     except ConflictError as error:
         # The same status is returned when the object changed meanwhile, which a retry solves.

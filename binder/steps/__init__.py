@@ -1,1 +1,1 @@
-"""What has to be prepared before a pod can be bound, and undone when it cannot."""
+"""Steps that prepare the binding of a pod, and undo the preparation if the binding fails."""

@@ -1,4 +1,4 @@
-"""What a preparation step is given and what it promises."""
+"""The interface of a preparation step, and the data that it works on."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class BindJob:
 
     Attributes
     ----------
-    devices : ids of the devices reserved for it, in the order of its GPU groups
-    annotations : what the pod gets together with its node
+    devices : ids of the devices reserved for the pod, in the order of its GPU groups
+    annotations : set on the pod together with its node
     """
 
     request: BindRequest
@@ -38,13 +38,19 @@ class PrepareStep(Protocol):
     """Something a pod needs before it is bound."""
 
     def concerns(self, job: BindJob) -> bool:
-        """Tell whether the step has anything to do for this job."""
+        """Return whether the step has anything to do for this job."""
         ...
 
     def prepare(self, job: BindJob) -> None:
-        """Do it; raises `BindError`, or `kube.errors.KubeError` from a request."""
+        """Prepare the binding.
+
+        Raises
+        ------
+        BindError : the preparation failed
+        kube.errors.KubeError : a request to the API server failed
+        """
         ...
 
     def roll_back(self, job: BindJob) -> None:
-        """Undo whatever of it was done; safe to call when nothing was."""
+        """Undo whatever part of the preparation was done, possibly none."""
         ...

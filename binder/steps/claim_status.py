@@ -1,4 +1,4 @@
-"""Write into a resource claim which devices it has and which pod uses it."""
+"""Write into a resource claim its devices and the pod that uses it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ PAUSE_S = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long to try again while others change the same claim."""
+class ConflictRetry:
+    """How long to retry a write while other clients change the same claim."""
 
     timeout_s: float
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
-    def until_undisturbed(self, write: Callable[[], None]) -> None:
-        """Write, and again after each conflict; the last one is raised when the time is over."""
+    def run(self, write: Callable[[], None]) -> None:
+        """Call `write` until it meets no conflict; raise the last `ConflictError` after `timeout_s`."""
         deadline = self.clock() + self.timeout_s
         while True:
             track().touch()
@@ -39,24 +39,29 @@ class Patience:
             self.sleep(PAUSE_S)
 
 
-def give(
-    gateway: Gateway, patience: Patience, pod: Pod, name: str, allocation: dict[str, Any]
+def allocate_claim(
+    gateway: Gateway, retry: ConflictRetry, pod: Pod, name: str, allocation: dict[str, Any]
 ) -> None:
-    """Give devices to a claim that has none yet and reserve it for a pod; done twice it changes nothing.
+    """Write devices into a claim that has none yet and reserve it for a pod; repeating it changes nothing.
+
+    Parameters
+    ----------
+    name : the claim's name, in the namespace of the pod
+    allocation : the AllocationResult that the scheduler chose
 
     Raises
     ------
-    BindError : the claim cannot be updated, or others changed it again and again
+    BindError : the claim cannot be updated, or other clients kept changing it until the timeout
     """
     try:
-        patience.until_undisturbed(lambda: _give_once(gateway, pod, name, allocation))
+        retry.run(lambda: _allocate_once(gateway, pod, name, allocation))
     except KubeError as error:
         raise BindError(
             f"failed to update claim {name} for pod {pod.metadata.key}: {error}"
         ) from error
 
 
-def _give_once(gateway: Gateway, pod: Pod, name: str, allocation: dict[str, Any]) -> None:
+def _allocate_once(gateway: Gateway, pod: Pod, name: str, allocation: dict[str, Any]) -> None:
     namespace = pod.metadata.namespace
     claim = gateway.get(RESOURCE_CLAIMS, name, as_type=ResourceClaim, namespace=namespace)
     consumers = [

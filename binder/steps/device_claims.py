@@ -1,11 +1,11 @@
-"""Write the devices the scheduler chose into the pod's resource claims, and reserve them for the pod."""
+"""Write the devices that the scheduler chose into the pod's resource claims, and reserve them for the pod."""
 
 from __future__ import annotations
 
 from binder.errors import BindError
 from binder.params import StepConfig
 from binder.steps.base import BindJob
-from binder.steps.claim_status import Patience, give
+from binder.steps.claim_status import ConflictRetry, allocate_claim
 from binder.steps.extended_claim import ExtendedClaims
 from kube.gateway import Gateway
 from kube.objects.bindrequest import ClaimAllocation
@@ -16,11 +16,11 @@ class DeviceClaims:
     """The step for pods with resource claims, or with extended resources that a device class serves."""
 
     def __init__(
-        self, gateway: Gateway, config: StepConfig, patience: Patience | None = None
+        self, gateway: Gateway, config: StepConfig, retry: ConflictRetry | None = None
     ) -> None:
         self._gateway = gateway
-        self._patience = patience or Patience(timeout_s=config.seconds("bindTimeoutSeconds"))
-        self._extended = ExtendedClaims(gateway, self._patience)
+        self._retry = retry or ConflictRetry(timeout_s=config.seconds("bindTimeoutSeconds"))
+        self._extended = ExtendedClaims(gateway, self._retry)
 
     def concerns(self, job: BindJob) -> bool:
         spec = job.request.spec
@@ -35,7 +35,7 @@ class DeviceClaims:
             self._extended.prepare(job.pod, extended)
 
     def roll_back(self, job: BindJob) -> None:
-        """Leave ordinary claims reserved, as KAI does: the next attempt finds them so."""
+        """Delete the extended resource claim; others stay reserved for the next attempt, as in KAI."""
         if job.request.spec.extended_resource_claim_allocation is not None:
             self._extended.roll_back(job.pod)
 
@@ -45,12 +45,12 @@ class DeviceClaims:
                 f"empty status for claim {allocation.name} in bind request for pod "
                 f"{pod.metadata.key}"
             )
-        name = _real_name(pod, allocation.name)
-        give(self._gateway, self._patience, pod, name, allocation.allocation)
+        name = _claim_name(pod, allocation.name)
+        allocate_claim(self._gateway, self._retry, pod, name, allocation.allocation)
 
 
-def _real_name(pod: Pod, own_name: str) -> str:
-    """Return the claim behind a pod's own name for it."""
+def _claim_name(pod: Pod, own_name: str) -> str:
+    """Return the name of the claim object that a pod refers to as `own_name`."""
     for reference in pod.spec.resource_claims:
         if reference.name != own_name:
             continue

@@ -1,8 +1,8 @@
-"""The claim behind a pod's extended resources, when a device class serves them and no device plugin does.
+"""The claim for a pod's extended resources, when a device class serves them instead of a device plugin.
 
-Nobody wrote such a claim, so the binder makes it, owned by the pod. An attempt may have been cut off
-anywhere: what it left is found by its owner and used if it says what this attempt wants, else replaced,
-since neither requests nor devices of a claim can be changed.
+Users do not create such a claim, so the binder creates it, owned by the pod. An earlier attempt may have been
+interrupted at any point. A claim that it left is found by its owner, and used if it matches this attempt.
+Otherwise it is replaced, because neither requests nor devices of a claim can be changed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from binder.errors import BindError
-from binder.steps.claim_status import Patience, give
+from binder.steps.claim_status import ConflictRetry, allocate_claim
 from kube.errors import NotFoundError
 from kube.gateway import Gateway
 from kube.keys import DELETE_PROTECTION, EXTENDED_RESOURCE_CLAIM
@@ -24,72 +24,72 @@ STATUS = "extendedResourceClaimStatus"
 
 
 class ExtendedClaims:
-    """Makes and removes these claims."""
+    """Creates and deletes these claims."""
 
-    def __init__(self, gateway: Gateway, patience: Patience) -> None:
+    def __init__(self, gateway: Gateway, retry: ConflictRetry) -> None:
         self._gateway = gateway
-        self._patience = patience
+        self._retry = retry
 
-    def prepare(self, pod: Pod, given: ExtendedClaimAllocation) -> None:
-        """Let the pod have one claim with the devices given, and say so in its status."""
-        if given.allocation is None:
+    def prepare(self, pod: Pod, chosen: ExtendedClaimAllocation) -> None:
+        """Allocate one claim with the chosen devices to the pod, and name it in the pod's status."""
+        if chosen.allocation is None:
             raise BindError(
                 "empty allocation for extended resources in bind request for pod "
                 f"{pod.metadata.key}"
             )
-        name = self._claim(pod, given)
-        give(self._gateway, self._patience, pod, name, given.allocation)
-        mappings = list(given.container_mappings)
+        name = self._ensure_claim(pod, chosen)
+        allocate_claim(self._gateway, self._retry, pod, name, chosen.allocation)
+        mappings = list(chosen.container_mappings)
         self._patch_status(pod, {"resourceClaimName": name, "requestMappings": mappings})
 
     def roll_back(self, pod: Pod) -> None:
-        """Delete the claim and forget it in the pod's status."""
-        for claim in self._found(pod):
+        """Delete the claim and remove it from the pod's status."""
+        for claim in self._claims_of(pod):
             self._delete(claim)
         try:
             self._patch_status(pod, None)
         except NotFoundError:
             return
 
-    def _claim(self, pod: Pod, given: ExtendedClaimAllocation) -> str:
-        """Return the name of the pod's claim, making it if there is none to use."""
-        kept = ""
-        for claim in self._found(pod):
-            if not kept and _says(claim, given):
-                kept = claim.metadata.name
+    def _ensure_claim(self, pod: Pod, chosen: ExtendedClaimAllocation) -> str:
+        """Return the name of the pod's claim, after creating it if there is none to use."""
+        usable = ""
+        for claim in self._claims_of(pod):
+            if not usable and _is_usable(claim, chosen):
+                usable = claim.metadata.name
             else:
                 self._delete(claim)
-        if kept:
-            return kept
-        made = self._gateway.create(
-            RESOURCE_CLAIMS, claim_body(pod, given), namespace=pod.metadata.namespace
+        if usable:
+            return usable
+        created = self._gateway.create(
+            RESOURCE_CLAIMS, claim_body(pod, chosen), namespace=pod.metadata.namespace
         )
-        return str(made["metadata"]["name"])
+        return str(created["metadata"]["name"])
 
-    def _found(self, pod: Pod) -> list[ResourceClaim]:
-        """Ask the server, not a watch: what the attempt before this one made must be seen."""
+    def _claims_of(self, pod: Pod) -> list[ResourceClaim]:
+        """List the pod's claims from the server, because a watch may not show the newest yet."""
         meta = pod.metadata
         listed = self._gateway.list(
             RESOURCE_CLAIMS, as_type=ResourceClaim, namespace=meta.namespace
         ).items
-        mine = [
+        owned = [
             claim
             for claim in listed
             if claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true"
             and any(owner.uid == meta.uid for owner in claim.metadata.owner_references)
         ]
-        return sorted(mine, key=lambda claim: (claim.metadata.created, claim.metadata.name))
+        return sorted(owned, key=lambda claim: (claim.metadata.created, claim.metadata.name))
 
     def _delete(self, claim: ResourceClaim) -> None:
-        """Delete a claim, protection or not: no container of its pod has been started."""
+        """Delete a claim and its protection, which is safe because no container of its pod has started."""
         meta = claim.metadata
         try:
             if meta.finalizers:
-                kept = [one for one in meta.finalizers if one != DELETE_PROTECTION]
+                others = [name for name in meta.finalizers if name != DELETE_PROTECTION]
                 self._gateway.patch(
                     RESOURCE_CLAIMS,
                     meta.name,
-                    {"metadata": {"uid": meta.uid, "finalizers": kept or None}},
+                    {"metadata": {"uid": meta.uid, "finalizers": others or None}},
                     namespace=meta.namespace,
                 )
             self._gateway.delete(RESOURCE_CLAIMS, meta.name, namespace=meta.namespace, uid=meta.uid)
@@ -102,8 +102,8 @@ class ExtendedClaims:
         self._gateway.patch(PODS, meta.name, body, namespace=meta.namespace, sub="status")
 
 
-def claim_body(pod: Pod, given: ExtendedClaimAllocation) -> dict[str, Any]:
-    """Return the claim to create; it goes with its pod."""
+def claim_body(pod: Pod, chosen: ExtendedClaimAllocation) -> dict[str, Any]:
+    """Return the claim to create; garbage collection deletes it with its pod."""
     meta = pod.metadata
     owner = {
         "apiVersion": PODS.api_version,
@@ -123,17 +123,20 @@ def claim_body(pod: Pod, given: ExtendedClaimAllocation) -> dict[str, Any]:
             "finalizers": [DELETE_PROTECTION],
             "ownerReferences": [owner],
         },
-        "spec": {"devices": {"requests": list(given.device_requests)}},
+        "spec": {"devices": {"requests": list(chosen.device_requests)}},
     }
 
 
-def _says(claim: ResourceClaim, given: ExtendedClaimAllocation) -> bool:
-    """Tell whether a claim can become, or is, what an attempt wants."""
-    wanted = tuple(convert(item, DeviceRequest) for item in given.device_requests)
-    is_same = claim.spec.devices.requests == wanted
-    has = claim.status.allocation
-    is_free = has is None or _devices(has) == _devices(given.allocation or {})
-    return is_same and is_free and claim.metadata.deletion_timestamp is None
+def _is_usable(claim: ResourceClaim, chosen: ExtendedClaimAllocation) -> bool:
+    """Return whether a claim has the requests of an attempt, and its devices or none yet."""
+    wanted = tuple(convert(item, DeviceRequest) for item in chosen.device_requests)
+    has_requests = claim.spec.devices.requests == wanted
+    allocation = claim.status.allocation
+    can_be_allocated = allocation is None or _devices(allocation) == _devices(
+        chosen.allocation or {}
+    )
+    is_live = claim.metadata.deletion_timestamp is None
+    return has_requests and can_be_allocated and is_live
 
 
 def _devices(allocation: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -1,7 +1,7 @@
-"""Tell the container of a shared-GPU pod which device it may see, through two ConfigMaps.
+"""Name the visible device to the container of a shared-GPU pod, through two ConfigMaps.
 
-Admission made the container read its environment from them; they exist only once the device is known.
-Both belong to the pod and disappear with it.
+Admission has made the container read its environment from them; they can only be created when the device is
+known. Both are owned by the pod and deleted with it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class GpuSharing:
     def prepare(self, job: BindJob) -> None:
         names = map_names(job.pod)
         target = shared_container(job.pod)
-        devices = [f"{CDI_PREFIX}{one}" if self._uses_cdi else one for one in job.devices]
+        devices = [f"{CDI_PREFIX}{device}" if self._uses_cdi else device for device in job.devices]
         visible = {VISIBLE_DEVICES: ",".join(devices)}
         portion = job.request.spec.received_gpu.portion if job.request.spec.received_gpu else ""
         capabilities = {"GPU_PORTION": portion, "RUNAI_NUM_OF_GPUS": portion}
@@ -53,22 +53,22 @@ class GpuSharing:
                 continue
 
     def _put(self, pod: Pod, name: str, data: Mapping[str, str]) -> None:
-        """Create the map, or take it over: our own is merged, somebody else's replaced."""
+        """Create the map, or update an existing one: the pod's own is merged, any other is replaced."""
         namespace = pod.metadata.namespace
         body = _map_body(pod, name, data)
         try:
             self._gateway.create(CONFIGMAPS, body, namespace=namespace)
             return
         except AlreadyExistsError:
-            found = self._gateway.get(CONFIGMAPS, name, as_type=ConfigMap, namespace=namespace)
-        is_ours = any(owner.uid == pod.metadata.uid for owner in found.metadata.owner_references)
+            existing = self._gateway.get(CONFIGMAPS, name, as_type=ConfigMap, namespace=namespace)
+        is_ours = any(owner.uid == pod.metadata.uid for owner in existing.metadata.owner_references)
         if is_ours:
             changed = {key: value for key, value in data.items() if value}
-            if OLD_VISIBLE_DEVICES in found.data and VISIBLE_DEVICES in changed:
+            if OLD_VISIBLE_DEVICES in existing.data and VISIBLE_DEVICES in changed:
                 changed[OLD_VISIBLE_DEVICES] = changed[VISIBLE_DEVICES]
             patch: dict[str, Any] = {"data": changed}
         else:
-            gone = {key: None for key in found.data if key not in data}
+            gone = {key: None for key in existing.data if key not in data}
             owners = body["metadata"]["ownerReferences"]
             patch = {"metadata": {"ownerReferences": owners}, "data": {**gone, **data}}
         self._gateway.patch(CONFIGMAPS, name, patch, namespace=namespace)

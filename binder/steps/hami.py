@@ -1,7 +1,7 @@
-"""Tell the memory isolation library (HAMi-core) how much device memory the pod's part is.
+"""Set the limit on device memory that the isolation library (HAMi-core) enforces for the pod.
 
-The limit goes into the ConfigMap that the step before made; admission made it an optional variable, so a
-node that does not say its device memory just sets no limit.
+The limit goes into the ConfigMap that the GPU sharing step created. Admission has made it an optional
+variable, so a pod on a node without a label for its device memory simply has no limit.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class HamiCore:
             self._gateway.patch(CONFIGMAPS, map_names(job.pod)[0], body, namespace=namespace)
 
     def roll_back(self, job: BindJob) -> None:
-        """Leave it to the step that made the map, which deletes it."""
+        """Do nothing: the GPU sharing step deletes the map."""
 
     def _limit_mib(self, job: BindJob) -> int:
-        """Return the pod's part of one device in whole MiB; 0 if it cannot be told."""
+        """Return the pod's part of one device in whole MiB; 0 if it is not known."""
         received = job.request.spec.received_gpu
         try:
             node = self._gateway.get(NODES, job.node, as_type=Node)

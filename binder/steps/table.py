@@ -1,4 +1,4 @@
-"""The preparation steps there are, by name; configuration decides which run and in what order."""
+"""All preparation steps by name; the configuration decides which of them run, and in what order."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def make_steps(
     ConfigError : an unknown step, or arguments it cannot use
     """
     _check_hami(configs)
-    made = []
+    steps = []
     for config in sorted(configs, key=lambda item: (-item.priority, item.name)):
         if not config.is_enabled:
             continue
         factory = STEPS.get(config.name)
         if factory is None:
             raise ConfigError(f"failed to get binder plugin {config.name}")
-        made.append((config.name, factory(gateway, config)))
-    return tuple(made)
+        steps.append((config.name, factory(gateway, config)))
+    return tuple(steps)
 
 
 def _check_hami(configs: Sequence[StepConfig]) -> None:

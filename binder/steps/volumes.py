@@ -1,7 +1,7 @@
-"""Have the pod's volume claims bound where the pod will run, and wait until they are.
+"""Start the binding of the pod's volume claims on its node, and wait until they are bound.
 
-A claim that waits for its first consumer is told the node (the provisioner makes the volume there), or is
-joined with a static volume that fits and can be reached from the node.
+A claim that waits for its first consumer gets the node as an annotation, so that the provisioner creates the
+volume there, or it is bound to a static volume that fits and that the node can mount.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from kube.objects.pod import Pod
 from kube.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from kube.progress import track
 from kube.resources import NODES, PVCS, PVS, STORAGE_CLASSES
-from kube.static_volumes import NO_PROVISIONER, could_serve, is_reached_from, is_reserved_for, size
+from kube.static_volumes import (
+    NO_PROVISIONER,
+    capacity_bytes,
+    could_serve,
+    is_reached_from,
+    is_reserved_for,
+)
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 POLL_S = 0.5
@@ -46,16 +52,16 @@ class Volumes:
 
     def prepare(self, job: BindJob) -> None:
         try:
-            waiting = [name for name in claim_names(job.pod) if not self._start(job, name)]
+            waiting = [name for name in claim_names(job.pod) if not self._start_binding(job, name)]
             self._wait(job, waiting)
         except KubeError as error:
             raise self._failure("Bind", job, str(error)) from error
 
     def roll_back(self, job: BindJob) -> None:
-        """Nothing is assumed in memory; a claim that was bound stays bound to its volume."""
+        """Do nothing: a claim that was bound stays bound to its volume, and nothing is kept in memory."""
 
-    def _start(self, job: BindJob, name: str) -> bool:
-        """Set a claim on its way; tell whether it is bound already."""
+    def _start_binding(self, job: BindJob, name: str) -> bool:
+        """Start the binding of a claim; return whether it is bound already."""
         claim = self._claim(job, name)
         if claim.status.phase == "Bound":
             return True
@@ -67,25 +73,33 @@ class Volumes:
                 "PreFilter", job, "pod has unbound immediate PersistentVolumeClaims"
             )
         if storage_class.provisioner != NO_PROVISIONER:
-            marks = {"metadata": {"annotations": {SELECTED_NODE: job.node}}}
-            self._gateway.patch(PVCS, name, marks, namespace=claim.metadata.namespace)
+            patch = {"metadata": {"annotations": {SELECTED_NODE: job.node}}}
+            self._gateway.patch(PVCS, name, patch, namespace=claim.metadata.namespace)
             return False
-        self._claim_static(job, claim)
+        self._reserve_static_volume(job, claim)
         return False
 
-    def _claim_static(self, job: BindJob, claim: PersistentVolumeClaim) -> None:
-        """Reserve the smallest free static volume that fits the claim and can be reached from the node."""
+    def _reserve_static_volume(self, job: BindJob, claim: PersistentVolumeClaim) -> None:
+        """Reserve the smallest free static volume that fits the claim and that the node can mount."""
         node = self._gateway.get(NODES, job.node, as_type=Node)
         volumes = self._gateway.list(PVS, as_type=PersistentVolume).items
-        fitting = [one for one in volumes if could_serve(one, claim) and is_reached_from(one, node)]
+        fitting = [
+            volume
+            for volume in volumes
+            if could_serve(volume, claim) and is_reached_from(volume, node)
+        ]
         if not fitting:
             raise self._failure(
                 "Filter", job, "node(s) didn't find available persistent volumes to bind"
             )
-        # One that names the claim already comes first: an earlier attempt may have reserved it.
+        # An earlier attempt may have reserved a volume: one that already names the claim comes first.
         chosen = min(
             fitting,
-            key=lambda one: (not is_reserved_for(one, claim), size(one), one.metadata.name),
+            key=lambda volume: (
+                not is_reserved_for(volume, claim),
+                capacity_bytes(volume),
+                volume.metadata.name,
+            ),
         )
         if chosen.spec.claim_ref is not None and chosen.spec.claim_ref.uid:
             return
@@ -132,7 +146,7 @@ class Volumes:
 
 
 def claim_names(pod: Pod) -> list[str]:
-    """Return the names of the claims a pod's volumes stand for."""
+    """Return the names of the claims that a pod's volumes refer to."""
     names = []
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:

@@ -6,9 +6,10 @@ In the custom resource memory counts 10^6 bytes and -1 means unlimited; here it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from kube.times import format_milli_time
 from queues.tree.shape import UNLIMITED
 
 GPU, CPU, MEMORY = "gpu", "cpuMilli", "memoryBytes"
@@ -53,7 +54,4 @@ def bounds(row: Any, prefix: str) -> dict[str, Number | str]:
 
 def timestamp(value: datetime | None) -> str | None:
     """Return RFC 3339 in UTC with milliseconds."""
-    if value is None:
-        return None
-    text = value.astimezone(UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
+    return None if value is None else format_milli_time(value)

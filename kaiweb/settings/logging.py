@@ -7,6 +7,8 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
+from kube.times import format_milli_time
+
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
     "message",
     "asctime",
@@ -20,8 +22,7 @@ def _extras(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _time(record: logging.LogRecord) -> str:
-    moment = datetime.fromtimestamp(record.created, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return format_milli_time(datetime.fromtimestamp(record.created, UTC))
 
 
 class LineFormatter(logging.Formatter):

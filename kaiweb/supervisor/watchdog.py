@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from kube.files import write_private
 from kube.left_out import add_entry
 from kube.progress import (
     FOLDER,
@@ -28,7 +29,7 @@ from kube.progress import (
     Beat,
     Standstill,
     beat_file,
-    read,
+    read_beat,
     standstill,
 )
 
@@ -128,7 +129,7 @@ class Watchdog:
     say: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
-    read: Callable[[Path], Beat | None] = read
+    read: Callable[[Path], Beat | None] = read_beat
     send: Callable[[int, int], None] = os.kill
     answers: Callable[[int], bool] = broker_answers
     _looked_at: float = float("-inf")
@@ -235,11 +236,8 @@ class Watchdog:
     def _write(self, states: Mapping[str, ChildState]) -> None:
         file = children_file(self.home)
         text = json.dumps({name: asdict(state) for name, state in states.items()}, indent=1)
-        scratch = file.with_suffix(".tmp")
         try:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            scratch.touch(mode=0o600)
-            scratch.write_text(text)
-            scratch.replace(file)
+            write_private(file, text)
         except OSError as error:
             self.say(f"cannot write the states of the processes: {error}")

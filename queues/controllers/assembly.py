@@ -23,7 +23,7 @@ from prometheus_client import (
 
 from kube import progress
 from kube.errors import KubeError
-from kube.events import WARNING, note
+from kube.events import WARNING, event_about
 from kube.events import Recorder as EventRecorder
 from kube.gateway import Gateway, Listing
 from kube.keys import SYSTEM_NAMESPACE
@@ -102,7 +102,7 @@ class PodWarnings:
         self._recorder = recorder
 
     def warn(self, about: KubeObject, reason: str, message: str) -> None:
-        self._recorder.record(note(PODS, about, WARNING, reason, message))
+        self._recorder.record(event_about(PODS, about, WARNING, reason, message))
 
 
 class Controllers:

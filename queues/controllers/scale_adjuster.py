@@ -30,7 +30,7 @@ from kube.keys import (
 )
 from kube.numbers import MAX_INT32, int_or_none
 from kube.objects.pod import Pod
-from kube.quantity import parse
+from kube.quantity import parse_quantity
 from kube.resources import PODS
 from kube.set_aside import SetAside
 from kube.store import Store
@@ -133,7 +133,7 @@ def stand_in_body(need: Need, settings: AdjusterSettings) -> dict[str, Any]:
     requests: accounting.Amounts = {}
     for container in source.spec.containers:
         merged = {**container.resources.limits, **container.resources.requests}
-        kept = {n: parse(v) for n, v in merged.items() if n in ("cpu", "memory")}
+        kept = {n: parse_quantity(v) for n, v in merged.items() if n in ("cpu", "memory")}
         accounting.add_amounts(requests, kept)
     devices = str(need.devices)
     idle: dict[str, Any] = {

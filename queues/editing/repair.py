@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 
 from kube.errors import ConflictError
-from kube.gateway import Gateway
+from kube.gateway import Gateway, PatchOptions
 from kube.resources import QUEUES
 from queues.editing.bodies import live_tree, parent_of, patch_between, read_or_none, version_of
 from queues.editing.tags import tag_of_body
@@ -62,7 +62,8 @@ def _undo(gateway: Gateway, before: Body | None, written: Body) -> None:
             else:
                 patch = patch_between(current, before)
                 patch.setdefault("metadata", {})["resourceVersion"] = version_of(current)
-                gateway.patch(QUEUES, name, patch, field_manager=FIELD_MANAGER)
+                options = PatchOptions(field_manager=FIELD_MANAGER)
+                gateway.patch(QUEUES, name, patch, options=options)
         except ConflictError:
             continue
         return

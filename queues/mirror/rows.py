@@ -28,7 +28,7 @@ from kube.objects.pod import Pod as PodObject
 from kube.objects.pod import Quantity
 from kube.objects.podgroup import PodGroup as PodGroupObject
 from kube.objects.podgroup import SchedulingCondition
-from kube.quantity import parse
+from kube.quantity import parse_quantity
 from kube.store import version_number
 from kube.times import in_utc, time_or_none
 from queues.mirror.views import OptionalAmounts, PriorityClassView, QueueView
@@ -118,7 +118,7 @@ def _amount(quantity: Quantity | None) -> float:
     if quantity is None:
         return 0.0
     try:
-        return float(parse(quantity))
+        return float(parse_quantity(quantity))
     except (ValueError, OverflowError):
         return 0.0
 

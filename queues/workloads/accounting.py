@@ -30,7 +30,7 @@ from kube.numbers import int_or_none, parse_float
 from kube.objects.devices import ResourceClaim
 from kube.objects.node import Node
 from kube.objects.pod import Container, Pod, Quantity
-from kube.quantity import format_binary, format_decimal, parse
+from kube.quantity import format_binary, format_decimal, parse_quantity
 
 WHOLE_GPUS = (NVIDIA_GPU, AMD_GPU)
 GPU_MEMORY = "run.ai/gpu.memory"
@@ -92,7 +92,7 @@ def pod_demand(pod: Pod, claims: Sequence[ResourceClaim] = ()) -> PodDemand:
     ValueError : a request that is no quantity
     """
     amounts = _container_amounts(pod)
-    overhead = {name: parse(value) for name, value in pod.spec.overhead.items()}
+    overhead = {name: parse_quantity(value) for name, value in pod.spec.overhead.items()}
     _add(amounts, overhead)
     whole = sum((amounts.pop(name, Fraction(0)) for name in WHOLE_GPUS), Fraction(0))
     mig = {name: amounts.pop(name) for name in [n for n in amounts if n.startswith(MIG_PREFIX)]}
@@ -219,7 +219,7 @@ def parse_list(resources: Mapping[str, Quantity]) -> Amounts:
     amounts: Amounts = {}
     for name, value in resources.items():
         try:
-            amounts[name] = parse(value)
+            amounts[name] = parse_quantity(value)
         except BadValueError:
             continue
     return amounts
@@ -264,7 +264,7 @@ def _requests(container: Container) -> Amounts:
     resources = container.resources
     # The API server defaults missing requests to the limits; objects from files and fakes did not pass through it.
     merged = {**resources.limits, **resources.requests} if resources.limits else resources.requests
-    return {name: parse(value) for name, value in merged.items()}
+    return {name: parse_quantity(value) for name, value in merged.items()}
 
 
 def _add(total: Amounts, more: Mapping[str, Fraction]) -> None:

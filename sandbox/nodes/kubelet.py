@@ -24,7 +24,7 @@ from typing import Any
 
 from kube import quantity
 from kube.errors import KubeError, NotFoundError
-from kube.gateway import EventType, Gateway, Listing, PatchType, WatchEvent
+from kube.gateway import EventType, Gateway, Listing, PatchOptions, PatchType, WatchEvent
 from kube.objects.node import Node
 from kube.resources import NODES, PODS, Resource
 from kube.watch import Reflector
@@ -339,7 +339,7 @@ class KubeletRunner:
             namespace=pod.metadata.namespace,
             sub=sub,
             patch_type=PatchType.STRATEGIC,
-            field_manager="sandbox-kubelet",
+            options=PatchOptions(field_manager="sandbox-kubelet"),
         )
 
 

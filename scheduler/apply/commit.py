@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from kube.errors import AlreadyExistsError, KubeError, NotFoundError, UnauthorizedError
-from kube.events import NORMAL, WARNING, Recorder, note
+from kube.events import NORMAL, WARNING, Recorder, event_about
 from kube.gateway import Gateway
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import convert
@@ -137,7 +137,7 @@ class Committer:
             f"Successfully assigned pod {ref.namespace}/{ref.name} to node {decision.node} "
             f"at node-pool {self.params.pool_name}"
         )
-        self.recorder.record(note(PODS, pod, NORMAL, "Scheduled", text))
+        self.recorder.record(event_about(PODS, pod, NORMAL, "Scheduled", text))
 
     def _mark_pool(self, pod: Pod) -> None:
         labels = self.params.pool_labels()
@@ -150,7 +150,7 @@ class Committer:
         ref = decision.task
         self._failed(f"bind of pod {ref.namespace}/{ref.name}", error)
         text = f"Failed to bind pod {ref.namespace}/{ref.name} to node {decision.node}. {error}"
-        self.recorder.record(note(PODS, pod, WARNING, "FailedBinding", text))
+        self.recorder.record(event_about(PODS, pod, WARNING, "FailedBinding", text))
         if isinstance(error, (AlreadyExistsError, NotFoundError)):
             return  # our own earlier request exists, or the pod is gone
         condition = {
@@ -222,7 +222,7 @@ class Committer:
         if reason.action is not ActionName.STALE_GANG_EVICTION:
             annotations["evictor-pod-group-name"] = reason.evictor
             annotations["evictor-pod-group-namespace"] = reason.evictor_namespace
-        self.recorder.record(note(PODGROUPS, group, NORMAL, "Evict", text, annotations))
+        self.recorder.record(event_about(PODGROUPS, group, NORMAL, "Evict", text, annotations))
         METRICS.count_eviction(group, self.params.pool_name, reason.action.value)
 
     # ------------------------------------------------------------------------------------ others
@@ -233,7 +233,7 @@ class Committer:
         pod = self.snapshot.pods.get(f"{ref.namespace}/{ref.name}")
         if pod is not None:
             text = f"Pod {ref.namespace}/{ref.name} was pipelined to node {decision.node}"
-            self.recorder.record(note(PODS, pod, NORMAL, "Pipelined", text))
+            self.recorder.record(event_about(PODS, pod, NORMAL, "Pipelined", text))
 
     def _failed(self, what: str, error: KubeError) -> None:
         log.warning("%s failed: %s", what, error)

@@ -17,7 +17,7 @@ from math import floor
 from typing import Any
 
 from kube.errors import ConflictError, KubeError, NotFoundError, UnauthorizedError
-from kube.events import NORMAL, WARNING, Recorder, note
+from kube.events import NORMAL, WARNING, Recorder, event_about
 from kube.gateway import Gateway, PatchType
 from kube.keys import LAST_EVICTION, LAST_START, REASON_CODE, STALE_SINCE
 from kube.objects.meta import as_body
@@ -94,7 +94,7 @@ class StatusWriter:
     ) -> list[Callable[[], object]]:
         writes: list[Callable[[], object]] = []
         if verdict.stale:
-            self.recorder.record(note(PODGROUPS, group, NORMAL, "StaleJob", verdict.stale))
+            self.recorder.record(event_about(PODGROUPS, group, NORMAL, "StaleJob", verdict.stale))
         for outcast in verdict.outcasts:
             writes.extend(self._tell_pod(snapshot, outcast, outcast.message, UNSCHEDULABLE))
         if not verdict.is_waiting:
@@ -102,7 +102,9 @@ class StatusWriter:
                 writes.extend(self._clear(group))
             return writes
         if verdict.not_ready:
-            self.recorder.record(note(PODGROUPS, group, NORMAL, "NotReady", verdict.not_ready))
+            self.recorder.record(
+                event_about(PODGROUPS, group, NORMAL, "NotReady", verdict.not_ready)
+            )
             return writes
         code = verdict.cause.code if verdict.cause is not None else ""
         prefix = self._prefix(group)
@@ -110,7 +112,9 @@ class StatusWriter:
         for pod in verdict.pods:
             writes.extend(self._tell_pod(snapshot, pod, prefix + pod.message, mark, code))
         message = prefix + verdict.message
-        self.recorder.record(note(PODGROUPS, group, NORMAL, "Unschedulable", message, _coded(code)))
+        self.recorder.record(
+            event_about(PODGROUPS, group, NORMAL, "Unschedulable", message, _coded(code))
+        )
         if not verdict.has_active:
             writes.extend(self._condition(group, message, verdict.reasons))
         return writes
@@ -196,7 +200,7 @@ class StatusWriter:
         return self._tell(pod, text, mark, code)
 
     def _tell(self, pod: Pod, text: str, mark: str, code: str = "") -> list[Callable[[], object]]:
-        self.recorder.record(note(PODS, pod, WARNING, "Unschedulable", text, _coded(code)))
+        self.recorder.record(event_about(PODS, pod, WARNING, "Unschedulable", text, _coded(code)))
         if not mark or _carries(pod, mark, text):
             return []
         if not self._is_news(pod, "condition", (mark, text)):

@@ -236,7 +236,7 @@ class SnapshotBuilder:
             try:
                 task = make(key, pod, request, claimed, now)
             except UNREADABLE as error:
-                self._aside.note("Pod", key, meta.resource_version, error)
+                self._aside.log_once("Pod", key, meta.resource_version, error)
                 if is_member:
                     refused[key] = shown_cause(error)
                 if not pod.is_finished:

@@ -14,7 +14,7 @@ from kube.objects.bindrequest import ExtendedClaimAllocation
 from kube.objects.devices import DeviceRequest as ApiRequest
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
-from kube.quantity import parse
+from kube.quantity import parse_quantity
 from scheduler.core.cluster.inputs import EXTENDED_CLAIM, ClaimAllocation, DeviceRequest
 from scheduler.load.claims import allocation_body, allocation_from, device_requests
 
@@ -86,6 +86,6 @@ def _needs(pod: Pod) -> Iterator[_Need]:
         amounts = {**container.resources.limits, **container.resources.requests}
         for number, name in enumerate(sorted(amounts)):
             request = f"container-{index}-request-{number}"
-            amount = int(parse(amounts[name])) if "/" in name else 0
+            amount = int(parse_quantity(amounts[name])) if "/" in name else 0
             if amount > 0:
                 yield _Need(index, container.name, is_init, name, amount, request)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from kube.keys import MIG_PREFIX
 from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Container, Pod, Quantity
-from kube.quantity import parse
+from kube.quantity import parse_quantity
 from queues.workloads.accounting import WHOLE_GPUS, pod_demand
 from scheduler.core.cluster.constraints import ContainerRequest
 from scheduler.core.cluster.inputs import CPU, GPU, MEMORY, PODS, TaskRequest
@@ -24,7 +24,7 @@ AmountByResource = dict[str, float]
 
 def amounts_of(quantities: Mapping[str, Quantity]) -> AmountByResource:
     """Convert a resource list; the two vendors' GPUs are one resource."""
-    return core_amounts({name: parse(quantity) for name, quantity in quantities.items()})
+    return core_amounts({name: parse_quantity(quantity) for name, quantity in quantities.items()})
 
 
 def core_amounts(exact: Mapping[str, Fraction]) -> AmountByResource:
@@ -76,7 +76,7 @@ def _container(container: Container, kind: str) -> ContainerRequest:
     merged = {**resources.limits, **resources.requests}
     amounts: AmountByResource = {}
     for name in sorted(merged):  # zeros too: a request is known by its place among the names
-        key, amount = _amount(name, parse(merged[name]))
+        key, amount = _amount(name, parse_quantity(merged[name]))
         amounts[key] = amounts.get(key, 0.0) + amount
     return ContainerRequest(container.name, kind, tuple(amounts.items()))
 

@@ -14,7 +14,7 @@ from kube.objects.storage import (
 )
 from kube.quantity import to_units
 from kube.set_aside import SetAside
-from kube.static_volumes import NO_PROVISIONER, could_serve, size
+from kube.static_volumes import NO_PROVISIONER, capacity_bytes, could_serve
 from scheduler.core.cluster.constraints import Expression, NodeTerm, Operator
 from scheduler.core.cluster.inputs import StorageCapacity, VolumeClaim, VolumeInputs
 from scheduler.load.terms import label_selector, node_terms
@@ -69,7 +69,7 @@ def volume_inputs(
 
 def _volume_terms(volume: PersistentVolume) -> tuple[NodeTerm, ...]:
     """Read what claims will ask of a volume, so that a bad volume is not blamed on them."""
-    size(volume)
+    capacity_bytes(volume)
     affinity = volume.spec.node_affinity
     return (node_terms(affinity.required) if affinity else None) or ()
 

@@ -7,7 +7,6 @@ The same service is called by the Celery task (beat's tick or an informer's kick
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from celery import current_app
 from django.conf import settings
 
 from kube.errors import KubeError, UnauthorizedError
+from kube.fatal import end_process
 from kube.keys import SHARD_TASK_PREFIX
 from kube.lease import candidate_identity
 from queues.cluster import gateway
@@ -32,7 +32,6 @@ log = logging.getLogger(__name__)
 
 #: The name of the Celery task; it stays when its module moves, because messages carry it.
 RUN_CYCLE = "scheduler.tasks.run_cycle"
-UNAUTHORIZED_EXIT = 3
 KICK_LIFE_MS = 2_000
 LONGEST_REST_S = 0.5
 
@@ -176,9 +175,3 @@ def kick_key(shard: str) -> str:
 def broker() -> redis.Redis:
     """Return a client of the broker."""
     return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=5)
-
-
-def end_process(error: KubeError) -> None:
-    """End the whole process: without credentials nothing it does can work."""
-    log.critical("the cluster refuses our credentials: %s", error)
-    os._exit(UNAUTHORIZED_EXIT)

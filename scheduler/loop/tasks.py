@@ -11,6 +11,7 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
 from kube.errors import UnauthorizedError
+from kube.fatal import end_process
 from kube.keys import SHARD_TASK_PREFIX
 from scheduler.loop import services
 
@@ -24,7 +25,7 @@ def run_cycle(shard: str) -> None:
     try:
         services.run_cycle(shard)
     except UnauthorizedError as error:
-        services.end_process(error)
+        end_process(error)
     except redis.RedisError as error:
         log.warning("shard %s: no cycle without the broker's lock: %s", shard, error)
 

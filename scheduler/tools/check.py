@@ -28,7 +28,7 @@ from kube.objects.devices import ResourceClaim
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
-from kube.quantity import format_decimal, parse
+from kube.quantity import format_decimal, parse_quantity
 from kube.resources import BINDREQUESTS, NODES, PODGROUPS, PODS
 from queues.workloads.accounting import (
     WHOLE_GPUS,
@@ -161,7 +161,7 @@ def _allocatable(node: Node) -> dict[str, Fraction]:
     has: dict[str, Fraction] = {}
     for name, value in node.status.allocatable.items():
         key = NVIDIA_GPU if name in WHOLE_GPUS else name
-        has[key] = has.get(key, Fraction(0)) + parse(value)
+        has[key] = has.get(key, Fraction(0)) + parse_quantity(value)
     if not any(name.startswith(MIG_PREFIX) for name in has):
         has.setdefault(NVIDIA_GPU, Fraction(0))
     return has

@@ -106,9 +106,16 @@ class Rig:
     def run(self) -> Rig:
         for _ in range(5):
             self.watch()
-            self.worker.run_queued()
+            self.work()
         self.worker.recorder.flush()
         return self
+
+    def work(self) -> None:
+        """Do the queued work in this thread, in the order of the queue."""
+        while not self.worker.queue.empty():
+            work = self.worker.queue.get_nowait()[2]
+            if work is not None:
+                work()
 
     def status(self, name: str = "p") -> dict[str, Any]:
         status: dict[str, Any] = self.gateway.raw(BINDREQUESTS, name, "ns").get("status") or {}

@@ -1,14 +1,15 @@
-"""A bind request is carried out once, told truthfully, and retried only as it says."""
+"""A bind request is carried out once, its result is reported, and it is retried up to its limit."""
 
 from __future__ import annotations
 
 import pytest
 
 from binder.errors import ConfigError
-from binder.params import DEFAULT_STEPS, StepConfig
+from binder.params import DEFAULT_STEPS, BinderParams, StepConfig
+from binder.reconcile import retry_delay_s
 from binder.steps.table import make_steps
 from kube.errors import ConflictError, ServerError, UnauthorizedError
-from kube.resources import BINDREQUESTS, NODES, PODS
+from kube.resources import BINDREQUESTS, NODES
 from tests.binder.objects import Rig, pod, request
 from tests.fakes.gateway import FakeGateway
 
@@ -34,7 +35,7 @@ def test_plain_pod_is_bound_with_four_writes() -> None:
     assert rig.events() == [("Normal", "Bound", "Pod bound successfully to node n1")]
 
 
-def test_numa_prediction_travels_with_the_binding() -> None:
+def test_binding_sets_the_numa_prediction_as_an_annotation() -> None:
     zones = [{"zone": "node-0", "amount": {"cpu": "8"}}]
     rig = Rig().seed(pods=[pod()], requests=[request(predictedNUMAZones=zones)]).run()
     annotations = rig.pod()["metadata"]["annotations"]
@@ -43,7 +44,7 @@ def test_numa_prediction_travels_with_the_binding() -> None:
     )
 
 
-def test_pod_that_has_a_node_is_not_bound_again() -> None:
+def test_request_of_a_bound_pod_succeeds_without_a_binding() -> None:
     rig = Rig().seed(pods=[pod(node="n7")], requests=[request()]).run()
     assert ("bind", "pods", "p") not in rig.gateway.calls
     assert rig.status() == {"phase": "Succeeded"}
@@ -53,13 +54,15 @@ def test_pod_that_has_a_node_is_not_bound_again() -> None:
 def test_conflict_with_our_own_earlier_binding_is_success() -> None:
     rig = Rig().seed(pods=[pod()], requests=[request()])
     rig.watch()
-    rig.gateway.bind("ns", "p", pod_uid="uid-p", node="n1")  # by a binder that died before telling
-    rig.worker.run_queued()
+    rig.gateway.bind(
+        "ns", "p", pod_uid="uid-p", node="n1"
+    )  # by a binder that died before its report
+    rig.work()
     assert rig.status() == {"phase": "Succeeded"}
     assert rig.condition("PodBound")["status"] == "True"
 
 
-def test_failure_without_retry_is_final_and_told() -> None:
+def test_failure_without_backoff_limit_is_final_and_reported() -> None:
     rig = Rig().seed(pods=[pod()], requests=[request()])
     rig.gateway.fail_next("bind", "pods", ServerError("the API server is away"))
     rig.run()
@@ -95,21 +98,32 @@ def test_retries_wait_longer_each_time_and_status_follows_each() -> None:
     assert rig.status() == {"phase": "Succeeded", "failedAttempts": 2}
 
 
-def test_missing_pod_and_missing_node() -> None:
+def test_pause_between_attempts_is_bounded_by_the_parameters() -> None:
+    params = BinderParams(base_delay_s=1.0, max_delay_s=60.0)
+    assert [retry_delay_s(attempts, params) for attempts in (1, 2, 5, 6, 1000)] == [
+        2.0,
+        4.0,
+        32.0,
+        60.0,
+        60.0,
+    ]
+
+
+def test_request_for_a_missing_pod_or_node_fails_and_names_it() -> None:
     rig = Rig().seed(pods=[pod("q")], requests=[request("gone"), request("q", node="n9")]).run()
     assert rig.status("gone")["reason"].startswith("pod <ns/gone> was not found")
     assert rig.status("q")["reason"].startswith("node <n9> was not found")
 
 
-def test_node_that_the_watch_has_not_shown_yet_is_asked_for() -> None:
+def test_node_that_the_watch_has_not_shown_yet_is_read_from_the_server() -> None:
     rig = Rig().seed(pods=[pod()], requests=[request(node="n2")])
     rig.watch()
     rig.gateway.seed(NODES, {"metadata": {"name": "n2"}})
-    rig.worker.run_queued()
+    rig.work()
     assert rig.pod()["spec"]["nodeName"] == "n2"
 
 
-def test_request_of_an_earlier_pod_is_left_alone() -> None:
+def test_request_of_an_earlier_pod_of_that_name_causes_no_write() -> None:
     rig = Rig().seed(pods=[pod()], requests=[request(owner="earlier")]).run()
     assert rig.gateway.calls == []
 
@@ -147,7 +161,7 @@ def test_binds_go_before_reports_of_earlier_binds() -> None:
     assert verbs[:2] == [("bind", "a"), ("bind", "b")]
 
 
-def test_deleted_pod_between_bind_and_report_is_no_error() -> None:
+def test_request_succeeds_although_its_pod_is_deleted_before_the_report() -> None:
     rig = Rig().seed(pods=[pod()], requests=[request()])
     rig.watch()
     rig.gateway.fail_next("patch", "pods", ConflictError("gone"))
@@ -166,15 +180,11 @@ def test_deleted_pod_between_bind_and_report_is_no_error() -> None:
         ),
     ],
 )
-def test_bad_step_configuration_stops_the_start(config: StepConfig, problem: str) -> None:
+def test_invalid_step_configuration_is_refused_at_start(config: StepConfig, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         make_steps(FakeGateway(), [config])
 
 
-def test_steps_run_by_priority() -> None:
+def test_enabled_steps_run_in_order_of_priority() -> None:
     names = [name for name, _ in make_steps(FakeGateway(), DEFAULT_STEPS)]
     assert names == ["volumebinding", "dynamicresources", "gpusharing"]
-
-
-def test_pods_of_the_seed_are_really_there() -> None:
-    assert Rig().seed(pods=[pod()]).gateway.names(PODS) == ["p"]

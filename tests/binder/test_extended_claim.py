@@ -65,7 +65,7 @@ def claims(rig: Rig) -> list[dict[str, Any]]:
     return [rig.gateway.raw(RESOURCE_CLAIMS, name, "ns") for name in names]
 
 
-def test_the_claim_belongs_to_the_pod_and_the_pod_knows_it() -> None:
+def test_the_claim_is_owned_by_the_pod_and_named_in_its_status() -> None:
     one = rig().run()
     (claim,) = claims(one)
     meta = claim["metadata"]
@@ -96,7 +96,7 @@ def test_the_claim_belongs_to_the_pod_and_the_pod_knows_it() -> None:
 
 
 @pytest.mark.parametrize("device", ["", "d0"])
-def test_what_a_cut_off_attempt_left_is_used(device: str) -> None:
+def test_a_matching_claim_of_an_interrupted_attempt_is_used(device: str) -> None:
     one = rig()
     one.gateway.seed(RESOURCE_CLAIMS, left_over("old", device=device), left_over("twin"))
     one.run()
@@ -113,7 +113,7 @@ def test_what_a_cut_off_attempt_left_is_used(device: str) -> None:
         left_over("old", devices={"requests": [{**ASKED[0], "name": "container-0-request-1"}]}),
     ],
 )
-def test_what_says_something_else_is_replaced(stale: dict[str, Any]) -> None:
+def test_a_claim_of_an_earlier_attempt_that_differs_is_replaced(stale: dict[str, Any]) -> None:
     one = rig()
     one.gateway.seed(RESOURCE_CLAIMS, stale)
     one.run()
@@ -122,7 +122,7 @@ def test_what_says_something_else_is_replaced(stale: dict[str, Any]) -> None:
     assert claim["status"]["allocation"] == devices()
 
 
-def test_claims_of_others_are_left_alone() -> None:
+def test_claims_of_other_owners_are_not_changed() -> None:
     ordinary = left_over("written-by-hand", device="d5")
     ordinary["metadata"]["annotations"] = {}
     one = rig()
@@ -133,7 +133,7 @@ def test_claims_of_others_are_left_alone() -> None:
     assert [claim["metadata"]["name"] for claim in claims(one)] == ["theirs", "written-by-hand"]
 
 
-def test_a_failed_bind_takes_the_claim_back() -> None:
+def test_a_failed_bind_deletes_the_claim() -> None:
     one = rig()
     one.gateway.fail_next("bind", "pods", KubeError("the node said no"))
     one.run()
@@ -143,7 +143,7 @@ def test_a_failed_bind_takes_the_claim_back() -> None:
 
 
 @pytest.mark.parametrize(("verb", "plural"), [("create", "resourceclaims"), ("patch", "pods")])
-def test_a_failure_on_the_way_leaves_nothing(verb: str, plural: str) -> None:
+def test_a_failed_request_during_preparation_leaves_no_claim(verb: str, plural: str) -> None:
     one = rig()
     one.gateway.fail_next(verb, plural, KubeError("no"))
     one.run()
@@ -151,7 +151,7 @@ def test_a_failure_on_the_way_leaves_nothing(verb: str, plural: str) -> None:
     assert claims(one) == []
 
 
-def test_an_earlier_step_that_fails_takes_back_what_an_earlier_attempt_made() -> None:
+def test_a_failure_of_an_earlier_step_deletes_the_claim_of_an_earlier_attempt() -> None:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "gone"}}
     one = rig(spec={"volumes": [volume]})
     one.gateway.seed(RESOURCE_CLAIMS, left_over("old", device="d0"))
@@ -160,7 +160,7 @@ def test_an_earlier_step_that_fails_takes_back_what_an_earlier_attempt_made() ->
     assert claims(one) == []
 
 
-def test_a_binding_without_an_answer_is_neither_believed_nor_taken_back() -> None:
+def test_a_binding_without_an_answer_is_neither_reported_nor_rolled_back() -> None:
     one = rig()
     one.gateway.fail_next("bind", "pods", ServerError("connection reset"))
     one.gateway.fail_next("get", "pods", ServerError("connection refused"))
@@ -173,7 +173,7 @@ def test_a_binding_without_an_answer_is_neither_believed_nor_taken_back() -> Non
     assert len(claims(one)) == 1
 
 
-def test_an_empty_allocation_is_refused() -> None:
+def test_a_request_with_an_empty_allocation_fails() -> None:
     body = request(extendedResourceClaimAllocation={"deviceRequests": ASKED})
     one = Rig().seed(pods=[pod()], requests=[body]).run()
     assert one.status()["reason"] == (

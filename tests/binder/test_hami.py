@@ -34,7 +34,7 @@ def job(portion: str) -> BindJob:
         ({}, "0.27", None),
     ],
 )
-def test_the_limit_is_the_part_of_the_nodes_device(
+def test_the_memory_limit_is_the_pods_portion_of_the_device_of_the_node(
     labels: dict[str, str], portion: str, limit: str | None
 ) -> None:
     gateway = FakeGateway()

@@ -27,12 +27,12 @@ def names(made: BinderParams) -> list[str]:
     return [name for name, _ in make_steps(FakeGateway(), made.steps)]
 
 
-def test_without_a_word_all_is_as_in_kai() -> None:
+def test_without_configuration_the_parameters_are_kais_defaults() -> None:
     assert params_from_environment({}) == BinderParams()
     assert names(BinderParams()) == ["volumebinding", "dynamicresources", "gpusharing"]
 
 
-def test_reservations_look_as_the_config_says() -> None:
+def test_the_config_sets_the_fields_of_reservation_pods() -> None:
     made = params_from_environment(
         {
             "KAIWEB_BINDER": json.dumps(
@@ -59,7 +59,7 @@ def test_reservations_look_as_the_config_says() -> None:
     )
 
 
-def test_plugins_are_overridden_piece_by_piece_and_arguments_as_a_whole() -> None:
+def test_plugin_fields_are_overridden_one_by_one_and_arguments_as_a_whole() -> None:
     made = params(
         volumeBindingTimeoutSeconds=9,
         cdiEnabled=True,
@@ -90,12 +90,12 @@ def test_plugins_are_overridden_piece_by_piece_and_arguments_as_a_whole() -> Non
         ),
     ],
 )
-def test_what_cannot_be_used_stops_the_start(said: dict[str, Any], problem: str) -> None:
+def test_an_invalid_config_is_refused_at_start(said: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         names(params(**said))
 
 
-def test_a_value_of_another_kind_is_named() -> None:
+def test_the_error_for_a_value_of_the_wrong_type_names_its_field() -> None:
     with pytest.raises(ConfigError, match=r"KAIWEB_BINDER: expected spec\.binder of a Config"):
         params(maxConcurrentReconciles="many")
     with pytest.raises(ConfigError, match="maxConcurrentReconciles: expected 1 or more, got -1"):

@@ -31,7 +31,7 @@ def allocate(rig: Rig, *devices: str) -> None:
     rig.while_waiting.append(tell)
 
 
-def test_fraction_pod_gets_device_label_and_config_maps() -> None:
+def test_bound_fraction_pod_has_its_device_a_group_label_and_config_maps() -> None:
     rig = Rig().seed(pods=[fraction_pod("p")], requests=[fraction_request("p", "g1")])
     allocate(rig, "GPU-1")
     rig.run()
@@ -87,7 +87,7 @@ def test_several_devices_have_one_label_each() -> None:
     assert data["NVIDIA_VISIBLE_DEVICES"] == "GPU-1,GPU-2"
 
 
-def test_silent_reservation_is_removed_and_the_request_fails() -> None:
+def test_reservation_without_a_device_is_deleted_and_the_request_fails() -> None:
     rig = Rig().seed(pods=[fraction_pod("p")], requests=[fraction_request("p", "g1")]).run()
     assert rig.gateway.names(PODS, RESERVATIONS) == []
     assert rig.status()["phase"] == "Failed"
@@ -95,7 +95,7 @@ def test_silent_reservation_is_removed_and_the_request_fails() -> None:
     assert rig.pod()["metadata"].get("labels", {}) == {}
 
 
-def test_failed_binding_takes_everything_back() -> None:
+def test_failed_binding_removes_labels_config_maps_and_reservation() -> None:
     rig = Rig().seed(pods=[fraction_pod("p")], requests=[fraction_request("p", "g1")])
     allocate(rig, "GPU-1")
     rig.gateway.fail_next("bind", "pods", ServerError("no"))
@@ -106,7 +106,7 @@ def test_failed_binding_takes_everything_back() -> None:
     assert rig.gateway.names(PODS, RESERVATIONS) == []
 
 
-def test_last_user_gone_frees_the_device() -> None:
+def test_reservation_is_deleted_with_its_last_user() -> None:
     rig = Rig().seed(pods=[fraction_pod("p")], requests=[fraction_request("p", "g1")])
     allocate(rig, "GPU-1")
     rig.run()
@@ -115,7 +115,7 @@ def test_last_user_gone_frees_the_device() -> None:
     assert rig.gateway.names(PODS, RESERVATIONS) == []
 
 
-def test_reservation_is_kept_for_a_request_still_on_its_way() -> None:
+def test_reservation_stays_while_an_open_request_uses_its_group() -> None:
     holder = reservation_body(
         convert(fraction_pod("x"), Pod), "n1", "g1", Rig().worker.params.reservation
     )
@@ -128,7 +128,7 @@ def test_reservation_is_kept_for_a_request_still_on_its_way() -> None:
     assert rig.gateway.names(PODS, RESERVATIONS) == []
 
 
-def test_running_user_without_a_reservation_is_removed() -> None:
+def test_running_user_without_a_reservation_is_deleted() -> None:
     labels = {"labels": {"runai-gpu-group": "g1"}}
     orphan = pod("orphan", node="n1", metadata=labels, phase="Running")
     waiting = pod("waiting", metadata={"labels": {"runai-gpu-group": "g2"}})
@@ -148,7 +148,7 @@ def test_fraction_without_groups_is_deleted_not_failed() -> None:
     )
 
 
-def test_no_reservation_while_the_cluster_scales_up() -> None:
+def test_no_reservation_is_created_while_the_cluster_scales_up() -> None:
     scaling = pod("scale", metadata={"namespace": "kai-scale-adjust"})
     rig = (
         Rig().seed(pods=[scaling, fraction_pod("p")], requests=[fraction_request("p", "g1")]).run()
@@ -167,7 +167,7 @@ def _holder(*, node_labels: dict[str, str]) -> dict[str, Any]:
     return rig.pod(name, RESERVATIONS)
 
 
-def test_reservation_is_safe_from_consolidation_and_knows_its_own_name() -> None:
+def test_reservation_pod_refuses_disruption_and_has_its_own_name_in_its_environment() -> None:
     holder = _holder(node_labels={})
     assert holder["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] == "true"
     assert holder["metadata"]["labels"] == {
@@ -184,12 +184,12 @@ def test_reservation_is_safe_from_consolidation_and_knows_its_own_name() -> None
     ]
 
 
-def test_reservation_on_a_cluster_of_fake_gpus_only_sleeps() -> None:
+def test_reservation_pod_runs_sleep_where_gpus_are_simulated() -> None:
     (container,) = _holder(node_labels={"run.ai/fake.gpu": "true"})["spec"]["containers"]
     assert (container["image"], container["args"]) == ("ubuntu", ["sleep", "infinity"])
 
 
-def test_pod_without_a_map_name_fails_with_its_reason() -> None:
+def test_fraction_pod_without_a_config_map_name_fails_and_says_so() -> None:
     plain = pod("p", metadata={"annotations": {"gpu-fraction": "0.5"}})
     rig = Rig().seed(pods=[plain], requests=[fraction_request("p", "g1")])
     allocate(rig, "GPU-1")

@@ -10,7 +10,7 @@ import pytest
 from binder.errors import BindError
 from binder.params import DEFAULT_STEPS
 from binder.steps.base import BindJob
-from binder.steps.claim_status import Patience
+from binder.steps.claim_status import ConflictRetry
 from binder.steps.device_claims import DeviceClaims
 from binder.steps.volumes import Volumes
 from kube.errors import ConflictError
@@ -48,7 +48,7 @@ def claimed(gateway: FakeGateway) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("template", [False, True])
-def test_claim_gets_its_devices_and_its_pod(template: bool) -> None:
+def test_claim_status_holds_the_chosen_devices_and_the_pod(template: bool) -> None:
     gateway = FakeGateway()
     gateway.seed(RESOURCE_CLAIMS, {"metadata": {"name": "claim", "namespace": "ns"}})
     step = DeviceClaims(gateway, CONFIG["dynamicresources"])
@@ -61,7 +61,7 @@ def test_claim_gets_its_devices_and_its_pod(template: bool) -> None:
     assert len(gateway.calls) == writes
 
 
-def test_allocation_that_is_there_is_kept_and_others_stay_reserved() -> None:
+def test_existing_allocation_and_reservations_of_a_claim_stay() -> None:
     gateway = FakeGateway()
     other = {"resource": "pods", "name": "o", "uid": "uid-o"}
     older = {"devices": {"results": []}}
@@ -74,7 +74,7 @@ def test_allocation_that_is_there_is_kept_and_others_stay_reserved() -> None:
     assert [item["uid"] for item in claimed(gateway)["reservedFor"]] == ["uid-o", "uid-p"]
 
 
-def test_conflict_is_tried_again_and_missing_claim_is_told() -> None:
+def test_conflict_is_retried_and_a_missing_claim_fails() -> None:
     gateway = FakeGateway()
     gateway.seed(RESOURCE_CLAIMS, {"metadata": {"name": "claim", "namespace": "ns"}})
     gateway.fail_next("patch", "resourceclaims", ConflictError("newer"))
@@ -85,9 +85,9 @@ def test_conflict_is_tried_again_and_missing_claim_is_told() -> None:
         DeviceClaims(FakeGateway(), CONFIG["dynamicresources"]).prepare(claim_job())
 
 
-def test_a_claim_that_others_keep_changing_fails_when_the_time_is_over() -> None:
+def test_a_claim_that_others_keep_changing_fails_after_the_timeout() -> None:
     waited: list[float] = []
-    patience = Patience(timeout_s=1.0, clock=lambda: sum(waited), sleep=waited.append)
+    patience = ConflictRetry(timeout_s=1.0, clock=lambda: sum(waited), sleep=waited.append)
     gateway = FakeGateway()
     gateway.seed(RESOURCE_CLAIMS, {"metadata": {"name": "claim", "namespace": "ns"}})
     for _ in range(60):
@@ -97,7 +97,7 @@ def test_a_claim_that_others_keep_changing_fails_when_the_time_is_over() -> None
     assert sum(waited) == pytest.approx(1.0)
 
 
-def test_claim_the_pod_does_not_have() -> None:
+def test_a_claim_that_the_pod_does_not_refer_to_fails() -> None:
     allocations = [{"name": "other", "allocation": ALLOCATION}]
     wrong = job(pod("p"), request("p", resourceClaimAllocations=allocations))
     with pytest.raises(BindError, match="claim other from bind request not found in pod ns/p"):
@@ -151,7 +151,7 @@ def bound(gateway: FakeGateway) -> Callable[[], None]:
     )
 
 
-def test_provisioner_is_told_the_node_and_waited_for() -> None:
+def test_dynamic_claim_is_annotated_with_the_node_and_waited_for() -> None:
     gateway = cluster()
     step(gateway, bound(gateway)).prepare(volume_job())
     claim = gateway.raw(PVCS, "data", "ns")
@@ -159,7 +159,7 @@ def test_provisioner_is_told_the_node_and_waited_for() -> None:
     assert claim["status"]["phase"] == "Bound"
 
 
-def test_smallest_static_volume_that_fits_is_claimed() -> None:
+def test_smallest_static_volume_that_fits_is_reserved() -> None:
     gateway = cluster("kubernetes.io/no-provisioner")
     for name, size, modes in (
         ("small", "5Gi", ["ReadWriteOnce"]),
@@ -185,14 +185,14 @@ def test_smallest_static_volume_that_fits_is_claimed() -> None:
         (FakeGateway(), "failed Bind.*not found"),
     ],
 )
-def test_failures_name_stage_pod_and_node(gateway: FakeGateway, problem: str) -> None:
+def test_volume_errors_name_stage_pod_and_node(gateway: FakeGateway, problem: str) -> None:
     with pytest.raises(BindError, match=problem) as failure:
         step(gateway).prepare(volume_job())
     assert "K8sPlugin VolumeBinding" in str(failure.value)
     assert "for pod: ns/p and node n1. error: " in str(failure.value)
 
 
-def test_bound_claim_needs_nothing() -> None:
+def test_bound_claim_causes_no_write() -> None:
     gateway = cluster()
     bound(gateway)()
     writes = len(gateway.calls)

@@ -86,7 +86,7 @@ class Rig:
             )
 
 
-def test_the_smallest_volume_in_reach_is_claimed():
+def test_the_smallest_volume_that_the_node_can_mount_is_reserved():
     rig = Rig(_volume("near-big", "n1", "20Gi"), _volume("near", "n1"), _volume("far", "n2", "5Gi"))
     rig.prepare("n1")
     assert rig.claim_of("near") == {
@@ -99,14 +99,14 @@ def test_the_smallest_volume_in_reach_is_claimed():
     assert (rig.claim_of("far"), rig.claim_of("near-big")) == (None, None)
 
 
-def test_a_volume_out_of_reach_is_left_alone():
+def test_a_volume_that_the_node_cannot_mount_is_not_reserved():
     rig = Rig(_volume("far", "n2"))
     with pytest.raises(BindError, match=r"didn't find available persistent volumes to bind"):
         rig.prepare("n1")
     assert rig.claim_of("far") is None
 
 
-def test_a_second_attempt_goes_on_with_the_volume_of_the_first():
+def test_a_second_attempt_uses_the_volume_reserved_by_the_first():
     rig = Rig(_volume("near", "n1"), _volume("nearer", "n1", "6Gi"))
     rig.is_controller_there = False
     with pytest.raises(BindError, match="timed out waiting for claims to be bound: books"):
@@ -117,7 +117,7 @@ def test_a_second_attempt_goes_on_with_the_volume_of_the_first():
     assert rig.claim_of("near") is None
 
 
-def test_a_volume_that_does_not_come_fails_the_request_in_two_minutes() -> None:
+def test_a_claim_that_stays_unbound_fails_the_request_after_two_minutes() -> None:
     rig = BinderRig()
     claim = {"storageClassName": "late", "resources": {"requests": {"storage": "1Gi"}}}
     late = {"provisioner": "shelves.test", "volumeBindingMode": "WaitForFirstConsumer"}

@@ -26,7 +26,17 @@ from kube.errors import (
     KubeError,
     NotFoundError,
 )
-from kube.gateway import Body, EventType, Listing, PatchType, WatchEvent
+from kube.gateway import (
+    EVERYTHING,
+    NO_OPTIONS,
+    Body,
+    EventType,
+    Listing,
+    PatchOptions,
+    PatchType,
+    Selectors,
+    WatchEvent,
+)
 from kube.objects.meta import convert
 from kube.resources import PODS, QUEUES, Resource
 
@@ -81,13 +91,12 @@ class FakeGateway:
         *,
         as_type: type,
         namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
+        selectors: Selectors = EVERYTHING,
     ) -> Listing[Any]:
         self._maybe_fail("list", resource)
         with self._changed:
             found = [copy.deepcopy(self.objects[key]) for key in self._keys(resource, namespace)]
-            selected = (body for body in found if _selects(label_selector, field_selector, body))
+            selected = (body for body in found if _selects(selectors, body))
             readable = (_readable(body, as_type) for body in selected)
             wanted = [item for item in readable if item is not None]
             return Listing(items=wanted, resource_version=str(self._version))
@@ -99,8 +108,7 @@ class FakeGateway:
         as_type: type,
         resource_version: str,
         namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
+        selectors: Selectors = EVERYTHING,
         timeout_s: int = 300,
     ) -> Iterator[WatchEvent[Any]]:
         self._maybe_fail("watch", resource)
@@ -113,7 +121,7 @@ class FakeGateway:
                 is_ours = kind == resource and (
                     not namespace or body["metadata"].get("namespace") == namespace
                 )
-                if not (is_ours and _selects(label_selector, field_selector, body)):
+                if not (is_ours and _selects(selectors, body)):
                     continue
                 item = _readable(copy.deepcopy(body), as_type)
                 if item is not None:
@@ -152,21 +160,19 @@ class FakeGateway:
         namespace: str = "",
         sub: str = "",
         patch_type: PatchType = PatchType.MERGE,
-        field_manager: str = "",
-        force: bool = False,
-        dry_run: bool = False,
+        options: PatchOptions = NO_OPTIONS,
     ) -> dict[str, Any]:
         self._begin("patch", resource, name)
         with self._changed:
             if patch_type is PatchType.APPLY and not self._has(resource, namespace, name):
                 assert isinstance(body, dict)
                 fresh = copy.deepcopy(dict(body))
-                return self._store_new(resource, fresh, namespace, dry_run=dry_run)
+                return self._store_new(resource, fresh, namespace, dry_run=options.dry_run)
             old = self._existing(resource, namespace, name)
             if not isinstance(body, Sequence):
                 _check_version(old, body)
             new = _patched(old, body, patch_type)
-            if dry_run:
+            if options.dry_run:
                 return new
             return self._store_changed(resource, old, new, sub)
 
@@ -381,10 +387,10 @@ def _merged_list(old: list[dict[str, Any]], new: Sequence[dict[str, Any]], key: 
     return result
 
 
-def _selects(label_selector: str, field_selector: str, body: dict[str, Any]) -> bool:
+def _selects(selectors: Selectors, body: dict[str, Any]) -> bool:
     labels = body["metadata"].get("labels", {})
-    return all(_matches(term, labels.get) for term in label_selector.split(",") if term) and all(
-        _matches(term, lambda path: _at(body, path)) for term in field_selector.split(",") if term
+    return all(_matches(term, labels.get) for term in selectors.labels.split(",") if term) and all(
+        _matches(term, lambda path: _at(body, path)) for term in selectors.fields.split(",") if term
     )
 
 

@@ -92,10 +92,10 @@ def test_the_binder_binds_the_healthy_pod_beside_objects_with(name: str) -> None
         put(rig.worker.store, resource, as_type, value)
     with bounded():
         rig.worker.sweep()
-        rig.worker.run_queued()
+        rig.work()
     rig.seed(pods=[binding.pod("healthy")], requests=[binding.request("healthy")])
     rig.watch()
-    rig.worker.run_queued()
+    rig.work()
     assert rig.pod("healthy")["spec"]["nodeName"] == "n1"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kube.errors import AlreadyExistsError, ConflictError, InvalidError, KubeError, NotFoundError
-from kube.gateway import EventType, Gateway, PatchType
+from kube.gateway import EventType, Gateway, PatchType, Selectors
 from kube.objects.cluster import ConfigMap
 from kube.objects.pod import Pod
 from kube.resources import CONFIGMAPS, PODS
@@ -42,7 +42,7 @@ def check_create_read_list(gateway: Gateway, namespace: str) -> None:
     assert read.metadata.uid == made["metadata"]["uid"] != ""
     assert read.data == {"a": "1"}
     listing = gateway.list(
-        CONFIGMAPS, as_type=ConfigMap, namespace=namespace, label_selector="of=two"
+        CONFIGMAPS, as_type=ConfigMap, namespace=namespace, selectors=Selectors(labels="of=two")
     )
     assert [item.metadata.name for item in listing.items] == ["two"]
     assert int(listing.resource_version) >= int(read.metadata.resource_version)

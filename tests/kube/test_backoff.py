@@ -1,4 +1,4 @@
-"""Pauses grow, stay bounded, and begin anew after a success."""
+"""Pauses grow, stay bounded, and start again after a success."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ def test_a_pause_doubles_with_each_failure_up_to_the_bound() -> None:
     assert pauses == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
 
 
-def test_any_number_of_failures_has_a_pause() -> None:
+def test_the_pause_after_very_many_failures_is_the_longest_one() -> None:
     assert doubled_s(100_000, first_s=0.2, most_s=15.0) == 15.0
 
 
-def test_a_success_begins_anew() -> None:
+def test_a_reset_starts_again_with_the_first_pause() -> None:
     backoff = Backoff(first_s=0.2, most_s=10.0, random_part=0.0)
     assert [backoff.pause_s() for _ in range(3)] == [0.2, 0.4, 0.8]
     backoff.reset()

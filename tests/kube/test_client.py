@@ -84,7 +84,7 @@ def get(gateway: HttpGateway) -> ConfigMap:
     return gateway.get(CONFIGMAPS, "m", as_type=ConfigMap, namespace="ns")
 
 
-def test_rotated_token_is_read_again_once(server: tuple[HttpGateway, Path]) -> None:
+def test_a_401_reloads_the_token_once(server: tuple[HttpGateway, Path]) -> None:
     gateway, kubeconfig = server
     Script.answers = [(200, {"data": {"a": "1"}}), (401, {}), (200, {"data": {"a": "2"}})]
     assert get(gateway).data == {"a": "1"}
@@ -98,14 +98,16 @@ def test_rotated_token_is_read_again_once(server: tuple[HttpGateway, Path]) -> N
     ]
 
 
-def test_second_refusal_is_final(server: tuple[HttpGateway, Path]) -> None:
+def test_a_second_401_raises_unauthorized(server: tuple[HttpGateway, Path]) -> None:
     gateway, _ = server
     Script.answers = [(401, {}), (401, {"message": "Unauthorized", "reason": "Unauthorized"})]
     with pytest.raises(UnauthorizedError, match="401 Unauthorized"):
         get(gateway)
 
 
-def test_refusals_become_typed_errors(server: tuple[HttpGateway, Path]) -> None:
+def test_each_refusal_raises_the_error_class_of_its_status(
+    server: tuple[HttpGateway, Path],
+) -> None:
     gateway, _ = server
     Script.answers = [
         (409, {"reason": "Conflict", "message": "modified"}),
@@ -140,12 +142,12 @@ def test_watch_ends_with_the_stream_and_410_is_gone(server: tuple[HttpGateway, P
     assert "resourceVersion=5" in Script.seen[0][1]
 
 
-def test_nulls_are_taken_as_absent(server: tuple[HttpGateway, Path]) -> None:
+def test_null_lists_and_maps_are_read_as_empty(server: tuple[HttpGateway, Path]) -> None:
     gateway, _ = server
     Script.answers = [(200, {"metadata": {"name": "m", "labels": None}, "data": None})]
     assert get(gateway).data == {}
 
 
-def test_missing_configuration_names_the_file(tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match=r"no usable cluster configuration.*nowhere"):
         get(connect(tmp_path / "nowhere"))

@@ -39,11 +39,15 @@ def run(check: Check, kubeconfig: Path) -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_against_the_embedded_server(check: Check, sandbox: SandboxServer) -> None:
+def test_the_client_meets_the_contract_with_the_embedded_server(
+    check: Check, sandbox: SandboxServer
+) -> None:
     run(check, sandbox.kubeconfig)
 
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_against_a_real_server(check: Check, real_cluster: RealCluster) -> None:
+def test_the_client_meets_the_contract_with_a_real_server(
+    check: Check, real_cluster: RealCluster
+) -> None:
     run(check, real_cluster.kubeconfig)

@@ -22,18 +22,18 @@ def _stored(status: str = "True", message: str = "up", generation: int = 1) -> C
     )
 
 
-def _said(
+def _state(
     status: str = "True", message: str = "up", generation: int = 1
 ) -> dict[str, ConditionState]:
     return {"Available": ConditionState(status, "available", message, generation)}
 
 
-def test_nothing_is_written_when_nothing_differs() -> None:
-    assert merged_conditions([_stored()], _said(), NOW) is None
+def test_the_result_is_none_when_nothing_differs() -> None:
+    assert merged_conditions([_stored()], _state(), NOW) is None
 
 
-def test_a_new_status_has_a_new_time_and_another_message_keeps_the_old_one() -> None:
-    down = merged_conditions([_stored()], _said("False", "down"), NOW)
+def test_the_transition_time_changes_with_the_status_and_not_with_the_message() -> None:
+    down = merged_conditions([_stored()], _state("False", "down"), NOW)
     assert down == [
         {
             "type": "Available",
@@ -44,20 +44,20 @@ def test_a_new_status_has_a_new_time_and_another_message_keeps_the_old_one() -> 
             "observedGeneration": 1,
         }
     ]
-    reworded = merged_conditions([_stored()], _said(message="all up"), NOW)
+    reworded = merged_conditions([_stored()], _state(message="all up"), NOW)
     assert reworded is not None
     assert reworded[0]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
 
 
-def test_another_generation_alone_is_a_change() -> None:
-    written = merged_conditions([_stored()], _said(generation=2), NOW)
+def test_a_new_observed_generation_alone_is_written() -> None:
+    written = merged_conditions([_stored()], _state(generation=2), NOW)
     assert written is not None
     assert written[0]["observedGeneration"] == 2
 
 
-def test_conditions_of_others_stay_first_and_whole() -> None:
+def test_conditions_of_other_types_come_first_and_unchanged() -> None:
     theirs = Condition(type="Theirs", status="True", last_transition_time=EARLY)
-    written = merged_conditions([theirs], _said(generation=0), NOW)
+    written = merged_conditions([theirs], _state(generation=0), NOW)
     assert written is not None
     assert [item["type"] for item in written] == ["Theirs", "Available"]
     assert (written[0]["reason"], written[0]["message"]) == ("", "")

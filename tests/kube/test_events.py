@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kube.errors import ServerError
-from kube.events import WARNING, Note, Pace, Recorder
+from kube.events import WARNING, ObjectEvent, Pace, Recorder
 from kube.resources import EVENTS, PODS, QUEUES
 from tests.fakes.gateway import FakeGateway
 
@@ -27,8 +27,8 @@ def recorder(**extra: Any) -> tuple[FakeGateway, Clock, Recorder]:
     return gateway, clock, Recorder(gateway, "binder", clock=clock, wall=clock.wall, **extra)
 
 
-def about(name: str = "p", message: str = "no room") -> Note:
-    return Note(
+def about(name: str = "p", message: str = "no room") -> ObjectEvent:
+    return ObjectEvent(
         resource=PODS,
         namespace="ns",
         name=name,
@@ -43,7 +43,7 @@ def stored(gateway: FakeGateway) -> list[dict[str, Any]]:
     return [gateway.raw(EVENTS, name, "ns") for name in gateway.names(EVENTS, "ns")]
 
 
-def test_repeated_event_is_counted_on_the_one_written() -> None:
+def test_a_repeated_event_raises_the_count_of_the_one_written() -> None:
     gateway, clock, made = recorder()
     for second in range(60):
         clock.now = float(second)
@@ -58,7 +58,7 @@ def test_repeated_event_is_counted_on_the_one_written() -> None:
     assert event["involvedObject"]["uid"] == "uid-p"
 
 
-def test_other_message_is_another_event() -> None:
+def test_an_event_with_another_message_is_written_separately() -> None:
     gateway, _, made = recorder()
     made.record(about())
     made.record(about(message="still no room"))
@@ -73,7 +73,7 @@ def test_other_message_is_another_event() -> None:
     ]
 
 
-def test_expired_event_is_written_anew() -> None:
+def test_an_expired_event_is_created_again() -> None:
     gateway, clock, made = recorder()
     made.record(about())
     made.flush()
@@ -84,7 +84,7 @@ def test_expired_event_is_written_anew() -> None:
     assert [item["count"] for item in stored(gateway)] == [1]
 
 
-def test_full_queue_drops_and_counts() -> None:
+def test_a_full_queue_drops_events_and_counts_them() -> None:
     _, _, made = recorder(capacity=1)
     made.record(about("a"))
     made.record(about("b"))
@@ -103,7 +103,7 @@ def test_failed_write_does_not_stop_the_next() -> None:
 def test_cluster_scoped_objects_have_their_events_in_default() -> None:
     gateway, _, made = recorder()
     made.record(
-        Note(
+        ObjectEvent(
             resource=QUEUES, namespace="", name="q", uid="u", type="Normal", reason="R", message="m"
         )
     )
@@ -120,7 +120,7 @@ def test_threads_write_what_is_queued_before_they_end() -> None:
     assert len(stored(gateway)) == 20
 
 
-def test_pace_lets_a_few_through_at_once_and_then_so_many_a_second() -> None:
+def test_the_pace_allows_a_burst_and_then_a_fixed_rate() -> None:
     pace = Pace(per_s=10.0, at_once=2.0, _left=2.0)
     assert [pace.wait_s(0.0) for _ in range(4)] == [0.0, 0.0, 0.1, 0.2]
     assert pace.wait_s(1.0) == 0.0

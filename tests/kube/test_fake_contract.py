@@ -11,5 +11,5 @@ from tests.kube.contract import CHECKS
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_fake_keeps_the_contract(check: Callable[[FakeGateway, str], None]) -> None:
+def test_the_fake_gateway_meets_the_contract(check: Callable[[FakeGateway, str], None]) -> None:
     check(FakeGateway(), "contract")

@@ -85,7 +85,7 @@ def test_a_private_folder_is_created_and_restricted(tmp_path: Path) -> None:
     assert mode(private_folder(tmp_path / "open")) == 0o700
 
 
-def test_a_secret_is_made_once_and_kept(tmp_path: Path) -> None:
+def test_a_secret_is_created_once_and_then_read(tmp_path: Path) -> None:
     words = iter(("first", "second"))
     file = tmp_path / "home" / "secret-key"
     assert kept_secret(file, lambda: next(words)) == "first"

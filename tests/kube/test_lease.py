@@ -1,4 +1,4 @@
-"""One leader at a time; a silent one is replaced after the lease has run out."""
+"""There is one leader at a time; another candidate takes over after the lease has expired."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ def pair() -> tuple[FakeGateway, Elector, Elector]:
 
 def test_second_candidate_waits_while_the_first_renews() -> None:
     gateway, one, two = pair()
-    assert step(one, 0)
+    assert step(one, 0) is True
     for now in range(5, 60, 5):
-        assert step(one, now)
-        assert not step(two, now + 1)
+        assert step(one, now) is True
+        assert step(two, now + 1) is False
     assert gateway.raw(LEASES, "kai", "sys")["spec"]["leaseTransitions"] == 0
     assert gateway.raw(LEASES, "kai", "sys")["spec"]["acquireTime"] == "2026-01-01T00:00:00.000000Z"
 
 
-def test_silent_leader_is_replaced_after_its_term() -> None:
+def test_a_leader_that_stops_renewing_is_replaced_after_the_lease_duration() -> None:
     gateway, one, two = pair()
     step(one, 0)
     assert [step(two, now) for now in (3, 8, 13, 17.9)] == [False, False, False, False]
-    assert step(two, 18)
+    assert step(two, 18) is True
     assert gateway.raw(LEASES, "kai", "sys")["spec"]["holderIdentity"] == "two"
     assert gateway.raw(LEASES, "kai", "sys")["spec"]["leaseTransitions"] == 1
 
 
-def test_leader_that_cannot_renew_steps_down_before_the_term_ends() -> None:
+def test_a_leader_that_cannot_renew_steps_down_before_the_lease_expires() -> None:
     gateway, one, _ = pair()
     step(one, 0)
     for _ in range(2):
         gateway.fail_next("get", "leases", ServerError("down"))
-    assert step(one, 5)
-    assert not step(one, 10)
+    assert step(one, 5) is True
+    assert step(one, 10) is False
 
 
-def test_released_lease_is_free_at_once() -> None:
+def test_a_released_lease_can_be_taken_at_once() -> None:
     _, one, two = pair()
     step(one, 0)
     one.release(START)
     assert not one.is_leader
-    assert step(two, 1)
+    assert step(two, 1) is True
 
 
-def test_identities_differ() -> None:
+def test_each_candidate_identity_is_unique() -> None:
     assert candidate_identity() != candidate_identity()

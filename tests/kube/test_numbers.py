@@ -21,7 +21,7 @@ from kube.numbers import parse_bool, parse_float, parse_int
         ("-0", 0.0),
     ],
 )
-def test_floats_as_strconv_reads_them(text: str, value: float) -> None:
+def test_floats_are_read_as_strconv_reads_them(text: str, value: float) -> None:
     assert parse_float(text) == value
 
 
@@ -47,12 +47,12 @@ def test_floats_as_strconv_reads_them(text: str, value: float) -> None:
         "0.5\x00",
     ],
 )
-def test_what_is_no_finite_number_is_a_bad_value(text: str) -> None:
+def test_a_text_that_is_not_a_finite_number_is_a_bad_value(text: str) -> None:
     with pytest.raises(BadValueError, match="expected a finite number"):
         parse_float(text)
 
 
-def test_integers_keep_to_their_range() -> None:
+def test_integers_outside_of_the_range_are_bad_values() -> None:
     assert parse_int("9223372036854775807") == 2**63 - 1
     assert parse_int("-007") == -7
     for text in ("9223372036854775808", "1_0", " 1", "", "٣", "²", "1.0", "9" * 5000):
@@ -60,7 +60,7 @@ def test_integers_keep_to_their_range() -> None:
             parse_int(text)
 
 
-def test_booleans_as_go_spells_them() -> None:
+def test_booleans_are_read_as_go_spells_them() -> None:
     assert [parse_bool(text) for text in ("1", "t", "T", "TRUE", "true", "True")] == [True] * 6
     assert [parse_bool(text) for text in ("0", "f", "F", "FALSE", "false", "False")] == [False] * 6
     with pytest.raises(BadValueError, match="expected true or false"):

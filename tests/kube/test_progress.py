@@ -15,7 +15,7 @@ from kube import progress
 from kube.left_out import MOST_ENTRIES, Held, LeftOut, add_entry, read_entries
 from kube.objects.meta import ObjectMeta
 from kube.objects.pod import Pod
-from kube.progress import Beat, Sign, beat_file, read, standstill
+from kube.progress import Beat, Sign, beat_file, read_beat, standstill
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 
@@ -50,10 +50,10 @@ def beat(*signs: Sign, pid: int = 2**22 + 1) -> Beat:
     return Beat(pid=pid, started_at=0.0, signs=signs)
 
 
-def test_what_a_thread_does_can_be_read_from_its_file(home: Path):
+def test_the_step_and_object_of_a_thread_can_be_read_from_the_file(home: Path):
     progress.start("mirror", home)
     assert progress.track().take("Pod", pod(), "mirror", 45.0)
-    shown = read(beat_file(home, "mirror"))
+    shown = read_beat(beat_file(home, "mirror"))
     assert shown is not None
     assert shown.pid == os.getpid()
     (only,) = shown.signs
@@ -61,17 +61,17 @@ def test_what_a_thread_does_can_be_read_from_its_file(home: Path):
         "MainThread", "mirror", 45.0, held(),
     )  # fmt: skip
     progress.track().beat("idle work")
-    (only,) = read(beat_file(home, "mirror")).signs
+    (only,) = read_beat(beat_file(home, "mirror")).signs
     assert (only.doing, only.held) == ("idle work", None)
 
 
-def test_each_thread_has_its_own_record_and_an_ended_one_gives_its_place(home: Path):
+def test_each_thread_has_its_own_track_and_reuses_that_of_an_ended_thread(home: Path):
     progress.start("mirror", home)
     shown: list[list[str]] = []
 
     def work() -> None:
         progress.track().beat("x")
-        shown.append([s.thread for s in read(beat_file(home, "mirror")).signs])
+        shown.append([s.thread for s in read_beat(beat_file(home, "mirror")).signs])
 
     for name in ("one", "two"):
         thread = threading.Thread(target=work, name=name)
@@ -80,15 +80,18 @@ def test_each_thread_has_its_own_record_and_an_ended_one_gives_its_place(home: P
     assert shown == [["MainThread", "one"], ["MainThread", "two"]]
 
 
-def test_a_thread_that_has_ended_is_not_judged(home: Path):
+def test_an_ended_thread_is_not_late(home: Path):
     progress.start("mirror", home)
     thread = threading.Thread(target=lambda: progress.track().beat("x"), name="one")
     thread.start()
     thread.join()
-    assert [s.limit_s for s in read(beat_file(home, "mirror")).signs] == [progress.START_S, 0.0]
+    assert [s.limit_s for s in read_beat(beat_file(home, "mirror")).signs] == [
+        progress.START_S,
+        0.0,
+    ]
 
 
-def test_the_supervisor_gives_the_name_and_nobody_else_may_read_the_file(home: Path, monkeypatch):
+def test_the_file_has_the_supervisors_name_and_mode_0600(home: Path, monkeypatch):
     monkeypatch.setenv(progress.PROCESS_VARIABLE, "scheduling-amber")
     progress.start("celery", home)
     file = beat_file(home, "scheduling-amber")
@@ -96,23 +99,23 @@ def test_the_supervisor_gives_the_name_and_nobody_else_may_read_the_file(home: P
     assert not beat_file(home, "celery").exists()
 
 
-def test_a_process_that_ends_in_order_is_not_judged(home: Path):
+def test_a_stopped_writer_leaves_no_signs(home: Path):
     progress.start("mirror", home)
     progress.track().beat("work")
     progress.stop()
-    assert read(beat_file(home, "mirror")).signs == ()
+    assert read_beat(beat_file(home, "mirror")).signs == ()
 
 
-def test_a_process_that_cannot_write_the_file_works_on(home: Path):
+def test_a_process_that_cannot_create_the_file_still_works(home: Path):
     (home / progress.FOLDER).write_text("a file where the folder should be")
     progress.start("mirror", home)
     assert progress.track().take("Pod", pod(), "mirror")
 
 
-def test_no_file_and_a_strange_one_are_no_beat(tmp_path: Path):
-    assert read(tmp_path / "none.beat") is None
+def test_a_missing_or_foreign_file_reads_as_none(tmp_path: Path):
+    assert read_beat(tmp_path / "none.beat") is None
     (tmp_path / "strange.beat").write_bytes(b"x" * 200)
-    assert read(tmp_path / "strange.beat") is None
+    assert read_beat(tmp_path / "strange.beat") is None
 
 
 def test_silence_within_the_limit_and_rest_are_no_standstill():
@@ -136,14 +139,14 @@ def test_when_the_main_thread_is_silent_too_the_thread_that_wrote_last_holds_the
     assert still.held == held("culprit")
 
 
-def test_a_pause_of_the_judge_is_nobodys_standstill():
+def test_time_in_which_the_reader_itself_was_paused_does_not_count():
     late = beat(sign(10.0))
     assert standstill(late, 1000.0, awake_since=999.0) is None
     assert standstill(late, 1030.0, awake_since=999.0) is not None
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
-def test_no_object_is_to_blame_for_a_process_that_somebody_stopped():
+def test_a_stopped_process_hangs_on_no_object():
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
         child.send_signal(19)
@@ -157,7 +160,7 @@ def test_no_object_is_to_blame_for_a_process_that_somebody_stopped():
         child.wait()
 
 
-def test_an_object_set_aside_is_left_out_where_it_did_harm_until_it_changes(home: Path):
+def test_an_object_is_left_out_at_the_place_of_the_hang_until_it_changes(home: Path):
     add_entry(home, "mirror", held(), NOW, "no progress for 31 s")
     progress.start("mirror", home)
     track = progress.track()
@@ -180,6 +183,6 @@ def test_the_list_is_bounded_and_keeps_one_version_of_an_object(tmp_path: Path):
     assert (len(names), names[0], names[-1]) == (MOST_ENTRIES, "n0", f"n{MOST_ENTRIES - 1}")
 
 
-def test_a_damaged_list_keeps_no_process_from_starting(tmp_path: Path):
+def test_a_damaged_list_reads_as_empty(tmp_path: Path):
     (tmp_path / "set-aside.json").write_text('[{"process": "mirror"}]')
     assert read_entries(tmp_path) == []

@@ -37,12 +37,12 @@ def claim(**changes: Any) -> PersistentVolumeClaim:
     return convert({"metadata": metadata, "spec": spec}, PersistentVolumeClaim)
 
 
-def test_a_free_volume_that_has_all_serves():
-    assert could_serve(volume(), claim())
+def test_a_free_volume_that_meets_the_claim_could_serve():
+    assert could_serve(volume(), claim()) is True
 
 
 @pytest.mark.parametrize(
-    "found",
+    "candidate",
     [
         volume(phase="Released"),
         volume(phase="Pending"),
@@ -55,20 +55,24 @@ def test_a_free_volume_that_has_all_serves():
     ],
     ids=["Released", "Pending", "class", "mode", "access", "size", "deleted", "taken"],
 )
-def test_what_does_not_serve(found: PersistentVolume):
-    assert not could_serve(found, claim())
+def test_a_volume_that_is_taken_or_does_not_fit_could_not_serve(candidate: PersistentVolume):
+    assert could_serve(candidate, claim()) is False
 
 
-def test_a_volume_that_names_the_claim_is_its_own_even_when_it_is_not_free_for_others():
+def test_a_volume_reserved_for_the_claim_could_serve_it_in_any_phase():
     mine = volume(phase="Bound", claimRef={"namespace": "ns", "name": "c", "uid": "uid-c"})
     by_hand = volume(claimRef={"namespace": "ns", "name": "c"})
     earlier = volume(claimRef={"namespace": "ns", "name": "c", "uid": "uid-of-an-earlier-claim"})
-    assert [is_reserved_for(one, claim()) for one in (mine, by_hand, earlier)] == [
+    assert [is_reserved_for(volume_, claim()) for volume_ in (mine, by_hand, earlier)] == [
         True,
         True,
         False,
     ]
-    assert [could_serve(one, claim()) for one in (mine, by_hand, earlier)] == [True, True, False]
+    assert [could_serve(volume_, claim()) for volume_ in (mine, by_hand, earlier)] == [
+        True,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -98,21 +102,25 @@ def test_a_claim_may_choose_volumes_by_their_labels(selector: dict[str, Any], se
         ("zone", "Near", ["a"], False),
     ],
 )
-def test_node_affinity_of_a_volume(key: str, operator: str, values: list[str], reached: bool):
+def test_node_affinity_decides_which_nodes_can_mount_a_volume(
+    key: str, operator: str, values: list[str], reached: bool
+):
     term = {"matchExpressions": [{"key": key, "operator": operator, "values": values}]}
     affinity = {"required": {"nodeSelectorTerms": [term]}}
     assert is_reached_from(volume(nodeAffinity=affinity), NODE) is reached
 
 
-def test_terms_are_alternatives_fields_count_and_an_empty_term_reaches_nothing():
+def test_one_matching_term_is_enough_and_an_empty_term_matches_no_node():
     field = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
     elsewhere = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}
 
     def reached(*terms: dict[str, Any]) -> bool:
-        found = volume(nodeAffinity={"required": {"nodeSelectorTerms": list(terms)}})
-        return is_reached_from(found, NODE)
+        candidate = volume(nodeAffinity={"required": {"nodeSelectorTerms": list(terms)}})
+        return is_reached_from(candidate, NODE)
 
-    assert reached(elsewhere, field)
-    assert not reached({**elsewhere, **field})
-    assert not reached({})
-    assert is_reached_from(volume(), NODE)
+    assert [reached(elsewhere, field), reached({**elsewhere, **field}), reached({})] == [
+        True,
+        False,
+        False,
+    ]
+    assert is_reached_from(volume(), NODE) is True

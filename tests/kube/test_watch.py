@@ -36,7 +36,7 @@ def names(store: Store) -> list[str]:
     return [key.split("/")[1] for key in sorted(store.view().of(CONFIGMAPS, ConfigMap))]
 
 
-def test_resumes_where_it_stopped_without_a_new_list() -> None:
+def test_a_stream_that_ended_is_resumed_without_a_new_list() -> None:
     gateway, store = FakeGateway(), Store()
     gateway.seed(CONFIGMAPS, body("a"))
     follower = reflector(gateway, store)
@@ -96,7 +96,7 @@ def test_optional_kind_that_is_not_served_counts_as_empty() -> None:
     assert store.view().absent == frozenset()
 
 
-def test_a_right_that_never_came_makes_an_optional_kind_empty() -> None:
+def test_an_optional_kind_counts_as_empty_after_several_refusals() -> None:
     gateway, store = FakeGateway(), Store([TOPOLOGIES])
     backoff = Backoff(first_s=1.0, most_s=4.0, spread=lambda: 1.0)
     follower = Reflector(gateway, TOPOLOGIES, ConfigMap, store, is_optional=True, backoff=backoff)
@@ -109,7 +109,7 @@ def test_a_right_that_never_came_makes_an_optional_kind_empty() -> None:
     assert store.is_synced()
 
 
-def test_a_server_that_has_not_read_its_roles_yet_empties_nothing() -> None:
+def test_a_refusal_does_not_empty_a_kind_that_was_listed_before() -> None:
     gateway, store = FakeGateway(), Store([TOPOLOGIES])
     gateway.seed(TOPOLOGIES, {"metadata": {"name": "racks"}})
     follower = Reflector(gateway, TOPOLOGIES, ConfigMap, store, is_optional=True)
@@ -121,7 +121,7 @@ def test_a_server_that_has_not_read_its_roles_yet_empties_nothing() -> None:
         assert list(store.view().of(TOPOLOGIES, ConfigMap)) == ["racks"]
 
 
-def test_a_busy_server_is_asked_again_when_it_says() -> None:
+def test_a_429_is_retried_after_the_time_that_the_server_names() -> None:
     gateway, store = FakeGateway(), Store()
     follower = reflector(gateway, store)
     for error in (ServerError("away"), ServerError("away"), ServerError("away")):
@@ -132,7 +132,7 @@ def test_a_busy_server_is_asked_again_when_it_says() -> None:
     assert follower.pass_once(Event()) == 0.0
 
 
-def test_refused_credentials_end_the_loop() -> None:
+def test_a_401_ends_the_loop_and_calls_on_fatal() -> None:
     gateway, store = FakeGateway(), Store()
     gateway.fail_next("list", "configmaps", UnauthorizedError("401"))
     heard: list[KubeError] = []
@@ -140,7 +140,7 @@ def test_refused_credentials_end_the_loop() -> None:
     assert [str(error) for error in heard] == ["401"]
 
 
-def test_watch_older_than_history_is_gone() -> None:
+def test_a_watch_from_a_version_before_the_history_is_gone() -> None:
     gateway = FakeGateway(compacted_before=200)
     with pytest.raises(GoneError):
         next(gateway.watch(CONFIGMAPS, as_type=ConfigMap, resource_version="150"))

@@ -64,7 +64,7 @@ def test_chunks_are_joined(serve: Serve) -> None:
     assert ask(wire) == (200, b"abcde")
 
 
-def test_interim_answer_is_passed_over(serve: Serve) -> None:
+def test_an_interim_answer_is_skipped(serve: Serve) -> None:
     wire = serve([b"HTTP/1.1 100 Continue\r\n\r\n|HTTP/1.1 204 No Content\r\n\r\n"])
     assert ask(wire) == (204, b"")
 
@@ -92,12 +92,14 @@ def test_answer_without_length_ends_with_the_connection(serve: Serve) -> None:
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "size of a chunk"),
     ],
 )
-def test_broken_answers_are_errors(serve: Serve, answer: bytes, problem: str) -> None:
+def test_a_malformed_answer_raises_an_error_that_quotes_it(
+    serve: Serve, answer: bytes, problem: str
+) -> None:
     with pytest.raises(WireError, match=problem):
         ask(serve([answer]))
 
 
-def test_header_cannot_smuggle_a_request(serve: Serve) -> None:
+def test_a_line_break_in_a_header_is_refused(serve: Serve) -> None:
     wire = serve([])
     with pytest.raises(WireError, match="line break"):
         wire.exchange("GET", "/x\nEvil: 1", {}, None, 5.0)

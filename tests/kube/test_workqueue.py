@@ -15,7 +15,7 @@ class Clock:
         return self.now
 
 
-def test_a_key_waits_once_however_often_it_is_added() -> None:
+def test_a_key_added_several_times_is_queued_once() -> None:
     queue = WorkQueue()
     for _ in range(3):
         queue.add("a")
@@ -23,7 +23,7 @@ def test_a_key_waits_once_however_often_it_is_added() -> None:
     assert queue.get(timeout_s=0) is None
 
 
-def test_a_key_added_while_worked_on_comes_again_after_it() -> None:
+def test_a_key_added_while_it_is_processed_is_queued_again_afterwards() -> None:
     queue = WorkQueue()
     queue.add("a")
     assert queue.get(timeout_s=0) == "a"
@@ -43,7 +43,7 @@ def test_pauses_double_up_to_a_minute_and_start_over_when_forgotten() -> None:
     assert queue.retry("a") == 1
 
 
-def test_the_earlier_of_two_dates_stands() -> None:
+def test_the_earlier_of_two_times_applies() -> None:
     clock = Clock()
     queue = WorkQueue(clock=clock)
     queue.add_after("a", 10)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from fractions import Fraction
 
-from kube.quantity import parse
+from kube.gateway import Selectors
+from kube.quantity import parse_quantity
 from kube.resources import BINDREQUESTS, CONFIGMAPS, PODS
 from tests.samples.place import Json, Place
 
@@ -28,7 +29,7 @@ def maps_of(place: Place, pod: Json) -> dict[str, Json]:
 def holders_of(place: Place, group: str) -> list[Json]:
     """Return the reservation pods of a GPU group."""
     listing = place.lane.gateway.list(
-        PODS, as_type=dict, namespace=RESERVATIONS, label_selector=f"{GROUP}={group}"
+        PODS, as_type=dict, namespace=RESERVATIONS, selectors=Selectors(labels=f"{GROUP}={group}")
     )
     return list(listing.items)
 
@@ -42,7 +43,7 @@ def amounts(place: Place, owner: str, part: str) -> dict[str, Fraction]:
     """Return `requested` or `allocated` of the status of a pod's group."""
     status = place.pod_group_of(owner).get("status") or {}
     stated = (status.get("resourcesStatus") or {}).get(part) or {}
-    return {name: parse(value) for name, value in stated.items()}
+    return {name: parse_quantity(value) for name, value in stated.items()}
 
 
 def request_of(place: Place, pod: str) -> Json:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kube.quantity import parse
+from kube.quantity import parse_quantity
 from kube.resources import SHARDS
 from tests.samples.place import Place
 from tests.samples.pools import ONE_GPU, pod_yaml
@@ -29,7 +29,7 @@ def prediction(place: Place, name: str) -> list[tuple[str, dict[str, float]]]:
     zones = json.loads(place.pod(name)["metadata"]["annotations"][PREDICTED])
     assert all(set(zone) == {"zone", "amount"} for zone in zones)
     return [
-        (zone["zone"], {key: float(parse(text)) for key, text in zone["amount"].items()})
+        (zone["zone"], {key: float(parse_quantity(text)) for key, text in zone["amount"].items()})
         for zone in zones
     ]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import pytest
 
-from kube.quantity import to_milli
+from kube.quantity import parse_quantity
 from kube.resources import CONFIGS, QUEUES
 from tests.samples.lanes import MANIFESTS
 from tests.samples.place import Json, Place
@@ -93,5 +94,5 @@ def test_the_config_keeps_the_words_of_others(named: Place, after: dict[str, Cho
     assert spec["podGrouper"]["args"]["defaultPrioritiesConfigMapName"] == "s67-kinds"
     # The queue the workloads are in is counted by the same process, which was started anew.
     status = named.get(QUEUES, "s67-press").get("status") or {}
-    assert to_milli(status["requested"]["cpu"]) >= 400
+    assert parse_quantity(status["requested"]["cpu"]) >= Fraction("0.4")
     assert after

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube.errors import NotFoundError
-from kube.gateway import Gateway, PatchType
+from kube.gateway import Gateway, PatchOptions, PatchType
 from kube.keys import (
     GPU_FRACTION,
     GPU_FRACTION_DEVICES,
@@ -123,8 +123,7 @@ def install(gateway: Gateway, wanted: Registration) -> None:
             body["metadata"]["name"],
             body,
             patch_type=PatchType.APPLY,
-            field_manager=FIELD_MANAGER,
-            force=True,
+            options=PatchOptions(field_manager=FIELD_MANAGER, force=True),
         )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube.errors import AlreadyExistsError, KubeError, NotFoundError
-from kube.gateway import EventType, Gateway
+from kube.gateway import EventType, Gateway, PatchOptions
 from kube.objects.meta import KubeObject, convert
 from kube.resources import (
     CRONJOBS,
@@ -149,7 +149,7 @@ class WorkloadControllers:
                         write.body,
                         namespace=write.namespace,
                         sub=write.sub,
-                        field_manager="sandbox-workloads",
+                        options=PatchOptions(field_manager="sandbox-workloads"),
                     )
                     self._assume(write.resource, body)
         except (AlreadyExistsError, NotFoundError):

@@ -17,11 +17,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from kube import progress
+from kube.fatal import end_process
 from kube.lease import Elector, candidate_identity
 from queues.cluster import gateway
 from scheduler.loop.debug_server import PluginServer, metrics_page, plugin_pages
 from scheduler.loop.report import Reporter
-from scheduler.loop.services import end_process
 from scheduler.loop.worker import ShardWorker
 
 LOST_LEASE_EXIT = 4

@@ -13,7 +13,7 @@ import yaml
 
 from kube.client import HttpGateway, connect
 from kube.errors import AlreadyExistsError
-from kube.gateway import Gateway, PatchType
+from kube.gateway import Gateway, PatchOptions, PatchType
 from kube.resources import CRDS, NAMESPACES, PRIORITY_CLASSES, SERVICE_ACCOUNTS
 from queues.controllers.assembly import Controllers, Options
 from queues.grouping.offline.manifests import read_manifests
@@ -124,7 +124,11 @@ def define(gateway: Gateway, bodies: list[dict[str, object]]) -> None:
         assert isinstance(metadata, dict)
         names.append(str(metadata["name"]))
         gateway.patch(
-            CRDS, names[-1], body, patch_type=PatchType.APPLY, field_manager="test", force=True
+            CRDS,
+            names[-1],
+            body,
+            patch_type=PatchType.APPLY,
+            options=PatchOptions(field_manager="test", force=True),
         )
     for name in names:
         eventually(lambda name=name: _is_established(gateway, name), f"{name} is served")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kube.client import Target, connect
-from kube.gateway import EventType, Gateway
+from kube.gateway import EventType, Gateway, Selectors
 from kube.resources import NAMESPACES, NODES, PODS, Resource
 from tests.fakes.sandbox_server import sandbox_server
 from tests.reallane.cluster import RealCluster
@@ -49,7 +49,7 @@ class LiveCluster:
 
     def pods(self, label_selector: str = "") -> list[dict[str, Any]]:
         listing = self.gateway.list(
-            PODS, as_type=dict, namespace=self.namespace, label_selector=label_selector
+            PODS, as_type=dict, namespace=self.namespace, selectors=Selectors(labels=label_selector)
         )
         return list(listing.items)
 
@@ -130,7 +130,7 @@ def _bind_everything(gateway: Gateway, stop: threading.Event) -> None:
                 PODS,
                 as_type=dict,
                 resource_version=version,
-                field_selector="spec.nodeName=",
+                selectors=Selectors(fields="spec.nodeName="),
                 timeout_s=1,
             ):
                 version = event.resource_version
