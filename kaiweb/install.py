@@ -27,7 +27,7 @@ WEBHOOK_DOWN = "failed calling webhook"
 READY_S = 30.0
 POLL_S = 0.2
 
-Document = Mapping[str, Any]
+Manifest = Mapping[str, Any]
 KINDS: Mapping[tuple[str, str], Resource] = {
     (value.api_version, value.kind): value
     for value in vars(resources).values()
@@ -39,14 +39,14 @@ class InstallError(RuntimeError):
     """The cluster cannot be prepared; the message names the file or the object."""
 
 
-def documents(folder: Path) -> list[Document]:
+def documents(folder: Path) -> list[Manifest]:
     """Read every object in the YAML files of a folder, files in order of their names.
 
     Raises
     ------
     InstallError : a file is not YAML, or holds something other than Kubernetes objects
     """
-    objects: list[Document] = []
+    objects: list[Manifest] = []
     for file in sorted(folder.glob("*.yaml")):
         try:
             parsed = [doc for doc in yaml.safe_load_all(file.read_text()) if doc is not None]
@@ -59,7 +59,7 @@ def documents(folder: Path) -> list[Document]:
     return objects
 
 
-def apply_definitions(gateway: Gateway, docs: Sequence[Document]) -> None:
+def apply_definitions(gateway: Gateway, docs: Sequence[Manifest]) -> None:
     """Apply custom resource definitions and wait until the cluster serves their kinds.
 
     Raises
@@ -79,7 +79,7 @@ def apply_definitions(gateway: Gateway, docs: Sequence[Document]) -> None:
         _wait_until_served(gateway, served)
 
 
-def create_missing(gateway: Gateway, docs: Sequence[Document]) -> list[str]:
+def create_missing(gateway: Gateway, docs: Sequence[Manifest]) -> list[str]:
     """Create the objects that do not exist yet; return what was created as `Kind name`.
 
     At a second start our webhooks are registered already, and the process that answers them starts later. So
@@ -115,7 +115,7 @@ def _exists(gateway: Gateway, kind: Resource, name: str, namespace: str) -> bool
     return True
 
 
-def _served_kinds(docs: Sequence[Document]) -> Iterator[Resource]:
+def _served_kinds(docs: Sequence[Manifest]) -> Iterator[Resource]:
     for doc in docs:
         spec = doc["spec"]
         for version in spec["versions"]:

@@ -36,7 +36,7 @@ ATTEMPTS = Metric("kaiweb_login_attempts", "Log-in attempts", labelnames=["outco
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class LoginAttempt:
     """Who tries to log in, and from where."""
 
     name: str
@@ -76,7 +76,7 @@ class HashSlots:
     _taken: Counter[str] = field(default_factory=Counter)
 
     @contextmanager
-    def take(self, attempt: Attempt) -> Iterator[bool]:
+    def take(self, attempt: LoginAttempt) -> Iterator[bool]:
         """Yield whether a slot was free; never wait for one."""
         network = attempt.network
         with self._lock:
@@ -93,7 +93,7 @@ class HashSlots:
 SLOTS = HashSlots()
 
 
-def locked_for_s(attempt: Attempt) -> int:
+def locked_for_s(attempt: LoginAttempt) -> int:
     """Return in how many seconds the attempt is allowed; 0 if it is allowed now."""
     waits = [
         max(1, round(_cache().get(f"{key}:until", 0) - time.time()))
@@ -105,7 +105,7 @@ def locked_for_s(attempt: Attempt) -> int:
     return max(waits, default=0)
 
 
-def note_failure(attempt: Attempt) -> None:
+def note_failure(attempt: LoginAttempt) -> None:
     """Count a wrong password, and log it."""
     ATTEMPTS.labels("failed").inc()
     log.warning("log-in failed", extra=attempt.log_fields)
@@ -121,7 +121,7 @@ def note_failure(attempt: Attempt) -> None:
             log.warning("log-in locked for this %s", counter, extra=attempt.log_fields)
 
 
-def note_success(attempt: Attempt) -> None:
+def note_success(attempt: LoginAttempt) -> None:
     """Reset the failures of the pair, not those of the address: one known account would reset them for all names."""
     ATTEMPTS.labels("ok").inc()
     (pair, _allowed), _address = attempt.limits

@@ -56,9 +56,9 @@ class Login(LoginView):
         login_guard.note_failure(self._attempt())
         return super().form_invalid(form)
 
-    def _attempt(self) -> login_guard.Attempt:
+    def _attempt(self) -> login_guard.LoginAttempt:
         name = self.request.POST.get("username", "")
-        return login_guard.Attempt(name, self.request.META.get("REMOTE_ADDR", ""))
+        return login_guard.LoginAttempt(name, self.request.META.get("REMOTE_ADDR", ""))
 
     def _refused(self, reason: str, retry_after_s: int) -> HttpResponse:
         """Return the form with the reason of the refusal; the password was not checked."""

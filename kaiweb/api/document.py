@@ -19,7 +19,7 @@ CACHE_CONTROL = "public, max-age=300"
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class OpenApiDocument:
     """The rendered document and the tag of its content."""
 
     body: bytes
@@ -27,17 +27,17 @@ class Document:
 
 
 _lock = threading.Lock()
-_document: Document | None = None
+_document: OpenApiDocument | None = None
 
 
-def document() -> Document:
+def document() -> OpenApiDocument:
     """Return the document; generate it at the first call."""
     global _document
     with _lock:
         if _document is None:
             schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
             body = OpenApiJsonRenderer().render(schema)
-            _document = Document(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+            _document = OpenApiDocument(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
         return _document
 
 

@@ -14,7 +14,6 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 import orjson
 from channels.db import database_sync_to_async
@@ -31,6 +30,7 @@ from kaiweb.live.subscription import (
     INTERVAL_S,
     MAX_UNACKED,
     Batch,
+    Frame,
     Reset,
     Subscription,
     snapshot_frames,
@@ -51,8 +51,6 @@ PROBLEMS = "https://kaiweb.dev/problems/"
 
 SOCKETS = Gauge("kaiweb_live_sockets", "Open live connections")
 FRAMES = Metric("kaiweb_live_frames", "Frames sent to clients", labelnames=["type"])
-
-Frame = dict[str, Any]
 
 
 #: Open sockets by user id. No lock: only the event loop of the process changes it.

@@ -21,7 +21,7 @@ from django.db import DatabaseError
 
 from kaiweb.operator.conditions import RECONCILING, ObjectState, beginning, conditions
 from kaiweb.operator.desired import has_scale_adjuster, is_enabled, wanted_processes
-from kaiweb.operator.probe import Probe, ProbeResult
+from kaiweb.operator.probe import ProbeResult, ProcessProbe
 from kaiweb.supervisor.layout import BEAT, BINDING, CONTROLLERS_PROCESS, WEB_PROCESS
 from kaiweb.supervisor.wanted import (
     Wanted,
@@ -78,7 +78,7 @@ class Operator:
 
     gateway: Gateway
     home: Path
-    probe: Probe
+    probe: ProcessProbe
     environment: Mapping[str, str]
     forget: Callable[[Collection[str]], None]
     cycle_fault: Callable[[str], str] = lambda _shard: ""

@@ -39,7 +39,7 @@ class ProbeResult:
 
 
 @dataclass(slots=True)
-class Probe:
+class ProcessProbe:
     """Looks at the files and ports of the installation, and remembers since when a pid is listed."""
 
     home: Path

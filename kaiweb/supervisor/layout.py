@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kaiweb.settings import env
 from kaiweb.supervisor import ports
 from kaiweb.supervisor.broker import broker_command, broker_url
-from kaiweb.supervisor.process import Spec
+from kaiweb.supervisor.process import ProcessSpec
 from kaiweb.supervisor.wanted import DEFAULT_SHARD, Wanted, can_be_process, scheduling_process
 from kube.keys import SHARD_TASK_PREFIX
 from queues.cluster import IN_CLUSTER
@@ -148,7 +148,7 @@ def metrics_port_name(shard: str) -> str:
     return "scheduler-metrics" if shard == DEFAULT_SHARD else f"scheduler-metrics-{shard}"
 
 
-def specs_with_ports(plan: Installation, wanted: Wanted) -> list[Spec]:
+def specs_with_ports(plan: Installation, wanted: Wanted) -> list[ProcessSpec]:
     """Return the processes, after choosing a metrics port for each further shard."""
     names = tuple(metrics_port_name(shard) for shard in shards_of(plan, wanted))
     missing = tuple(name for name in names if name not in plan.ports)
@@ -156,66 +156,105 @@ def specs_with_ports(plan: Installation, wanted: Wanted) -> list[Spec]:
     return specs(plan, wanted)
 
 
-def specs(plan: Installation, wanted: Wanted) -> list[Spec]:
+def specs(plan: Installation, wanted: Wanted) -> list[ProcessSpec]:
     """Return the processes of the installation; `plan.ports` has a port for each shard's metrics."""
-    listed: list[Spec] = []
+    listing = _Listing(plan, wanted)
+    _add_servers(listing)
+    _add_cluster_followers(listing)
+    _add_workers(listing)
+    return listing.specs
 
-    def add(name: str, wave: int, *command: str, account: str = WEB, **more: str) -> None:
-        if name in wanted.off:
+
+@dataclass(slots=True)
+class _Listing:
+    """The processes listed so far; a disabled one is left out."""
+
+    plan: Installation
+    wanted: Wanted
+    specs: list[ProcessSpec] = field(default_factory=list)
+
+    def add(self, name: str, wave: int, *command: str, account: str = WEB, **more: str) -> None:
+        """Add a process.
+
+        Parameters
+        ----------
+        account : one of `ACCOUNTS`
+        more : variables besides those of the installation and of `wanted`
+        """
+        if name in self.wanted.off:
             return
-        port = plan.ports["broker"] if name == BROKER else 0
-        variables = {**plan.environment_of(account), **more, **wanted.environment.get(name, {})}
-        command = (*command, *wanted.arguments.get(name, ()))
-        listed.append(Spec(name=name, wave=wave, command=command, env=variables, broker_port=port))
+        spec = ProcessSpec(
+            name=name,
+            wave=wave,
+            command=(*command, *self.wanted.arguments.get(name, ())),
+            env={
+                **self.plan.environment_of(account),
+                **more,
+                **self.wanted.environment.get(name, {}),
+            },
+            broker_port=self.plan.ports["broker"] if name == BROKER else 0,
+        )
+        self.specs.append(spec)
 
-    def add_worker(name: str, queue: str, account: str, **more: str) -> None:
-        add(
+    def add_kaiweb(self, name: str, wave: int, *arguments: str, account: str) -> None:
+        """Add a process that runs a management command."""
+        self.add(name, wave, sys.executable, "-m", "kaiweb", *arguments, account=account)
+
+    def add_worker(self, name: str, queue: str, account: str, **more: str) -> None:
+        """Add a Celery worker of one queue."""
+        self.add(
             name, 2, sys.executable, "-m", "celery", "-A", "kaiweb", "worker",
             "-Q", queue, "-n", f"{name}@%h", "-P", "solo", "-l", "WARNING",
             "--without-gossip", "--without-mingle", account=account, **more,
         )  # fmt: skip
 
+
+def _add_servers(listing: _Listing) -> None:
+    plan = listing.plan
     if plan.has_own_broker:
-        add(BROKER, 0, *broker_command(plan.home))
+        listing.add(BROKER, 0, *broker_command(plan.home))
     if plan.has_sandbox:
-        add(
+        listing.add(
             "cluster", 0, sys.executable, "-m", "sandbox.apiserver",
             "--home", str(plan.home), "--port", str(plan.ports["cluster"]),
         )  # fmt: skip
-    for name, command, account in (
-        (WEB_PROCESS, "serve", WEB),
-        ("mirror", "mirror_cluster", WEB),
-    ):
-        add(name, 1, sys.executable, "-m", "kaiweb", command, account=account)
-    add(
-        CONTROLLERS_PROCESS, 1, sys.executable, "-m", "kaiweb", "run_controllers",
-        "--metrics-bind-address", f"127.0.0.1:{plan.ports['controller-metrics']}",
+
+
+def _add_cluster_followers(listing: _Listing) -> None:
+    plan = listing.plan
+    listing.add_kaiweb(WEB_PROCESS, 1, "serve", account=WEB)
+    listing.add_kaiweb("mirror", 1, "mirror_cluster", account=WEB)
+    metrics_address = f"127.0.0.1:{plan.ports['controller-metrics']}"
+    listing.add_kaiweb(
+        CONTROLLERS_PROCESS, 1, "run_controllers", "--metrics-bind-address", metrics_address,
         account=CONTROLLERS,
     )  # fmt: skip
     if plan.has_simulators:
         stream = () if plan.has_demo_stream else ("--no-stream",)
         # The embedded API server collects garbage itself; a bare kube-apiserver does not.
         garbage = () if plan.has_sandbox else ("--garbage-collector",)
-        add(
+        listing.add(
             "simulators", 1, sys.executable, "-m", "sandbox.simulate",
             "--kubeconfig", str(plan.kubeconfig), "--nodes", plan.nodes, *stream, *garbage,
         )  # fmt: skip
-    for shard in shards_of(plan, wanted):
-        port = str(plan.ports[metrics_port_name(shard)])
-        add_worker(
+
+
+def _add_workers(listing: _Listing) -> None:
+    plan = listing.plan
+    for shard in shards_of(plan, listing.wanted):
+        listing.add_worker(
             scheduling_process(shard),
             f"{SHARD_TASK_PREFIX}{shard}",
             SCHEDULER,
-            KAIWEB_SCHEDULER_METRICS_PORT=port,
+            KAIWEB_SCHEDULER_METRICS_PORT=str(plan.ports[metrics_port_name(shard)]),
         )
-    add_worker(BINDING, "binding", BINDER)
-    add_worker("worker", "default", WEB)
-    add("operator", 2, sys.executable, "-m", "kaiweb", "run_operator", account=OPERATOR)
-    add(
+    listing.add_worker(BINDING, "binding", BINDER)
+    listing.add_worker("worker", "default", WEB)
+    listing.add_kaiweb("operator", 2, "run_operator", account=OPERATOR)
+    listing.add(
         BEAT, 2, sys.executable, "-m", "celery", "-A", "kaiweb", "beat", "-l", "WARNING",
         "--pidfile", "",
     )  # fmt: skip
-    return listed
 
 
 def _kubeconfig_of(folder: Path, account: str) -> Path:

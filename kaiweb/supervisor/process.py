@@ -25,7 +25,7 @@ UNSTEADY_ENDS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spec:
+class ProcessSpec:
     """A program to run. Waves start in order and stop in reverse order.
 
     `broker_port`: for a broker, the port on which the watchdog asks it; any other program gives signs of life
@@ -46,9 +46,9 @@ def _die_with_parent() -> None:
 
 
 class Child:
-    """A running or waiting instance of a `Spec`, restarted with a growing pause."""
+    """A running or waiting instance of a `ProcessSpec`, restarted with a growing pause."""
 
-    def __init__(self, spec: Spec, logs: Path, *, log_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, spec: ProcessSpec, logs: Path, *, log_bytes: int = MOST_BYTES) -> None:
         self.spec = spec
         self.restarts = 0
         self._log = ProcessLog(logs, spec.name, most_bytes=log_bytes)

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from kaiweb.supervisor.logs import MOST_BYTES
-from kaiweb.supervisor.process import Child, Spec
+from kaiweb.supervisor.process import Child, ProcessSpec
 from kaiweb.supervisor.watchdog import Watchdog
 from kube.files import private_folder, write_private
 
@@ -27,7 +27,7 @@ class Supervisor:
 
     def __init__(
         self,
-        specs: Sequence[Spec],
+        specs: Sequence[ProcessSpec],
         *,
         home: Path,
         say: Callable[[str], None],
@@ -59,7 +59,7 @@ class Supervisor:
                 child.start()
         self._write_pids()
 
-    def adopt(self, specs: Sequence[Spec]) -> None:
+    def adopt(self, specs: Sequence[ProcessSpec]) -> None:
         """Take another list: start new processes, stop missing ones, restart changed ones, keep the rest.
 
         Does not wait. A changed process starts when its predecessor has ended.
@@ -98,7 +98,7 @@ class Supervisor:
             time.sleep(POLL_S)
         return False
 
-    def run(self, follow: Callable[[], Sequence[Spec] | None] = lambda: None) -> None:
+    def run(self, follow: Callable[[], Sequence[ProcessSpec] | None] = lambda: None) -> None:
         """Restart children that end until a signal comes; `follow` returns another list if there is one."""
         while not self._stopping:
             specs = follow()
@@ -126,7 +126,7 @@ class Supervisor:
         self._pids_file.unlink(missing_ok=True)
         self._watchdog.close()
 
-    def _child(self, spec: Spec) -> Child:
+    def _child(self, spec: ProcessSpec) -> Child:
         return Child(spec, self._logs, log_bytes=self._log_bytes)
 
     def _await_end(self, children: Sequence[Child], deadline: float) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from kaiweb.supervisor import logs
 from kaiweb.supervisor.logs import OLDER_FILES, ProcessLog
-from kaiweb.supervisor.process import Spec
+from kaiweb.supervisor.process import ProcessSpec
 from kaiweb.supervisor.supervisor import Supervisor
 
 
@@ -82,7 +82,7 @@ def test_the_supervisor_bounds_the_log_of_a_child_and_keeps_the_last_words_of_a_
     tmp_path: Path,
 ) -> None:
     flood = "import os; [os.write(1, b'x' * 999 + b'\\n') for _ in range(500)]; raise SystemExit('fatal')"
-    spec = Spec(name="talker", command=(sys.executable, "-c", flood), wave=0)
+    spec = ProcessSpec(name="talker", command=(sys.executable, "-c", flood), wave=0)
     made = Supervisor([spec], home=tmp_path, say=lambda _line: None, log_bytes=20_000)
     made.start_wave(0)
     log = tmp_path / "logs" / "talker.log"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kaiweb.supervisor import ports
-from kaiweb.supervisor.process import Spec
+from kaiweb.supervisor.process import ProcessSpec
 from kaiweb.supervisor.supervisor import Supervisor
 
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(60)")
@@ -31,8 +31,8 @@ def supervisor(tmp_path: Path):
     lines: list[str] = []
     made = Supervisor(
         [
-            Spec(name="first", command=SLEEPER, wave=0),
-            Spec(name="second", command=SLEEPER, wave=1),
+            ProcessSpec(name="first", command=SLEEPER, wave=0),
+            ProcessSpec(name="second", command=SLEEPER, wave=1),
         ],
         home=tmp_path,
         say=lines.append,
@@ -75,8 +75,8 @@ def test_another_list_ends_what_is_gone_and_starts_what_is_new(supervisor):
     made.start_wave(0)
     made.start_wave(1)
     before = _pids(home)
-    first = Spec(name="first", command=SLEEPER, wave=0)
-    made.adopt([first, Spec(name="third", command=SLEEPER, wave=1)])
+    first = ProcessSpec(name="first", command=SLEEPER, wave=0)
+    made.adopt([first, ProcessSpec(name="third", command=SLEEPER, wave=1)])
     came = made.wait_for(lambda: not _is_alive(before["second"]), what="its end", timeout_s=10)
     after = _pids(home)
     assert came
@@ -91,11 +91,11 @@ def test_a_changed_process_starts_anew_when_its_former_self_has_ended(supervisor
     before = _pids(home)["first"]
     # Takes its time to end, so that both would overlap if the new one did not wait.
     slow = "import signal,time; signal.signal(15, lambda *_: (time.sleep(0.5), exit())); time.sleep(60)"
-    made.adopt([Spec(name="first", command=(sys.executable, "-c", slow), wave=0)])
+    made.adopt([ProcessSpec(name="first", command=(sys.executable, "-c", slow), wave=0)])
     made.wait_for(lambda: _pids(home).get("first", before) != before, what="it", timeout_s=10)
     second = _pids(home)["first"]
     assert not _is_alive(before)
-    made.adopt([Spec(name="first", command=SLEEPER, wave=0)])
+    made.adopt([ProcessSpec(name="first", command=SLEEPER, wave=0)])
     assert "first" not in _pids(home)
     made.wait_for(lambda: _pids(home).get("first", second) != second, what="it", timeout_s=10)
     assert not _is_alive(second)
@@ -105,7 +105,7 @@ def test_a_changed_process_starts_anew_when_its_former_self_has_ended(supervisor
 def test_a_process_of_a_wave_that_has_not_come_waits_for_it(supervisor):
     made, home, _lines = supervisor
     made.start_wave(0)
-    made.adopt([Spec(name="late", command=SLEEPER, wave=1)])
+    made.adopt([ProcessSpec(name="late", command=SLEEPER, wave=1)])
     assert set(_pids(home)) == {"supervisor"}
     made.start_wave(1)
     assert set(_pids(home)) == {"supervisor", "late"}
@@ -117,11 +117,11 @@ def test_the_list_is_followed_until_a_signal_comes(supervisor):
     made.start_wave(1)
     asked: list[set[str]] = []
 
-    def follow() -> list[Spec] | None:
+    def follow() -> list[ProcessSpec] | None:
         asked.append(set(_pids(home)))
         if len(asked) == 3:
             signal.raise_signal(signal.SIGTERM)
-        return [Spec(name="only", command=SLEEPER, wave=1)] if len(asked) == 2 else None
+        return [ProcessSpec(name="only", command=SLEEPER, wave=1)] if len(asked) == 2 else None
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     made.handle_signals()
@@ -144,7 +144,7 @@ def test_waiting_for_something_that_never_comes_names_it(supervisor):
 
 
 def test_output_goes_to_the_process_own_log(tmp_path: Path):
-    spec = Spec(name="talker", command=(sys.executable, "-c", "print('hello')"), wave=0)
+    spec = ProcessSpec(name="talker", command=(sys.executable, "-c", "print('hello')"), wave=0)
     made = Supervisor([spec], home=tmp_path, say=lambda _line: None)
     made.start_wave(0)
     log = tmp_path / "logs" / "talker.log"

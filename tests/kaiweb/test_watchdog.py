@@ -17,7 +17,7 @@ import pytest
 
 from kaiweb.healthy import judge
 from kaiweb.supervisor.announcement import Announcement
-from kaiweb.supervisor.process import Spec
+from kaiweb.supervisor.process import ProcessSpec
 from kaiweb.supervisor.supervisor import Supervisor
 from kaiweb.supervisor.watchdog import Watchdog, broker_answers, read_children
 from kube.left_out import Held, read_entries
@@ -215,7 +215,7 @@ while True:
 def test_a_hang_in_native_code_is_ended_and_its_object_left_out(tmp_path: Path):
     lines: list[str] = []
     command = (sys.executable, "-c", HANGS_IN_NATIVE_CODE, str(tmp_path))
-    spec = Spec(name="reader", wave=0, command=command, env={"KAIWEB_HANG_S": "1"})
+    spec = ProcessSpec(name="reader", wave=0, command=command, env={"KAIWEB_HANG_S": "1"})
     supervisor = Supervisor([spec], home=tmp_path, say=lines.append)
     supervisor.start_wave(0)
     done = tmp_path / "done"
@@ -240,7 +240,7 @@ def test_a_stopped_process_is_started_again_and_blames_nobody(tmp_path: Path):
     lines: list[str] = []
     program = HANGS_IN_NATIVE_CODE.replace("pow(7, 10**9)", "pass")
     command = (sys.executable, "-c", program, str(tmp_path))
-    spec = Spec(name="reader", wave=0, command=command, env={"KAIWEB_HANG_S": "1"})
+    spec = ProcessSpec(name="reader", wave=0, command=command, env={"KAIWEB_HANG_S": "1"})
     supervisor = Supervisor([spec], home=tmp_path, say=lines.append)
     supervisor.start_wave(0)
     done = tmp_path / "done"

@@ -17,7 +17,7 @@ from django.db import DatabaseError, close_old_connections
 from kaiweb.checks import CyclesCheck
 from kaiweb.history import forget_shards
 from kaiweb.operator.operator import Operator
-from kaiweb.operator.probe import Probe
+from kaiweb.operator.probe import ProcessProbe
 from kube import progress
 from kube.errors import UnauthorizedError
 from queues.cluster import gateway
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             signal.signal(number, lambda *_: stop.set())
         home = Path(settings.KAIWEB_HOME)
         progress.start("operator", home)
-        probe = Probe(home, settings.KAIWEB_PORT)
+        probe = ProcessProbe(home, settings.KAIWEB_PORT)
         operator = Operator(gateway(), home, probe, os.environ, _forget, _cycle_fault)
         try:
             operator.run(stop)

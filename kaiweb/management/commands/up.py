@@ -40,7 +40,7 @@ from kaiweb.supervisor.preflight import (
     check_redis,
     check_web_port,
 )
-from kaiweb.supervisor.process import Spec
+from kaiweb.supervisor.process import ProcessSpec
 from kaiweb.supervisor.supervisor import Supervisor
 from kaiweb.supervisor.wanted import Wanted, WantedFile
 
@@ -72,7 +72,7 @@ class Command(BaseCommand):
             os.close(claim)
 
     def _run(
-        self, plan: Installation, wanted: WantedFile, first: list[Spec], started: float
+        self, plan: Installation, wanted: WantedFile, first: list[ProcessSpec], started: float
     ) -> None:
         home = plan.home
         supervisor = Supervisor(first, home=home, say=self._say)
@@ -92,7 +92,7 @@ class Command(BaseCommand):
                 self._say,
             )
 
-            def follow() -> list[Spec] | None:
+            def follow() -> list[ProcessSpec] | None:
                 announcement.look()
                 return self._follow(plan, wanted)
 
@@ -108,7 +108,7 @@ class Command(BaseCommand):
         self.stdout.write(f"kaiweb: {line}")
         self.stdout.flush()
 
-    def _follow(self, plan: Installation, file: WantedFile) -> list[Spec] | None:
+    def _follow(self, plan: Installation, file: WantedFile) -> list[ProcessSpec] | None:
         wanted = file.changed()
         if wanted is None:
             return None

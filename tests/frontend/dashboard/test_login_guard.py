@@ -22,8 +22,8 @@ from frontend.dashboard.login_guard import (
     ADDRESS_FAILURES,
     PAIR_FAILURES,
     WINDOW_S,
-    Attempt,
     HashSlots,
+    LoginAttempt,
 )
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
@@ -78,7 +78,7 @@ def test_success_forgets_the_failures_of_the_pair_but_not_those_of_the_address(u
     assert log_in("ada", PASSWORD).status_code == 302
     for _ in range(PAIR_FAILURES - 1):
         assert log_in("ada", "wrong").status_code == 200
-    _pair, (address, _allowed) = Attempt("ada", HERE).limits
+    _pair, (address, _allowed) = LoginAttempt("ada", HERE).limits
     assert caches["login"].get(address) == 2 * (PAIR_FAILURES - 1)
 
 
@@ -90,8 +90,8 @@ def test_an_address_that_tries_many_names_is_locked_for_all_of_them(user: User) 
 
 
 def test_addresses_of_one_ipv6_network_are_one() -> None:
-    near, far = Attempt("ada", "2001:db8::1"), Attempt("ada", "2001:db8:0:1::1")
-    assert near.limits == Attempt("ada ", "2001:db8::ffff").limits
+    near, far = LoginAttempt("ada", "2001:db8::1"), LoginAttempt("ada", "2001:db8:0:1::1")
+    assert near.limits == LoginAttempt("ada ", "2001:db8::ffff").limits
     assert near.limits != far.limits
 
 
@@ -111,10 +111,10 @@ def test_failures_are_logged_with_a_clipped_name(
 
 def test_an_address_checks_one_password_at_a_time_and_others_still_find_a_place() -> None:
     slots = HashSlots(total=2)
-    here, there = Attempt("ada", HERE), Attempt("ada", THERE)
+    here, there = LoginAttempt("ada", HERE), LoginAttempt("ada", THERE)
     with slots.take(here) as first, slots.take(here) as second, slots.take(there) as other:
         assert (first, second, other) == (True, False, True)
-        with slots.take(Attempt("ada", "192.0.2.3")) as third:
+        with slots.take(LoginAttempt("ada", "192.0.2.3")) as third:
             assert third is False
     with slots.take(here) as again:
         assert again is True

@@ -14,7 +14,7 @@ import pytest
 from django.db import OperationalError
 
 from kaiweb.operator.operator import FOLLOWED, PROMETHEUS_CRD, Operator
-from kaiweb.operator.probe import Probe
+from kaiweb.operator.probe import ProcessProbe
 from kaiweb.supervisor.wanted import FILE, Wanted, read_wanted, write_wanted
 from kaiweb.supervisor.watchdog import children_file
 from kube.errors import ServerError
@@ -38,7 +38,7 @@ class Scene:
         self.operator = Operator(
             self.gateway,
             home,
-            Probe(home, 1, is_alive=lambda _: True, accepts=lambda _: True),
+            ProcessProbe(home, 1, is_alive=lambda _: True, accepts=lambda _: True),
             {},
             self.forget,
             clock=lambda: self.now,

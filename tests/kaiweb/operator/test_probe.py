@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kaiweb.machine import is_alive
-from kaiweb.operator.probe import CALM_S, Probe
+from kaiweb.operator.probe import CALM_S, ProcessProbe
 from kaiweb.supervisor.ports import pick
 from kaiweb.supervisor.wanted import FILE, Wanted, write_wanted
 from kaiweb.supervisor.watchdog import children_file
@@ -24,7 +24,7 @@ class Machine:
         self.home = home
         self.dead: set[int] = set()
         self.silent: set[int] = set()
-        self.probe = Probe(
+        self.probe = ProcessProbe(
             home,
             1,
             is_alive=lambda pid: pid not in self.dead,
@@ -93,7 +93,7 @@ def test_a_wish_is_adopted_when_the_supervisor_has_written_after_it(machine: Mac
 
 def test_pids_and_ports_are_really_looked_at(tmp_path: Path) -> None:
     (tmp_path / "processes.json").write_text(json.dumps({"web": os.getpid()}))
-    assert Probe(tmp_path, pick()).look((), 0.0).up == frozenset()
+    assert ProcessProbe(tmp_path, pick()).look((), 0.0).up == frozenset()
     assert is_alive(os.getpid())
     child = os.fork()
     if not child:
