@@ -27,7 +27,7 @@ from kube.resources import PODGROUPS, QUEUES, Resource
 from kube.store import Store
 from queues.controllers.podgroup_status import Holdings, list_patch
 from queues.controllers.sums import GroupSums, add_holdings, empty_holdings
-from queues.tree.hierarchy import problem_of
+from queues.tree.hierarchy import TOLERANCE, problem_of
 from queues.tree.shape import QueueShape, read_queue
 from queues.workloads import accounting
 from queues.workloads.accounting import Amounts
@@ -246,5 +246,5 @@ def _over_quota(queue: Queue, allocated: Amounts) -> str:
     return "; ".join(
         f"{name}: {float(held[name]):g} {UNITS[name]} allocated, quota is {resource.quota:g}"
         for name, resource in stated.items()
-        if resource.quota >= 0 and held[name] > resource.quota
+        if resource.quota >= 0 and held[name] > resource.quota + TOLERANCE
     )

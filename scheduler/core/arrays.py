@@ -18,4 +18,13 @@ Amounts = Sequence[float]
 #: Positions in `Amounts`.
 CPU_INDEX, MEMORY_INDEX, GPU_INDEX = 0, 1, 2
 
+#: Amounts that differ by no more than this are equal. Sums of parts of a GPU carry float noise (0.1 + 0.2
+#: is more than 0.3), so whatever compares an amount with a limit, quota or share allows for it.
+TOLERANCE = 1e-6
+
 NO_AMOUNTS: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+def is_above(amount: float, bound: float) -> bool:
+    """Return whether an amount exceeds a bound by more than float noise."""
+    return amount > bound + TOLERANCE

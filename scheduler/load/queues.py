@@ -68,11 +68,18 @@ def queue_input(queue: Queue, origin: float, used: Amounts = _NO_USAGE) -> Queue
 
 def _amounts(resource: QueueResource, unit: float, used: float) -> QueueAmounts:
     return QueueAmounts(
-        quota=inf if resource.quota < 0 else resource.quota * unit,
-        limit=inf if resource.limit < 0 else resource.limit * unit,
+        quota=_bound(resource.quota, unit),
+        limit=_bound(resource.limit, unit),
         over_quota_weight=max(0.0, resource.over_quota_weight),
         usage=used,
     )
+
+
+def _bound(amount: float, unit: float) -> float:
+    """Return a quota or limit, memory in whole bytes: a product may miss the exact number by noise."""
+    if amount < 0:
+        return inf
+    return amount if unit == 1 else float(round(amount * unit))
 
 
 def _seconds(duration: str | None) -> float | None:

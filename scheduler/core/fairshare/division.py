@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.core.arrays import Floats, Ints
+from scheduler.core.arrays import TOLERANCE, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,12 +151,12 @@ def _fill_stage(
     All pools advance together. A pool leaves the loop as soon as its own stopping rule holds, so that
     every pool gets exactly the rounds it would get alone.
     """
-    live = rest > 0
+    live = rest > TOLERANCE
     members = members[live[flat.pool_of[members]]]
     while members.size:
         want = flat.requestable[members] - share[members]
-        members = members[want > 0]
-        want = want[want > 0]
+        members = members[want > TOLERANCE]
+        want = want[want > TOLERANCE]
         pool = flat.pool_of[members]
         weight = flat.weight[members]
         weight_sum = _sum_by_pool(pool, weight, len(rest))
@@ -166,19 +166,19 @@ def _fill_stage(
         offer = rest[pool] * _ratio(strength, strength_sum[pool])
 
         takes_part = (weight != 0) & (weight_sum[pool] != 0) & (strength_sum[pool] != 0)
-        satisfied = takes_part & (want <= offer)
+        satisfied = takes_part & (want <= offer + TOLERANCE)
         rounded_down = takes_part & ~satisfied
-        give = np.where(satisfied, want, np.where(rounded_down, np.floor(offer), 0.0))
+        give = np.where(satisfied, want, np.where(rounded_down, np.floor(offer + TOLERANCE), 0.0))
         fraction = offer - give
         remainder[members[satisfied]] = 0.0
-        has_fraction = rounded_down & (fraction > 0)
+        has_fraction = rounded_down & (fraction > TOLERANCE)
         remainder[members[has_fraction]] = fraction[has_fraction]
 
         share[members] += give
         rest -= _sum_by_pool(pool, give, len(rest))
         again = np.zeros(len(rest), dtype=np.bool_)
-        again[pool[satisfied & (give > 0) & (want < offer)]] = True
-        again &= rest > 0
+        again[pool[satisfied & (give > 0) & (want < offer - TOLERANCE)]] = True
+        again &= rest > TOLERANCE
         members = members[again[pool]]
 
 
@@ -191,7 +191,7 @@ def _settle_remainders(
     remainder: Floats,
 ) -> None:
     """Give one unit for each fraction cut off: by pool, priority, size of the fraction, age, name."""
-    listed = np.flatnonzero((remainder > 0) & (rest[flat.pool_of] > 0))
+    listed = np.flatnonzero((remainder > 0) & (rest[flat.pool_of] > TOLERANCE))
     if not listed.size:
         return
     order = np.lexsort((seniority[listed], -remainder[listed], rank[listed], flat.pool_of[listed]))

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from scheduler.core.arrays import Amounts
+from scheduler.core.arrays import Amounts, is_above
 from scheduler.core.fairshare.shares import (
     RESOURCES,
     Holdings,
@@ -114,9 +114,9 @@ def may_hold_victims(ledger: QueueLedger, reclaimer: Reclaimer, victim_queue: in
     for resource in RESOURCES:
         if reclaimer.required[resource] <= 0 or quota[resource] == inf:
             continue
-        if held[resource] > quota[resource]:
+        if is_above(held[resource], quota[resource]):
             return True
-        is_below = is_below or held[resource] < quota[resource]
+        is_below = is_below or is_above(quota[resource], held[resource])
     return not is_below
 
 
@@ -225,7 +225,9 @@ def _check_boundaries(
                 ratio = _saturation(held[resource], ledger.fair_shares[level][resource])
                 sibling_share = ledger.fair_shares[sibling][resource]
                 sibling_ratio = _saturation(remaining[sibling][resource], sibling_share)
-                if ratio > 1 and sibling_share > 0 and ratio * multiplier >= sibling_ratio:
+                is_saturated = is_above(held[resource], ledger.fair_shares[level][resource])
+                is_less_saturated = is_above(sibling_ratio, ratio * multiplier)
+                if is_saturated and sibling_share > 0 and not is_less_saturated:
                     return SaturationViolation(
                         queue=level,
                         sibling=sibling,
@@ -244,5 +246,5 @@ def _saturation(amount: float, fair_share: float) -> float:
     if fair_share == inf:
         return 0.0
     if fair_share == 0:
-        return inf if amount > 0 else 0.0
+        return inf if is_above(amount, 0.0) else 0.0
     return amount / fair_share

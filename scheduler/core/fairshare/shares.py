@@ -14,7 +14,7 @@ from math import inf
 
 import numpy as np
 
-from scheduler.core.arrays import CPU_INDEX, GPU_INDEX, MEMORY_INDEX, Amounts, Floats
+from scheduler.core.arrays import CPU_INDEX, GPU_INDEX, MEMORY_INDEX, Amounts, Floats, is_above
 
 RESOURCES = (CPU_INDEX, MEMORY_INDEX, GPU_INDEX)
 
@@ -124,12 +124,16 @@ def minus(left: Amounts, right: Amounts) -> Amounts:
 
 def fits_within(amounts: Amounts, bound: Amounts) -> bool:
     """Return whether amounts stay at or below a bound in all three resources."""
-    return amounts[0] <= bound[0] and amounts[1] <= bound[1] and amounts[2] <= bound[2]
+    return not exceeds_somewhere(amounts, bound)
 
 
 def exceeds_somewhere(amounts: Amounts, bound: Amounts) -> bool:
     """Return whether amounts are above a bound in at least one resource."""
-    return amounts[0] > bound[0] or amounts[1] > bound[1] or amounts[2] > bound[2]
+    return (
+        is_above(amounts[0], bound[0])
+        or is_above(amounts[1], bound[1])
+        or is_above(amounts[2], bound[2])
+    )
 
 
 def is_weaker(left: Amounts, right: Amounts) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from scheduler.core.arrays import NO_AMOUNTS, Amounts
+from scheduler.core.arrays import NO_AMOUNTS, TOLERANCE, Amounts
 from scheduler.core.cluster.changes import ChangeLog
 from scheduler.core.cluster.journal import WHOLE, Journal
 from scheduler.core.cluster.queues import Queues
@@ -19,6 +19,9 @@ from scheduler.core.fairshare.capacity import (
     refuse_over_capacity,
 )
 from scheduler.core.fairshare.shares import QueueLedger, is_weaker
+
+#: Steps of a dominant share that make a difference.
+_STEPS = 1e9
 
 
 class Comparable(Protocol):
@@ -109,12 +112,13 @@ class FairSharePolicy(QueuePolicy):
     def __init__(self, ledger: QueueLedger, saturation_multiplier: float = 1.0) -> None:
         super().__init__(ledger, saturation_multiplier)
         unlimited = float("inf")
-        #: Per queue, what its key depends on besides allocations. The dominant share is measured
-        #: against the cluster where a share is unlimited.
+        #: Per queue, what its key depends on besides allocations: its share and quota (both with the
+        #: tolerance for float noise), and so on. The dominant share is measured against the cluster
+        #: where a share is unlimited.
         self._fixed = [
             (
-                ledger.fair_shares[queue],
-                ledger.quotas[queue],
+                tuple(share + TOLERANCE for share in ledger.fair_shares[queue]),
+                tuple(quota + TOLERANCE for quota in ledger.quotas[queue]),
                 shares,
                 tuple(
                     total if share == unlimited else share
@@ -171,9 +175,9 @@ class FairSharePolicy(QueuePolicy):
         is_over_share = share[0] < held0 and share[1] < held1 and share[2] < held2
         is_over_quota = with0 > quota[0] or with1 > quota[1] or with2 > quota[2]
         lacks_share = (
-            (allocatable[0] == 0 < with0)
-            or (allocatable[1] == 0 < with1)
-            or (allocatable[2] == 0 < with2)
+            (allocatable[0] == 0 and with0 > TOLERANCE)
+            or (allocatable[1] == 0 and with1 > TOLERANCE)
+            or (allocatable[2] == 0 and with2 > TOLERANCE)
         )
         if victims is not NO_AMOUNTS:
             with0, with1, with2 = with0 - victims[0], with1 - victims[1], with2 - victims[2]
@@ -197,6 +201,9 @@ class FairSharePolicy(QueuePolicy):
         ratio = held2 / bound2 if bound2 else held2 * 1000.0
         if ratio > before:
             before = ratio
+        # In small steps, so that float noise does not decide between equal shares.
+        after = (after * _STEPS + 0.5) // 1.0
+        before = (before * _STEPS + 0.5) // 1.0
         return (is_over_share, is_over_quota, priority, lacks_share, after, before, tie)
 
 

@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
-from scheduler.core.arrays import CPU_INDEX, GPU_INDEX, MEMORY_INDEX, NO_AMOUNTS, Amounts
+from scheduler.core.arrays import (
+    CPU_INDEX,
+    GPU_INDEX,
+    MEMORY_INDEX,
+    NO_AMOUNTS,
+    TOLERANCE,
+    Amounts,
+    is_above,
+)
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED
 from scheduler.core.fairshare.reclaimable import (
     Reclaimer,
@@ -131,7 +139,7 @@ def takeable_gpus(session: Session, reclaimer: Reclaimer, batches: Sequence[Batc
         surplus = _surplus_gpus(session, other)
         if surplus == inf:
             return inf
-        if surplus > 0:
+        if surplus > TOLERANCE:
             total += surplus + chunk
     return total
 
@@ -148,6 +156,6 @@ def _surplus_gpus(session: Session, queue: int) -> float:
     quota = ledger.quotas[queue]
     for resource in (CPU_INDEX, MEMORY_INDEX, GPU_INDEX):
         bound[resource] = min(bound[resource], quota[resource])
-    if held[CPU_INDEX] > bound[CPU_INDEX] or held[MEMORY_INDEX] > bound[MEMORY_INDEX]:
+    if any(is_above(held[other], bound[other]) for other in (CPU_INDEX, MEMORY_INDEX)):
         return inf
     return held[GPU_INDEX] - bound[GPU_INDEX]

@@ -303,3 +303,12 @@ def test_an_older_version_of_a_group_changes_no_sum() -> None:
     assert sums.drop("lab/g") == {"b"}
     assert sums.drop("lab/g") == set()
     assert dict(sums.of("b").allocated) == {}
+
+
+def test_parts_that_fill_a_quota_exactly_are_not_over_it() -> None:
+    world = World()
+    world.gateway.seed(QUEUES, queue("q", gpu=0.3))
+    for number, gpus in enumerate(("100m", "200m")):
+        world.gateway.seed(PODGROUPS, stated(f"g{number}", "q", gpus))
+    world.settle()
+    assert world.conditions("q")["OverQuota"] == ("False", "")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import floor, inf
 
+from scheduler.core.arrays import TOLERANCE, is_above
+
 
 @dataclass
 class PlainQueue:
@@ -23,7 +25,7 @@ class PlainQueue:
 
     @property
     def unsatisfied(self) -> bool:
-        return self.requestable > self.share
+        return is_above(self.requestable, self.share)
 
 
 def divide_plainly(total: float, queues: list[PlainQueue], k_value: float) -> float:
@@ -32,7 +34,7 @@ def divide_plainly(total: float, queues: list[PlainQueue], k_value: float) -> fl
     for queue in queues:
         queue.share = min(total if queue.quota == inf else queue.quota, queue.requestable)
         rest -= queue.share
-    if rest <= 0:
+    if not is_above(rest, 0):
         return rest
     cut: dict[int, float] = {}
     priorities = sorted({queue.priority for queue in queues}, reverse=True)
@@ -41,7 +43,7 @@ def divide_plainly(total: float, queues: list[PlainQueue], k_value: float) -> fl
     for priority in priorities:
         listed = [q for q in queues if q.priority == priority and id(q) in cut]
         for queue in sorted(listed, key=lambda q: (-cut[id(q)], q.seniority)):
-            if rest <= 0:
+            if not is_above(rest, 0):
                 return rest
             give = min(1.0, rest)
             queue.share += give
@@ -50,7 +52,7 @@ def divide_plainly(total: float, queues: list[PlainQueue], k_value: float) -> fl
 
 
 def _fill(queues: list[PlainQueue], rest: float, k: float, cut: dict[int, float]) -> float:
-    while rest > 0:
+    while is_above(rest, 0):
         hungry = [queue for queue in queues if queue.unsatisfied]
         weights = sum(queue.weight for queue in hungry)
         if weights == 0:
@@ -67,18 +69,18 @@ def _fill(queues: list[PlainQueue], rest: float, k: float, cut: dict[int, float]
                 continue
             want = queue.requestable - queue.share
             offer = pot * (strength[id(queue)] / strengths)
-            if want <= offer:
+            if not is_above(want, offer):
                 give = want
                 cut.pop(id(queue), None)
             else:
-                give = float(floor(offer))
-                if offer - give > 0:
+                give = float(floor(offer + TOLERANCE))
+                if is_above(offer, give):
                     cut[id(queue)] = offer - give
             if give == 0:
                 continue
             queue.share += give
             rest -= give
-            again = again or want < offer
+            again = again or is_above(offer, want)
         if not again:
             return rest
     return rest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler.core.arrays import NO_AMOUNTS, Amounts
+from scheduler.core.arrays import NO_AMOUNTS, Amounts, is_above
 from scheduler.core.fairshare.shares import (
     QueueLedger,
     fits_within,
@@ -42,14 +42,22 @@ def queue_key(
     allocatable = ledger.allocatable[queue]
     with_candidate = plus(held, candidate)
     measured = (
-        all(share[resource] < held[resource] for resource in RESOURCES),
+        all(is_above(held[resource], share[resource]) for resource in RESOURCES),
         not fits_within(with_candidate, ledger.quotas[queue]),
         -ledger.priorities[queue],
-        any(allocatable[resource] == 0 < with_candidate[resource] for resource in RESOURCES),
-        dominant_share(minus(with_candidate, victims), allocatable, ledger.totals),
-        dominant_share(held, allocatable, ledger.totals),
+        any(
+            allocatable[resource] == 0 and is_above(with_candidate[resource], 0)
+            for resource in RESOURCES
+        ),
+        steps(dominant_share(minus(with_candidate, victims), allocatable, ledger.totals)),
+        steps(dominant_share(held, allocatable, ledger.totals)),
     )
     return QueueKey(measured, allocatable, ledger.seniority[queue])
+
+
+def steps(share: float) -> float:
+    """Count in billionths, so that float noise makes no difference."""
+    return (share * 1e9 + 0.5) // 1.0
 
 
 def dominant_share(allocated: Amounts, allocatable: Amounts, totals: Amounts) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
+import pytest
+
 from scheduler.core.fairshare.capacity import (
     CapacityReason,
     refuse_at_gate,
@@ -38,3 +40,11 @@ def test_only_non_preemptible_work_must_fit_into_quota() -> None:
     assert refusal.reason is CapacityReason.NON_PREEMPTIBLE_OVER_QUOTA
     gate = CapacityReason.NON_PREEMPTIBLE_OVER_QUOTA
     assert refuse_at_gate(gate, books, 0, gpus(0), preemptible=False) is None
+
+
+@pytest.mark.parametrize(("held", "more", "bound"), [(0.1, 0.2, 0.3), (2.2, 1.1, 3.3)])
+def test_float_noise_does_not_exceed_a_limit_or_quota(held, more, bound) -> None:
+    assert held + more > bound
+    books = ledger(queue("leaf", limit=bound, quota=bound, held=held, non_preemptible=held))
+    assert refuse_over_capacity(books, 0, gpus(more), preemptible=False) is None
+    assert refuse_over_capacity(books, 0, gpus(more + 0.001), preemptible=False) is not None

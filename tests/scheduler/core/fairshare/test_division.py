@@ -86,6 +86,12 @@ def test_worked_examples(total, queues, k_value, expected) -> None:
     assert shares(total, aged(*queues), k_value) == pytest.approx(expected)
 
 
+def test_float_noise_does_not_round_a_request_down() -> None:
+    request = 0.1 + 0.2
+    assert request > 0.6 / 2
+    assert shares(0.6, aged(q(0, 1, request), q(0, 1, request)), 0.0) == pytest.approx([0.3, 0.3])
+
+
 def test_children_divide_the_share_of_their_parent() -> None:
     queues = aged(q(4, 1, 12), q(4, 1, 3), q(3, 1, 10), q(1, 2, 2), q(4, 1, 3))
     parent = np.array([-1, -1, 0, 0, 1])

@@ -79,3 +79,22 @@ def test_weaker_needs_to_be_below_everywhere() -> None:
     assert not is_weaker((1, 1, 1), (1, 1, 1))
     assert not is_weaker((1, 2, 1), (2, 1, 1))
     assert is_weaker((1, 1, 5), (inf, inf, inf))
+
+
+def test_float_noise_does_not_decide_between_queues() -> None:
+    parts = 0.1 + 0.1 + 0.1
+    assert parts > 0.3
+    books = ledger(
+        queue("a", quota=0.3, share=0.3, held=parts), queue("b", quota=0.3, share=0.3, held=0.3)
+    )
+    policy = FairSharePolicy(books)
+    assert policy.key(0, NONE) < policy.key(1, NONE)
+    assert policy.key(0, NONE)[1] is policy.key(1, NONE)[1] is False
+
+
+def test_what_victims_leave_of_nothing_is_no_use_without_a_share() -> None:
+    left = 0.1 + 0.2 - 0.3
+    assert left > 0
+    books = ledger(queue("a", quota=0, share=0, held=left), queue("b", quota=0, share=0))
+    policy = FairSharePolicy(books)
+    assert policy.key(0, NONE) < policy.key(1, NONE)

@@ -160,3 +160,40 @@ def test_the_two_rules_alone() -> None:
     assert not guarantees_quota(books, 1, gpus(2), is_within_quota=True)
     assert stays_within_quota(books, 0, gpus(1), gpus(1))
     assert not stays_within_quota(books, 0, gpus(2), gpus(1))
+
+
+#: Three parts of 0.1 GPU; more than 0.3 in floats.
+THREE_PARTS = 0.1 + 0.1 + 0.1
+
+
+def test_a_queue_may_reclaim_up_to_a_share_that_its_parts_fill_exactly() -> None:
+    books = ledger(queue("A", quota=0.3, share=0.3, held=0.1 + 0.1, non_preemptible=0.1 + 0.1))
+    assert THREE_PARTS > 0.3
+    assert can_reclaim(books, reclaimer(0, 0.1, preemptible=False))
+    assert not can_reclaim(books, reclaimer(0, 0.101))
+
+
+def test_a_queue_whose_parts_fill_its_quota_exactly_loses_nothing() -> None:
+    books = ledger(
+        queue("A", quota=2, share=2, held=0),
+        queue("B", quota=0.3, share=0.3, held=THREE_PARTS),
+    )
+    assert not maintains_fair_share(books, 1, gpus(THREE_PARTS))
+    assert not guarantees_quota(books, 1, gpus(THREE_PARTS), is_within_quota=True)
+    assert violation(books, reclaimer(0), {1: [gpus(0.1)]}) is not None
+    over = ledger(queue("A", quota=2), queue("B", quota=0.3, share=0.3, held=THREE_PARTS + 0.1))
+    assert violation(over, reclaimer(0), {1: [gpus(0.1)]}) is None
+
+
+def test_a_queue_held_just_at_its_quota_counts_neither_as_above_nor_as_below() -> None:
+    below = ledger(queue("A", quota=2), queue("B", quota=THREE_PARTS, share=0.3, held=0.3))
+    above = ledger(queue("A", quota=2), queue("B", quota=0.3, share=0.3, held=THREE_PARTS))
+    assert may_hold_victims(below, reclaimer(0), 1) is may_hold_victims(above, reclaimer(0), 1)
+
+
+def test_a_reclaimer_at_its_share_is_not_saturated_by_float_noise() -> None:
+    books = ledger(
+        queue("A", quota=0.3, share=0.3, held=0.1 + 0.1),
+        queue("B", quota=0.3, share=0.3, held=0.4),
+    )
+    assert violation(books, reclaimer(0, 0.1), {1: [gpus(0.2)]}) is None
