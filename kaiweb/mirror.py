@@ -26,11 +26,11 @@ from kube.objects.config import Config
 from kube.objects.meta import KubeObject
 from kube.resources import CONFIGS, NAMESPACES
 from kube.watch import Reflector
-from queues.mirror.feed import Line, Mirror, beat
+from queues.mirror.feed import MessageQueue, Mirror, write_heartbeat
 from queues.mirror.identity import start_with_cluster
 from queues.mirror.kinds import KINDS
 from queues.mirror.lone_pods import show_lone_pods
-from queues.mirror.rollup import Witnesses
+from queues.mirror.rollup import ReasonSources
 from queues.mirror.writer import MirroredKind, Writer
 from scheduler import mirror as scheduler_mirror
 from scheduler.settings.shard import CONFIG_NAME
@@ -42,7 +42,9 @@ TAKE_S = 0.5
 DATABASE_PAUSE_S = 1.0
 CLUSTER_PAUSE_S = 1.0
 LONE_PODS_EVERY_S = 1.0
-WITNESSES = Witnesses(bind_errors=binder_mirror.bind_errors, standings=scheduler_mirror.standings)
+REASON_SOURCES = ReasonSources(
+    bind_errors=binder_mirror.bind_errors, standings=scheduler_mirror.standings
+)
 ALL_KINDS: tuple[MirroredKind, ...] = (*KINDS, binder_mirror.KIND)
 
 
@@ -56,13 +58,13 @@ def follow(cluster: Gateway, stop: threading.Event) -> Exception | None:
 
     if not _wait_for_cluster(cluster, stop, on_fatal):
         return errors[0] if errors else None
-    line = Line()
+    message_queue = MessageQueue()
     for kind in ALL_KINDS:
         reflector = Reflector(
             cluster,
             kind.resource,
             kind.as_type,
-            line,
+            message_queue,
             field_selector=kind.field_selector,
             is_optional=kind.is_optional,
         )
@@ -71,7 +73,7 @@ def follow(cluster: Gateway, stop: threading.Event) -> Exception | None:
     watch_contact = partial(_watch_contact, cluster, stop, contact)
     # A daemon: a request may hang for minutes, and nothing is lost with it.
     threading.Thread(target=watch_contact, name="cluster-contact", daemon=True).start()
-    _write_rows(line, Upkeep(cluster, Writer(WITNESSES), contact), stop)
+    _write_rows(message_queue, Upkeep(cluster, Writer(REASON_SOURCES), contact), stop)
     return errors[0] if errors else None
 
 
@@ -102,22 +104,22 @@ class Upkeep:
         progress.track().beat("upkeep", progress.WAIT_S)
         answered_at, self.contact.answered_at = self.contact.answered_at, None
         if answered_at is not None:
-            beat(answered_at)
+            write_heartbeat(answered_at)
         position, groups = scheduler_mirror.changed_since(self.read_position)
-        self.writer.judge_again(groups)
+        self.writer.refresh_groups(groups)
         self.read_position = position
         if self.clock() >= self.next_lone_pods_at:
             self.next_lone_pods_at = self.clock() + LONE_PODS_EVERY_S
             show_lone_pods(_scheduler_name(self.cluster), timezone.now())
 
 
-def _write_rows(line: Line, upkeep: Upkeep, stop: threading.Event) -> None:
-    """Write what the watches put in line, until `stop` is set."""
+def _write_rows(message_queue: MessageQueue, upkeep: Upkeep, stop: threading.Event) -> None:
+    """Write what the watches put into the queue until `stop` is set."""
     mirror = Mirror(ALL_KINDS, upkeep.writer)
     is_first = True
     while not stop.is_set():
         progress.track().beat("waiting for changes")
-        messages = line.take(timeout_s=TAKE_S)
+        messages = message_queue.take(timeout_s=TAKE_S)
         if messages:
             _retry(partial(mirror.consume, messages), stop)
             if is_first:

@@ -223,7 +223,7 @@ class Store:
                 if kind.put(value, listed_at):
                     changes.append((EventType.MODIFIED, value))
             for value in gone.values():
-                if _version(value) <= listed_at and kind.remove(value, listed_at):
+                if version_of(value) <= listed_at and kind.remove(value, listed_at):
                     changes.append((EventType.DELETED, value))
             kind.seen_version = max(kind.seen_version, listed_at)
             kind.synced = True
@@ -254,21 +254,21 @@ class Store:
         """Store the answer to our own write at once, unless the watch has already passed its version."""
         with self._changed:
             kind = self.kind(resource)
-            if _version(value) > kind.seen_version:
-                self._signal(kind.put(value, _version(value)))
+            if version_of(value) > kind.seen_version:
+                self._signal(kind.put(value, version_of(value)))
 
     def amend(self, resource: Resource, value: KubeObject) -> None:
         """Store a change that we requested, under the old version, so that the next event replaces it."""
         with self._changed:
             kind = self.kind(resource)
             known = kind.objects.get(value.key)
-            if known is not None and _version(known) == _version(value):
-                self._signal(kind.put(value, _version(value)))
+            if known is not None and version_of(known) == version_of(value):
+                self._signal(kind.put(value, version_of(value)))
 
     def discard(self, resource: Resource, value: KubeObject) -> None:
         """Remove an object that we have just deleted."""
         with self._changed:
-            self._signal(self.kind(resource).remove(value, _version(value)))
+            self._signal(self.kind(resource).remove(value, version_of(value)))
 
     def _signal(self, is_changed: bool) -> None:
         if is_changed:
@@ -288,5 +288,6 @@ def version_number(resource_version: str) -> int:
     return int_or_none(resource_version, smallest=0) or 0
 
 
-def _version(value: KubeObject) -> int:
+def version_of(value: KubeObject) -> int:
+    """Return the resourceVersion of an object as a number."""
     return version_number(value.metadata.resource_version)

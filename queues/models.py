@@ -1,12 +1,12 @@
-"""Rows that mirror the cluster, and the few that are ours alone (tokens, rights, the live change log).
+"""Rows that mirror the cluster, and the few that only we have (tokens, rights, audit and live logs).
 
-A mirror row holds the columns the dashboard and the REST API need, never the whole object: the cluster
-is the truth. Only `queues.mirror` writes mirror rows. Natural keys (`name`, `namespace/name`) are the
-primary keys, so that an upsert needs no look-up. References are plain names without foreign keys: the
-cluster may hold a queue whose parent is missing, and the mirror must show just that.
+A mirror row holds the columns that dashboard and REST API need, not the whole object: the cluster is the source
+of truth. Only `queues.mirror` writes mirror rows. Natural keys (`name`, `namespace/name`) are the primary keys, so
+that an upsert needs no look-up. References are names without foreign keys, because the cluster may hold a queue
+whose parent is missing, and the mirror must show it.
 
-Amounts of a queue's spec keep the unit of the custom resource (GPUs, millicores, 10^6 bytes) and its two
-special values apart: NULL is unset, -1 is unlimited. Amounts of use are millicores and bytes.
+Amounts of a queue's spec are in the unit of the custom resource (GPUs, millicores, 10^6 bytes); NULL is unset, -1
+is unlimited. Usage is in GPUs, millicores and bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNLIMITED = -1.0
 
 
 class MirrorRow(models.Model):
-    """What every mirrored object has. `version` is its resourceVersion, which orders its events."""
+    """Columns of every mirror row. `version` is the resourceVersion, which orders the events of an object."""
 
     uid = models.CharField(max_length=64)
     version = models.BigIntegerField()
@@ -39,10 +39,10 @@ def _bound(name: str) -> models.CheckConstraint:
 
 
 class Queue(MirrorRow):
-    """A queue as the cluster has it, with what it uses by its status.
+    """A queue of the cluster, with the usage from its status.
 
-    A queue with a forbidden amount (the API server's schema refuses them) is mirrored with that amount
-    unset, so one bad object never stops the mirror.
+    An invalid amount (which the API server's schema refuses) is mirrored as unset, so that one invalid object
+    cannot stop the mirror.
     """
 
     name = models.CharField(max_length=NAME, primary_key=True)
@@ -94,7 +94,7 @@ class Queue(MirrorRow):
 
 
 class WorkloadState(models.TextChoices):
-    """Where a pod group stands, derived from its pods."""
+    """The state of a pod group, derived from its pods."""
 
     PENDING = "pending"
     GATED = "gated"
@@ -105,10 +105,10 @@ class WorkloadState(models.TextChoices):
 
 
 class PodGroup(MirrorRow):
-    """A workload: a pod group with the sums over its pods, or a pod that no pod group manages.
+    """A workload: a pod group with the sums over its pods, or a lone pod.
 
-    Pods of our scheduler that nobody grouped would wait unseen, so each stands here as a workload of its
-    own (`is_lone_pod`, named `pod:<name>`, which no object of the cluster can be).
+    A lone pod is a pod of our scheduler without a pod group. It has a row of its own (`is_lone_pod`, named
+    `pod:<name>`, which is no valid object name), so that the dashboard lists it.
     """
 
     key = models.CharField(max_length=KEY, primary_key=True)
@@ -170,7 +170,7 @@ class PodGroup(MirrorRow):
 
 
 class Pod(MirrorRow):
-    """A pod: what it asks for, where it is, why it waits, and which GPU cells it fills on its node."""
+    """A pod: its requests, its node, why it waits, and its GPU cells on the node."""
 
     key = models.CharField(max_length=KEY, primary_key=True)
     namespace = models.CharField(max_length=NAME)
@@ -200,7 +200,7 @@ class Pod(MirrorRow):
     class Meta:
         ordering: ClassVar = ["key"]
         indexes: ClassVar = [
-            # What waits is little among what runs, and is asked for every second.
+            # Few pods wait, and they are queried every second.
             models.Index(fields=["created_at"], condition=Q(node=""), name="pod_waiting"),
         ]
 
@@ -209,7 +209,7 @@ class Pod(MirrorRow):
 
 
 class GroupingWarning(MirrorRow):
-    """An event of the pod grouper: why it could not group a pod."""
+    """A warning event of the pod grouper: why it could not group a pod."""
 
     key = models.CharField(max_length=KEY, primary_key=True)
     pod = models.CharField(max_length=KEY, db_index=True)
@@ -220,7 +220,7 @@ class GroupingWarning(MirrorRow):
 
 
 class Node(MirrorRow):
-    """A node and what is taken of it."""
+    """A node and its usage."""
 
     name = models.CharField(max_length=NAME, primary_key=True)
     pool = models.CharField(max_length=NAME, blank=True, default="")
@@ -276,7 +276,7 @@ class MirrorState(models.Model):
 
 
 class ChangeState(models.TextChoices):
-    """How far a write of ours has come (`queues.editing.audit`)."""
+    """The state of a write in the audit log (`queues.editing.audit`)."""
 
     INTENDED = "intended"
     DONE = "done"
@@ -285,7 +285,7 @@ class ChangeState(models.TextChoices):
 
 
 class QuotaChange(models.Model):
-    """One write to a queue through us: who, when, what, why, and whether the cluster took it."""
+    """An entry of the audit log: who wrote what to a queue, when and why, and the result."""
 
     queue = models.CharField(max_length=NAME, db_index=True)
     action = models.CharField(max_length=16)
@@ -319,7 +319,7 @@ class QuotaChange(models.Model):
 
 
 class LiveEpoch(models.Model):
-    """One life of the change log; a new value makes every client take a snapshot."""
+    """The epoch of the live log; a new value makes every client request a snapshot."""
 
     only = models.BooleanField(primary_key=True, default=True)
     value = models.CharField(max_length=32)
@@ -334,10 +334,10 @@ class LiveEpoch(models.Model):
 
 
 class LiveChange(models.Model):
-    """The change log: that a thing changed, not how; its present state is read when it is sent.
+    """An entry of the live log: which row changed. Its present state is read when it is sent.
 
-    Rows are written in the transaction of the change itself, so none is lost with a dying process, and
-    their ids are the positions (`seq`) of the live protocol.
+    Entries are written in the transaction of the change itself, so that none is lost when a process dies. Their
+    ids are the positions (`seq`) of the live protocol.
     """
 
     kind = models.CharField(max_length=16)
@@ -352,7 +352,7 @@ class LiveChange(models.Model):
 
 
 class Role(models.TextChoices):
-    """What a binding grants below its subtree (the whole cluster when the subtree is empty)."""
+    """The role of a binding, which applies below its subtree (to the whole cluster if it is empty)."""
 
     VIEWER = "viewer"
     EDITOR = "editor"
@@ -360,7 +360,7 @@ class Role(models.TextChoices):
 
 
 class RoleBinding(models.Model):
-    """Who may do what where. Superusers are admins of everything without a binding."""
+    """The role of a user in a subtree. Superusers are admins of everything without a binding."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="role_bindings"
@@ -374,7 +374,7 @@ class RoleBinding(models.Model):
             models.CheckConstraint(
                 condition=Q(role__in=Role.values), name="rolebinding_role_valid"
             ),
-            # Admins rule the whole cluster; an admin of a subtree is called editor.
+            # Admins administer the whole cluster; for a subtree there are editors.
             models.CheckConstraint(
                 condition=~Q(role=Role.ADMIN) | Q(subtree=""), name="rolebinding_admin_everywhere"
             ),
@@ -385,7 +385,7 @@ class RoleBinding(models.Model):
 
 
 class ApiToken(models.Model):
-    """A bearer token: only its SHA-256 is kept, and the first characters to recognise it by."""
+    """A bearer token, of which only the SHA-256 and the first characters are stored."""
 
     name = models.CharField(max_length=100)
     user = models.ForeignKey(

@@ -21,7 +21,13 @@ from kube.gateway import Gateway, PatchOptions, PatchType
 from kube.resources import QUEUES
 from queues import selectors
 from queues.editing import audit, edits, tree_lock
-from queues.editing.bodies import live_tree, parent_of, patch_between, read_or_none, version_of
+from queues.editing.bodies import (
+    live_tree,
+    parent_of,
+    patch_between,
+    read_or_none,
+    resource_version_of,
+)
 from queues.editing.judging import judge, name_faults, refuse_faults, require_edit, require_place
 from queues.editing.repair import FIELD_MANAGER, TRIES, recreate_if_parent, undo_if_unsound
 from queues.editing.tags import tag_of_body
@@ -155,7 +161,7 @@ def queue_delete(gateway: Gateway, *, name: str, request: WriteRequest) -> Write
 
             def send() -> Body:
                 if not request.dry_run:
-                    gateway.delete(QUEUES, name, resource_version=version_of(current))
+                    gateway.delete(QUEUES, name, resource_version=resource_version_of(current))
                 return current
 
             write = _Write(
@@ -215,7 +221,7 @@ def _write(
     if not edits.differences(current, body):
         return WriteResult(body=current, warnings=hierarchy.warnings(findings))
     patch = patch_between(current, body)
-    patch.setdefault("metadata", {})["resourceVersion"] = version_of(current)
+    patch.setdefault("metadata", {})["resourceVersion"] = resource_version_of(current)
 
     is_move = parent_of(body) != parent_of(current)
     write = _Write(
@@ -245,7 +251,7 @@ def _apply(
     name = desired["metadata"]["name"]
     _require_expected_tag(name, current, request)
     if request.expected_tag and current is not None:
-        metadata = {**desired["metadata"], "resourceVersion": version_of(current)}
+        metadata = {**desired["metadata"], "resourceVersion": resource_version_of(current)}
         desired = {**desired, "metadata": metadata}
     tree = live_tree(gateway)
     preview = _server_side_apply(gateway, name, desired, manager, force=force, dry_run=True)

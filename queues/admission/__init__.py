@@ -1,1 +1,1 @@
-"""The door of the cluster: what pods, queues, pod groups and topologies may say, and what is added to pods."""
+"""Admission webhooks: validate pods, queues, pod groups and topologies, and complete pods."""

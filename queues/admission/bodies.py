@@ -1,4 +1,4 @@
-"""Reading objects that nobody has validated yet: what has another shape than it should reads as empty."""
+"""Read unvalidated JSON objects: a field of the wrong type reads as empty."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ Json = dict[str, Any]
 
 
 def map_at(node: Json, key: str) -> Json:
-    """Return the map under a key, empty when there is none."""
-    found = node.get(key)
-    return found if isinstance(found, dict) else {}
+    """Return the map under a key, empty if there is none."""
+    value = node.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def list_at(node: Json, key: str) -> list[Json]:
-    """Return the maps of the list under a key."""
-    found = node.get(key)
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    """Return the maps in the list under a key; other entries are left out."""
+    value = node.get(key)
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

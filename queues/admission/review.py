@@ -1,8 +1,4 @@
-"""AdmissionReview in, AdmissionReview out: the envelope around every webhook of ours.
-
-A handler sees the request and answers with a `Verdict`; whatever goes wrong inside becomes a refusal with a
-reason, because an answer without sense would be worse for the caller than a clear no.
-"""
+"""Decode an AdmissionReview, call a handler, and encode its `Verdict` as the response."""
 
 from __future__ import annotations
 
@@ -16,23 +12,24 @@ from typing import Any
 
 import jsonpatch
 
+from queues.admission.bodies import Json
+
 log = logging.getLogger(__name__)
 
-Json = dict[str, Any]
 API_VERSION = "admission.k8s.io/v1"
 
 
 class DeniedError(Exception):
-    """The object is refused; the text is what the user reads."""
+    """The object is refused; users read the text."""
 
 
 class BadReviewError(ValueError):
-    """The body is no AdmissionReview."""
+    """The body is not an AdmissionReview."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What the API server asks about."""
+class ReviewRequest:
+    """The request of an AdmissionReview."""
 
     uid: str
     operation: str
@@ -45,7 +42,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Allowed or not; a changed object becomes a JSON patch."""
+    """The result of a handler; a changed object becomes a JSON patch."""
 
     message: str = ""
     warnings: tuple[str, ...] = ()
@@ -57,7 +54,7 @@ class Verdict:
 
 
 ALLOWED = Verdict()
-Handler = Callable[[Request], Verdict]
+Handler = Callable[[ReviewRequest], Verdict]
 
 
 def denied(message: str, warnings: tuple[str, ...] = ()) -> Verdict:
@@ -65,11 +62,11 @@ def denied(message: str, warnings: tuple[str, ...] = ()) -> Verdict:
 
 
 def respond(body: bytes, handler: Handler) -> bytes:
-    """Return the AdmissionReview that answers one.
+    """Return the response to an AdmissionReview.
 
     Raises
     ------
-    BadReviewError : the body is no AdmissionReview v1 with a request, or is nested too deeply
+    BadReviewError : the body is not an AdmissionReview v1 with a request, or is nested too deeply
     """
     try:
         return _responded(body, handler)
@@ -87,7 +84,7 @@ def _responded(body: bytes, handler: Handler) -> bytes:
     return json.dumps(_answer(request, verdict)).encode()
 
 
-def read_request(body: bytes) -> Request:
+def read_request(body: bytes) -> ReviewRequest:
     """Return the request of a review."""
     try:
         review = json.loads(body)
@@ -96,7 +93,7 @@ def read_request(body: bytes) -> Request:
     request = review.get("request") if isinstance(review, dict) else None
     if not isinstance(request, dict) or not isinstance(request.get("uid"), str):
         raise BadReviewError("expected an AdmissionReview with a request that has a uid")
-    return Request(
+    return ReviewRequest(
         uid=request["uid"],
         operation=str(request.get("operation", "")),
         namespace=str(request.get("namespace") or ""),
@@ -111,11 +108,11 @@ def _object(value: Any) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-def _copied(request: Request) -> Request:
+def _copied(request: ReviewRequest) -> ReviewRequest:
     return replace(request, object=copy.deepcopy(request.object))
 
 
-def _answer(request: Request, verdict: Verdict) -> Json:
+def _answer(request: ReviewRequest, verdict: Verdict) -> Json:
     response: Json = {"uid": request.uid, "allowed": verdict.is_allowed}
     if verdict.message:
         response["status"] = {"code": 403, "reason": "Forbidden", "message": verdict.message}

@@ -1,4 +1,4 @@
-"""Which path answers what; the same table serves the HTTPS port and Django's URLs."""
+"""The handler of each webhook path, for the HTTPS port and for Django's URLs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from queues.admission.objects.podgroup import validate_pod_group
 from queues.admission.objects.queue import tree_of, validate_queue
 from queues.admission.objects.topology import validate_topology
 from queues.admission.pods.webhook import mutate_pod, validate_pod
-from queues.admission.review import Handler, Request, Verdict, denied, respond
+from queues.admission.review import Handler, ReviewRequest, Verdict, denied, respond
 from queues.admission.settings import AdmissionSettings
 from queues.tree.hierarchy import Tree
 from queues.tree.shape import read_queue
@@ -28,11 +28,11 @@ PATHS = (MUTATE_POD, VALIDATE_POD, VALIDATE_TOPOLOGY, VALIDATE_QUEUE, VALIDATE_P
 
 @dataclass(slots=True)
 class Routes:
-    """Answers reviews by path.
+    """Calls the handler of a path.
 
     Attributes
     ----------
-    tree : reads the queue tree as it is now
+    tree : reads the current queue tree
     """
 
     tree: Callable[[], Tree]
@@ -42,11 +42,11 @@ class Routes:
     _queue_guard: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self, path: str, body: bytes) -> bytes | None:
-        """Return the answer of a path, or None when nothing is served there.
+        """Return the response of a path, or None if it is unknown.
 
         Raises
         ------
-        BadReviewError : the body is no AdmissionReview
+        BadReviewError : the body is not an AdmissionReview
         """
         handler = self._handlers().get(path)
         return None if handler is None else respond(body, handler)
@@ -60,8 +60,8 @@ class Routes:
             VALIDATE_POD_GROUP: validate_pod_group,
         }
 
-    def _queue(self, request: Request) -> Verdict:
-        """Judge one queue at a time, so that of two edits that make a circle the second one sees the first."""
+    def _queue(self, request: ReviewRequest) -> Verdict:
+        """Validate one queue at a time, so that of two edits that form a cycle the second sees the first."""
         if request.operation == "DELETE":
             return validate_queue(request, {}, compares_quotas=self.compares_quotas)
         with self._queue_guard:
@@ -69,26 +69,26 @@ class Routes:
             verdict = validate_queue(request, tree, compares_quotas=self.compares_quotas)
             if not verdict.is_allowed:
                 return verdict
-            return self._place(request, tree) or verdict
+            return self._refuse_cycle(request, tree) or verdict
 
-    def _place(self, request: Request, tree: Tree) -> Verdict | None:
-        """Refuse a place that makes a circle with one just let through; else remember it."""
+    def _refuse_cycle(self, request: ReviewRequest, tree: Tree) -> Verdict | None:
+        """Refuse a parent that forms a cycle with a recently allowed edit; otherwise remember it."""
         queue, _ = read_queue(request.object)
-        before, _ = read_queue(request.old_object) if request.old_object else (None, ())
-        if not queue.name or not queue.parent or (before and before.parent == queue.parent):
+        stored, _ = read_queue(request.old_object) if request.old_object else (None, ())
+        if not queue.name or not queue.parent or (stored and stored.parent == queue.parent):
             return None
-        circle = self._pending.circle(tree, queue.name, queue.parent)
-        if circle:
-            way = "' below '".join(circle)
+        cycle = self._pending.cycle(tree, queue.name, queue.parent)
+        if cycle:
+            path = "' below '".join(cycle)
             return denied(
                 f"queue '{queue.name}' cannot be below '{queue.parent}': another edit is putting"
-                f" '{way}', and '{queue.name}' would be among its own ancestors"
+                f" '{path}', and '{queue.name}' would be among its own ancestors"
             )
-        if not request.is_dry_run and (before is None or before.version):
-            self._pending.note(queue.name, queue.parent, before.version if before else "")
+        if not request.is_dry_run and (stored is None or stored.version):
+            self._pending.add(queue.name, queue.parent, stored.version if stored else "")
         return None
 
 
 def listed_tree(gateway: Gateway) -> Tree:
-    """Return the queue tree as the API server has it."""
+    """Return the queue tree of the API server."""
     return tree_of(list(gateway.list(QUEUES, as_type=dict).items))

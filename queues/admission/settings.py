@@ -1,4 +1,4 @@
-"""Switches of the pod webhooks, with KAI's defaults."""
+"""Settings of the pod webhooks, with KAI's defaults."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def random_suffix() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionSettings:
-    """What the pod webhooks do.
+    """Settings of the pod webhooks.
 
     Attributes
     ----------
-    gpu_sharing : fractions and device memory are allowed at all
-    hami_core : the memory limit of the isolation library is passed on
-    block_visible_devices : nobody sets NVIDIA_VISIBLE_DEVICES by hand
-    fraction_runtime_class : given to fraction pods that name none; "" = none is given
-    suffix : makes the random part of ConfigMap names
+    gpu_sharing : whether fractions and device memory may be requested
+    hami_core : whether the memory limit of the isolation library is set
+    block_visible_devices : whether pods that set NVIDIA_VISIBLE_DEVICES are refused
+    fraction_runtime_class : runtime class of fraction pods that name none; "" sets none
+    suffix : returns the random part of ConfigMap names
     """
 
     scheduler_name: str = SCHEDULER_NAME

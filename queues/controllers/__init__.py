@@ -1,1 +1,1 @@
-"""Controllers that keep the status of our objects true: pod groups, queues, and pods that call for nodes."""
+"""Controllers: status of pod groups and queues, and stand-in pods for cluster autoscalers."""

@@ -11,7 +11,7 @@ from queues.controllers.assembly import Options
 from queues.controllers.metrics import parse_pairs
 from queues.controllers.scale_adjuster import AdjusterSettings
 from queues.grouping.base import Settings
-from queues.grouping.engine.controller import CONCURRENCY, parse_selector
+from queues.grouping.engine.controller import CONCURRENCY
 
 BOOLEANS = ("true", "false")
 
@@ -60,7 +60,7 @@ def add_adjuster(parser: ArgumentParser) -> None:
 
 
 def settings_of(options: Mapping[str, Any]) -> Settings:
-    """Return the grouping settings of parsed flags."""
+    """Return the grouping settings from parsed flags."""
     return Settings(
         scheduler_name=options["scheduler_name"],
         queue_label=options["queue_label_key"],
@@ -72,7 +72,7 @@ def settings_of(options: Mapping[str, Any]) -> Settings:
 
 
 def options_of(options: Mapping[str, Any], *, keeps_status: bool) -> Options:
-    """Return the controllers' options of parsed flags.
+    """Return the options of the controllers from parsed flags.
 
     Raises
     ------
@@ -105,6 +105,12 @@ def options_of(options: Mapping[str, Any], *, keeps_status: bool) -> Options:
             "queue-label-to-default-metric-value",
         ),
     )
+
+
+def parse_selector(text: str) -> dict[str, str]:
+    """Return the pairs of `k=v,k2=v2`; blanks are trimmed and malformed pairs dropped."""
+    pairs = (part.split("=", 1) for part in text.split(",") if "=" in part)
+    return {key.strip(): value.strip() for key, value in pairs if key.strip()}
 
 
 def _adjuster(options: Mapping[str, Any]) -> AdjusterSettings:

@@ -1,8 +1,8 @@
-"""One process of controllers on one shared store: who watches what, who starts when, what ends the process.
+"""Run all controllers in one process on one shared store.
 
-Watches start first and fill the store; a controller starts when the store is complete and, with leader
-election, once its own lease is held (the leases are KAI's, one per controller, so an old deployment and this
-one never both act). A lost lease or refused credentials end the process: its supervisor starts it afresh.
+Watches start first and fill the store. A controller starts when the store is complete and, with leader election,
+when its lease is held. There is one lease per controller, with KAI's name, so that a deployment of KAI and this one
+never act at the same time. A lost lease or refused credentials end the process, and its supervisor restarts it.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ from queues.grouping.engine.lookups import (
 log = logging.getLogger(__name__)
 
 DRIFT_INTERVAL_S = 60.0
-PULSE_S = 1.0
+SIGN_OF_LIFE_S = 1.0
 STATUS_WORKERS = 4
 SYNC_WARNING_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the command line says."""
+    """The options of the command line."""
 
     settings: Settings = field(default_factory=Settings)
     namespace: str = SYSTEM_NAMESPACE
@@ -96,7 +96,7 @@ class Options:
 
 
 class PodWarnings:
-    """Writes the pod grouper's warnings as events on pods."""
+    """Writes warnings of the pod grouper as events of pods."""
 
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
@@ -132,15 +132,15 @@ class Controllers:
     def run(self) -> int:
         """Run until `stop` is set; return the exit code."""
         self.start()
-        while not self.stop.wait(PULSE_S):
+        while not self.stop.wait(SIGN_OF_LIFE_S):
             progress.track().beat("controllers run")
         self.close()
         if self.failure:
-            log.error("controllers end: %s", self.failure)
+            log.error("controllers stopped: %s", self.failure)
         return 1 if self.failure else 0
 
     def close(self) -> None:
-        """End the threads of `start`: no key is taken up any more, what is in work is finished."""
+        """End the threads of `start`: work in progress is finished, waiting keys are dropped."""
         self.stop.set()
         for queue in self._queues:
             queue.close()
@@ -149,7 +149,7 @@ class Controllers:
         self._recorder.stop()
 
     def start(self) -> None:
-        """Start watches, metrics and controllers in threads of their own."""
+        """Start watches, metrics and controllers in threads."""
         self._watch_all()
         self._recorder.start()
         self._serve_metrics()
@@ -177,7 +177,7 @@ class Controllers:
             if self.options.settings.karta_fallback:
                 self._watch(KARTAS, Karta, is_optional=True)
             else:
-                # Rules may ask for them all the same: there are none, and nobody waits for a list.
+                # Rules still read the store, so it gets an empty list and counts as synchronised.
                 self.store.replace(KARTAS, Listing(items=(), resource_version=""))
         if self.options.keeps_status:
             self._watch(QUEUES, Queue)
@@ -221,17 +221,17 @@ class Controllers:
     def _start_groups(self, groups: PodGroupController, queues: QueueController) -> None:
         groups.follow()
         self._work("podgroup-status", groups.queue, groups.work, STATUS_WORKERS)
-        found = Counter(
+        counter = Counter(
             "status_drift", "Statuses that differed from a fresh count", ["kind"],
             namespace=self.options.metrics_namespace, registry=self.registry,
         )  # fmt: skip
 
         def check() -> None:
             while not self.stop.wait(DRIFT_INTERVAL_S):
-                drifts = _standing_drift(self.store, groups, self.stop)
-                for item in drifts:
-                    log.warning("drift of %s %s: %s", item.kind, item.key, item.message)
-                    found.labels(item.kind).inc()
+                drifts = _lasting_drift(self.store, groups, self.stop)
+                for entry in drifts:
+                    log.warning("drift of %s %s: %s", entry.kind, entry.key, entry.message)
+                    counter.labels(entry.kind).inc()
                 drift.correct(drifts, groups, queues)
                 progress.track().rest()
 
@@ -257,14 +257,14 @@ class Controllers:
         self._workers += start_workers(queue, work, count, name)
 
     def _lead(self, lease: str, begin: Callable[[], None]) -> None:
-        """Call `begin` when the store is complete and the lease is held (if leases are used)."""
+        """Call `begin` once the store is complete and, with leader election, the lease is held."""
 
         def wait_and_begin() -> None:
             if not self._is_synced():
                 return
             if self.options.has_leader_election and not self._elected(lease):
                 return
-            log.info("controller of lease %s starts", lease)
+            log.info("starting the controller of lease %s", lease)
             begin()
 
         self._thread(f"lead-{lease}", wait_and_begin)
@@ -315,12 +315,12 @@ class Controllers:
         threading.Thread(target=run, args=args, name=name, daemon=True).start()
 
 
-def _standing_drift(
+def _lasting_drift(
     store: Store, groups: PodGroupController, stop: threading.Event
 ) -> list[drift.Drift]:
-    """Return what is wrong twice in a row: a change that is on its way is no drift."""
-    first = {(item.kind, item.key) for item in drift.find_drift(store, groups)}
+    """Return the drift seen in two checks in a row, because a status may just be being written."""
+    first = {(entry.kind, entry.key) for entry in drift.find_drift(store, groups)}
     if not first or stop.wait(5.0):
         return []
     second = drift.find_drift(store, groups)
-    return [item for item in second if (item.kind, item.key) in first]
+    return [entry for entry in second if (entry.kind, entry.key) in first]

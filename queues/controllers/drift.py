@@ -1,7 +1,7 @@
-"""A second opinion: recompute every status from the pods themselves and say where the written one strays.
+"""Check every status against a fresh count of the pods, at intervals and independent of events.
 
-Controllers react to events; this check reacts to nothing. What it finds is corrected by asking the controllers
-to count again, and counted in a metric, because a drift that comes back is a bug.
+The controllers count the differing objects again. A metric counts the differences, because one that comes back is
+a bug.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from queues.workloads.accounting import AccountingError, Amounts, parse_list
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """One object whose status does not say what its pods hold."""
+    """An object whose status differs from a fresh count of its pods."""
 
     kind: str
     key: str
@@ -36,16 +36,16 @@ class Drift:
 def find_drift(store: Store, groups: PodGroupController) -> list[Drift]:
     """Return the pod groups and queues whose written status differs from a fresh count."""
     counted: dict[str, Holdings] = {}
-    found = list(_group_drift(store, groups, counted))
-    return found + list(_queue_drift(store, counted))
+    drifts = list(_group_drift(store, groups, counted))
+    return drifts + list(_queue_drift(store, counted))
 
 
-def correct(found: list[Drift], groups: PodGroupController, queues: QueueController) -> None:
-    """Have the controllers count again where the check found something."""
-    for drift in found:
+def correct(drifts: list[Drift], groups: PodGroupController, queues: QueueController) -> None:
+    """Make the controllers count the differing objects again."""
+    for drift in drifts:
         if drift.kind == "PodGroup":
             groups.queue.add(drift.key)
-    if any(drift.kind == "Queue" for drift in found):
+    if any(drift.kind == "Queue" for drift in drifts):
         queues.recheck()
 
 

@@ -1,4 +1,4 @@
-"""Queue gauges with KAI's names and labels, read from the store at each scrape: no series can go stale."""
+"""Queue gauges with KAI's names and labels, read from the store at each scrape so that none is stale."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a pod group asks for and holds, counted from its pods and written to `status.resourcesStatus`.
+"""Write what the pods of a pod group request and hold to its `status.resourcesStatus`.
 
-The count is `queues.workloads.accounting`, the same the scheduler uses. Writes happen only when an amount differs by
-value, and the patch removes what is gone.
+Amounts are counted by `queues.workloads.accounting`, as in the scheduler. The status is written only if an amount
+differs by value; the patch removes obsolete resources.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ BY_CLAIM = "resource-claim"
 LEASE = "o1x22tjj.kai.scheduler"
 DEFAULT_PRIORITY = 50
 NON_PREEMPTIBLE_FROM = 100
-# The pods of a gang change state together; counting it once per change would cost their square.
 #: Where a pod is in hand while it is counted.
 PLACE = "podgroup-status"
+#: The pods of a gang change together; counting the gang at each change would take quadratic time.
 SETTLE_S = 0.25
 _ASIDE = SetAside("pod group status")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """Sums over the pods of a group, or over a queue's subtree."""
+    """Sums over the pods of a group, or over the subtree of a queue."""
 
     requested: Amounts
     allocated: Amounts
@@ -69,7 +69,7 @@ def counts_as_requested(pod: Pod) -> bool:
 
 
 def counts_as_allocated(pod: Pod) -> bool:
-    """A pod holds what it asked for from the moment it is bound until it ends, also while it is deleted."""
+    """Return whether a pod holds its requests: from its binding until it ends, also while it is being deleted."""
     if pod.status.phase == "Running":
         return True
     condition = pod.condition("PodScheduled")
@@ -77,7 +77,7 @@ def counts_as_allocated(pod: Pod) -> bool:
 
 
 def is_preemptible(group: PodGroup, classes: Mapping[str, PriorityClass]) -> bool:
-    """Return the group's own word, else whether its priority is below 100."""
+    """Return the group's preemptibility, or whether its priority is below 100 if it states none."""
     if group.spec.preemptibility:
         return group.spec.preemptibility == "preemptible"
     return priority_of(group, classes) < NON_PREEMPTIBLE_FROM
@@ -87,16 +87,16 @@ def priority_of(group: PodGroup, classes: Mapping[str, PriorityClass]) -> int:
     named = classes.get(group.spec.priority_class_name)
     if named is not None:
         return named.value
-    # More than one default may exist for a while; the highest counts, here as in the scheduler.
+    # Several defaults may exist for a while; the highest counts, as in the scheduler.
     return max((c.value for c in classes.values() if c.global_default), default=DEFAULT_PRIORITY)
 
 
 def count_pods(pods: Iterable[Pod], store: Store, *, is_group_preemptible: bool) -> Holdings:
-    """Return what the pods of one group ask for and hold.
+    """Return what the pods of one group request and hold.
 
     Raises
     ------
-    AccountingError, ValueError : a pod or its node says something that cannot be counted
+    AccountingError, ValueError : a pod, or the GPU memory of its node, cannot be counted
     """
     requested: Amounts = {}
     allocated: Amounts = {}
@@ -113,17 +113,17 @@ def count_pods(pods: Iterable[Pod], store: Store, *, is_group_preemptible: bool)
         if counts_as_allocated(pod):
             memory = _gpu_memory(pod, store) if demand.gpu_memory_mib else None
             accounting.add_amounts(allocated, accounting.allocated_resources(pod, demand, memory))
-    kept = {} if is_group_preemptible else dict(allocated)
-    return Holdings(requested=requested, allocated=allocated, non_preemptible=kept)
+    non_preemptible = {} if is_group_preemptible else dict(allocated)
+    return Holdings(requested=requested, allocated=allocated, non_preemptible=non_preemptible)
 
 
-def status_patch(stored: ResourcesStatus, wanted: Holdings) -> dict[str, Any] | None:
-    """Return the merge patch of the three lists, or None when every amount is the same by value."""
+def status_patch(stored: ResourcesStatus, holdings: Holdings) -> dict[str, Any] | None:
+    """Return the merge patch of the three lists, or None if all amounts are equal by value."""
     patch: dict[str, Any] = {}
     fields = {
-        "requested": (stored.requested, wanted.requested),
-        "allocated": (stored.allocated, wanted.allocated),
-        "allocatedNonPreemptible": (stored.allocated_non_preemptible, wanted.non_preemptible),
+        "requested": (stored.requested, holdings.requested),
+        "allocated": (stored.allocated, holdings.allocated),
+        "allocatedNonPreemptible": (stored.allocated_non_preemptible, holdings.non_preemptible),
     }
     for name, (old, new) in fields.items():
         lists = list_patch(old, new)
@@ -133,7 +133,7 @@ def status_patch(stored: ResourcesStatus, wanted: Holdings) -> dict[str, Any] | 
 
 
 def list_patch(old: Mapping[str, Any], new: Amounts) -> dict[str, str | None]:
-    """Return what to merge into a ResourceList so that it says `new`; empty when it already does."""
+    """Return the merge patch that turns a ResourceList into `new`; empty if they are equal."""
     before = accounting.parse_list(old)
     changed: dict[str, str | None] = {name: None for name in old if name not in new}
     text = accounting.format_list(new)
@@ -143,14 +143,14 @@ def list_patch(old: Mapping[str, Any], new: Amounts) -> dict[str, str | None]:
 
 @dataclass(slots=True)
 class PodGroupController:
-    """Keeps `status.resourcesStatus` of every pod group."""
+    """Keeps `status.resourcesStatus` of every pod group up to date."""
 
     gateway: Gateway
     store: Store
     queue: WorkQueue = field(default_factory=WorkQueue)
 
     def follow(self) -> None:
-        self.store.subscribe(self._heard)
+        self.store.subscribe(self._on_event)
         self.recheck()
 
     def recheck(self) -> None:
@@ -179,11 +179,11 @@ class PodGroupController:
         classes = self.store.view().of(PRIORITY_CLASSES, PriorityClass)
         return count_pods(pods, self.store, is_group_preemptible=is_preemptible(group, classes))
 
-    def _write(self, group: PodGroup, wanted: Holdings) -> None:
-        patch = status_patch(group.status.resources_status, wanted)
+    def _write(self, group: PodGroup, holdings: Holdings) -> None:
+        patch = status_patch(group.status.resources_status, holdings)
         if patch is None:
             return
-        # Not assumed into the store: the queue controller must hear of the change from the watch.
+        # Not assumed into the store, because the queue controller needs the event of the watch.
         self.gateway.patch(
             PODGROUPS,
             group.metadata.name,
@@ -192,7 +192,7 @@ class PodGroupController:
             sub="status",
         )
 
-    def _heard(self, resource: Resource, event: EventType, value: KubeObject) -> None:
+    def _on_event(self, resource: Resource, event: EventType, value: KubeObject) -> None:
         if resource == PODGROUPS and event is not EventType.DELETED:
             self.queue.add_after(value.key, SETTLE_S)
         elif resource == PODS and isinstance(value, Pod):
@@ -202,7 +202,7 @@ class PodGroupController:
         elif resource == PRIORITY_CLASSES:
             self.recheck()
         elif resource == RESOURCE_CLAIMS:
-            # A claim may be made, or be known to us, after the pods that name it were counted.
+            # A claim may be created, or observed, after the pods that name it were counted.
             for pod in self.store.by_index(PODS, BY_CLAIM, value.key):
                 self.queue.add_after(pod_group_key(pod), SETTLE_S)
 
@@ -219,11 +219,11 @@ def index_pods_by_group(store: Store) -> None:
 def _claims(pod: Pod, store: Store) -> list[ResourceClaim]:
     if not pod.spec.resource_claims:
         return []
-    found = (
+    claims = (
         store.get(RESOURCE_CLAIMS, f"{pod.metadata.namespace}/{name}")
         for name in accounting.claim_names(pod)
     )
-    return [claim for claim in found if claim is not None]
+    return [claim for claim in claims if claim is not None]
 
 
 def _gpu_memory(pod: Pod, store: Store) -> int | None:

@@ -1,10 +1,9 @@
-"""What queues hold: their own pod groups plus everything below, up to the roots, with two honest conditions.
+"""Write the status of queues: the sums over their own pod groups and everything below, and two conditions.
 
-Each pod group's part is kept and exchanged when the group changes, so a queue of ten thousand groups costs no more
-than one. A pass takes all queues that something changed in, adds their ancestors and sums from the leaves up, so
-one change travels to the root in one pass and not level by level. `Orphan` says that the
-scheduler ignores the queue because its line of parents does not reach a root, `OverQuota` that it holds more
-than it deserves; KAI declares both and sets neither.
+The amounts of each pod group are stored and replaced when it changes, so that an update costs the same for any
+number of groups. A pass takes the changed queues and their ancestors and sums from the leaves up, so that a change
+reaches the root in one pass. `Orphan` means that the scheduler ignores the queue because its parents do not reach a
+root, `OverQuota` that it holds more than its quota; KAI declares both conditions and sets neither.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ log = logging.getLogger(__name__)
 
 BY_QUEUE = "queue"
 LEASE = "ov3xj497.kai.scheduler"
-#: Where a queue is in hand while its status is made.
+#: Where a queue is in hand while its status is computed.
 PLACE = "queue-status"
 ORPHAN = "Orphan"
 OVER_QUOTA = "OverQuota"
@@ -45,31 +44,31 @@ UNITS = {"gpu": "GPUs", "cpu": "millicores", "memory": "MB"}
 
 
 def children_by_parent(queues: Iterable[Queue]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    children: dict[str, list[str]] = {}
     for queue in queues:
         if queue.spec.parent_queue:
-            found.setdefault(queue.spec.parent_queue, []).append(queue.metadata.name)
-    return {parent: sorted(names) for parent, names in found.items()}
+            children.setdefault(queue.spec.parent_queue, []).append(queue.metadata.name)
+    return {parent: sorted(names) for parent, names in children.items()}
 
 
 def leaves_first(names: Iterable[str], queues: Mapping[str, Queue]) -> list[str]:
-    """Return the queues and all their ancestors, deepest first; a cycle of parents ends its line."""
+    """Return the queues and all their ancestors, deepest first; a cycle of parents is cut."""
     depth: dict[str, int] = {}
     for name in names:
-        line: list[str] = []
+        path: list[str] = []
         current = name
-        while current in queues and current not in line:
-            line.append(current)
+        while current in queues and current not in path:
+            path.append(current)
             current = queues[current].spec.parent_queue
-        for height, member in enumerate(reversed(line)):
-            depth[member] = max(depth.get(member, 0), height)
-    return sorted(depth, key=lambda member: (-depth[member], member))
+        for height, ancestor in enumerate(reversed(path)):
+            depth[ancestor] = max(depth.get(ancestor, 0), height)
+    return sorted(depth, key=lambda ancestor: (-depth[ancestor], ancestor))
 
 
 def conditions_of(
     queue: Queue, tree: Mapping[str, QueueShape], allocated: Amounts
 ) -> dict[str, ConditionState]:
-    """Return what the queue's two conditions should say."""
+    """Return the states of the two conditions of a queue."""
     problem = problem_of(tree, queue.metadata.name)
     over = _over_quota(queue, allocated)
     return {
@@ -84,18 +83,18 @@ def conditions_of(
 
 def status_patch(
     queue: Queue,
-    wanted: Holdings,
+    holdings: Holdings,
     children: list[str],
     conditions: Mapping[str, ConditionState],
     now: datetime,
 ) -> dict[str, Any] | None:
-    """Return the merge patch of the status, or None when it already says all this."""
+    """Return the merge patch of the status, or None if it is up to date."""
     status = queue.status
     patch: dict[str, Any] = {}
     lists = {
-        "allocated": (status.allocated, wanted.allocated),
-        "allocatedNonPreemptible": (status.allocated_non_preemptible, wanted.non_preemptible),
-        "requested": (status.requested, wanted.requested),
+        "allocated": (status.allocated, holdings.allocated),
+        "allocatedNonPreemptible": (status.allocated_non_preemptible, holdings.non_preemptible),
+        "requested": (status.requested, holdings.requested),
     }
     for name, (old, new) in lists.items():
         changed = list_patch(old, new)
@@ -103,15 +102,15 @@ def status_patch(
             patch[name] = changed
     if list(status.child_queues) != children:
         patch["childQueues"] = children or None
-    written = merged_conditions(status.conditions, conditions, now)
-    if written is not None:
-        patch["conditions"] = written
+    merged = merged_conditions(status.conditions, conditions, now)
+    if merged is not None:
+        patch["conditions"] = merged
     return patch or None
 
 
 @dataclass(slots=True)
 class QueueController:
-    """Keeps the status of every queue; one thread, one pass at a time."""
+    """Keeps the status of every queue up to date; one thread, one pass at a time."""
 
     gateway: Gateway
     store: Store
@@ -124,17 +123,17 @@ class QueueController:
     _wake: threading.Event = field(default_factory=threading.Event)
 
     def follow(self) -> None:
-        self.store.subscribe(self._heard)
+        self.store.subscribe(self._on_event)
         for group in self.store.view().of(PODGROUPS, PodGroup).values():
             self._sums.put(group)
         self.recheck()
 
     def recheck(self) -> None:
-        """Take every queue into the next pass."""
+        """Include every queue in the next pass."""
         self._mark(self.store.view().of(QUEUES, Queue))
 
     def run(self, stop: threading.Event) -> None:
-        """Make a pass shortly after each change until `stop` is set."""
+        """Run a pass shortly after each change until `stop` is set."""
         while not stop.is_set():
             if self._wake.wait(timeout=1.0):
                 self._wake.clear()
@@ -142,7 +141,7 @@ class QueueController:
             stop.wait(self.pause_s)
 
     def pass_once(self, now: datetime) -> int:
-        """Bring the queues that changed, and all above them, up to date; return how many were written."""
+        """Update the changed queues and their ancestors; return how many were written."""
         with self._lock:
             dirty, self._dirty = self._dirty, set()
         queues = self.store.view().of(QUEUES, Queue)
@@ -153,7 +152,7 @@ class QueueController:
             if not track().take(QUEUES.kind, queues[name], PLACE, WAIT_S):
                 continue
             try:
-                written += self._bring_up_to_date(queues[name], children.get(name, []), tree, now)
+                written += self._update(queues[name], children.get(name, []), tree, now)
             except NotFoundError:
                 self._totals.pop(name, None)
             except KubeError as error:
@@ -172,7 +171,7 @@ class QueueController:
                 add_holdings(total, self._totals_of(child))
         return total
 
-    def _bring_up_to_date(
+    def _update(
         self, queue: Queue, children: list[str], tree: Mapping[str, QueueShape], now: datetime
     ) -> int:
         name = queue.metadata.name
@@ -199,13 +198,13 @@ class QueueController:
             non_preemptible=accounting.parse_list(status.allocated_non_preemptible),
         )
 
-    def _heard(self, resource: Resource, event: EventType, value: KubeObject) -> None:
+    def _on_event(self, resource: Resource, event: EventType, value: KubeObject) -> None:
         if resource == PODGROUPS and isinstance(value, PodGroup):
             is_gone = event is EventType.DELETED
             self._mark(self._sums.drop(value.key) if is_gone else self._sums.put(value))
         elif resource == QUEUES and isinstance(value, Queue):
             self._mark([value.metadata.name, value.spec.parent_queue])
-            # A queue that comes, goes or moves may connect or cut off everything below it.
+            # A queue that is created, deleted or moved may connect or disconnect everything below it.
             if event is not EventType.MODIFIED or self._has_moved(value):
                 self.recheck()
 
@@ -216,11 +215,11 @@ class QueueController:
         return before != queue.spec.parent_queue
 
     def _mark(self, names: Iterable[str]) -> None:
-        wanted = [name for name in names if name]
-        if not wanted:
+        queues = [name for name in names if name]
+        if not queues:
             return
         with self._lock:
-            self._dirty.update(wanted)
+            self._dirty.update(queues)
         self._wake.set()
 
 
@@ -229,7 +228,7 @@ def index_groups_by_queue(store: Store) -> None:
 
 
 def _over_quota(queue: Queue, allocated: Amounts) -> str:
-    """Return which resources are held above quota, "" if none is; a quota of -1 cannot be exceeded."""
+    """Return the resources held above quota, "" if there are none; a quota of -1 cannot be exceeded."""
     resources = queue.spec.resources
     if resources is None:
         return ""

@@ -1,8 +1,8 @@
-"""Make cluster autoscalers see fractional GPU demand: stand-in pods that ask for whole devices.
+"""Make fractional GPU demand visible to cluster autoscalers by stand-in pods that request whole devices.
 
-An autoscaler counts `nvidia.com/gpu` requests and cannot read our annotations, so pods waiting for a part of a
-device look as if they needed nothing. One global pass compares the devices they need with those the stand-ins
-already ask for, adds what is missing and removes what has served, with a pause after each removal.
+An autoscaler counts `nvidia.com/gpu` requests and does not know our annotations, so pods that wait for a fraction
+of a device seem to need nothing. Each pass compares the devices they need with those that stand-ins request,
+creates missing stand-ins and deletes obsolete ones, with a pause after each deletion.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ LEASE = "7n7h49uc.kai.scheduler"
 NAME_LABEL = "shared-gpu-pod-name"
 NAMESPACE_LABEL = "shared-gpu-pod-namespace"
 COOL_DOWN_S = 60.0
-# Whatever a stand-in runs must end at once: it would hold the device its pod waits for.
+# A stand-in must end at once, because it holds the device that its pod waits for.
 DEFAULT_IMAGE = "busybox:1.36"
 DEFAULT_COMMAND = ["/bin/true"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdjusterSettings:
-    """The adjuster's flags."""
+    """The flags of the adjuster."""
 
     image: str = DEFAULT_IMAGE
     namespace: str = SCALE_ADJUST
@@ -61,8 +61,8 @@ class AdjusterSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
-    """A waiting pod and the part of how many devices it waits for."""
+class DeviceDemand:
+    """A waiting pod, the devices it waits for, and the hundredths of each."""
 
     pod: Pod
     hundredths: int
@@ -78,9 +78,9 @@ def is_unschedulable(pod: Pod) -> bool:
     )
 
 
-def waiting_needs(pods: Iterable[Pod], settings: AdjusterSettings) -> list[Need]:
-    """Return what unplaced pods of our scheduler wait for, in order of their names."""
-    found = []
+def waiting_demands(pods: Iterable[Pod], settings: AdjusterSettings) -> list[DeviceDemand]:
+    """Return the demands of unschedulable pods of our scheduler, sorted by name."""
+    demands = []
     for pod in sorted(pods, key=lambda pod: pod.key):
         waits = (
             pod.spec.scheduler_name == settings.scheduler_name
@@ -88,15 +88,15 @@ def waiting_needs(pods: Iterable[Pod], settings: AdjusterSettings) -> list[Need]
             and not pod.is_finished
             and is_unschedulable(pod)
         )
-        need = _need_of(pod, settings) if waits else None
-        if need is not None:
-            found.append(need)
-    return found
+        demand = _demand_of(pod, settings) if waits else None
+        if demand is not None:
+            demands.append(demand)
+    return demands
 
 
-def devices_needed(needs: Sequence[Need]) -> int:
-    """Return the whole devices that would hold all the parts."""
-    return math.ceil(Fraction(sum(need.hundredths * need.devices for need in needs), 100))
+def devices_needed(demands: Sequence[DeviceDemand]) -> int:
+    """Return the whole devices that would hold all fractions."""
+    return math.ceil(Fraction(sum(demand.hundredths * demand.devices for demand in demands), 100))
 
 
 def stale_stand_ins(stand_ins: Iterable[Pod], pods: Mapping[str, Pod]) -> list[Pod]:
@@ -109,33 +109,35 @@ def stale_stand_ins(stand_ins: Iterable[Pod], pods: Mapping[str, Pod]) -> list[P
     return [stand_in for stand_in in stand_ins if not _is_needed(stand_in, pods)]
 
 
-def missing_stand_ins(needs: Sequence[Need], stand_ins: Sequence[Pod]) -> list[Need]:
-    """Return the needs that get a stand-in now."""
-    needed = devices_needed(needs)
+def missing_stand_ins(
+    demands: Sequence[DeviceDemand], stand_ins: Sequence[Pod]
+) -> list[DeviceDemand]:
+    """Return the demands that get a stand-in in this pass."""
+    needed = devices_needed(demands)
     if needed == 0:
         return []
     covered = {_source_key(stand_in) for stand_in in stand_ins}
     sizes = _ASIDE.each("Pod", stand_ins, _devices_of)
     total, largest = sum(sizes), max(sizes, default=0)
     chosen = []
-    for need in needs:
-        if need.pod.key in covered or not (needed > total or need.devices > largest):
+    for demand in demands:
+        if demand.pod.key in covered or not (needed > total or demand.devices > largest):
             continue
-        chosen.append(need)
-        total += need.devices
-        largest = max(largest, need.devices)
+        chosen.append(demand)
+        total += demand.devices
+        largest = max(largest, demand.devices)
     return chosen
 
 
-def stand_in_body(need: Need, settings: AdjusterSettings) -> dict[str, Any]:
-    """Return the stand-in of a waiting pod: same place, same CPU and memory, whole devices, no work."""
-    source = need.pod
+def stand_in_body(demand: DeviceDemand, settings: AdjusterSettings) -> dict[str, Any]:
+    """Return the stand-in of a waiting pod: same affinity, CPU and memory, whole devices, an empty command."""
+    source = demand.pod
     requests: accounting.Amounts = {}
     for container in source.spec.containers:
         merged = {**container.resources.limits, **container.resources.requests}
-        kept = {n: parse_quantity(v) for n, v in merged.items() if n in ("cpu", "memory")}
-        accounting.add_amounts(requests, kept)
-    devices = str(need.devices)
+        amounts = {n: parse_quantity(v) for n, v in merged.items() if n in ("cpu", "memory")}
+        accounting.add_amounts(requests, amounts)
+    devices = str(demand.devices)
     idle: dict[str, Any] = {
         "name": settings.app_label,
         "image": settings.image,
@@ -172,7 +174,7 @@ def stand_in_body(need: Need, settings: AdjusterSettings) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class ScaleAdjuster:
-    """Runs passes on two stores: pods of our scheduler, and the stand-ins' namespace."""
+    """Runs passes on two stores: the pods of our scheduler, and the pods of the stand-ins' namespace."""
 
     gateway: Gateway
     pods: Store
@@ -182,7 +184,7 @@ class ScaleAdjuster:
     removed_at: float = float("-inf")
 
     def run(self, stop: threading.Event) -> None:
-        """Make a pass after each change of either store until `stop` is set."""
+        """Run a pass after each change of either store until `stop` is set."""
         wake = threading.Event()
         for store in (self.pods, self.stand_ins):
             store.subscribe(lambda *_: wake.set())
@@ -196,21 +198,21 @@ class ScaleAdjuster:
             stop.wait(0.5)
 
     def pass_once(self) -> float:
-        """Remove and add stand-ins; return the seconds until the next pass is due without a change."""
+        """Delete and create stand-ins; return the seconds until the next pass without a change."""
         pods = self.pods.view().of(PODS, Pod)
         label = self.settings.app_label
-        there = self.stand_ins.view().of(PODS, Pod).values()
-        stand_ins = [pod for pod in there if pod.metadata.labels.get("app") == label]
-        gone = stale_stand_ins(stand_ins, pods)
-        for stand_in in gone:
+        all_pods = self.stand_ins.view().of(PODS, Pod).values()
+        stand_ins = [pod for pod in all_pods if pod.metadata.labels.get("app") == label]
+        obsolete = stale_stand_ins(stand_ins, pods)
+        for stand_in in obsolete:
             self._delete(stand_in)
-        if gone:
+        if obsolete:
             self.removed_at = self.clock()
         if self.clock() - self.removed_at < COOL_DOWN_S:
             return COOL_DOWN_S
-        kept = [stand_in for stand_in in stand_ins if stand_in not in gone]
-        for need in missing_stand_ins(waiting_needs(pods.values(), self.settings), kept):
-            self._create(need)
+        remaining = [stand_in for stand_in in stand_ins if stand_in not in obsolete]
+        for demand in missing_stand_ins(waiting_demands(pods.values(), self.settings), remaining):
+            self._create(demand)
         return COOL_DOWN_S
 
     def _safe_pass(self) -> float:
@@ -231,8 +233,8 @@ class ScaleAdjuster:
         except NotFoundError:
             return
 
-    def _create(self, need: Need) -> None:
-        body = _ASIDE.read("Pod", need.pod, lambda _: stand_in_body(need, self.settings))
+    def _create(self, demand: DeviceDemand) -> None:
+        body = _ASIDE.read("Pod", demand.pod, lambda _: stand_in_body(demand, self.settings))
         if body is None:
             return
         name, namespace = body["metadata"]["name"], self.settings.namespace
@@ -242,33 +244,33 @@ class ScaleAdjuster:
             return
         except (
             InvalidError
-        ) as error:  # a name too long for a label, say: others must not wait for it
-            log.warning("no stand-in for pod %s: %s", need.pod.key, error)
+        ) as error:  # for example a name too long for a label, which must not block others
+            log.warning("no stand-in for pod %s: %s", demand.pod.key, error)
             return
-        # Autoscalers react to the condition; waiting for the default scheduler to set it costs time.
+        # Autoscalers react to this condition, which the default scheduler would set later.
         condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
         patch = {"status": {"conditions": [condition]}}
         self.gateway.patch(PODS, name, patch, namespace=namespace, sub="status")
-        log.info("stand-in %s asks for %d devices for pod %s", name, need.devices, need.pod.key)
+        log.info("stand-in %s requests %d devices for pod %s", name, demand.devices, demand.pod.key)
 
 
-def _need_of(pod: Pod, settings: AdjusterSettings) -> Need | None:
+def _demand_of(pod: Pod, settings: AdjusterSettings) -> DeviceDemand | None:
     annotations = pod.metadata.annotations
     devices = int_or_none(
         annotations.get(GPU_FRACTION_DEVICES) or "1", smallest=1, largest=MAX_INT32
     )
     if devices is None:
         return None
-    part: Fraction | float
+    portion: Fraction | float
     if annotations.get(GPU_FRACTION):
-        part = accounting.gpu_fraction(annotations)
+        portion = accounting.gpu_fraction(annotations)
     elif annotations.get(GPU_MEMORY_MIB):
-        part = settings.memory_ratio
+        portion = settings.memory_ratio
     else:
         return None
-    # Halves go up, as in Go; Python's `round` would take 12.5 down.
-    hundredths = math.floor(part * 100 + Fraction(1, 2))
-    return Need(pod=pod, hundredths=hundredths, devices=devices) if part > 0 else None
+    # Round halves up, as in Go; Python's `round` would round 12.5 down.
+    hundredths = math.floor(portion * 100 + Fraction(1, 2))
+    return DeviceDemand(pod=pod, hundredths=hundredths, devices=devices) if portion > 0 else None
 
 
 def _source_key(stand_in: Pod) -> str:

@@ -1,4 +1,4 @@
-"""Sums of what pod groups hold, per queue, exact and kept up to date group by group."""
+"""Sums of what pod groups request and hold per queue, updated group by group."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 
 from kube.objects.podgroup import PodGroup
-from kube.store import version_number
+from kube.store import version_of
 from queues.controllers.podgroup_status import Holdings
 from queues.workloads import accounting
 from queues.workloads.accounting import Amounts
@@ -21,8 +21,8 @@ def add_holdings(total: Holdings, more: Holdings) -> None:
         accounting.add_amounts(amounts, part)
 
 
-def stated_holdings(group: PodGroup) -> Holdings:
-    """Return what a pod group's status says."""
+def holdings_of_status(group: PodGroup) -> Holdings:
+    """Return the amounts in the status of a pod group."""
     status = group.status.resources_status
     return Holdings(
         requested=accounting.parse_list(status.requested),
@@ -33,34 +33,34 @@ def stated_holdings(group: PodGroup) -> Holdings:
 
 @dataclass(slots=True)
 class GroupSums:
-    """What the pod groups of each queue hold together, kept up to date group by group. Exact, so nothing drifts."""
+    """The sums over the pod groups of each queue. Amounts are exact fractions, so updates add no error."""
 
     _parts: dict[str, tuple[int, str, Holdings]] = field(default_factory=dict)
     _sums: dict[str, Holdings] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def put(self, group: PodGroup) -> set[str]:
-        """Exchange a group's part; return the queues whose sum changed. An older version changes nothing."""
-        part = stated_holdings(group)
-        version = version_number(group.metadata.resource_version)
+        """Replace the amounts of a group; return the queues whose sums changed. An older version is ignored."""
+        part = holdings_of_status(group)
+        version = version_of(group)
         with self._lock:
-            known = self._parts.get(group.key)
-            if known is not None and known[0] > version:
+            entry = self._parts.get(group.key)
+            if entry is not None and entry[0] > version:
                 return set()
             queue = group.spec.queue
             self._parts[group.key] = (version, queue, part)
-            if known is not None and known[1:] == (queue, part):
+            if entry is not None and entry[1:] == (queue, part):
                 return set()
-            self._take(known)
+            self._subtract(entry)
             add_holdings(self._sums.setdefault(queue, empty_holdings()), part)
-        return {queue} if known is None else {queue, known[1]}
+        return {queue} if entry is None else {queue, entry[1]}
 
     def drop(self, key: str) -> set[str]:
-        """Take a deleted group's part away; return its queue."""
+        """Subtract the amounts of a deleted group; return its queue."""
         with self._lock:
-            known = self._parts.pop(key, None)
-            self._take(known)
-        return set() if known is None else {known[1]}
+            entry = self._parts.pop(key, None)
+            self._subtract(entry)
+        return set() if entry is None else {entry[1]}
 
     def of(self, queue: str) -> Holdings:
         """Return a copy of a queue's sum."""
@@ -69,11 +69,11 @@ class GroupSums:
             add_holdings(total, self._sums.get(queue, empty_holdings()))
         return total
 
-    def _take(self, known: tuple[int, str, Holdings] | None) -> None:
-        if known is None:
+    def _subtract(self, entry: tuple[int, str, Holdings] | None) -> None:
+        if entry is None:
             return
-        total = self._sums[known[1]]
-        for amounts, part in _pairs(total, known[2]):
+        total = self._sums[entry[1]]
+        for amounts, part in _pairs(total, entry[2]):
             for name, value in part.items():
                 amounts[name] -= value
                 if not amounts[name]:

@@ -49,6 +49,6 @@ def parent_of(body: Mapping[str, Any] | None) -> str:
     return str(((body or {}).get("spec") or {}).get("parentQueue") or "")
 
 
-def version_of(body: Mapping[str, Any]) -> str:
-    """Return the resourceVersion."""
+def resource_version_of(body: Mapping[str, Any]) -> str:
+    """Return the resourceVersion; empty if there is none."""
     return str(body["metadata"].get("resourceVersion", ""))

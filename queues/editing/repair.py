@@ -11,7 +11,13 @@ import logging
 from kube.errors import ConflictError
 from kube.gateway import Gateway, PatchOptions
 from kube.resources import QUEUES
-from queues.editing.bodies import live_tree, parent_of, patch_between, read_or_none, version_of
+from queues.editing.bodies import (
+    live_tree,
+    parent_of,
+    patch_between,
+    read_or_none,
+    resource_version_of,
+)
 from queues.editing.tags import tag_of_body
 from queues.editing.write_requests import Body
 from queues.errors import HierarchyError
@@ -58,10 +64,10 @@ def _undo(gateway: Gateway, before: Body | None, written: Body) -> None:
             return  # edited by somebody else since, which must not be undone
         try:
             if before is None:
-                gateway.delete(QUEUES, name, resource_version=version_of(current))
+                gateway.delete(QUEUES, name, resource_version=resource_version_of(current))
             else:
                 patch = patch_between(current, before)
-                patch.setdefault("metadata", {})["resourceVersion"] = version_of(current)
+                patch.setdefault("metadata", {})["resourceVersion"] = resource_version_of(current)
                 options = PatchOptions(field_manager=FIELD_MANAGER)
                 gateway.patch(QUEUES, name, patch, options=options)
         except ConflictError:

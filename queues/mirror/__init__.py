@@ -1,1 +1,1 @@
-"""Turn watch events into rows: the only writer of mirror rows."""
+"""The mirror: turns watch events into database rows. It is the only writer of these rows."""

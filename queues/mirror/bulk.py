@@ -1,8 +1,8 @@
 """Write many rows with one prepared statement.
 
-Django's `bulk_create` builds and resolves an expression for every cell, which cost two thirds of the
-mirror's time. Here the statement is built once for each table and set of columns, and only the columns
-whose values need translating (JSON, times) are translated. Both SQLite and PostgreSQL take the syntax.
+Django's `bulk_create` builds and resolves an expression for every cell, which took two thirds of the
+mirror's time. Here the statement is built once per table and set of columns, and only columns whose values
+need conversion (JSON, times) are converted. The syntax works in SQLite and PostgreSQL.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def _cells(model: type[Model], names: tuple[str, ...], rows: Sequence[Any]) -> I
 
 
 def _prepare(field: Any) -> Prepare | None:
-    """Return what makes a value of the cluster fit its column.
+    """Return a function that makes a value from the cluster fit its column, None if all values fit.
 
-    Whoever writes objects must not be able to stop the mirror: a text longer than any real name is cut,
-    a NUL (which PostgreSQL refuses) is replaced, a number beyond the column's range becomes its bound, a
-    time that UTC cannot name becomes the nearest.
+    No object may stop the mirror: a string longer than any real name is cut, a NUL (which PostgreSQL
+    refuses) is replaced, a number beyond the range of the column becomes its bound, a time outside the
+    range of UTC becomes the nearest.
     """
     if isinstance(field, JSONField):
         return lambda value: field.get_db_prep_save(_without_nul(value), connection)
@@ -81,9 +81,9 @@ def _without_nul(value: Any) -> Any:
     if isinstance(value, str):
         return value.replace("\x00", "\ufffd") if "\x00" in value else value
     if isinstance(value, dict):
-        return {_without_nul(key): _without_nul(item) for key, item in value.items()}
+        return {_without_nul(key): _without_nul(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nul(item) for item in value]
+        return [_without_nul(element) for element in value]
     return value
 
 

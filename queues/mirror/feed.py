@@ -1,9 +1,9 @@
-"""From many watches to one writer: watch threads put messages in a line, the writer takes them out.
+"""Pass events of many watches to one writer: watch threads fill a queue, the writer empties it.
 
-The line keeps the order of each kind; between kinds there is none, since each has a watch of its own. The
-writer takes all that waits, sorts it by kind and joins the events of a kind into one batch, so a burst of a
-thousand pods becomes ten chunks, not a thousand transactions. When much comes it waits a little longer: more
-is taken at once, and of several events of one object only the newest is written.
+The queue keeps the order within a kind; kinds have separate watches, so there is no order between them. The
+writer takes all waiting messages, sorts them by kind and joins the events of a kind into one batch, so that a
+burst of a thousand pods becomes ten chunks instead of a thousand transactions. In a burst it waits a little
+longer, because of several events of one object only the newest is written.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ from django.utils import timezone
 
 from kube.gateway import EventType, Listing, WatchEvent
 from kube.resources import Resource
-from kube.store import version_number
-from queues.mirror.rows import version_of
+from kube.store import version_number, version_of
 from queues.mirror.writer import Deletion, MirroredKind, Writer
 from queues.models import MirrorState
 
-LINE_LENGTH = 20_000
+QUEUE_LENGTH = 20_000
 GATHER_S, GATHER_BUSY_S = 0.02, 0.15
 BUSY = 20
 STATE_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListMessage:
     """A full list of one kind."""
 
     resource: Resource
@@ -40,48 +39,48 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class EventMessage:
     """One event of one kind."""
 
     resource: Resource
     event: WatchEvent[Any]
 
 
-Message = Listed | Changed
+Message = ListMessage | EventMessage
 
 
 @dataclass(slots=True)
-class Line:
-    """The sink of all watches; a full line makes them wait, which the API server bears."""
+class MessageQueue:
+    """The sink of all watches; a full queue blocks them, which the API server tolerates."""
 
-    _queue: queue.Queue[Message] = field(default_factory=lambda: queue.Queue(LINE_LENGTH))
+    _queue: queue.Queue[Message] = field(default_factory=lambda: queue.Queue(QUEUE_LENGTH))
 
     def replace(self, resource: Resource, listing: Listing[Any]) -> None:
-        self._queue.put(Listed(resource, listing))
+        self._queue.put(ListMessage(resource, listing))
 
     def apply(self, resource: Resource, event: WatchEvent[Any]) -> None:
-        self._queue.put(Changed(resource, event))
+        self._queue.put(EventMessage(resource, event))
 
     def take(self, *, timeout_s: float, most: int = 5_000) -> list[Message]:
-        """Wait for a message, gather for a moment what follows, and return it all in order."""
+        """Wait for a message, collect further ones for a moment, and return all in order."""
         try:
-            taken = [self._queue.get(timeout=timeout_s)]
+            messages = [self._queue.get(timeout=timeout_s)]
         except queue.Empty:
             return []
         started = time.monotonic()
-        while len(taken) < most:
-            gather_s = GATHER_S if len(taken) < BUSY else GATHER_BUSY_S
-            left_s = max(0.0, started + gather_s - time.monotonic())
+        while len(messages) < most:
+            gather_s = GATHER_S if len(messages) < BUSY else GATHER_BUSY_S
+            remaining_s = max(0.0, started + gather_s - time.monotonic())
             try:
-                taken.append(self._queue.get(timeout=left_s))
+                messages.append(self._queue.get(timeout=remaining_s))
             except queue.Empty:
                 break
-        return taken
+        return messages
 
 
 @dataclass(slots=True)
 class Mirror:
-    """Applies messages in their order."""
+    """Writes messages to the database."""
 
     kinds: Sequence[MirroredKind]
     writer: Writer = field(default_factory=Writer)
@@ -93,41 +92,41 @@ class Mirror:
         self._by_resource = {kind.resource: (n, kind) for n, kind in enumerate(self.kinds)}
 
     def consume(self, messages: Iterable[Message]) -> None:
-        """Write everything, kind by kind; neighbouring events of one kind become one batch."""
+        """Write all messages, kind by kind; consecutive events of a kind become one batch."""
         by_kind = sorted(messages, key=lambda message: self._by_resource[message.resource][0])
         for (resource, is_list), group in groupby(
-            by_kind, key=lambda message: (message.resource, isinstance(message, Listed))
+            by_kind, key=lambda message: (message.resource, isinstance(message, ListMessage))
         ):
             kind = self._by_resource[resource][1]
             if is_list:
                 for message in group:
-                    assert isinstance(message, Listed)
+                    assert isinstance(message, ListMessage)
                     self._list(kind, message.listing)
             else:
-                self._change(kind, [m.event for m in group if isinstance(m, Changed)])
+                self._change(kind, [m.event for m in group if isinstance(m, EventMessage)])
 
     def _list(self, kind: MirroredKind, listing: Listing[Any]) -> None:
         text = listing.resource_version
-        # A kind that is not served lists as empty without a version: everything of it is gone.
+        # The list of a kind that is not served is empty and has no version: all its rows are deleted.
         version = version_number(text) if text else 2**62
         self.writer.reconcile(kind, listing.items, version)
         self._note(kind, version if text else 0, is_list=True)
 
     def _change(self, kind: MirroredKind, events: list[WatchEvent[Any]]) -> None:
-        dead = [
+        deletions = [
             Deletion(e.object.key, e.object.metadata.uid, version_of(e.object))
             for e in events
             if e.type == EventType.DELETED
         ]
-        # Deaths first, all of them: a newer namesake in this batch must hide none.
-        self.writer.delete(kind, dead)
-        alive = (EventType.ADDED, EventType.MODIFIED)
-        self.writer.upsert(kind, [event.object for event in events if event.type in alive])
+        # Deletions first, because a newer object of the same name in this batch must not hide one.
+        self.writer.delete(kind, deletions)
+        written_types = (EventType.ADDED, EventType.MODIFIED)
+        self.writer.upsert(kind, [event.object for event in events if event.type in written_types])
         newest = max((version_number(event.resource_version) for event in events), default=0)
         self._note(kind, newest, is_list=False)
 
     def _note(self, kind: MirroredKind, version: int, *, is_list: bool) -> None:
-        """Keep how far the kind was read, at most once a second."""
+        """Store how far the kind was read, at most once a second."""
         now = self.now()
         known_version, noted_at = self._seen.get(kind.resource.kind, (0, None))
         version = max(version, known_version)
@@ -142,8 +141,8 @@ class Mirror:
         MirrorState.objects.update_or_create(kind=kind.resource.kind, defaults=values)
 
 
-def beat(now: datetime) -> None:
-    """Note that the mirror is alive: the dashboard shows data as delayed when this grows old."""
+def write_heartbeat(now: datetime) -> None:
+    """Store the time of the last contact; the dashboard reports old data when it is long ago."""
     MirrorState.objects.update_or_create(kind=HEARTBEAT, defaults={"seen_at": now})
 
 

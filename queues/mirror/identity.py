@@ -1,8 +1,8 @@
-"""Is it still the cluster whose rows we hold?
+"""Empty the mirror when it holds the rows of another cluster.
 
-Versions only order the events of one cluster. When the database outlives its cluster (a fresh sandbox, a
-restored etcd under a new name, another kubeconfig), old rows would look newer than everything to come and
-stay for ever. The uid of `kube-system` is what names a cluster; with another one the mirror starts empty.
+resourceVersions are ordered only within one cluster. If the database outlives its cluster (a fresh sandbox, a
+restored etcd under a new name, another kubeconfig), old rows could have higher versions than all new objects and
+would never be replaced. The uid of the namespace `kube-system` identifies the cluster.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RECORD = "cluster"
 
 
 def start_with_cluster(cluster: Gateway, kinds: Iterable[MirroredKind], now: datetime) -> bool:
-    """Forget all rows if they are of another cluster; return whether they were.
+    """Delete all rows if they are of another cluster; return whether they were.
 
     Raises
     ------

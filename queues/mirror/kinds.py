@@ -1,4 +1,4 @@
-"""The table of mirrored kinds of this room, and what a change of each touches."""
+"""The table of mirrored kinds, and which sums a change of each affects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _touch_group(old: PodGroup | None, new: PodGroup | None, touched: Touched) -
 
 
 def _count_eviction(old: PodGroup, new: PodGroup) -> None:
-    """KAI notes only the time of the last eviction; each new time is one eviction more."""
+    """Count an eviction for each new time, because KAI records only the time of the last one."""
     is_new = new.last_eviction is not None and new.last_eviction != old.last_eviction
     new.evictions = old.evictions + int(is_new) if old.uid == new.uid else 0
 
@@ -56,12 +56,12 @@ def _touch_priority_class(
     if old is not None and new is not None and old.value == new.value:
         return
     names = {row.name for row in (old, new) if row is not None}
-    found = PodGroup.objects.filter(priority_class__in=names)
-    touched.groups.update(found.values_list("key", flat=True))
+    groups = PodGroup.objects.filter(priority_class__in=names)
+    touched.groups.update(groups.values_list("key", flat=True))
 
 
 def _touch_nothing(_old: object, _new: object, _touched: Touched) -> None:
-    """Nothing is summed up from these rows."""
+    """Do nothing: no sums depend on these rows."""
 
 
 KINDS: tuple[MirroredKind, ...] = (
@@ -112,7 +112,7 @@ KINDS: tuple[MirroredKind, ...] = (
         to_row=rows.warning_row,
         touch=_touch_nothing,
         field_selector="reason=PodGrouperWarning",
-        # Without the right to read events people see everything but the pod grouper's own words.
+        # Without the right to read events only the warnings of the pod grouper are missing.
         is_optional=True,
     ),
 )

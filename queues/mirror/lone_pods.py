@@ -1,8 +1,8 @@
-"""Pods of our scheduler that no pod group manages, shown as workloads so that nobody waits unseen.
+"""Show lone pods (pods of our scheduler without a pod group) as workloads, so that the dashboard lists them.
 
-The pod grouper needs a moment for every new pod, in a burst a little more, so a pod counts that is still alone
-after a few seconds, or of which is known at once that it will stay so. They are looked for once in a while instead of followed: what this finds is made anew from the
-pods each time, so nothing can be left behind.
+The pod grouper needs a moment for a new pod, so a pod counts as lone only after a few seconds, or at once if it is
+certain that it gets no group. The rows are computed from all pods at intervals instead of from events, so that no
+obsolete row can remain.
 """
 
 from __future__ import annotations
@@ -28,26 +28,30 @@ COLUMNS = (
 
 
 def show_lone_pods(scheduler: str, now: datetime) -> int:
-    """Make the rows of lone pods what they should be; return how many changed.
+    """Bring the rows of lone pods up to date; return how many changed.
 
     Parameters
     ----------
-    scheduler : the name by which pods ask for our scheduler
+    scheduler : the scheduler name of our pods
     """
-    wanted = {row.key: row for row in map(_row, *_lone(scheduler, now))}
-    known = {row.key: row for row in PodGroup.objects.filter(is_lone_pod=True)}
-    gone = sorted(known.keys() - wanted.keys())
-    fresh = [row for key, row in wanted.items() if key not in known or _differs(row, known[key])]
-    if not gone and not fresh:
+    current = {row.key: row for row in map(_row, *_lone(scheduler, now))}
+    stored = {row.key: row for row in PodGroup.objects.filter(is_lone_pod=True)}
+    obsolete = sorted(stored.keys() - current.keys())
+    changed = [
+        row for key, row in current.items() if key not in stored or _differs(row, stored[key])
+    ]
+    if not obsolete and not changed:
         return 0
     with transaction.atomic():
-        for first in range(0, len(gone), ROWS):
-            rows = PodGroup.objects.filter(is_lone_pod=True, key__in=gone[first : first + ROWS])
+        for first in range(0, len(obsolete), ROWS):
+            rows = PodGroup.objects.filter(is_lone_pod=True, key__in=obsolete[first : first + ROWS])
             rows.delete()
-        bulk.upsert(PodGroup, fresh, update=COLUMNS)
-        live.record("workload", [*gone, *(row.key for row in fresh)])
-        live.record("queue", {row.queue for row in (*fresh, *map(known.__getitem__, gone))} - {""})
-    return len(gone) + len(fresh)
+        bulk.upsert(PodGroup, changed, update=COLUMNS)
+        live.record("workload", [*obsolete, *(row.key for row in changed)])
+        live.record(
+            "queue", {row.queue for row in (*changed, *map(stored.__getitem__, obsolete))} - {""}
+        )
+    return len(obsolete) + len(changed)
 
 
 def pod_of(row: PodGroup) -> str:
@@ -56,7 +60,7 @@ def pod_of(row: PodGroup) -> str:
 
 
 def _lone(scheduler: str, now: datetime) -> tuple[list[Pod], list[str]]:
-    """Return the lone pods, and why each is."""
+    """Return the lone pods, and for each why it has no group."""
     managed = PodGroup.objects.filter(key=OuterRef("group"), is_lone_pod=False)
     warned = GroupingWarning.objects.filter(pod=OuterRef("key"))
     is_certain = Q(created_at__lt=now - GRACE) | Q(skips_grouping=True) | Exists(warned)
@@ -67,7 +71,7 @@ def _lone(scheduler: str, now: datetime) -> tuple[list[Pod], list[str]]:
 
 
 def _warnings(pods: Collection[str]) -> dict[str, str]:
-    """Return what the pod grouper said last of each pod."""
+    """Return the last warning of the pod grouper for each pod."""
     rows = GroupingWarning.objects.filter(pod__in=pods).order_by("version")
     return dict(rows.values_list("pod", "message"))
 
@@ -77,10 +81,10 @@ def _text(pod: Pod, warning: str) -> str:
         return f"Names pod group '{pod.group.partition('/')[2]}', which does not exist"
     if pod.skips_grouping:
         return (
-            "Annotation kai.scheduler/skip-podgrouper keeps the pod grouper away, and no annotation "
+            "Annotation kai.scheduler/skip-podgrouper excludes it from pod grouping, and no annotation "
             "pod-group-name names a pod group"
         )
-    return warning or "The pod grouper has made no pod group of it"
+    return warning or "The pod grouper has created no pod group for it"
 
 
 def _row(pod: Pod, text: str) -> PodGroup:
@@ -108,5 +112,5 @@ def _row(pod: Pod, text: str) -> PodGroup:
     )
 
 
-def _differs(row: PodGroup, known: PodGroup) -> bool:
-    return any(getattr(row, name) != getattr(known, name) for name in COLUMNS)
+def _differs(row: PodGroup, stored: PodGroup) -> bool:
+    return any(getattr(row, name) != getattr(stored, name) for name in COLUMNS)

@@ -1,8 +1,8 @@
-"""Keep the sums: what pods mean for their pod group and their node.
+"""Compute the sums over the pods of each pod group and node.
 
-After every chunk the pod groups and nodes it touched are summed up again from their pods, in the same
-transaction. Summing up anew (not adding and taking away) makes duplicates, lost events and restarts
-harmless. Rows that come out the same are not written.
+After every chunk, the sums of the pod groups and nodes that it touched are computed again from their pods, in the
+same transaction. Computing them anew instead of adding and subtracting makes duplicates, lost events and restarts
+harmless. Unchanged rows are not written.
 """
 
 from __future__ import annotations
@@ -31,44 +31,44 @@ FINISHED = ("Succeeded", "Failed")
 WAITING = (WorkloadState.PENDING, WorkloadState.GATED, WorkloadState.PARTIAL)
 
 
-def _silent(_keys: Collection[str]) -> Mapping[str, Any]:
+def _none(_keys: Collection[str]) -> Mapping[str, Any]:
     return {}
 
 
 @dataclass(frozen=True, slots=True)
-class Witnesses:
-    """What other rooms say of pod groups; each takes keys and returns what it knows of some of them.
+class ReasonSources:
+    """Functions of other apps that return reasons by pod group; each takes keys and may leave some out.
 
     Attributes
     ----------
     bind_errors : the error of a failed bind request
-    standings : why it waits and its place in the order, as the scheduler's last cycle saw it
+    standings : the reason and the place in the order from the scheduler's last cycle
     """
 
-    bind_errors: Callable[[Collection[str]], Mapping[str, str]] = _silent
-    standings: Callable[[Collection[str]], Mapping[str, reasons.Standing]] = _silent
+    bind_errors: Callable[[Collection[str]], Mapping[str, str]] = _none
+    standings: Callable[[Collection[str]], Mapping[str, reasons.Standing]] = _none
 
 
 @dataclass(slots=True)
 class Touched:
-    """What a chunk changed, by key."""
+    """The keys of rows that a chunk changed."""
 
     groups: set[str] = field(default_factory=set)
-    #: Pods of which only the names are known here; their groups are summed up.
+    #: Keys of pods; the sums of their groups are computed again.
     pods: set[str] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
     queues: set[str] = field(default_factory=set)
     moved_queues: set[str] = field(default_factory=set)
 
 
-def roll_up(touched: Touched, tree: TreeView, witnesses: Witnesses) -> None:
-    """Sum up what was touched and record the changes; call it inside the chunk's transaction."""
+def roll_up(touched: Touched, tree: TreeView, sources: ReasonSources) -> None:
+    """Compute the touched sums and record the changes; call it inside the chunk's transaction."""
     if touched.pods:
         named = Pod.objects.filter(key__in=touched.pods).exclude(group="")
         touched.groups.update(named.values_list("group", flat=True))
     if touched.moved_queues:
         touched.groups |= _waiting_below(tree, touched.moved_queues)
-    changed_queues = _roll_up_groups(touched.groups, tree, witnesses)
+    changed_queues = _roll_up_groups(touched.groups, tree, sources)
     _roll_up_nodes(touched.nodes)
     queues: set[str] = set()
     for name in changed_queues | touched.queues:
@@ -94,15 +94,15 @@ class TreeView:
 
 
 def _waiting_below(tree: TreeView, names: set[str]) -> set[str]:
-    """Return the waiting groups whose reason may be another now that these queues came, went or moved."""
+    """Return the waiting groups below queues that were created, deleted or moved, since their reason may have changed."""
     affected: set[str] = set()
     for name in names:
         affected |= hierarchy.subtree(tree.shapes, name)
-    found = PodGroup.objects.filter(queue__in=affected, state__in=WAITING)
-    return set(found.values_list("key", flat=True))
+    groups = PodGroup.objects.filter(queue__in=affected, state__in=WAITING)
+    return set(groups.values_list("key", flat=True))
 
 
-def _roll_up_groups(keys: set[str], tree: TreeView, witnesses: Witnesses) -> set[str]:
+def _roll_up_groups(keys: set[str], tree: TreeView, sources: ReasonSources) -> set[str]:
     """Write the sums of the groups that changed; return the queues whose counts changed with them."""
     if not keys:
         return set()
@@ -111,14 +111,14 @@ def _roll_up_groups(keys: set[str], tree: TreeView, witnesses: Witnesses) -> set
     for pod in Pod.objects.filter(group__in=groups).order_by("created_at", "key"):
         pods[pod.group].append(pod)
     classes = list(PriorityClass.objects.all())
-    errors, standings = witnesses.bind_errors(groups.keys()), witnesses.standings(groups.keys())
+    errors, standings = sources.bind_errors(groups.keys()), sources.standings(groups.keys())
     changed: list[PodGroup] = []
     queues: set[str] = set()
     for key, group in groups.items():
         before = [getattr(group, name) for name in GROUP_SUMS]
         counted = (group.state, group.gpu)
         waiting = _sum_group(group, pods[key], classes)
-        _judge(group, waiting, tree, errors.get(key, ""), standings.get(key))
+        _set_reason(group, waiting, tree, errors.get(key, ""), standings.get(key))
         if before != [getattr(group, name) for name in GROUP_SUMS]:
             changed.append(group)
         if counted != (group.state, group.gpu) or not before[GROUP_SUMS.index("pods")]:
@@ -148,14 +148,14 @@ def _sum_group(group: PodGroup, pods: list[Pod], classes: list[PriorityClass]) -
     return waiting
 
 
-def _judge(
+def _set_reason(
     group: PodGroup,
     waiting: list[Pod],
     tree: TreeView,
     bind_error: str,
     standing: reasons.Standing | None,
 ) -> None:
-    """Set why it waits, and its place in the order: a running group too may wait for room to grow."""
+    """Set the reason and the place in the order, which a running group also has while it waits to grow."""
     reason = reasons.Reason()
     if group.state in WAITING:
         reason = reasons.dominant(_facts(group, waiting, tree, bind_error, standing))
@@ -192,7 +192,7 @@ def _facts(
     bind_error: str,
     standing: reasons.Standing | None,
 ) -> reasons.Facts:
-    telling = next((pod for pod in waiting if pod.message), None)
+    reporting = next((pod for pod in waiting if pod.message), None)
     is_known = group.queue in tree.shapes
     return reasons.Facts(
         queue=group.queue,
@@ -204,9 +204,9 @@ def _facts(
         gated=group.pods_gated,
         min_member=group.min_member,
         conditions=group.conditions,
-        pod_reason=telling.reason if telling else "",
-        pod_message=telling.message if telling else "",
-        pod_since=telling.reason_since if telling else None,
+        pod_reason=reporting.reason if reporting else "",
+        pod_message=reporting.message if reporting else "",
+        pod_since=reporting.reason_since if reporting else None,
         bind_error=bind_error,
         standing=standing,
     )
@@ -236,9 +236,9 @@ def _sum_node(node: Node, pods: list[Pod]) -> None:
     reserved = {pod.reserves_group for pod in pods if pod.reserves_group}
     used = 0.0
     for pod in pods:
-        # Parts live on the device that a reservation pod holds as a whole.
-        is_part = bool(pod.gpu_groups) and set(pod.gpu_groups) <= reserved
-        used += 0.0 if is_part else pod.gpu
+        # Fractions are on a device that is counted with its reservation pod.
+        is_fraction = bool(pod.gpu_groups) and set(pod.gpu_groups) <= reserved
+        used += 0.0 if is_fraction else pod.gpu
     node.used_gpu = round(used, 6)
     node.used_cpu = sum(pod.cpu for pod in pods)
     node.used_memory = sum(pod.memory for pod in pods)
@@ -246,7 +246,7 @@ def _sum_node(node: Node, pods: list[Pod]) -> None:
 
 
 def _place(node: Node, pods: list[Pod]) -> list[Pod]:
-    """Give the pods of a node their cells; return those whose cells changed."""
+    """Assign GPU cells to the pods of a node; return the pods whose cells changed."""
     tenants = [
         devices.Tenant(
             key=pod.key,

@@ -29,7 +29,7 @@ from kube.objects.pod import Quantity
 from kube.objects.podgroup import PodGroup as PodGroupObject
 from kube.objects.podgroup import SchedulingCondition
 from kube.quantity import parse_quantity
-from kube.store import version_number
+from kube.store import version_of
 from kube.times import in_utc, time_or_none
 from queues.mirror.views import OptionalAmounts, PriorityClassView, QueueView
 from queues.models import (
@@ -51,39 +51,34 @@ RACK_LABELS = ("topology.kubernetes.io/rack", "kai.scheduler/rack", "rack")
 EPOCH = datetime.fromtimestamp(0, UTC)
 
 
-def version_of(item: KubeObject) -> int:
-    """Return the resourceVersion as the number it is in practice; 0 for anything else."""
-    return version_number(item.metadata.resource_version)
-
-
-def identity(item: KubeObject) -> dict[str, Any]:
+def identity(value: KubeObject) -> dict[str, Any]:
     """Return the columns that every mirror row has."""
     return {
-        "uid": item.metadata.uid,
-        "version": version_of(item),
-        "created_at": item.metadata.creation_timestamp or EPOCH,
+        "uid": value.metadata.uid,
+        "version": version_of(value),
+        "created_at": value.metadata.creation_timestamp or EPOCH,
     }
 
 
 def _reference(name: str) -> str:
-    """Return the name of another object as it may stand in a column; no real name is longer."""
+    """Return the name of another object, cut to the length of its column; valid names fit."""
     return name.replace("\x00", "\ufffd")[:NAME]
 
 
-def queue_row(item: QueueView) -> Queue:
+def queue_row(queue: QueueView) -> Queue:
     """Translate a queue."""
-    resources, status = item.spec.resources, item.status
+    resources, status = queue.spec.resources, queue.status
     return Queue(
-        name=item.metadata.name,
-        **identity(item),
-        generation=item.metadata.generation,
-        display_name=item.spec.display_name,
-        parent=_reference(item.spec.parent_queue),
-        priority=item.spec.priority,
-        preempt_min_runtime=item.spec.preempt_min_runtime[:64],
-        reclaim_min_runtime=item.spec.reclaim_min_runtime[:64],
-        manager=item.manager[:128],
-        labels=item.metadata.labels,
+        name=queue.metadata.name,
+        **identity(queue),
+        generation=queue.metadata.generation,
+        display_name=queue.spec.display_name,
+        parent=_reference(queue.spec.parent_queue),
+        priority=queue.spec.priority,
+        preempt_min_runtime=queue.spec.preempt_min_runtime[:64],
+        reclaim_min_runtime=queue.spec.reclaim_min_runtime[:64],
+        manager=queue.manager[:128],
+        labels=queue.metadata.labels,
         **_bounds("gpu", resources.gpu),
         **_bounds("cpu", resources.cpu),
         **_bounds("memory", resources.memory),
@@ -123,93 +118,93 @@ def _amount(quantity: Quantity | None) -> float:
         return 0.0
 
 
-def group_row(item: PodGroupObject) -> PodGroup:
-    """Translate a pod group; the sums over its pods are left to the roll-up."""
-    meta, spec = item.metadata, item.spec
-    owner_kind, owner_name = _owner(item)
-    allocated = item.status.resources_status.allocated
+def group_row(group: PodGroupObject) -> PodGroup:
+    """Translate a pod group, without the sums over its pods, which the roll-up sets."""
+    meta, spec = group.metadata, group.spec
+    owner_kind, owner_name = _owner(group)
+    allocated = group.status.resources_status.allocated
     return PodGroup(
-        key=item.key,
+        key=group.key,
         namespace=meta.namespace,
         name=meta.name,
-        **identity(item),
+        **identity(group),
         queue=_reference(spec.queue),
         owner_kind=owner_kind[:128],
         owner_name=owner_name,
-        user=meta.labels.get("user", meta.annotations.get("user", "")),
+        user=meta.labels.get(keys.USER, meta.annotations.get(keys.USER, "")),
         pool=meta.labels.get(keys.NODE_POOL, ""),
         priority_class=spec.priority_class_name,
         preemptibility=spec.preemptibility,
-        is_backed_off=is_backed_off(item, keys.NODE_POOL),
-        min_member=_min_member(item),
+        is_backed_off=is_backed_off(group, keys.NODE_POOL),
+        min_member=_min_member(group),
         sub_groups=[
             {"name": sub.name, "parent": sub.parent or None, "minMember": sub.min_member}
             for sub in spec.sub_groups
         ],
-        conditions=[_condition(one) for one in item.status.scheduling_conditions],
+        conditions=[_condition(condition) for condition in group.status.scheduling_conditions],
         allocated_gpu=sum(_amount(allocated.get(name)) for name in WHOLE_GPUS),
         last_start=time_or_none(meta.annotations.get(LAST_START)),
         last_eviction=time_or_none(meta.annotations.get(LAST_EVICTION)),
     )
 
 
-def _min_member(item: PodGroupObject) -> int:
-    """Return how many pods a start needs: KAI's default is 1 for a flat group; leaves add up."""
-    leaves = [sub.min_member for sub in item.spec.sub_groups if sub.min_member is not None]
-    if item.spec.sub_groups:
+def _min_member(group: PodGroupObject) -> int:
+    """Return the minimum number of pods: the sum over the subgroups, else the group's own, by default 1 as in KAI."""
+    leaves = [sub.min_member for sub in group.spec.sub_groups if sub.min_member is not None]
+    if group.spec.sub_groups:
         return sum(leaves)
-    return 1 if item.spec.min_member is None else item.spec.min_member
+    return 1 if group.spec.min_member is None else group.spec.min_member
 
 
-def _owner(item: PodGroupObject) -> tuple[str, str]:
-    """Return kind and name of the workload: from the grouper's annotation, else from the owner."""
-    found: dict[str, str] = {}
-    for line in item.metadata.annotations.get(keys.TOP_OWNER, "").splitlines():
+def _owner(group: PodGroupObject) -> tuple[str, str]:
+    """Return kind and name of the workload from the grouper's annotation, else from the owner."""
+    fields: dict[str, str] = {}
+    for line in group.metadata.annotations.get(keys.TOP_OWNER, "").splitlines():
         name, _, value = line.partition(":")
-        found[name.strip()] = value.strip().strip("\"'")
-    if found.get("kind") and found.get("name"):
-        return found["kind"], found["name"]
-    for owner in item.metadata.owner_references:
+        fields[name.strip()] = value.strip().strip("\"'")
+    if fields.get("kind") and fields.get("name"):
+        return fields["kind"], fields["name"]
+    for owner in group.metadata.owner_references:
         return owner.kind, owner.name
-    return "PodGroup", item.metadata.name
+    return "PodGroup", group.metadata.name
 
 
-def _condition(one: SchedulingCondition) -> dict[str, object]:
-    since = one.last_transition_time
+def _condition(condition: SchedulingCondition) -> dict[str, object]:
+    since = condition.last_transition_time
     return {
-        "nodePool": one.node_pool,
-        "reason": one.reason,
-        "message": one.message,
-        "transitionId": one.transition_id,
+        "nodePool": condition.node_pool,
+        "reason": condition.reason,
+        "message": condition.message,
+        "transitionId": condition.transition_id,
         "since": in_utc(since).isoformat() if since else None,
         "reasons": [
-            {"reason": why.reason, "message": why.message, "details": why.details}
-            for why in one.reasons
+            {"reason": reason.reason, "message": reason.message, "details": reason.details}
+            for reason in condition.reasons
         ],
     }
 
 
-def pod_row(item: PodObject) -> Pod:
-    """Translate a pod; which GPU cells it fills is left to the roll-up of its node."""
-    meta, spec = item.metadata, item.spec
-    demand = _demand(item)
-    group = meta.annotations.get(keys.POD_GROUP, "")
-    waits = item.condition("PodScheduled")
-    is_waiting = waits is not None and waits.status == "False"
-    initialized = item.condition("Ready")
+def pod_row(pod: PodObject) -> Pod:
+    """Translate a pod, without its GPU cells, which the roll-up of its node sets."""
+    meta, spec = pod.metadata, pod.spec
+    demand = _demand(pod)
+    group_name = meta.annotations.get(keys.POD_GROUP, "")
+    scheduled = pod.condition("PodScheduled")
+    is_waiting = scheduled is not None and scheduled.status == "False"
+    ready = pod.condition("Ready")
     is_reservation = meta.namespace == RESERVATION
-    started = initialized.last_transition_time if initialized else None
+    started = ready.last_transition_time if ready else None
     return Pod(
-        key=item.key,
+        key=pod.key,
         namespace=meta.namespace,
         name=meta.name,
-        **identity(item),
-        group=f"{meta.namespace}/{_reference(group)}" if group else "",
+        **identity(pod),
+        group=f"{meta.namespace}/{_reference(group_name)}" if group_name else "",
         scheduler=spec.scheduler_name[:NAME],
         queue=_reference(meta.labels.get(keys.QUEUE, "")),
         skips_grouping=meta.annotations.get(keys.SKIP) == "true",
         node=spec.node_name,
-        phase=item.status.phase or "Pending",
+        phase=pod.status.phase or "Pending",
         is_gated=bool(spec.scheduling_gates),
         is_deleting=meta.deletion_timestamp is not None,
         priority=spec.priority,
@@ -220,27 +215,27 @@ def pod_row(item: PodObject) -> Pod:
         gpu_share=float(demand.gpu_fraction),
         gpu_groups=[] if is_reservation else _gpu_groups(meta.labels),
         reserves_group=meta.labels.get(GPU_GROUP, "") if is_reservation else "",
-        reason=(waits.reason if waits and is_waiting else item.status.reason)[:128],
-        message=waits.message if waits and is_waiting else "",
-        reason_since=waits.last_transition_time if waits and is_waiting else None,
-        started_at=started if item.status.phase != "Pending" else None,
+        reason=(scheduled.reason if scheduled and is_waiting else pod.status.reason)[:128],
+        message=scheduled.message if scheduled and is_waiting else "",
+        reason_since=scheduled.last_transition_time if scheduled and is_waiting else None,
+        started_at=started if pod.status.phase != "Pending" else None,
     )
 
 
-def warning_row(item: EventObject) -> GroupingWarning:
+def warning_row(event: EventObject) -> GroupingWarning:
     """Translate a warning of the pod grouper."""
-    about = item.involved_object
+    about = event.involved_object
     return GroupingWarning(
-        key=item.key,
-        **identity(item),
+        key=event.key,
+        **identity(event),
         pod=f"{about.namespace}/{about.name}"[:KEY],
-        message=item.message,
+        message=event.message,
     )
 
 
-def _demand(item: PodObject) -> PodDemand:
+def _demand(pod: PodObject) -> PodDemand:
     try:
-        return pod_demand(item)
+        return pod_demand(pod)
     except (ValueError, OverflowError):
         return PodDemand(amounts={})
 
@@ -254,29 +249,29 @@ def _gpu_kind(demand: PodDemand) -> str:
 
 
 def _gpu_groups(labels: Mapping[str, str]) -> list[str]:
-    """Return the GPU groups of a pod with part devices: one label, or one for each device."""
+    """Return the GPU groups of a pod with fractions: from one label, or from one label per device."""
     several = sorted(value for key, value in labels.items() if key.startswith(GPU_GROUP + "/"))
     if several:
         return several
     return [labels[GPU_GROUP]] if labels.get(GPU_GROUP) else []
 
 
-def node_row(item: NodeObject) -> Node:
-    """Translate a node; what is used of it is left to the roll-up."""
-    labels, status = item.metadata.labels, item.status
-    ready = item.condition("Ready")
+def node_row(node: NodeObject) -> Node:
+    """Translate a node, without its usage, which the roll-up sets."""
+    labels, status = node.metadata.labels, node.status
+    ready = node.condition("Ready")
     capacity = sum(int(_amount(status.capacity.get(name))) for name in WHOLE_GPUS)
     healthy = sum(int(_amount(status.allocatable.get(name))) for name in WHOLE_GPUS)
     memory = labels.get(NODE_GPU_MEMORY, "")
     return Node(
-        name=item.metadata.name,
-        **identity(item),
+        name=node.metadata.name,
+        **identity(node),
         pool=labels.get(keys.NODE_POOL, ""),
         model=labels.get(NODE_GPU_PRODUCT, "") or (NVIDIA_GPU if capacity else ""),
         zone=_first(labels, ZONE_LABELS),
         rack=_first(labels, RACK_LABELS),
         is_ready=ready is not None and ready.status == "True",
-        is_cordoned=item.spec.unschedulable,
+        is_cordoned=node.spec.unschedulable,
         gpus=max(capacity, healthy),
         gpus_healthy=healthy,
         gpu_memory_mib=int_or_none(memory, smallest=0) or 0,
@@ -286,7 +281,7 @@ def node_row(item: NodeObject) -> Node:
             f"{taint.key}={taint.value}:{taint.effect}"
             if taint.value
             else f"{taint.key}:{taint.effect}"
-            for taint in item.spec.taints
+            for taint in node.spec.taints
         ],
     )
 
@@ -295,11 +290,11 @@ def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
     return next((labels[name] for name in names if labels.get(name)), "")
 
 
-def priority_class_row(item: PriorityClassView) -> PriorityClass:
+def priority_class_row(priority_class: PriorityClassView) -> PriorityClass:
     """Translate a priority class."""
     return PriorityClass(
-        name=item.metadata.name,
-        **identity(item),
-        value=item.value,
-        is_default=item.global_default,
+        name=priority_class.metadata.name,
+        **identity(priority_class),
+        value=priority_class.value,
+        is_default=priority_class.global_default,
     )

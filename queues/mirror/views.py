@@ -1,7 +1,7 @@
-"""What the mirror decodes of each kind, where the shared structs say less or more than it needs.
+"""Structs of the mirror for kinds whose shared structs lack something it needs.
 
-A queue's amounts must keep "unset" apart from zero, and its manager sits in `managedFields`, which no
-other reader wants to pay for.
+The mirror distinguishes unset amounts of a queue from zero, and reads its manager from `managedFields`, which
+would cost the other readers time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class QueueViewSpec(KubeStruct, frozen=True, kw_only=True):
 
 
 class QueueView(KubeObject, frozen=True, kw_only=True):
-    """A queue with unset amounts as None, and who wrote its spec."""
+    """A queue with unset amounts as None, and the managers of its fields."""
 
     metadata: ManagedMeta = ManagedMeta()
     spec: QueueViewSpec = QueueViewSpec()
@@ -55,11 +55,11 @@ class QueueView(KubeObject, frozen=True, kw_only=True):
 
     @property
     def manager(self) -> str:
-        """The field manager that wrote the spec last; empty if the API server does not say."""
-        writers = [item for item in self.metadata.managed_fields if not item.subresource]
+        """The field manager that wrote the spec last; empty if unknown."""
+        writers = [entry for entry in self.metadata.managed_fields if not entry.subresource]
         if not writers:
             return ""
-        return max(writers, key=lambda item: item.time.timestamp() if item.time else 0.0).manager
+        return max(writers, key=lambda entry: entry.time.timestamp() if entry.time else 0.0).manager
 
 
 class PriorityClassView(KubeObject, frozen=True, kw_only=True):

@@ -1,9 +1,8 @@
-"""Apply changes of one kind to its table: only what is newer, a hundred rows at a time.
+"""Write changes of one kind to its table, a hundred rows at a time.
 
-SQLite has no fair lock: a writer that goes on without a break starves all others. So each chunk is a
-transaction of its own with a short pause after it. A row is written only if the object is newer than the
-row, which makes duplicates free; a deleted uid is remembered for a while, so a late event cannot bring a
-dead object back.
+The lock of SQLite is not fair: a writer without pauses starves all others. So each chunk is a transaction of its
+own, followed by a short pause. A row is written only if the object is newer than the row, so that duplicates are
+harmless. Deleted uids are remembered for a while, so that a late event cannot restore a deleted object.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from kube.progress import WAIT_S, track
 from kube.resources import Resource
 from kube.set_aside import SetAside
 from queues.mirror import bulk
-from queues.mirror.rollup import Touched, TreeView, Witnesses, roll_up
+from queues.mirror.rollup import ReasonSources, Touched, TreeView, roll_up
 from queues.models import MirrorRow
 
 M = TypeVar("M", bound=MirrorRow)
@@ -30,21 +29,21 @@ T = TypeVar("T")
 
 CHUNK = 100
 PAUSE_S = 0.002
-REMEMBERED_DEATHS = 20_000
+REMEMBERED_DELETIONS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirroredKind:
-    """How one kind becomes rows.
+    """How objects of a kind become rows.
 
     Attributes
     ----------
     to_row : object -> unsaved row
     derived : columns that roll-ups own and an upsert leaves alone
-    touch : (row before or None, row after or None, touched) -> None; notes what must be summed up again
+    touch : (row before or None, row after or None, touched) -> None; marks sums to compute again
     carry : (row before, row after) -> None; fills columns that depend on both
-    field_selector : which objects are mirrored at all
-    only : which rows of the table are of this kind; a full list says nothing about others
+    field_selector : limits the mirrored objects
+    only : limits the rows that a full list may delete
     """
 
     resource: Resource
@@ -60,14 +59,16 @@ class MirroredKind:
 
     @property
     def update_fields(self) -> tuple[str, ...]:
-        """The columns that an object's event sets."""
-        columns = [one.name for one in self.model._meta.concrete_fields if not one.primary_key]
+        """The columns that an event sets."""
+        columns = [
+            column.name for column in self.model._meta.concrete_fields if not column.primary_key
+        ]
         return tuple(name for name in columns if name not in self.derived)
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """An object is gone, as of this version."""
+    """The deletion of an object at a version."""
 
     key: str
     uid: str
@@ -76,28 +77,28 @@ class Deletion:
 
 @dataclass(slots=True)
 class Writer:
-    """Writes chunks; `sleep` and `witnesses` come from outside."""
+    """Writes chunks of rows and rolls up the sums they touch."""
 
-    witnesses: Witnesses = field(default_factory=Witnesses)
+    sources: ReasonSources = field(default_factory=ReasonSources)
     sleep: Callable[[float], None] = time.sleep
     written: int = 0
     aside: SetAside = field(default_factory=lambda: SetAside("mirror"))
     _tree: TreeView | None = None
-    _dead: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    _deleted: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
     def upsert(
         self, kind: MirroredKind, objects: Iterable[KubeObject], *, listed_at: int = 0
     ) -> None:
-        """Write the objects that are newer than their rows; the newest living one of a key counts.
+        """Write the objects that are newer than their rows; of several of one key, the newest is written.
 
-        listed_at : the objects are all there was at this version: rows up to it that know better come
-            from a server that lost its last moments, and give way
+        listed_at : resourceVersion of the full list. Newer rows at or below it are stale (the server was
+            restored from a backup) and are overwritten.
         """
         newest: dict[str, Any] = {}
-        for item in objects:
-            if item.metadata.uid in self._dead:
+        for value in objects:
+            if value.metadata.uid in self._deleted:
                 continue
-            row = self.aside.read(kind.resource.kind, item, kind.to_row)
+            row = self.aside.read(kind.resource.kind, value, kind.to_row)
             if row is None:
                 continue
             known = newest.get(row.pk)
@@ -107,28 +108,34 @@ class Writer:
             self._upsert_chunk(kind, chunk, listed_at)
 
     def delete(self, kind: MirroredKind, deletions: Iterable[Deletion]) -> None:
-        """Drop the rows of these objects, unless a newer namesake took their place."""
+        """Delete the rows of these objects, unless the row is of a newer object with the same name."""
         for chunk in _chunks(deletions, CHUNK):
-            for one in chunk:
-                self.bury(one.uid)
-            rows = kind.model.objects.in_bulk([one.key for one in chunk])
-            gone = [rows[one.key] for one in chunk if _is_gone(rows.get(one.key), one)]
-            self._drop(kind, gone)
+            for deletion in chunk:
+                self.remember_deletion(deletion.uid)
+            rows = kind.model.objects.in_bulk([deletion.key for deletion in chunk])
+            deleted = [
+                rows[deletion.key]
+                for deletion in chunk
+                if _is_deleted_by(rows.get(deletion.key), deletion)
+            ]
+            self._drop(kind, deleted)
 
     def reconcile(self, kind: MirroredKind, objects: Sequence[Any], version: int) -> None:
-        """Make the table equal to a full list read at `version`: the way back after any gap."""
-        for item in objects:
-            self._dead.pop(item.metadata.uid, None)  # a deletion that the server lost
+        """Make the table equal to a full list read at `version`, as after every gap in a watch."""
+        for value in objects:
+            self._deleted.pop(
+                value.metadata.uid, None
+            )  # restored from a backup: the server lost the deletion
         self.upsert(kind, objects, listed_at=version)
-        present = {item.key for item in objects}
+        present = {value.key for value in objects}
         rows = kind.model.objects.filter(**kind.only, version__lte=version)
         table = rows.values_list("pk", flat=True)
         vanished = [key for key in table.iterator() if key not in present]
         for chunk in _chunks(vanished, CHUNK):
             self._drop(kind, list(kind.model.objects.in_bulk(chunk).values()))
 
-    def judge_again(self, groups: Iterable[str]) -> None:
-        """Sum up these pod groups anew: somebody else has said something about them."""
+    def refresh_groups(self, groups: Iterable[str]) -> None:
+        """Compute these pod groups again after a change of their `ReasonSources`."""
         for chunk in _chunks(groups, CHUNK):
             track().beat("summing up pod groups", WAIT_S)
             with transaction.atomic():
@@ -138,7 +145,7 @@ class Writer:
     def _upsert_chunk(self, kind: MirroredKind, rows: list[Any], listed_at: int) -> None:
         track().beat(f"writing rows of {kind.resource.plural}", WAIT_S)
         before = kind.model.objects.in_bulk([row.pk for row in rows])
-        fresh = [row for row in rows if _is_news(row, before.get(row.pk), listed_at)]
+        fresh = [row for row in rows if _is_newer(row, before.get(row.pk), listed_at)]
         if not fresh:
             return
         touched = Touched()
@@ -146,7 +153,7 @@ class Writer:
             old = before.get(row.pk)
             if old is not None:
                 if old.uid != row.uid:
-                    self.bury(old.uid)
+                    self.remember_deletion(old.uid)
                 _copy_derived(kind, old, row)
                 if kind.carry:
                     kind.carry(old, row)
@@ -163,7 +170,7 @@ class Writer:
         track().beat(f"dropping rows of {kind.resource.plural}", WAIT_S)
         touched = Touched()
         for row in rows:
-            self.bury(row.uid)
+            self.remember_deletion(row.uid)
             kind.touch(row, None, touched)
         with transaction.atomic():
             kind.model.objects.filter(pk__in=[row.pk for row in rows]).delete()
@@ -172,31 +179,30 @@ class Writer:
         self.sleep(PAUSE_S)
 
     def _roll_up(self, touched: Touched) -> None:
-        """Sum up what was touched, with the queue tree kept in mind while nobody moves in it.
+        """Compute the touched sums, with a cached queue tree.
 
-        Only this writer writes queues, so the tree cannot change behind its back; a failed transaction
-        may have, so after one it is read anew.
+        Only this writer writes queues, so the cache is valid until queues move or a transaction fails.
         """
         tree = None if touched.moved_queues else self._tree
         self._tree = None
         if tree is None:
             tree = TreeView.load()
-        roll_up(touched, tree, self.witnesses)
+        roll_up(touched, tree, self.sources)
         self._tree = tree
 
-    def bury(self, uid: str) -> None:
-        """Remember that this object is dead; a uid never lives twice."""
-        self._dead[uid] = None
-        while len(self._dead) > REMEMBERED_DEATHS:
-            self._dead.popitem(last=False)
+    def remember_deletion(self, uid: str) -> None:
+        """Remember the uid of a deleted object; uids are never reused."""
+        self._deleted[uid] = None
+        while len(self._deleted) > REMEMBERED_DELETIONS:
+            self._deleted.popitem(last=False)
 
 
-def _is_news(row: Any, old: Any | None, listed_at: int) -> bool:
+def _is_newer(row: Any, old: Any | None, listed_at: int) -> bool:
     return old is None or row.version > old.version or row.version < old.version <= listed_at
 
 
-def _is_gone(row: Any | None, deletion: Deletion) -> bool:
-    """Tell whether the deletion is about this row: the same object, or an older namesake of it."""
+def _is_deleted_by(row: Any | None, deletion: Deletion) -> bool:
+    """Return whether a deletion covers this row: the same object, or an older one of the same name."""
     return row is not None and (row.uid == deletion.uid or row.version <= deletion.version)
 
 

@@ -19,7 +19,7 @@ from queues.controllers.metrics import QueueMetrics
 from queues.controllers.queue_status import QueueController
 from queues.controllers.scale_adjuster import ScaleAdjuster
 from queues.mirror import kinds
-from queues.mirror.feed import Changed, Listed, Mirror
+from queues.mirror.feed import EventMessage, ListMessage, Mirror
 from queues.mirror.writer import Writer
 from queues.models import Pod as PodRow
 from tests.binder import objects as binding
@@ -61,11 +61,13 @@ def test_the_mirror_shows_the_healthy_pod_beside_objects_with(name: str) -> None
     for kind in kinds.KINDS:
         bad = list(spoiled(kind.as_type, value, BASES.get(kind.resource)))
         with bounded():
-            mirror.consume([Listed(kind.resource, Listing(items=bad, resource_version="9000"))])
+            mirror.consume(
+                [ListMessage(kind.resource, Listing(items=bad, resource_version="9000"))]
+            )
     healthy = WatchEvent(
         type=EventType.ADDED, object=a_pod("healthy", 9001), resource_version="9001"
     )
-    mirror.consume([Changed(PODS, healthy)])
+    mirror.consume([EventMessage(PODS, healthy)])
     assert PodRow.objects.filter(name="healthy").exists()
 
 

@@ -30,7 +30,7 @@ from kaiweb.supervisor.watchdog import children_file
 from kube import progress
 from kube.left_out import Held, add_entry
 from kube.resources import CONFIGS
-from queues.mirror.feed import beat
+from queues.mirror.feed import write_heartbeat
 from queues.models import MirrorState
 from scheduler.models import SessionRecord
 from tests.fakes.gateway import FakeGateway
@@ -250,11 +250,11 @@ def test_a_long_cycle_that_gives_signs_is_no_fault(clock: Clock, home: Path) -> 
 def test_a_mirror_that_is_late_is_told(clock: Clock) -> None:
     check = MirrorCheck(Freshness(clock))
     assert check().startswith("the mirror has not met the cluster yet")
-    beat(timezone.now())
+    write_heartbeat(timezone.now())
     assert check() == ""
     clock.now += checks.MIRROR_S + 1
     assert check().startswith("the mirror has not heard of the cluster for 30 s")
-    beat(timezone.now())
+    write_heartbeat(timezone.now())
     assert check() == ""
 
 

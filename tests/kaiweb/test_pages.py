@@ -12,14 +12,14 @@ from django.test import Client
 from kaiweb import history
 from kaiweb.settings.logging import JsonFormatter, LineFormatter
 from kaiweb.tasks import trim_history
-from queues.mirror.feed import beat
+from queues.mirror.feed import write_heartbeat
 from scheduler.models import SessionRecord
 
 pytestmark = pytest.mark.django_db
 
 
 def test_metrics_tell_the_age_of_the_mirror() -> None:
-    beat(datetime.now(UTC))
+    write_heartbeat(datetime.now(UTC))
     text = Client().get("/metrics").content.decode()
     age = next(
         line

@@ -10,7 +10,7 @@ from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.resources import Resource
-from queues.mirror.feed import Changed, Listed
+from queues.mirror.feed import EventMessage, ListMessage
 from queues.mirror.views import PriorityClassView, QueueView
 
 CREATED = "2026-11-29T12:00:00Z"
@@ -160,26 +160,26 @@ def a_priority_class(name: str, value: int, version: int = 1) -> PriorityClassVi
     return convert({"metadata": meta(name, version), "value": value}, PriorityClassView)
 
 
-def listed(resource: Resource, *items: Any, version: int = 100) -> Listed:
-    return Listed(resource, Listing(items=items, resource_version=str(version)))
+def listed(resource: Resource, *items: Any, version: int = 100) -> ListMessage:
+    return ListMessage(resource, Listing(items=items, resource_version=str(version)))
 
 
-def added(resource: Resource, item: Any) -> Changed:
+def added(resource: Resource, item: Any) -> EventMessage:
     return _event(resource, EventType.ADDED, item)
 
 
-def modified(resource: Resource, item: Any) -> Changed:
+def modified(resource: Resource, item: Any) -> EventMessage:
     return _event(resource, EventType.MODIFIED, item)
 
 
-def deleted(resource: Resource, item: Any) -> Changed:
+def deleted(resource: Resource, item: Any) -> EventMessage:
     return _event(resource, EventType.DELETED, item)
 
 
-def bookmark(resource: Resource, item: Any) -> Changed:
+def bookmark(resource: Resource, item: Any) -> EventMessage:
     return _event(resource, EventType.BOOKMARK, item)
 
 
-def _event(resource: Resource, kind: EventType, item: Any) -> Changed:
+def _event(resource: Resource, kind: EventType, item: Any) -> EventMessage:
     version = item.metadata.resource_version
-    return Changed(resource, WatchEvent(type=kind, object=item, resource_version=version))
+    return EventMessage(resource, WatchEvent(type=kind, object=item, resource_version=version))

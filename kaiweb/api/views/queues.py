@@ -20,12 +20,13 @@ from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.schema import queues as schema
 from kaiweb.items import queues as items
 from kube.objects.meta import convert
+from kube.store import version_of
 from queues import live, selectors, services
 from queues.cluster import gateway
 from queues.editing.tags import tag_of_row
 from queues.editing.write_requests import WriteRequest, WriteResult
 from queues.errors import StaleQueueError, UnknownQueueError
-from queues.mirror.rows import queue_row, version_of
+from queues.mirror.rows import queue_row
 from queues.mirror.views import QueueView
 from queues.models import LiveChange, Queue
 from queues.tree import hierarchy

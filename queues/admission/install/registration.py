@@ -1,8 +1,8 @@
-"""Registering the webhooks, each asked only about what it can judge.
+"""Register the webhooks, each only for objects that it can refuse or change.
 
-KAI asks its pod webhook about every pod of its scheduler and its pod group webhook about every pod group. With
-the conditions here only pods that ask for a part of a GPU, and only pod groups with a tree, are sent: the rest
-is not slowed down, and does not stand still, when the web process is gone. `docs/differences.md` says so too.
+KAI's pod webhook is called for every pod of its scheduler, its pod group webhook for every pod group. With the match
+conditions here, only pods that request a fraction of a GPU and only pod groups with subgroups are sent. All others
+are not delayed, and do not depend on the web process (see `docs/differences.md`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from kube.errors import NotFoundError
 from kube.gateway import Gateway, PatchOptions, PatchType
 from kube.keys import (
     GPU_FRACTION,
@@ -23,8 +21,8 @@ from kube.keys import (
 )
 from kube.resources import Resource
 from queues.admission import routes
+from queues.admission.bodies import Json
 
-Json = dict[str, Any]
 GROUP = "admissionregistration.k8s.io"
 MUTATING = Resource(
     group=GROUP,
@@ -73,7 +71,7 @@ class UrlTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """What to register, from the Config of the installation."""
+    """What to register."""
 
     target: ServiceTarget | UrlTarget
     bundle: bytes
@@ -82,42 +80,42 @@ class Registration:
     pod_labels: Mapping[str, str] = field(default_factory=dict)
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     required_namespace_label: str = ""
-    """The queue label key when only namespaces that carry it take part."""
+    """A label key that limits the pod webhooks to namespaces with it; "" for all."""
     asks_about_every_pod: bool = False
     is_reachable: bool = True
-    """Whether the API server can ask us at all; not when it lives elsewhere and our address is a loopback one."""
+    """Whether the API server can reach us: not if it is on another host and our address is a loopback one."""
     timeout_s: int = 5
 
     @property
     def objects_policy(self) -> str:
-        """What becomes of queues, pod groups and topologies while nobody answers.
+        """The failure policy for queues, pod groups and topologies.
 
-        They wait, as in KAI: whoever writes them for us tries again, and a restart takes seconds. A server
-        that can never ask us must not lock its queues for good; the scheduler copes with bad objects.
+        As in KAI, writes fail while the webhook does not answer: our writers retry, and a restart takes seconds. A
+        server that can never reach us must still accept writes; the scheduler copes with invalid objects.
         """
         return "Fail" if self.is_reachable else "Ignore"
 
 
-def configurations(wanted: Registration) -> list[tuple[Resource, Json]]:
-    """Return the webhook configurations as they should be."""
+def configurations(registration: Registration) -> list[tuple[Resource, Json]]:
+    """Return the webhook configurations."""
     return [
-        (MUTATING, _body(MUTATING, POD_MUTATION, [_pod_hook(wanted, is_mutating=True)])),
+        (MUTATING, _body(MUTATING, POD_MUTATION, [_pod_hook(registration, is_mutating=True)])),
         (
             VALIDATING,
             _body(
                 VALIDATING,
                 POD_VALIDATION,
-                [_pod_hook(wanted, is_mutating=False), _topology_hook(wanted)],
+                [_pod_hook(registration, is_mutating=False), _topology_hook(registration)],
             ),
         ),
-        (VALIDATING, _body(VALIDATING, QUEUE_VALIDATION, [_queue_hook(wanted)])),
-        (VALIDATING, _body(VALIDATING, POD_GROUP_VALIDATION, [_pod_group_hook(wanted)])),
+        (VALIDATING, _body(VALIDATING, QUEUE_VALIDATION, [_queue_hook(registration)])),
+        (VALIDATING, _body(VALIDATING, POD_GROUP_VALIDATION, [_pod_group_hook(registration)])),
     ]
 
 
-def install(gateway: Gateway, wanted: Registration) -> None:
-    """Create or update the configurations; fields that others set on them are left alone."""
-    for resource, body in configurations(wanted):
+def install(gateway: Gateway, registration: Registration) -> None:
+    """Create or update the configurations; fields set by others stay."""
+    for resource, body in configurations(registration):
         gateway.patch(
             resource,
             body["metadata"]["name"],
@@ -125,20 +123,6 @@ def install(gateway: Gateway, wanted: Registration) -> None:
             patch_type=PatchType.APPLY,
             options=PatchOptions(field_manager=FIELD_MANAGER, force=True),
         )
-
-
-def uninstall(gateway: Gateway) -> None:
-    """Remove the configurations, so that nobody waits for a server that is not coming back."""
-    for resource, name in (
-        (MUTATING, POD_MUTATION),
-        (VALIDATING, POD_VALIDATION),
-        (VALIDATING, QUEUE_VALIDATION),
-        (VALIDATING, POD_GROUP_VALIDATION),
-    ):
-        try:
-            gateway.delete(resource, name)
-        except NotFoundError:
-            continue
 
 
 def _body(resource: Resource, name: str, hooks: list[Json]) -> Json:
@@ -150,48 +134,51 @@ def _body(resource: Resource, name: str, hooks: list[Json]) -> Json:
     }
 
 
-def _hook(wanted: Registration, name: str, path: str, rule: Json) -> Json:
-    bundle = base64.b64encode(wanted.bundle).decode()
+def _hook(registration: Registration, name: str, path: str, rule: Json) -> Json:
+    bundle = base64.b64encode(registration.bundle).decode()
     return {
         "name": name,
-        "clientConfig": wanted.target.client_config(path, bundle),
+        "clientConfig": registration.target.client_config(path, bundle),
         "rules": [rule],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
         "failurePolicy": "Fail",
-        "timeoutSeconds": wanted.timeout_s,
+        "timeoutSeconds": registration.timeout_s,
     }
 
 
-def _pod_hook(wanted: Registration, *, is_mutating: bool) -> Json:
+def _pod_hook(registration: Registration, *, is_mutating: bool) -> Json:
     operations = ["CREATE"] if is_mutating else ["CREATE", "UPDATE"]
     path = routes.MUTATE_POD if is_mutating else routes.VALIDATE_POD
     hook = _hook(
-        wanted, f"admission.{wanted.namespace}.svc", path, _rule("", "v1", "pods", operations)
+        registration,
+        f"admission.{registration.namespace}.svc",
+        path,
+        _rule("", "v1", "pods", operations),
     )
-    excluded = ["kube-system", wanted.namespace]
+    excluded = ["kube-system", registration.namespace]
     expressions = [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": excluded}]
-    if wanted.required_namespace_label:
-        expressions.append({"key": wanted.required_namespace_label, "operator": "Exists"})
+    if registration.required_namespace_label:
+        expressions.append({"key": registration.required_namespace_label, "operator": "Exists"})
     hook["namespaceSelector"] = {"matchExpressions": expressions}
-    if wanted.namespace_labels:
-        hook["namespaceSelector"]["matchLabels"] = dict(wanted.namespace_labels)
-    if wanted.pod_labels:
-        hook["objectSelector"] = {"matchLabels": dict(wanted.pod_labels)}
-    hook["matchConditions"] = _pod_conditions(wanted, is_update=not is_mutating)
+    if registration.namespace_labels:
+        hook["namespaceSelector"]["matchLabels"] = dict(registration.namespace_labels)
+    if registration.pod_labels:
+        hook["objectSelector"] = {"matchLabels": dict(registration.pod_labels)}
+    hook["matchConditions"] = _pod_conditions(registration, is_update=not is_mutating)
     if is_mutating:
         hook["reinvocationPolicy"] = "IfNeeded"
     return hook
 
 
-def _pod_conditions(wanted: Registration, *, is_update: bool) -> list[Json]:
+def _pod_conditions(registration: Registration, *, is_update: bool) -> list[Json]:
     conditions = [
         {
             "name": "scheduler-name-match",
-            "expression": f"object.spec.schedulerName == '{wanted.scheduler_name}'",
+            "expression": f"object.spec.schedulerName == '{registration.scheduler_name}'",
         }
     ]
-    if not wanted.asks_about_every_pod:
+    if not registration.asks_about_every_pod:
         conditions.append(
             {
                 "name": "asks-for-part-of-a-gpu",
@@ -201,7 +188,7 @@ def _pod_conditions(wanted: Registration, *, is_update: bool) -> list[Json]:
             }
         )
     if is_update:
-        # Only a change of the request can break a rule; labels and status of running pods change often.
+        # Only a change of spec or annotations can violate a rule; labels and status of running pods change often.
         conditions.append(
             {
                 "name": "request-changed",
@@ -213,18 +200,18 @@ def _pod_conditions(wanted: Registration, *, is_update: bool) -> list[Json]:
     return conditions
 
 
-def _topology_hook(wanted: Registration) -> Json:
+def _topology_hook(registration: Registration) -> Json:
     rule = _rule("kai.scheduler", "v1alpha1", "topologies", ["CREATE", "UPDATE"], "Cluster")
-    name = f"topology.admission.{wanted.namespace}.svc"
-    hook = _hook(wanted, name, routes.VALIDATE_TOPOLOGY, rule)
-    hook["failurePolicy"] = wanted.objects_policy
+    name = f"topology.admission.{registration.namespace}.svc"
+    hook = _hook(registration, name, routes.VALIDATE_TOPOLOGY, rule)
+    hook["failurePolicy"] = registration.objects_policy
     return hook
 
 
-def _queue_hook(wanted: Registration) -> Json:
+def _queue_hook(registration: Registration) -> Json:
     rule = _rule("scheduling.run.ai", "v2", "queues", ["CREATE", "UPDATE"], "Cluster")
-    hook = _hook(wanted, "queue-validation.kai.scheduler", routes.VALIDATE_QUEUE, rule)
-    hook["failurePolicy"] = wanted.objects_policy
+    hook = _hook(registration, "queue-validation.kai.scheduler", routes.VALIDATE_QUEUE, rule)
+    hook["failurePolicy"] = registration.objects_policy
     hook["matchConditions"] = [
         {
             "name": "spec-changed",
@@ -234,10 +221,10 @@ def _queue_hook(wanted: Registration) -> Json:
     return hook
 
 
-def _pod_group_hook(wanted: Registration) -> Json:
+def _pod_group_hook(registration: Registration) -> Json:
     rule = _rule("scheduling.run.ai", "v2alpha2", "podgroups", ["CREATE", "UPDATE"])
-    hook = _hook(wanted, "podgroup-validation.kai.scheduler", routes.VALIDATE_POD_GROUP, rule)
-    hook["failurePolicy"] = wanted.objects_policy
+    hook = _hook(registration, "podgroup-validation.kai.scheduler", routes.VALIDATE_POD_GROUP, rule)
+    hook["failurePolicy"] = registration.objects_policy
     hook["matchConditions"] = [
         {
             "name": "has-a-tree",

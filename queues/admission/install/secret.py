@@ -1,7 +1,7 @@
-"""Certificates shared by the replicas of one installation through a Secret of the cluster.
+"""Share certificates between the replicas of an installation through a Secret of the cluster.
 
-Every replica must answer with a certificate of the same authority, for the webhook configuration holds one bundle.
-Whoever comes first makes it; the resourceVersion decides between two that come at once, and the loser adopts.
+All replicas need certificates of the same authority, because the webhook configuration holds one bundle. The first
+replica creates them. If two do so at once, the resourceVersion decides, and the other one adopts them.
 """
 
 from __future__ import annotations
@@ -10,19 +10,17 @@ import base64
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from kube.errors import AlreadyExistsError, ConflictError, NotFoundError
 from kube.files import private_folder, write_private
 from kube.gateway import Gateway
 from kube.resources import SECRETS
+from queues.admission.bodies import Json
 from queues.admission.install.certificates import Certificates, ensure_certificates
 
 SECRET_NAME = "kai-admission-webhook-tls-secret"
 FILES = ("ca.crt", "ca.key", "tls.crt", "tls.key", "bundle.crt")
 ATTEMPTS = 5
-
-Json = dict[str, Any]
 
 
 def ensure_shared_certificates(
@@ -37,23 +35,25 @@ def ensure_shared_certificates(
     before = _contents(folder)
     for _ in range(ATTEMPTS):
         version = _pull(gateway, namespace, folder)
-        made = ensure_certificates(folder, names, now)
+        certificates = ensure_certificates(folder, names, now)
         try:
-            if version is None or made.is_new:
+            if version is None or certificates.is_new:
                 _push(gateway, namespace, folder, version)
         except (ConflictError, AlreadyExistsError):
             continue
         return Certificates(
-            certificate=made.certificate,
-            key=made.key,
-            bundle=made.bundle,
+            certificate=certificates.certificate,
+            key=certificates.key,
+            bundle=certificates.bundle,
             is_new=_contents(folder) != before,
         )
-    raise ConflictError(f"secret {namespace}/{SECRET_NAME} is being written by others all the time")
+    raise ConflictError(
+        f"secret {namespace}/{SECRET_NAME} was written by others during each attempt"
+    )
 
 
 def _pull(gateway: Gateway, namespace: str, folder: Path) -> str | None:
-    """Write the Secret's files into the folder; return its version, None when there is none."""
+    """Write the files of the Secret to the folder; return its resourceVersion, None if it does not exist."""
     try:
         body: Json = gateway.get(SECRETS, SECRET_NAME, as_type=dict, namespace=namespace)
     except NotFoundError:

@@ -1,9 +1,9 @@
-"""Places of queues that were let through and are not stored yet.
+"""Parents of queues in edits that the webhook allowed and the API server may not have stored yet.
 
-The API server asks us before it stores an edit. Two moves at once (A below B, B below A) are both right by the
-stored tree, so each is also judged against the other one that was just let through. An admitted edit is stored
-only while the stored object is the one it was made from: as soon as its resourceVersion has moved on, the edit
-is either in the tree or lost, and its entry means nothing any more.
+The API server calls the webhook before it stores an edit. Two concurrent moves (A below B, B below A) are both valid
+in the stored tree, so each is also checked against recently allowed ones. An allowed edit can only be stored while
+the stored object has the resourceVersion of the review. Once that has changed, the edit is either stored or
+rejected, and its entry is dropped.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from queues.tree.hierarchy import Tree
 
-# How long an API server may take from our answer to the store; its requests end after half a minute.
-KEPT_S = 35.0
+# The longest time between our response and the write; requests to an API server end after half a minute.
+REMEMBER_S = 35.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +28,26 @@ class _Place:
 
 @dataclass(slots=True)
 class PendingPlaces:
-    """What one webhook server has let through lately. Its owner guards it against several threads."""
+    """The edits that a webhook server allowed recently. Not thread-safe: the owner holds a lock."""
 
     clock: Callable[[], float] = time.monotonic
     _places: list[_Place] = field(default_factory=list)
 
-    def note(self, queue: str, parent: str, version: str) -> None:
-        """Remember a place; `version` is that of the stored object, empty for a creation."""
-        self._places.append(_Place(queue, parent, version, self.clock() + KEPT_S))
+    def add(self, queue: str, parent: str, version: str) -> None:
+        """Remember an allowed edit; `version` is that of the stored object, empty for a creation."""
+        self._places.append(_Place(queue, parent, version, self.clock() + REMEMBER_S))
 
-    def circle(self, tree: Tree, queue: str, parent: str) -> list[str]:
-        """Return the way from `parent` up to `queue` by stored and pending places; empty if there is none."""
+    def cycle(self, tree: Tree, queue: str, parent: str) -> list[str]:
+        """Return the path from `parent` up to `queue` by stored and pending parents; empty if there is none."""
         now = self.clock()
         self._places = [p for p in self._places if p.until > now and _is_open(p, tree)]
         parents: dict[str, set[str]] = {}
         for place in self._places:
             parents.setdefault(place.queue, set()).add(place.parent)
-        waiting: list[list[str]] = [[parent]] if parent else []
+        paths: list[list[str]] = [[parent]] if parent else []
         seen = {""}
-        while waiting:
-            path = waiting.pop()
+        while paths:
+            path = paths.pop()
             if path[-1] == queue:
                 return path
             if path[-1] in seen:
@@ -55,7 +55,7 @@ class PendingPlaces:
             seen.add(path[-1])
             stored = {tree[path[-1]].parent} if path[-1] in tree else set()
             above = stored | parents.get(path[-1], set())
-            waiting += [[*path, name] for name in sorted(above) if name]
+            paths += [[*path, name] for name in sorted(above) if name]
         return []
 
 

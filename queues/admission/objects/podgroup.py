@@ -1,7 +1,7 @@
-"""Pod groups must describe a tree the scheduler can read: unique names, known parents, one minimum per level.
+"""Validate the subgroup tree of pod groups: unique names, known parents, one minimum per level.
 
-The first structural error ends the check, for what follows would be guesswork; errors about minimums are
-collected. Some are only warnings, always or on updates, so that groups from before the rules stay editable.
+The first structural error ends the check, because the other rules need a valid tree; errors about minimums are
+collected. Some are only warnings, always or on updates, so that groups older than a rule can still be edited.
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from queues.admission.review import ALLOWED, Request, Verdict, denied
-
-Json = dict[str, Any]
+from queues.admission.bodies import Json
+from queues.admission.review import ALLOWED, ReviewRequest, Verdict, denied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinimumError:
-    """Something wrong with a minimum.
+    """A violated rule about a minimum.
 
     Attributes
     ----------
-    warns_on_update : an update goes through with a warning
-    only_warns : so does a creation
+    warns_on_update : only a warning on updates
+    only_warns : always only a warning
     """
 
     message: str
@@ -30,26 +29,26 @@ class MinimumError:
     only_warns: bool = False
 
 
-def validate_pod_group(request: Request) -> Verdict:
-    """Judge a creation or an update; a deletion always passes."""
+def validate_pod_group(request: ReviewRequest) -> Verdict:
+    """Validate a creation or an update; deletions are allowed."""
     if request.operation == "DELETE":
         return ALLOWED
     spec = _map(request.object.get("spec"))
-    groups = [_map(item) for item in _list(spec.get("subGroups"))]
+    groups = [_map(group) for group in _list(spec.get("subGroups"))]
     structural = structural_error(spec, groups)
     if structural:
         return denied(structural)
     is_update = request.operation == "UPDATE"
     errors: list[str] = []
     warnings: list[str] = []
-    for found in minimum_errors(spec, groups):
-        is_warning = found.only_warns or (is_update and found.warns_on_update)
-        (warnings if is_warning else errors).append(found.message)
+    for error in minimum_errors(spec, groups):
+        is_warning = error.only_warns or (is_update and error.warns_on_update)
+        (warnings if is_warning else errors).append(error.message)
     return Verdict(message="\n".join(errors), warnings=tuple(warnings))
 
 
 def structural_error(spec: Json, groups: list[Json]) -> str:
-    """Return the first reason why the groups form no tree, or ""."""
+    """Return the first reason why the subgroups form no tree, or ""."""
     if spec.get("minMember") is not None and spec.get("minSubGroup") is not None:
         return (
             f"minMember and minSubGroup are mutually exclusive: set minMember ({spec['minMember']}) to "
@@ -76,12 +75,12 @@ def structural_error(spec: Json, groups: list[Json]) -> str:
 
 
 def minimum_errors(spec: Json, groups: list[Json]) -> Iterator[MinimumError]:
-    """Yield what is wrong with minimums: subgroups in order of their names, then the group itself."""
+    """Yield violated rules about minimums: of the subgroups by name, then of the group itself."""
     children: dict[str, int] = {}
     for group in groups:
         parent = _text(group.get("parent"))
         children[parent] = children.get(parent, 0) + 1
-    for group in sorted(groups, key=lambda item: _text(item.get("name"))):
+    for group in sorted(groups, key=lambda group: _text(group.get("name"))):
         name = _text(group.get("name"))
         yield from (
             _parent_errors(group, children[name]) if name in children else _leaf_errors(group)

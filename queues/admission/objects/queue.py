@@ -1,7 +1,7 @@
-"""The queue webhook: the one validator of the tree (`queues.tree.hierarchy`), and KAI's quota comparison on request.
+"""The queue webhook: the rules of the tree (`queues.tree.hierarchy`), and optionally KAI's quota comparison.
 
-The comparison repeats KAI's warnings word for word for installations that turn it on; it looks at plain numbers
-and knows no -1. Our own rules, which do, always run.
+The comparison repeats KAI's warnings word for word for installations that enable it; like KAI's, it does not treat -1
+as unlimited. Our own rules do, and always run.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from queues.admission.review import ALLOWED, DeniedError, Request, Verdict
+from queues.admission.review import ALLOWED, DeniedError, ReviewRequest, Verdict
 from queues.tree import hierarchy
 from queues.tree.hierarchy import ADMISSION, Tree
 from queues.tree.shape import RESOURCES, Finding, QueueShape, read_queue
@@ -20,11 +20,11 @@ ORDER = ("cpu", "gpu", "memory")
 PLACES = {"cpu": 0, "gpu": 2, "memory": 0}
 
 
-def validate_queue(request: Request, tree: Tree, *, compares_quotas: bool = False) -> Verdict:
-    """Judge a creation or an update against the tree as it is now.
+def validate_queue(request: ReviewRequest, tree: Tree, *, compares_quotas: bool = False) -> Verdict:
+    """Validate a creation or an update against the current tree.
 
-    A deletion is let through, as in KAI: clients delete parents before children when they go by name. The
-    children are then orphans, are shown as such, and recover with their parent.
+    Deletions are allowed, as in KAI, because clients that delete by name may delete parents before children. The
+    children are then orphans, are shown as such, and recover when their parent is created again.
     """
     if request.operation == "DELETE":
         return ALLOWED
@@ -32,7 +32,7 @@ def validate_queue(request: Request, tree: Tree, *, compares_quotas: bool = Fals
     spec = request.object.get("spec")
     if not isinstance(spec, dict) or spec.get("resources") is None:
         return Verdict(message=NO_RESOURCES, warnings=(NO_RESOURCES,))
-    # The tree may be ahead of the request (a mirror) or behind it; the queue's own row must not decide.
+    # The tree may already hold the queue that this request creates.
     known = {
         name: shape for name, shape in tree.items() if old is not None or name != _name(request)
     }
@@ -103,7 +103,7 @@ def _against_children(queue: QueueShape, children: list[QueueShape]) -> Iterator
 
 
 def tree_of(bodies: list[Mapping[str, Any]]) -> dict[str, QueueShape]:
-    """Return listed Queue bodies as the rules see them."""
+    """Return Queue bodies as shapes by name."""
     return {shape.name: shape for shape, _ in (read_queue(body) for body in bodies)}
 
 
@@ -123,7 +123,7 @@ def _number(value: float, resource: str) -> str:
     return f"{value:.{PLACES[resource]}f}"
 
 
-def _name(request: Request) -> str:
+def _name(request: ReviewRequest) -> str:
     metadata = request.object.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else request.name

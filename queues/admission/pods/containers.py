@@ -1,4 +1,4 @@
-"""Reading and editing the containers of a pod that nobody has validated yet."""
+"""Read and edit the containers of an unvalidated pod."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from queues.admission.review import DeniedError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerRef:
-    """A container and its index as ConfigMap names spell it: `0`, or `i0` for an init container."""
+    """A container and its index in the names of ConfigMaps: `0`, or `i0` for an init container."""
 
     container: Json
     index: str
 
 
 def annotations_of(pod: Json) -> dict[str, str]:
-    found = map_at(map_at(pod, "metadata"), "annotations")
-    return {key: value for key, value in found.items() if isinstance(value, str)}
+    annotations = map_at(map_at(pod, "metadata"), "annotations")
+    return {key: value for key, value in annotations.items() if isinstance(value, str)}
 
 
 def regular_containers(pod: Json) -> list[Json]:
@@ -37,7 +37,7 @@ def all_containers(pod: Json) -> Iterator[Json]:
 
 
 def fraction_container(pod: Json) -> ContainerRef | None:
-    """Return the container that gets the shared device; None when the pod has no containers.
+    """Return the container that gets the shared device; None if the pod has no containers.
 
     Raises
     ------
@@ -61,8 +61,8 @@ def limits_of(container: Json) -> Json:
     return map_at(map_at(container, "resources"), "limits")
 
 
-def asks_for_gpu(container: Json) -> bool:
-    """Say whether a container requests whole devices or MIG slices (a limit is a request too)."""
+def requests_gpu(container: Json) -> bool:
+    """Return whether a container requests whole devices or MIG slices, by request or limit."""
     resources = map_at(container, "resources")
     merged = {**map_at(resources, "limits"), **map_at(resources, "requests")}
     return any(
@@ -76,6 +76,6 @@ def env_of(container: Json) -> list[Json]:
 
 
 def set_env(container: Json, entry: Json) -> None:
-    """Put one variable in, in the place of a namesake."""
-    kept = [item for item in env_of(container) if item.get("name") != entry["name"]]
-    container["env"] = [*kept, entry]
+    """Set a variable, replacing one of the same name."""
+    others = [variable for variable in env_of(container) if variable.get("name") != entry["name"]]
+    container["env"] = [*others, entry]

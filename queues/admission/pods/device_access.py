@@ -1,13 +1,13 @@
-"""NVIDIA_VISIBLE_DEVICES is the device plugin's word: a container that sets it could see devices of others."""
+"""Reject pods that set NVIDIA_VISIBLE_DEVICES: only the device plugin may, or a container could see other pods' GPUs."""
 
 from __future__ import annotations
 
 from queues.admission.bodies import Json
 from queues.admission.pods.containers import (
     all_containers,
-    asks_for_gpu,
     env_of,
     fraction_container,
+    requests_gpu,
 )
 from queues.admission.pods.gpu_sharing import VISIBLE_DEVICES, is_fraction_pod
 from queues.admission.review import DeniedError
@@ -17,11 +17,11 @@ HARMLESS = ("void", "none")
 
 
 def validate(pod: Json, settings: AdmissionSettings) -> None:
-    """Refuse the variable with a value of its own.
+    """Refuse values of the variable other than `void` and `none`.
 
     Raises
     ------
-    DeniedError : names the container and the value
+    DeniedError : with the container and the value
     """
     if not settings.block_visible_devices:
         return
@@ -46,11 +46,11 @@ def validate(pod: Json, settings: AdmissionSettings) -> None:
 
 
 def mutate(pod: Json, settings: AdmissionSettings) -> None:
-    """Hide all devices from containers that asked for none."""
+    """Hide all devices from containers that request none."""
     if not settings.block_visible_devices:
         return
     for container in _others(pod):
-        if asks_for_gpu(container):
+        if requests_gpu(container):
             continue
         entries = [entry for entry in env_of(container) if entry.get("name") == VISIBLE_DEVICES]
         if not entries:
@@ -61,7 +61,7 @@ def mutate(pod: Json, settings: AdmissionSettings) -> None:
 
 
 def _others(pod: Json) -> list[Json]:
-    """Return every container but the one that gets the pod's part of a GPU."""
+    """Return all containers except the one that gets the pod's fraction of a GPU."""
     shared = fraction_container(pod) if is_fraction_pod(pod) else None
     named = shared.container if shared is not None else None
     return [container for container in all_containers(pod) if container is not named]

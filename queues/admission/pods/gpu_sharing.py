@@ -1,7 +1,7 @@
-"""Parts of a GPU: which requests make sense, and what a container needs in order to get its part.
+"""Validate requests for a fraction of a GPU, and add what the container needs to find its device.
 
-The device is known only when the binder has placed the pod, so the container is pointed at ConfigMaps that do
-not exist yet; the kubelet waits until the binder has made them.
+The device is known only when the binder has placed the pod, so the container refers to ConfigMaps that do not exist
+yet; the kubelet waits until the binder has created them.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def is_fraction_pod(pod: Json) -> bool:
 
 
 def validate(pod: Json, settings: AdmissionSettings) -> None:
-    """Refuse requests for parts of a GPU that contradict themselves.
+    """Refuse contradictory requests for fractions of a GPU.
 
     Raises
     ------
-    DeniedError : the first rule broken, in a fixed order
+    DeniedError : the first violated rule, in a fixed order
     """
     annotations = annotations_of(pod)
     fraction, memory = annotations.get(GPU_FRACTION), annotations.get(GPU_MEMORY_MIB)
@@ -81,7 +81,7 @@ def validate(pod: Json, settings: AdmissionSettings) -> None:
 
 
 def mutate(pod: Json, settings: AdmissionSettings) -> None:
-    """Point the fraction container at its ConfigMaps; safe to repeat on the same pod."""
+    """Make the fraction container refer to its ConfigMaps; repeating it changes nothing."""
     if not is_fraction_pod(pod):
         return
     ref = fraction_container(pod)
@@ -100,7 +100,7 @@ def mutate(pod: Json, settings: AdmissionSettings) -> None:
 
 
 def config_map_prefix(pod: Json, index: str, suffix: str) -> str:
-    """Return `<base>-<suffix>-shared-gpu`, short enough for every name made from it."""
+    """Return `<base>-<suffix>-shared-gpu`, short enough for every name derived from it."""
     metadata = map_at(pod, "metadata")
     owners = list_at(metadata, "ownerReferences")
     named = owners[0].get("name") if owners else ""
@@ -110,7 +110,7 @@ def config_map_prefix(pod: Json, index: str, suffix: str) -> str:
 
 
 def volume_name(config_map: str) -> str:
-    """Return the volume of a ConfigMap, as a DNS label."""
+    """Return the name of the volume of a ConfigMap, a valid DNS label."""
     return re.sub(r"[^a-z0-9-]", "-", f"{config_map}-vol".lower()).strip("-")
 
 
@@ -140,13 +140,13 @@ def _is_positive(text: str) -> bool:
 def _add_volume(pod: Json, config_map: str) -> None:
     spec = pod["spec"]
     name = volume_name(config_map)
-    kept = [item for item in list_at(spec, "volumes") if item.get("name") != name]
-    spec["volumes"] = [*kept, {"name": name, "configMap": {"name": config_map}}]
+    others = [volume for volume in list_at(spec, "volumes") if volume.get("name") != name]
+    spec["volumes"] = [*others, {"name": name, "configMap": {"name": config_map}}]
 
 
 def _add_env_from(container: Json, config_map: str) -> None:
     listed = list_at(container, "envFrom")
-    if not any(map_at(item, "configMapRef").get("name") == config_map for item in listed):
+    if not any(map_at(entry, "configMapRef").get("name") == config_map for entry in listed):
         source = {"configMapRef": {"name": config_map, "optional": False}}
         container["envFrom"] = [*listed, source]
 

@@ -1,4 +1,4 @@
-"""The memory limit for the HAMi isolation library: read from the binder's ConfigMap once it exists."""
+"""Set the memory limit of the HAMi isolation library from the binder's ConfigMap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MEMORY_LIMIT = "CUDA_DEVICE_MEMORY_LIMIT"
 
 
 def mutate(pod: Json, settings: AdmissionSettings) -> None:
-    """Pass the limit to the fraction container; runs after `gpu_sharing`, which names the ConfigMap."""
+    """Add the limit to the fraction container; runs after `gpu_sharing`, which names the ConfigMap."""
     prefix = annotations_of(pod).get(SHARED_GPU_CONFIG_MAP)
     if not settings.hami_core or not is_fraction_pod(pod) or not prefix:
         return
@@ -26,5 +26,5 @@ def mutate(pod: Json, settings: AdmissionSettings) -> None:
 
 
 def validate(pod: Json, settings: AdmissionSettings) -> None:
-    """Nothing to refuse."""
+    """Refuse nothing."""
     del pod, settings

@@ -1,4 +1,4 @@
-"""Fraction pods need the runtime that hands devices to containers; one is named where the user names none."""
+"""Set the container runtime of fraction pods, which must be one that exposes devices to containers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from queues.admission.settings import AdmissionSettings
 
 
 def mutate(pod: Json, settings: AdmissionSettings) -> None:
-    """Set the configured class on fraction pods without one."""
+    """Set the configured runtime class on fraction pods without one."""
     if not settings.fraction_runtime_class or not is_fraction_pod(pod):
         return
     spec = pod.setdefault("spec", {})
@@ -17,5 +17,5 @@ def mutate(pod: Json, settings: AdmissionSettings) -> None:
 
 
 def validate(pod: Json, settings: AdmissionSettings) -> None:
-    """Nothing to refuse: an explicit class is the user's own."""
+    """Refuse nothing: users may choose another class."""
     del pod, settings

@@ -1,4 +1,4 @@
-"""The two pod webhooks: each step may change or refuse a pod of our scheduler, in the order of the table."""
+"""The two pod webhooks: each rule may change or refuse a pod of our scheduler, in the order of `RULES`."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from typing import Protocol
 
 from queues.admission.bodies import Json, map_at
 from queues.admission.pods import device_access, gpu_sharing, hami, runtime_class
-from queues.admission.review import ALLOWED, DeniedError, Request, Verdict
+from queues.admission.review import ALLOWED, DeniedError, ReviewRequest, Verdict
 from queues.admission.settings import AdmissionSettings
 
 
-class Step(Protocol):
-    """A module with a rule about pods."""
+class PodRule(Protocol):
+    """A module with a rule for pods."""
 
     def mutate(self, pod: Json, settings: AdmissionSettings) -> None: ...
 
     def validate(self, pod: Json, settings: AdmissionSettings) -> None: ...
 
 
-STEPS: tuple[Step, ...] = (gpu_sharing, hami, device_access, runtime_class)
+RULES: tuple[PodRule, ...] = (gpu_sharing, hami, device_access, runtime_class)
 
 
-def mutate_pod(request: Request, settings: AdmissionSettings) -> Verdict:
-    """Return the pod as the steps want it."""
+def mutate_pod(request: ReviewRequest, settings: AdmissionSettings) -> Verdict:
+    """Return the pod as changed by the rules."""
     pod = request.object
     if not _is_ours(pod, settings):
         return ALLOWED
     _fill_namespace(pod, request.namespace)
-    for step in STEPS:
-        step.mutate(pod, settings)
+    for rule in RULES:
+        rule.mutate(pod, settings)
     return Verdict(changed=pod)
 
 
-def validate_pod(request: Request, settings: AdmissionSettings) -> Verdict:
-    """Refuse a pod at the first rule it breaks."""
+def validate_pod(request: ReviewRequest, settings: AdmissionSettings) -> Verdict:
+    """Refuse a pod that violates a rule."""
     if _is_ours(request.object, settings):
-        for step in STEPS:
-            step.validate(request.object, settings)
+        for rule in RULES:
+            rule.validate(request.object, settings)
     return ALLOWED
 
 

@@ -1,1 +1,1 @@
-"""The webhooks as a running server: the HTTPS port, and Django views where something else ends TLS."""
+"""The HTTPS server of the webhooks, and Django views for installations where a proxy terminates TLS."""

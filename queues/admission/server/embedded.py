@@ -1,4 +1,4 @@
-"""The admission server of this installation, from settings and environment; the web process starts it."""
+"""Build the admission server from settings and environment; the web process starts it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from kube.keys import SYSTEM_NAMESPACE
 from queues import cluster
 from queues.admission.install.registration import (
     Registration,
@@ -19,7 +20,7 @@ from queues.admission.server.switches import flag, settings_from_environment
 
 
 def admission_server() -> AdmissionServer | None:
-    """Return the server, not started, or None when `KAIWEB_ADMISSION=0`.
+    """Return the server, not started, or None if `KAIWEB_ADMISSION=0`.
 
     In a cluster (`KAIWEB_ADMISSION_SERVICE=<namespace>/<name>`) it listens on all addresses and is registered
     by its Service; elsewhere on loopback and by its URL.
@@ -28,7 +29,7 @@ def admission_server() -> AdmissionServer | None:
         return None
     gateway = cluster.gateway()
     pods, compares_quotas = settings_from_environment()
-    namespace = os.environ.get("KAIWEB_NAMESPACE", "kai-scheduler")
+    namespace = os.environ.get("KAIWEB_NAMESPACE", SYSTEM_NAMESPACE)
     service = os.environ.get("KAIWEB_ADMISSION_SERVICE", "")
     target: ServiceTarget | UrlTarget = UrlTarget(base="")
     names = ["127.0.0.1", "localhost"]

@@ -1,8 +1,7 @@
-"""The HTTPS port of the webhooks: a few lines of ASGI on uvicorn in a thread of the web process.
+"""The HTTPS server of the webhooks: an ASGI application on uvicorn in a thread of the web process.
 
-No Django stands between the API server and the rules: a review takes a millisecond and a pod must not wait.
-The thread also keeps the certificates young and the registration in the cluster true, trying again until the
-cluster answers.
+It does not use Django, because pods wait for a review and it should take about a millisecond. A second thread renews
+the certificates and keeps the registration in the cluster up to date, and retries until the cluster answers.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ CHECK_S = 6 * 3600.0
 RETRY_S = 2.0
 HANDSHAKE_S = 5.0
 BODY_S = 10.0
-#: The API server keeps a few connections; others have no business here.
+#: The API server uses a few connections, and no other client is expected.
 CONNECTIONS = ConnectionLimits(total=200, per_address=200)
 PORT_FILE = "port"
 
@@ -64,7 +63,7 @@ def application(routes: Routes) -> Callable[[Message, Receive, Send], Awaitable[
             await _reply(send, 405 if body is not None else 413, b"", b"text/plain")
             return
         try:
-            # Queue reviews read the cluster, so none may hold up the loop.
+            # Queue reviews read the cluster and must not block the event loop.
             answer = await asyncio.to_thread(routes.answer, scope["path"], body)
         except BadReviewError as error:
             await _reply(send, 400, str(error).encode(), b"text/plain")
@@ -72,17 +71,17 @@ def application(routes: Routes) -> Callable[[Message, Receive, Send], Awaitable[
             log.warning("review %s: %s", scope["path"], error)
             await _reply(send, 503, str(error).encode(), b"text/plain")
         else:
-            found = answer is not None
-            await _reply(send, 200 if found else 404, answer or b"", b"application/json")
+            is_known = answer is not None
+            await _reply(send, 200 if is_known else 404, answer or b"", b"application/json")
 
     return app
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """Gives a TLS handshake seconds instead of a minute, which uvicorn has no setting for."""
+    """An event loop with a short timeout for TLS handshakes, which uvicorn cannot configure."""
 
     async def create_server(self, *args: Any, **options: Any) -> asyncio.Server:
-        """Listen."""
+        """Create a server with the timeout."""
         return await super().create_server(*args, ssl_handshake_timeout=HANDSHAKE_S, **options)
 
 
@@ -113,14 +112,14 @@ class AdmissionServer:
     _threads: list[threading.Thread] = field(default_factory=list)
 
     def start(self) -> int:
-        """Listen, register and keep both going in threads; return the port."""
+        """Start the server and its registration in threads; return the port."""
         certificates = self._certificates()
         self._socket = self._bound_socket()
         self.port = self._socket.getsockname()[1]
         (self.folder / PORT_FILE).write_text(str(self.port))
         config = uvicorn.Config(
             application(self.routes),
-            # Limits of its own: what strangers do to the web page must not starve reviews.
+            # Separate limits, so that load on the web pages cannot starve reviews.
             http=guarded(CONNECTIONS),
             ssl_certfile=str(certificates.certificate),
             ssl_keyfile=str(certificates.key),
@@ -133,12 +132,12 @@ class AdmissionServer:
         self._context = config.ssl
         self._server = uvicorn.Server(config)
         self._thread("admission", self._serve)
-        self._thread("admission-care", lambda: self._care(certificates))
+        self._thread("admission-upkeep", lambda: self._keep_registered(certificates))
         log.info("admission webhooks at https://%s:%d", self.host, self.port)
         return self.port
 
     def stop(self) -> None:
-        """End the server; the registration stays for the next start."""
+        """Stop the server; the registration stays for the next start."""
         self._stop.set()
         if self._server is not None:
             self._server.should_exit = True
@@ -146,7 +145,7 @@ class AdmissionServer:
             thread.join(timeout=5)
 
     def register(self, bundle: bytes) -> None:
-        """Tell the cluster where we are and whom to trust."""
+        """Register the address and the CA bundle in the cluster."""
         wanted = replace(self.registration, bundle=bundle)
         if isinstance(wanted.target, UrlTarget):
             base = f"https://{self.host}:{self.port}"
@@ -159,13 +158,13 @@ class AdmissionServer:
         with asyncio.Runner(loop_factory=_Loop) as runner:
             runner.run(self._server.serve(sockets=[self._socket]))
 
-    def _care(self, certificates: Certificates) -> None:
+    def _keep_registered(self, certificates: Certificates) -> None:
         bundle = certificates.bundle
         while not self._stop.is_set():
             try:
                 self.register(bundle)
             except KubeError as error:
-                log.info("the webhooks are not registered yet: %s", error)
+                log.info("cannot register the webhooks, will retry: %s", error)
                 self._stop.wait(RETRY_S)
                 continue
             if self._stop.wait(CHECK_S):
@@ -173,11 +172,11 @@ class AdmissionServer:
             try:
                 renewed = self._certificates()
             except KubeError as error:
-                log.warning("certificates are not checked: %s", error)
+                log.warning("cannot check the certificates, will retry: %s", error)
                 continue
             bundle = renewed.bundle
             if renewed.is_new and self._context is not None:
-                # New connections get the new certificate; the bundle already trusts both authorities.
+                # New connections use the new certificate; the bundle already contains both authorities.
                 self._context.load_cert_chain(renewed.certificate, renewed.key)
 
     def _certificates(self) -> Certificates:
@@ -199,7 +198,7 @@ class AdmissionServer:
                     bound.close()
                     raise
                 continue
-            # From here on connections wait, where before uvicorn is ready they would be refused.
+            # Connections wait from now on, instead of being refused until uvicorn is ready.
             bound.listen()
             return bound
         raise OSError(f"no free port on {self.host}")

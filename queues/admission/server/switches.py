@@ -1,9 +1,10 @@
-"""The admission switches of a process, from its environment (the operator's Config says the same in a cluster)."""
+"""Read the admission settings from the environment (in a cluster, the operator sets it from the Config)."""
 
 from __future__ import annotations
 
 import os
 
+from kube.keys import SCHEDULER_NAME
 from queues.admission.settings import AdmissionSettings
 
 
@@ -27,10 +28,10 @@ def flag(name: str, *, default: bool) -> bool:
 def settings_from_environment() -> tuple[AdmissionSettings, bool]:
     """Return the pod webhooks' settings and whether quotas are compared as KAI does.
 
-    GPU sharing is on here and off in KAI: the embedded cluster offers it out of the box.
+    GPU sharing is on by default, unlike in KAI, because the embedded cluster supports it.
     """
     settings = AdmissionSettings(
-        scheduler_name=os.environ.get("KAIWEB_SCHEDULER_NAME", "kai-scheduler"),
+        scheduler_name=os.environ.get("KAIWEB_SCHEDULER_NAME", SCHEDULER_NAME),
         gpu_sharing=flag("KAIWEB_GPU_SHARING", default=True),
         hami_core=flag("KAIWEB_HAMI_CORE", default=False),
         block_visible_devices=flag("KAIWEB_BLOCK_NVIDIA_VISIBLE_DEVICES", default=False),

@@ -7,4 +7,4 @@ from django.urls import path
 from queues.admission.routes import PATHS
 from queues.admission.server import views
 
-urlpatterns = [path(one.removeprefix("/"), views.review) for one in PATHS]
+urlpatterns = [path(route.removeprefix("/"), views.review) for route in PATHS]

@@ -1,4 +1,4 @@
-"""The webhooks as Django views, for installations where something else ends TLS."""
+"""The webhooks as Django views, for installations where a proxy terminates TLS."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JSON = "application/json"
 @csrf_exempt
 @require_POST
 def review(request: HttpRequest) -> HttpResponse:
-    """Answer the AdmissionReview that the API server posts to this path."""
+    """Respond to the AdmissionReview that the API server posts to this path."""
     try:
         answer = _routes().answer(request.path, request.body)
     except BadReviewError as error:

@@ -29,7 +29,7 @@ from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.progress import WAIT_S, track
 from kube.resources import NAMESPACES, PODGROUPS, PODS, Resource
-from kube.store import Store, version_number
+from kube.store import Store, version_of
 from kube.workqueue import WorkQueue
 from queues.grouping.base import Json, Settings, dig_text, uid_of
 from queues.grouping.engine.lookups import ClusterLookups, plain
@@ -76,7 +76,7 @@ class PodGrouper:
 
     def follow(self) -> None:
         """Take every pod of the store and every later pod event into the queue."""
-        self.store.subscribe(self._heard)
+        self.store.subscribe(self._on_event)
         for key in self.store.view().of(PODS, Pod):
             self.queue.add(key)
 
@@ -103,7 +103,7 @@ class PodGrouper:
         else:
             self.queue.forget(key)
 
-    def _heard(self, resource: Resource, event: EventType, value: KubeObject) -> None:
+    def _on_event(self, resource: Resource, event: EventType, value: KubeObject) -> None:
         if resource == PODGROUPS and event is EventType.DELETED:
             self.written.drop(value.key)
         elif resource == PODS:
@@ -200,20 +200,10 @@ class OwnWrites:
             written_at, group = self._found.get(key, (0.0, None))
         if group is None or self.clock() - written_at > OWN_WRITE_S:
             return stored
-        if stored is None or _version(group) > _version(stored):
+        if stored is None or version_of(group) > version_of(stored):
             return group
         return stored
 
     def drop(self, key: str) -> None:
         with self._lock:
             self._found.pop(key, None)
-
-
-def _version(group: PodGroup) -> int:
-    return version_number(group.metadata.resource_version)
-
-
-def parse_selector(text: str) -> dict[str, str]:
-    """Return the pairs of `k=v,k2=v2`; blanks are trimmed and malformed pairs dropped."""
-    pairs = (part.split("=", 1) for part in text.split(",") if "=" in part)
-    return {key.strip(): value.strip() for key, value in pairs if key.strip()}

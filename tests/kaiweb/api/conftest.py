@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from kube.resources import QUEUES
 from queues.access import tokens
-from queues.mirror.feed import Listed, Mirror
+from queues.mirror.feed import ListMessage, Mirror
 from queues.mirror.kinds import KINDS
 from queues.mirror.views import QueueView
 from queues.mirror.writer import Writer
@@ -58,7 +58,7 @@ def sync(cluster: FakeGateway) -> Callable[[], None]:
 
     def follow() -> None:
         mirror = Mirror(KINDS, Writer(sleep=lambda _s: None), now=lambda: NOON)
-        mirror.consume([Listed(QUEUES, cluster.list(QUEUES, as_type=QueueView))])
+        mirror.consume([ListMessage(QUEUES, cluster.list(QUEUES, as_type=QueueView))])
 
     follow()
     return follow

@@ -12,10 +12,10 @@ from binder import mirror as binder_mirror
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import convert
 from kube.resources import BINDREQUESTS, NODES, PODGROUPS, PODS, QUEUES
-from queues.mirror.feed import Mirror, beat
+from queues.mirror.feed import Mirror, write_heartbeat
 from queues.mirror.kinds import KINDS
 from queues.mirror.lone_pods import show_lone_pods
-from queues.mirror.rollup import Witnesses
+from queues.mirror.rollup import ReasonSources
 from queues.mirror.writer import Writer
 from queues.workloads.reasons import Standing
 from scheduler.models import QueueShare, SessionRecord
@@ -30,7 +30,7 @@ API = "/api/v1"
 def world(db: None) -> Mirror:
     """Two queues; one running gang, one pod that waits with a reason, one part of a device."""
     writer = Writer(
-        sleep=lambda _s: None, witnesses=Witnesses(bind_errors=binder_mirror.bind_errors)
+        sleep=lambda _s: None, sources=ReasonSources(bind_errors=binder_mirror.bind_errors)
     )
     mirror = Mirror((*KINDS, binder_mirror.KIND), writer, now=lambda: NOON)
     condition = {
@@ -125,7 +125,7 @@ def test_order_position_and_who_is_ahead_are_told(client: APIClient, world: Mirr
         f"default/{name}": Standing(code="DeviceShortage", position=place)
         for name, place in (("waits", 3), ("first", 1), ("second", 2))
     }
-    world.writer.witnesses = Witnesses(
+    world.writer.sources = ReasonSources(
         standings=lambda keys: {k: said[k] for k in keys if k in said}
     )
     for number, (name, queue) in enumerate((("first", "top"), ("second", "team"))):
@@ -135,7 +135,7 @@ def test_order_position_and_who_is_ahead_are_told(client: APIClient, world: Mirr
                 added(PODS, a_pod(f"{name}-0", 30 + number, group=name, gpus=1)),
             ]
         )
-    world.writer.judge_again(["default/waits"])
+    world.writer.refresh_groups(["default/waits"])
     item = get(client, "/workloads/default/waits")
     assert item["position"] == 3
     order = item["explain"]["order"]
@@ -157,7 +157,7 @@ def test_order_position_and_who_is_ahead_are_told(client: APIClient, world: Mirr
 
 def test_who_finds_no_room_sees_the_most_that_is_free(client: APIClient, world: Mirror) -> None:
     said = {"default/big": Standing(code="DeviceShortage", position=1)}
-    world.writer.witnesses = Witnesses(
+    world.writer.sources = ReasonSources(
         standings=lambda keys: {k: said[k] for k in keys if k in said}
     )
     world.consume(
@@ -196,7 +196,7 @@ def test_a_pod_that_nobody_manages_is_a_workload_too(client: APIClient, world: M
     assert get(client, "/workloads/default/pod:lone/pods")["items"] == detail["podList"]
     assert detail["explain"]["stages"][0] == {
         "stage": "managed", "state": "blocked",
-        "text": "The pod grouper has made no pod group of it",
+        "text": "The pod grouper has created no pod group for it",
     }  # fmt: skip
 
 
@@ -270,7 +270,7 @@ def test_the_queue_adds_up_workloads_and_shares(client: APIClient, world: Mirror
 
 
 def test_the_cluster_in_one_item(client: APIClient, world: Mirror) -> None:
-    beat(NOON)
+    write_heartbeat(NOON)
     cluster = get(client, "/cluster")
     assert cluster["gpus"] == {"total": 12, "allocated": 4, "free": 4, "unusable": 4}
     assert cluster["models"] == [{"model": "H100", **cluster["gpus"]}]

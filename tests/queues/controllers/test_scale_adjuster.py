@@ -16,7 +16,7 @@ from queues.controllers.scale_adjuster import (
     ScaleAdjuster,
     devices_needed,
     stand_in_body,
-    waiting_needs,
+    waiting_demands,
 )
 from tests.fakes.gateway import FakeGateway
 
@@ -85,7 +85,7 @@ class World:
     ],
 )
 def test_devices_that_would_hold_all_parts(pods: list[dict[str, Any]], devices: int) -> None:
-    found = waiting_needs([convert(pod, Pod) for pod in pods], SETTINGS)
+    found = waiting_demands([convert(pod, Pod) for pod in pods], SETTINGS)
     assert devices_needed(found) == devices
 
 
@@ -107,7 +107,7 @@ def test_devices_that_would_hold_all_parts(pods: list[dict[str, Any]], devices: 
 )
 def test_pods_that_call_for_no_node(change: dict[str, Any]) -> None:
     assert (
-        waiting_needs([convert({**waiting("p", gpu_fraction="0.5"), **change}, Pod)], SETTINGS)
+        waiting_demands([convert({**waiting("p", gpu_fraction="0.5"), **change}, Pod)], SETTINGS)
         == []
     )
 
@@ -188,7 +188,7 @@ def test_a_pod_without_the_condition_keeps_its_stand_in() -> None:
 
 
 def test_an_image_of_ones_own_knows_how_to_end() -> None:
-    need = waiting_needs([convert(waiting("a", gpu_fraction="0.5"), Pod)], SETTINGS)[0]
+    need = waiting_demands([convert(waiting("a", gpu_fraction="0.5"), Pod)], SETTINGS)[0]
     body = stand_in_body(need, AdjusterSettings(image="example.test/scalingpod:1"))
     (container,) = body["spec"]["containers"]
     assert container["image"] == "example.test/scalingpod:1"

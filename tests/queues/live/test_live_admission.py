@@ -16,7 +16,7 @@ from queues.admission.install.registration import (
     MUTATING,
     Registration,
     UrlTarget,
-    uninstall,
+    configurations,
 )
 from queues.admission.routes import Routes, listed_tree
 from queues.admission.server.server import AdmissionServer
@@ -64,7 +64,8 @@ def webhooks(gateway: Gateway, folder: Path, **options: Any) -> Iterator[Admissi
         eventually(lambda: _is_asked(gateway), "the API server asks")
         yield server
     finally:
-        uninstall(gateway)
+        for resource, body in configurations(server.registration):
+            gateway.delete(resource, body["metadata"]["name"])
         server.stop()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kube.resources import PODGROUPS, PODS, QUEUES
 from kube.watch import Reflector
-from queues.mirror.feed import Changed, Line, Mirror
+from queues.mirror.feed import EventMessage, MessageQueue, Mirror
 from queues.mirror.kinds import KINDS
 from queues.mirror.views import QueueView
 from queues.mirror.writer import Writer
@@ -28,7 +28,7 @@ class Feed:
 
     def __init__(self) -> None:
         self.cluster = FakeGateway()
-        self.line = Line()
+        self.line = MessageQueue()
         self.mirror = Mirror(KINDS, Writer(sleep=lambda _s: None))
         self.reflector = Reflector(self.cluster, QUEUES, QueueView, self.line)
 
@@ -50,10 +50,10 @@ def feed() -> Feed:
 
 def test_a_list_then_events_then_nothing(feed: Feed) -> None:
     feed.cluster.seed(QUEUES, body("a"))
-    assert feed.follow() == ["Listed"]
+    assert feed.follow() == ["ListMessage"]
     feed.cluster.create(QUEUES, body("b", parentQueue="a"))
     feed.cluster.delete(QUEUES, "a")
-    assert feed.follow() == ["Changed", "Changed"]
+    assert feed.follow() == ["EventMessage", "EventMessage"]
     assert feed.rows() == ["b"]
     assert feed.follow() == []
 
@@ -66,7 +66,7 @@ def test_a_gone_version_is_followed_by_a_new_list_that_repairs_the_gap(feed: Fee
     feed.cluster.compacted_before = 10_000
     assert feed.follow() == []
     feed.cluster.compacted_before = 0
-    assert feed.follow() == ["Listed"]
+    assert feed.follow() == ["ListMessage"]
     assert feed.rows() == ["b", "c"]
 
 
@@ -83,17 +83,17 @@ def test_the_manager_of_the_spec_is_the_last_who_wrote_it(feed: Feed) -> None:
 
 
 def test_messages_of_several_kinds_keep_their_order_and_gather() -> None:
-    line = Line()
+    line = MessageQueue()
     for resource in (QUEUES, PODS, PODS, PODGROUPS):
         line.apply(resource, None)  # type: ignore[arg-type]
     taken = line.take(timeout_s=0.1)
     assert [message.resource for message in taken] == [QUEUES, PODS, PODS, PODGROUPS]
-    assert all(isinstance(message, Changed) for message in taken)
+    assert all(isinstance(message, EventMessage) for message in taken)
     assert line.take(timeout_s=0.0) == []
 
 
 def test_a_full_gathering_leaves_the_rest_in_the_line() -> None:
-    line = Line()
+    line = MessageQueue()
     for _number in range(5):
         line.replace(QUEUES, None)  # type: ignore[arg-type]
     assert [len(line.take(timeout_s=0.1, most=3)) for _ in range(2)] == [3, 2]

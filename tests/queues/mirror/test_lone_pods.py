@@ -48,7 +48,7 @@ def test_a_pod_that_stays_alone_is_a_workload_nobody_manages(mirror: Mirror) -> 
     labels = {"kai.scheduler/queue": "team"}
     mirror.consume([added(PODS, a_pod("p", 3, gpus=2, labels=labels, **OURS))])
     assert look(CREATED + GRACE) == {}
-    assert look() == {"default/pod:p": "The pod grouper has made no pod group of it"}
+    assert look() == {"default/pod:p": "The pod grouper has created no pod group for it"}
     row = PodGroup.objects.get()
     assert (row.state, row.reason_code, row.gpu, row.queue, row.pods) == (
         "pending", "Unmanaged", 2, "team", 1,
@@ -80,7 +80,7 @@ def test_the_text_says_why(mirror: Mirror) -> None:
         "default/pod:astray": "Names pod group 'gone', which does not exist",
         "default/pod:bad": "invalid min-member annotation value: x",
         "default/pod:left": (
-            "Annotation kai.scheduler/skip-podgrouper keeps the pod grouper away, and no annotation "
+            "Annotation kai.scheduler/skip-podgrouper excludes it from pod grouping, and no annotation "
             "pod-group-name names a pod group"
         ),
     }

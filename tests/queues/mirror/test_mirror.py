@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kube.objects.meta import convert
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
-from queues.mirror.feed import Line, Mirror
+from queues.mirror.feed import MessageQueue, Mirror
 from queues.mirror.kinds import KINDS
 from queues.mirror.views import QueueView
 from queues.mirror.writer import CHUNK, PAUSE_S, Writer
@@ -160,7 +160,7 @@ def test_a_list_overrules_what_the_server_lost_in_a_crash(mirror: Mirror) -> Non
 
 def test_a_kind_that_is_no_longer_served_lists_as_nothing(mirror: Mirror) -> None:
     mirror.consume([listed(QUEUES, a_queue("a", 5))])
-    line = Line()
+    line = MessageQueue()
     line.replace(QUEUES, listed(QUEUES, version=0).listing.__class__(items=(), resource_version=""))
     mirror.consume(line.take(timeout_s=1))
     assert not Queue.objects.exists()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kube.resources import QUEUES
-from queues.admission.objects.pending_places import KEPT_S, PendingPlaces
+from queues.admission.objects.pending_places import REMEMBER_S, PendingPlaces
 from queues.admission.objects.queue import tree_of
 from queues.admission.routes import VALIDATE_QUEUE, Routes, listed_tree
 from queues.tree.hierarchy import problem_of
@@ -95,10 +95,10 @@ def test_a_move_of_which_nothing_was_heard_is_forgotten() -> None:
     now = 0.0
     places = PendingPlaces(clock=lambda: now)
     tree = tree_of([{**queue_body(name)} for name in ("a", "b")])
-    places.note("new", "b", "")
-    assert places.circle(tree, "b", "new") == ["new", "b"]
-    now = KEPT_S
-    assert places.circle(tree, "b", "new") == []
+    places.add("new", "b", "")
+    assert places.cycle(tree, "b", "new") == ["new", "b"]
+    now = REMEMBER_S
+    assert places.cycle(tree, "b", "new") == []
 
 
 def test_threads_that_ask_at_once_make_no_circle(cluster: FakeGateway) -> None:

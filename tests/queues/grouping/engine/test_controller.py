@@ -30,8 +30,9 @@ from kube.resources import (
 )
 from kube.store import Store
 from kube.workqueue import WorkQueue
+from queues.controllers.arguments import parse_selector
 from queues.grouping.base import Settings
-from queues.grouping.engine.controller import PodGrouper, parse_selector
+from queues.grouping.engine.controller import PodGrouper
 from queues.grouping.engine.kinds import DiscoveryDocument, KindDirectory, plural_of
 from queues.grouping.engine.lookups import ClusterLookups, OwnerCache, index_for_grouping
 from tests.fakes.gateway import FakeGateway

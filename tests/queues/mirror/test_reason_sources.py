@@ -7,7 +7,7 @@ import pytest
 from kube.resources import PODGROUPS, PODS, QUEUES
 from queues.mirror.feed import Mirror
 from queues.mirror.kinds import KINDS
-from queues.mirror.rollup import Witnesses
+from queues.mirror.rollup import ReasonSources
 from queues.mirror.writer import Writer
 from queues.models import LiveChange, PodGroup
 from queues.workloads.reasons import Standing
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 def test_the_schedulers_word_and_place_are_joined_with_what_the_mirror_knows() -> None:
     said = {"default/pg": Standing(code="OrderBehind", text="others took it", position=7)}
-    writer = Writer(Witnesses(standings=lambda keys: {k: said[k] for k in keys if k in said}))
+    writer = Writer(ReasonSources(standings=lambda keys: {k: said[k] for k in keys if k in said}))
     mirror = Mirror(KINDS, writer)
     mirror.consume(
         [
@@ -35,7 +35,7 @@ def test_the_schedulers_word_and_place_are_joined_with_what_the_mirror_knows() -
     assert shown() == ("OrderBehind", "others took it", 7)
     said["default/pg"] = Standing(code="DeviceShortage", position=2)
     LiveChange.objects.all().delete()
-    writer.judge_again(["default/pg"])
+    writer.refresh_groups(["default/pg"])
     assert shown() == ("DeviceShortage", "", 2)
     changes = LiveChange.objects.values_list("kind", "key")
     assert ("workload", "default/pg") in changes
