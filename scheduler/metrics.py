@@ -134,7 +134,7 @@ class SchedulerMetrics:
         )
 
     def exposition(self) -> bytes:
-        """Return all series in Prometheus' text format; what has no type there is a counter of ours."""
+        """Return all series in Prometheus' text format; untyped series are `PlainCounter`s and become counters."""
         return _UNTYPED.sub(rb"\1 counter", generate_latest(self.registry))
 
     def observe_bind(self, seconds: float, pod_created: float) -> None:
@@ -147,7 +147,7 @@ class SchedulerMetrics:
         self.evicted.labels(meta.name, meta.namespace, meta.uid, pool, action).inc()
 
     def observe_actions(self, reports: Iterable[ActionReport]) -> None:
-        """Take over what the actions of one cycle report."""
+        """Count what the actions of one cycle report."""
         for report in reports:
             name = report.action.value
             self.action.labels(name).set(report.seconds * 1000)
@@ -198,7 +198,7 @@ class SchedulerMetrics:
                 self.shares[resource].labels(display or name, name, display).set(value)
 
     def set_usage(self, rows: Iterable[tuple[str, str, Amounts]]) -> None:
-        """Set the past use of every queue, as fractions of the cluster: (name, display name, fractions)."""
+        """Set the past usage of every queue, as fractions of the cluster: (name, display name, fractions)."""
         for gauge in self.usage.values():
             gauge.clear()
         for name, display, fractions in rows:
@@ -206,7 +206,7 @@ class SchedulerMetrics:
                 gauge.labels(display or name, name, display).set(value)
 
     def set_plugins(self, seconds: Mapping[str, float]) -> None:
-        """Set how long each plugin took to open a session; none has anything to do when one closes."""
+        """Set how long each plugin took to open a session; closing takes none."""
         for name, value in seconds.items():
             self.plugin.labels(name, "OnSessionOpen").set(value * 1000)
             self.plugin.labels(name, "OnSessionClose").set(0)
@@ -227,7 +227,7 @@ def _finite(seconds: float) -> float:
     return 0.0 if seconds == float("inf") else seconds
 
 
-# The library would tell of each histogram when it began, under a name that KAI's metrics do not have.
+# The library would add a `_created` series to each histogram; KAI's metrics have none.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # typed in all but this
 
 METRICS = SchedulerMetrics(os.environ.get("KAIWEB_METRICS_NAMESPACE", "kai"))

@@ -1,4 +1,4 @@
-"""What the scheduler said of pod groups, for the reason of a waiting workload."""
+"""Read the standings of pod groups, which give the mirror the reason of a waiting workload."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler.models import GroupStanding
 
 
 def standings(groups: Collection[str]) -> Mapping[str, Standing]:
-    """Return where each of these pod groups stood in the last cycle, if it waited."""
+    """Return the standings of these pod groups that waited in the last cycle."""
     rows = GroupStanding.objects.in_bulk(list(groups))
     return {
         key: Standing(code=row.code, text=row.text, position=row.position)

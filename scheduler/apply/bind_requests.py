@@ -1,4 +1,4 @@
-"""The body of a BindRequest: all that the binder will ever hear of a decision."""
+"""Build the body of a BindRequest, the only data the binder receives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SELECTED_NODE = "selected-node"
 
 
 def bind_request_body(decision: Bind, pod: Pod, params: ShardParams, fence: int) -> dict[str, Any]:
-    """Return the object to create: named after the pod and owned by it, so it goes with the pod."""
+    """Return the object to create: named after the pod and owned by it, so that it is deleted with the pod."""
     meta = pod.metadata
     annotations = {FENCE: str(fence)} if fence else {}
     owner = {"apiVersion": "v1", "kind": "Pod", "name": meta.name, "uid": meta.uid}

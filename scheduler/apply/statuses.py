@@ -1,8 +1,8 @@
-"""Verdicts become events and conditions, and only the changes are written.
+"""Write the explanations of a cycle as events and conditions, and only those that changed.
 
-Every cycle says the same about a pod that waits; writing it every second would drown the cluster. Events
-are counted by the recorder. Conditions are compared with what the object carries and with what this
-worker wrote last, because the watch may not have brought that back yet.
+Every cycle explains a waiting pod anew; writing that every second would overload the API server. The recorder
+counts repeated events. Conditions are compared with what the object carries and with what this worker wrote
+last, because the watch may not have brought that back yet.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from kube.errors import ConflictError, KubeError, NotFoundError, UnauthorizedError
 from kube.events import NORMAL, WARNING, Recorder, event_about
-from kube.gateway import Gateway, PatchType
+from kube.gateway import Gateway
 from kube.keys import LAST_EVICTION, LAST_START, REASON_CODE, STALE_SINCE
 from kube.objects.meta import as_body
 from kube.objects.pod import Pod
@@ -26,6 +26,7 @@ from kube.objects.podgroup import PodGroup
 from kube.resources import PODGROUPS, PODS
 from kube.times import format_time, time_or_none
 from queues.workloads.conditions import latest_condition, pool_of, transition_number
+from scheduler.apply.pod_conditions import patch_pod_condition
 from scheduler.core.decisions import GroupMarks
 from scheduler.explain.verdicts import GroupVerdict, PodVerdict, Reason
 from scheduler.load.build import Snapshot
@@ -36,13 +37,13 @@ log = logging.getLogger(__name__)
 REMEMBERED = 50_000
 BACK_OFF_AT_ONCE = 1
 UNSCHEDULABLE = "Unschedulable"
-# Reasons that more nodes would not cure.
+# Reasons that adding nodes would not resolve.
 HELD_BY_QUEUE = frozenset({"OverLimit", "NonPreemptibleOverQuota"})
 
 
 @dataclass(slots=True)
 class StatusWriter:
-    """Writes what a cycle says about pods and pod groups; lives as long as its worker."""
+    """Writes events and conditions of pods and pod groups; lives until the settings change."""
 
     gateway: Gateway
     recorder: Recorder
@@ -50,7 +51,7 @@ class StatusWriter:
     pool: ThreadPoolExecutor
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     on_fatal: Callable[[KubeError], None] = lambda error: None
-    _said: OrderedDict[tuple[str, str], object] = field(default_factory=OrderedDict)
+    _written: OrderedDict[tuple[str, str], object] = field(default_factory=OrderedDict)
     _running: set[Future[None]] = field(default_factory=set)
 
     def write(
@@ -59,10 +60,10 @@ class StatusWriter:
         verdicts: Iterable[GroupVerdict],
         marks: Iterable[GroupMarks],
     ) -> int:
-        """Start writing everything that changed; return how many pods are told that they must wait.
+        """Start writing everything that changed; return how many pods are unschedulable.
 
-        The next cycle does not wait for these writes. Should two of one object overtake each other, the
-        comparison with the object puts it right in the cycle after.
+        The next cycle does not wait for these writes. If two writes to one object overtake each
+        other, the next cycle compares with the object and writes again.
         """
         writes: list[Callable[[], object]] = []
         for mark in marks:
@@ -72,10 +73,10 @@ class StatusWriter:
             group = snapshot.groups.get(f"{verdict.namespace}/{verdict.name}")
             if group is not None:
                 waiting += len(verdict.pods)
-                writes.extend(self._say(snapshot, group, verdict))
+                writes.extend(self._report_group(snapshot, group, verdict))
         for key, cause in snapshot.refused_pods.items():
             text = f"The pod cannot be read: {cause}"
-            writes.extend(self._tell(snapshot.pods[key], text, UNSCHEDULABLE))
+            writes.extend(self._report(snapshot.pods[key], text, UNSCHEDULABLE))
         for work in writes:
             future = self.pool.submit(self._attempt, work)
             self._running.add(future)
@@ -89,14 +90,14 @@ class StatusWriter:
 
     # ------------------------------------------------------------------------------- pod groups
 
-    def _say(
+    def _report_group(
         self, snapshot: Snapshot, group: PodGroup, verdict: GroupVerdict
     ) -> list[Callable[[], object]]:
         writes: list[Callable[[], object]] = []
         if verdict.stale:
             self.recorder.record(event_about(PODGROUPS, group, NORMAL, "StaleJob", verdict.stale))
-        for outcast in verdict.outcasts:
-            writes.extend(self._tell_pod(snapshot, outcast, outcast.message, UNSCHEDULABLE))
+        for orphan_pod in verdict.orphan_pods:
+            writes.extend(self._report_pod(snapshot, orphan_pod, orphan_pod.message, UNSCHEDULABLE))
         if not verdict.is_waiting:
             if not verdict.is_settling and group.status.scheduling_conditions:
                 writes.extend(self._clear(group))
@@ -110,7 +111,7 @@ class StatusWriter:
         prefix = self._prefix(group)
         mark = "" if group.spec.mark_unschedulable is False else self._mark_of(verdict)
         for pod in verdict.pods:
-            writes.extend(self._tell_pod(snapshot, pod, prefix + pod.message, mark, code))
+            writes.extend(self._report_pod(snapshot, pod, prefix + pod.message, mark, code))
         message = prefix + verdict.message
         self.recorder.record(
             event_about(PODGROUPS, group, NORMAL, "Unschedulable", message, _coded(code))
@@ -122,11 +123,11 @@ class StatusWriter:
     def _condition(
         self, group: PodGroup, message: str, reasons: tuple[Reason, ...]
     ) -> list[Callable[[], object]]:
-        """Replace this pool's condition, unless the latest one says the same already."""
+        """Replace this pool's condition, unless the latest one is equal."""
         pool = self._pool_of(group)
         conditions = group.status.scheduling_conditions
         latest = latest_condition(group)
-        says_so = latest is not None and (
+        is_equal = latest is not None and (
             latest.type,
             latest.node_pool,
             latest.reason,
@@ -134,7 +135,7 @@ class StatusWriter:
             latest.status,
         ) == (UNSCHEDULABLE_ON_POOL, pool, "Unschedulable", message, "True")
         is_last = bool(conditions) and conditions[-1].node_pool == pool
-        if (says_so and is_last) or not self._is_news(group, "condition", message):
+        if (is_equal and is_last) or not self._differs(group, "condition", message):
             return []
         number = max(0, transition_number(latest)) if latest is not None else 0
         fresh = {
@@ -147,11 +148,11 @@ class StatusWriter:
             "lastTransitionTime": format_time(self.wall()),
             "reasons": [_reason_body(item) for item in reasons],
         }
-        kept = [as_body(item) for item in conditions if item.node_pool != pool]
-        return [self._patch_group(group, {"schedulingConditions": [*kept, fresh]})]
+        others = [as_body(item) for item in conditions if item.node_pool != pool]
+        return [self._patch_group(group, {"schedulingConditions": [*others, fresh]})]
 
     def _clear(self, group: PodGroup) -> list[Callable[[], object]]:
-        if not self._is_news(group, "condition", ""):
+        if not self._differs(group, "condition", ""):
             return []
         return [self._patch_group(group, {"schedulingConditions": None})]
 
@@ -175,7 +176,7 @@ class StatusWriter:
         changed = {
             key: value for key, value in wanted.items() if not _is_same(carried.get(key), value)
         }
-        if not changed or not self._is_news(group, "marks", tuple(sorted(wanted.items()))):
+        if not changed or not self._differs(group, "marks", tuple(sorted(wanted.items()))):
             return []
         meta = group.metadata
         body = {"metadata": {"annotations": changed}}
@@ -184,26 +185,26 @@ class StatusWriter:
     # ------------------------------------------------------------------------------------- pods
 
     def _mark_of(self, verdict: GroupVerdict) -> str:
-        """Return the condition's reason: work that only its queue holds may be told apart (ADR 4)."""
+        """Return the condition's reason: `queue_limited_condition` if only the queue holds it back (ADR 4)."""
         named = {item.reason for item in verdict.reasons}
         is_held = bool(named) and named <= HELD_BY_QUEUE
         return self.params.queue_limited_condition if is_held else UNSCHEDULABLE
 
-    def _tell_pod(
+    def _report_pod(
         self, snapshot: Snapshot, verdict: PodVerdict, text: str, mark: str, code: str = ""
     ) -> list[Callable[[], object]]:
-        """Tell a pod by an event, and by its condition under the reason `mark` unless that is empty."""
+        """Report on a pod by an event, and by a condition with the reason `mark` unless that is empty."""
         ref = verdict.task
         pod = snapshot.pods.get(f"{ref.namespace}/{ref.name}")
         if pod is None or pod.metadata.uid != ref.uid:
             return []
-        return self._tell(pod, text, mark, code)
+        return self._report(pod, text, mark, code)
 
-    def _tell(self, pod: Pod, text: str, mark: str, code: str = "") -> list[Callable[[], object]]:
+    def _report(self, pod: Pod, text: str, mark: str, code: str = "") -> list[Callable[[], object]]:
         self.recorder.record(event_about(PODS, pod, WARNING, "Unschedulable", text, _coded(code)))
         if not mark or _carries(pod, mark, text):
             return []
-        if not self._is_news(pod, "condition", (mark, text)):
+        if not self._differs(pod, "condition", (mark, text)):
             return []
         old = pod.condition("PodScheduled")
         is_transition = old is None or old.status != "False" or old.last_transition_time is None
@@ -215,22 +216,12 @@ class StatusWriter:
         }
         if is_transition:
             condition["lastTransitionTime"] = format_time(self.wall())
-        body = {"status": {"conditions": [condition]}}
-        return [
-            lambda: self.gateway.patch(
-                PODS,
-                pod.metadata.name,
-                body,
-                namespace=pod.metadata.namespace,
-                sub="status",
-                patch_type=PatchType.STRATEGIC,
-            )
-        ]
+        return [lambda: patch_pod_condition(self.gateway, pod, condition)]
 
     # ---------------------------------------------------------------------------------- helpers
 
     def _attempt(self, work: Callable[[], object]) -> None:
-        """A status that could not be written is written again when it changes or is missed."""
+        """Write one status; one that failed is written again by the next cycle."""
         try:
             work()
         except (NotFoundError, ConflictError):
@@ -239,18 +230,18 @@ class StatusWriter:
             self.on_fatal(error)
         except KubeError as error:
             log.warning("status not written: %s", error)
-            self._said.clear()
+            self._written.clear()
 
-    def _is_news(self, target: Pod | PodGroup, topic: str, value: object) -> bool:
-        """Tell whether this differs from what was written last for this version of the object."""
+    def _differs(self, target: Pod | PodGroup, topic: str, value: object) -> bool:
+        """Return whether this differs from what was last written for this version of the object; remember it."""
         key = (target.metadata.uid, topic)
-        said = (target.metadata.resource_version, value)
-        if self._said.get(key) == said:
+        latest = (target.metadata.resource_version, value)
+        if self._written.get(key) == latest:
             return False
-        self._said[key] = said
-        self._said.move_to_end(key)
-        if len(self._said) > REMEMBERED:
-            self._said.popitem(last=False)
+        self._written[key] = latest
+        self._written.move_to_end(key)
+        if len(self._written) > REMEMBERED:
+            self._written.popitem(last=False)
         return True
 
     def _pool_of(self, group: PodGroup) -> str:
@@ -281,13 +272,13 @@ def _reason_body(item: Reason) -> dict[str, Any]:
 def _moment(relative: float | None, now: float) -> str | None:
     if relative is None:
         return None
-    # Rounding up would name a moment that has not come: work would seem to go before its time. The
-    # millisecond is for times that were read from a text and come back a hair too small.
+    # Round down. A rounded-up timestamp lies in the future, and the grace period would seem not to have elapsed.
+    # The millisecond makes up for times that were parsed from text and are slightly too small.
     return format_time(datetime.fromtimestamp(floor(now + relative + 0.001), UTC))
 
 
 def _is_same(carried: str | None, wanted: str | None) -> bool:
-    """Compare moments, not texts: other writers may use fractions or an offset."""
+    """Compare points in time, not texts: other writers may use fractions or an offset."""
     if not carried or not wanted:
         return (carried or None) == wanted
     carried_at, wanted_at = time_or_none(carried), time_or_none(wanted)

@@ -1,7 +1,7 @@
-"""The one code for why a pod group waits, taken from the evidence of the cycle and never from its texts.
+"""Find the one code for why a pod group waits, from the evidence of the cycle and never from its texts.
 
-"No node has room" has two stories. Either the cluster had none to begin with, or those whose turn came
-first took it in this very cycle; only then is the group behind in the order (`OpeningRoom` tells which).
+"No node has room" has two causes: the cluster had no room when the cycle began, or pod groups that were served
+earlier in this cycle took it. Only in the second case is the group behind in the order (see `OpeningRoom`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CODE_OF_CHECK = {
     "VolumeBinding": reasons.VOLUME,
     "DynamicResources": reasons.VOLUME,
 }
-#: The reasons of a pod group that decide by themselves, the first one found counts.
+#: The reasons of a pod group that decide by themselves, the first one counts.
 CODE_OF_REFUSAL = {
     GroupReason.QUEUE_DOES_NOT_EXIST: reasons.QUEUE_MISSING,
     GroupReason.NON_PREEMPTIBLE_OVER_QUOTA: reasons.NON_PREEMPTIBLE_OVER_QUOTA,
@@ -61,7 +61,7 @@ class Cause:
     text: str = ""
 
 
-class Coder:
+class CauseFinder:
     """Finds the causes of one finished session."""
 
     def __init__(self, session: Session) -> None:
@@ -72,17 +72,17 @@ class Coder:
         self._turned_away = frozenset(session.turned_away)
 
     def cause(self, group: int) -> Cause:
-        """Return why a pod group that is ready still waits; of lone tasks that failed alike, once."""
+        """Return why a pod group that is ready still waits; pod groups of one task that failed alike share one result."""
         likeness = self._likeness(group)
         if likeness is None:
             return self._cause(group)
-        found = self._known.get(likeness)
-        if found is None:
-            found = self._known[likeness] = self._cause(group)
-        return found
+        cause = self._known.get(likeness)
+        if cause is None:
+            cause = self._known[likeness] = self._cause(group)
+        return cause
 
     def _likeness(self, group: int) -> Likeness | None:
-        """Return what lone tasks that wait for the same cause have in common; None for all others."""
+        """Return what pod groups of one task with the same cause have in common; None for larger groups."""
         state, fit = self._session.state, self._session.fit
         groups = state.pod_groups
         if groups.task_count[group] != 1 or groups.only_pod_set[group] == NOWHERE:
@@ -123,16 +123,16 @@ class Coder:
     def _fits(self, group: int) -> dict[int, TaskFit]:
         """Return the refusals of its tasks by task; of tasks that failed alike only those of the first."""
         session = self._session
-        found: dict[tuple[int, ...], tuple[int, TaskFit]] = {}
+        fits: dict[tuple[int, ...], tuple[int, TaskFit]] = {}
         for task in session.state.pod_groups.tasks_of(group):
             fit = session.fit.tasks.get(task)
             if fit is not None:
                 key = (*map(id, fit.checks), *map(id, fit.counts))
-                found.setdefault(key, (task, fit))
-        return dict(found.values())
+                fits.setdefault(key, (task, fit))
+        return dict(fits.values())
 
     def _of_nodes(self, fits: Mapping[int, TaskFit]) -> str:
-        """Return what the nodes lacked that could have taken the first task that failed."""
+        """Return what was lacking on the usable nodes of the first task that failed."""
         checks = [CODE_OF_CHECK.get(c.check) for fit in fits.values() for c in fit.checks]
         named = next((code for code in checks if code is not None), None)
         if named is not None or not fits:
@@ -148,12 +148,12 @@ class Coder:
         return reasons.VOLUME if reasons.VOLUME in codes else reasons.NO_NODE
 
     def _lacks_more_of_others(self, task_class: TaskClass, usable: NDArray[np.bool_]) -> bool:
-        """Tell whether more of the nodes it may use lack CPU, memory or slots than lack devices."""
+        """Return whether more of its usable nodes lack CPU, memory or pod slots than lack devices."""
         room = self._session.state.nodes.idle_and_releasing[:, usable]
         lacking = {row: int((room[row] < amount).sum()) for row, amount in task_class.must_be_free}
         devices = {row: count for row, count in lacking.items() if self._is_device(row)}
         others = lacking.keys() - devices.keys()
-        # What is shared has no row of its own in the request: then the nodes' own words count.
+        # Shared devices have no row in the request; then the refusals of the nodes decide.
         most = max(devices.values(), default=0)
         return bool(most) and max((lacking[row] for row in others), default=0) > most
 
@@ -244,8 +244,8 @@ def _has_topology(root: SubgroupNode) -> bool:
 
 
 def _pod(session: Session, task: int) -> str:
-    given = session.state.tasks.inputs[task]
-    return f"{given.namespace}/{given.name}"
+    pod = session.state.tasks.inputs[task]
+    return f"{pod.namespace}/{pod.name}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The figures behind a queue's refusal, as resource lists in a pod group's condition."""
+"""The amounts behind a queue's refusal, as resource lists in a pod group's condition."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_AMOUNTS = (0.0, 0.0, 0.0)
 def queue_details(
     session: Session, refusal: CapacityRefusal, *, is_preemptible: bool
 ) -> dict[str, Any]:
-    """Return `details` of a capacity reason: who refused, and every figure that took part."""
+    """Return `details` of a capacity reason: the queue that refused and every amount involved."""
     ledger, queue = session.policy.ledger, refusal.queue
     is_over_quota = refusal.reason is CapacityReason.NON_PREEMPTIBLE_OVER_QUOTA
     non_preemptible = refusal.requested_all if is_over_quota or not is_preemptible else NO_AMOUNTS

@@ -1,4 +1,4 @@
-"""The order in which allocate would serve pod groups, for people who wonder whose turn it is."""
+"""The order in which allocate would serve pod groups, for people who ask which pod group is next."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Node by node, with figures: the long form of why a pod fits nowhere.
+"""The long explanation of why a pod fits nowhere: node by node, with amounts.
 
-Only with `detailed-fit-errors`: every node is judged once more at the end of a cycle, class of tasks by
-class, which costs as much as a cycle without any hope.
+Used only with `detailed-fit-errors`, because every node is checked once more at the end of a cycle for each
+class of tasks. That costs as much as a cycle in which nothing fits.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from scheduler.explain import texts
 _WORDS = {"gpu": ("GPUs", 2), "cpu": ("CPU cores", 0), "memory": ("memory", 1)}
 
 
-class NodeTeller:
-    """Words the refusals of single nodes in one finished session."""
+class NodeDetails:
+    """Explains the refusals of single nodes in one finished session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -28,18 +28,19 @@ class NodeTeller:
         self._known: dict[tuple[int, int, bool], list[tuple[str, list[NodeReason]]]] = {}
 
     def message(self, task: int, ref: TaskRef, base: str, capacity_text: str) -> str:
-        """Return the long message of a pod, or nothing when no node can say more."""
+        """Return the long message of a pod, or "" when no node has a reason of its own."""
         session = self._session
         task_class = session.state.tasks.task_class[task]
         group = session.state.tasks.pod_group[task]
         is_gang = session.state.pod_groups.task_count[group] > 1
         lines = []
         for node, reasons in self._refusals(task_class, task, group):
-            said = [
-                self._detail(task_class, node, one, ref, capacity_text, is_gang) for one in reasons
+            details = [
+                self._detail(task_class, node, reason, ref, capacity_text, is_gang)
+                for reason in reasons
             ]
-            if said:
-                lines.append(f"\n<{node}>: {', '.join(said)}.")
+            if details:
+                lines.append(f"\n<{node}>: {', '.join(details)}.")
         if not lines:
             return ""
         return "".join(sorted([*lines, f"\n{base}."]))
@@ -50,10 +51,10 @@ class NodeTeller:
         session = self._session
         view = session.view(group)
         key = (task_class.index, view.queue, session.state.pod_groups.preemptible[group])
-        found = self._known.get(key)
-        if found is None:
+        refusals = self._known.get(key)
+        if refusals is None:
             rules = self._placer.rules(task_class, task)
-            found = [
+            refusals = [
                 (
                     name,
                     list(
@@ -63,8 +64,8 @@ class NodeTeller:
                 for node, name in enumerate(session.state.nodes.names)
             ]
             if not rules.is_volatile:
-                self._known[key] = found
-        return found
+                self._known[key] = refusals
+        return refusals
 
     def _detail(
         self,
@@ -98,7 +99,7 @@ class NodeTeller:
         used = capacity - state.nodes.idle_rows[row][index]
         requested = float(task_class.vector[row])
         if unit < 0:
-            figures = [plain_amount(resource, one) for one in (requested, used, capacity)]
+            figures = [plain_amount(resource, amount) for amount in (requested, used, capacity)]
             return (
                 f"Node didn't have enough resource: {resource}, requested: {figures[0]}, "
                 f"used: {figures[1]}, capacity: {figures[2]}"
@@ -118,7 +119,7 @@ class NodeTeller:
 
 
 def _hidden(word: str) -> str:
-    """One pod of a gang fits or not by what the others took before, so figures would mislead."""
+    """Leave amounts out: whether a pod of a gang fits depends on what its other pods took before."""
     return f"Node didn't have enough resources: {word}, taking all considerations into account"
 
 

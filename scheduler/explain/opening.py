@@ -1,4 +1,4 @@
-"""What was free when the cycle began: what is free at its end, and what it placed given back on paper."""
+"""The room that nodes had when the cycle began: what is free at its end plus what the cycle placed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLACED = (ALLOCATED, NOMINATED, BINDING)
 class OpeningRoom:
     """The room of all nodes at the opening of a finished session, and who took it.
 
-    Devices that are shared are left out, so a claim that somebody was overtaken is never a guess.
+    Shared devices are left out: for them it cannot be computed reliably who took the room.
     """
 
     def __init__(self, session: Session, placer: Placer) -> None:
@@ -44,26 +44,26 @@ class OpeningRoom:
         self._known: dict[tuple[int, int], list[int]] = {}
 
     def takers(self, chunk: Sequence[int]) -> list[int]:
-        """Return the pod groups that took the room of these tasks, or nothing if there was none."""
+        """Return the pod groups that took the room of these tasks, or an empty list if there was none."""
         if not self._placed or not chunk:
             return []
         tasks = self._session.state.tasks
         counts = Counter(tasks.task_class[task].index for task in chunk)
-        found: dict[int, None] = {}
-        for task in {tasks.task_class[one].index: one for one in chunk}.values():
+        all_takers: dict[int, None] = {}
+        for task in {tasks.task_class[member].index: member for member in chunk}.values():
             task_class = tasks.task_class[task]
             takers = self._takers(task_class, task, counts[task_class.index])
             if not takers:
                 return []
-            found.update(dict.fromkeys(takers))
-        return list(found)
+            all_takers.update(dict.fromkeys(takers))
+        return list(all_takers)
 
     def _takers(self, task_class: TaskClass, task: int, needed: int) -> list[int]:
         key = (task_class.index, needed)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._look(task_class, task, needed)
-        return found
+        takers = self._known.get(key)
+        if takers is None:
+            takers = self._known[key] = self._look(task_class, task, needed)
+        return takers
 
     def _look(self, task_class: TaskClass, task: int, needed: int) -> list[int]:
         if task_class.is_shared or task_class.is_dra:
@@ -75,7 +75,7 @@ class OpeningRoom:
         takers: dict[int, None] = {}
         places = 0
         for node in np.flatnonzero(before).tolist():
-            if not all(one.passes(task, task_class, node) for one in rules.filters):
+            if not all(node_filter.passes(task, task_class, node) for node_filter in rules.filters):
                 continue
             places += int(before[node])
             for other in self._placed.get(node, ()):

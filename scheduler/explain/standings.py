@@ -1,8 +1,7 @@
-"""Where each waiting pod group stands after a cycle: its code, its place in the order.
+"""The standing of each waiting pod group after a cycle: the code of its reason and its place in the order.
 
-Places are those of the turns that allocate really gave, so they show what queues hold by now, and not only
-what they held when the cycle began. Only the first thousand are told: whenever somebody starts, all behind
-move up, and nobody reads the number of the ten thousandth.
+The order is that in which allocate tried the pod groups. Only the first thousand get a place: whenever a pod
+group starts, all places behind it change and would have to be written.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from scheduler.core.session.session import Session
 from scheduler.explain.codes import Cause, waits_for_room
 from scheduler.explain.verdicts import GroupVerdict
 
-TOLD = 1_000
+RANKED = 1_000
 
 
 def standings(session: Session, verdicts: Iterable[GroupVerdict]) -> dict[str, Standing]:
@@ -34,23 +33,23 @@ def standings(session: Session, verdicts: Iterable[GroupVerdict]) -> dict[str, S
 
 
 def _nominated(session: Session) -> Iterable[tuple[str, Cause]]:
-    """Return the groups of which every pod has a place that is still being freed."""
-    asked = {
-        (one.pod_group_namespace, one.pod_group)
-        for one in session.decisions
-        if isinstance(one, Nominate) and not one.is_moved_victim
+    """Return the groups whose pods are all nominated, with the cause."""
+    nominated = {
+        (decision.pod_group_namespace, decision.pod_group)
+        for decision in session.decisions
+        if isinstance(decision, Nominate) and not decision.is_moved_victim
     }
-    if not asked:
+    if not nominated:
         return
-    for group, given in enumerate(session.state.pod_groups.inputs):
-        if (given.namespace, given.name) in asked:
+    for group, pod_group in enumerate(session.state.pod_groups.inputs):
+        if (pod_group.namespace, pod_group.name) in nominated:
             cause = waits_for_room(session, group)
             if cause is not None:
-                yield f"{given.namespace}/{given.name}", cause
+                yield f"{pod_group.namespace}/{pod_group.name}", cause
 
 
 def _places(session: Session, waiting: Iterable[str]) -> dict[str, int]:
     names, known = session.state.pod_groups.name, set(waiting)
     keys = (names(group) for group in session.turned_away)
     in_order = (key for key in keys if key in known)
-    return {key: place for place, key in zip(range(1, TOLD + 1), in_order, strict=False)}
+    return {key: place for place, key in zip(range(1, RANKED + 1), in_order, strict=False)}

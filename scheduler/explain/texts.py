@@ -1,6 +1,6 @@
-"""The literal messages: one function per kind of evidence, no state, no cluster.
+"""The messages of a cycle: one function per kind of evidence, without state.
 
-Tools and people match these texts, so they are KAI's to the letter, odd spacing included.
+Tools match these texts, so they equal those of KAI exactly, including odd spacing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a cycle says about each pod group that still waits, and about stale ones.
+"""Explain after a cycle why each pod group waits, and report stale ones.
 
 Reads the session after its last action. Pods of one class that failed alike share one text, so a
 cluster full of equal pending pods costs one message, not thousands.
@@ -17,9 +17,7 @@ from queues.workloads.reasons import QUEUE_ORPHAN
 from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.decisions import TaskRef
-from scheduler.core.fairshare.capacity import (
-    CapacityRefusal,
-)
+from scheduler.core.fairshare.capacity import CapacityRefusal
 from scheduler.core.session.fit import (
     DelayRefusal,
     GangShortfall,
@@ -31,9 +29,9 @@ from scheduler.core.session.fit import (
 from scheduler.core.session.session import Session
 from scheduler.explain import texts
 from scheduler.explain.capacity import capacity_message
-from scheduler.explain.codes import Cause, Coder
+from scheduler.explain.codes import Cause, CauseFinder
 from scheduler.explain.details import queue_details
-from scheduler.explain.nodes import NodeTeller
+from scheduler.explain.nodes import NodeDetails
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ class PodVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupVerdict:
-    """What is to be said about one pod group after a cycle.
+    """The explanation of one pod group after a cycle.
 
     Attributes
     ----------
@@ -68,7 +66,7 @@ class GroupVerdict:
     is_settling : some pod is on its way to a node; then old conditions are left in place
     cause : the one code for why it waits; None unless it was tried
     stale : the text of a stale gang, empty if it is none
-    outcasts : pods that name a subgroup the group does not have
+    orphan_pods : pods that name a subgroup the group does not have
     """
 
     namespace: str
@@ -82,7 +80,7 @@ class GroupVerdict:
     is_settling: bool = False
     cause: Cause | None = None
     stale: str = ""
-    outcasts: tuple[PodVerdict, ...] = ()
+    orphan_pods: tuple[PodVerdict, ...] = ()
 
     @property
     def is_unschedulable(self) -> bool:
@@ -106,27 +104,27 @@ def verdicts(
     now : Unix time of the cycle, for the times in messages
     marked : pod groups (`namespace/name`) that carry an old verdict; of groups that neither wait nor are
         stale only these get one, so that it can be taken back. None: all groups
-    is_detailed : tell pods about every node, with figures
+    is_detailed : name every node in the messages of pods, with amounts
     """
-    writer = _Writer(session, now, NodeTeller(session) if is_detailed else None)
+    writer = _Writer(session, now, NodeDetails(session) if is_detailed else None)
     groups = session.state.pod_groups
     return [
         writer.verdict(group)
         for group in range(len(groups))
-        if marked is None or writer.has_news(group) or groups.name(group) in marked
+        if marked is None or writer.has_explanation(group) or groups.name(group) in marked
     ]
 
 
 class _Writer:
-    def __init__(self, session: Session, now: float, teller: NodeTeller | None) -> None:
+    def __init__(self, session: Session, now: float, node_details: NodeDetails | None) -> None:
         self.session = session
-        self.teller = teller
+        self.node_details = node_details
         self.now = now
         self._texts: dict[tuple[object, ...], str] = {}
-        self._coder = Coder(session)
+        self._cause_finder = CauseFinder(session)
 
-    def has_news(self, group: int) -> bool:
-        """Tell whether there is anything to say about a group; asked of every group, so cheap."""
+    def has_explanation(self, group: int) -> bool:
+        """Return whether there is anything to explain about a group; called for every group, so cheap."""
         groups = self.session.state.pod_groups
         if groups.pending[group] or groups.stale_since[group] is not None:
             return True
@@ -138,18 +136,18 @@ class _Writer:
     def verdict(self, group: int) -> GroupVerdict:
         state = self.session.state
         groups, sets = state.pod_groups, state.pod_groups.pod_sets
-        given = groups.inputs[group]
+        pod_group = groups.inputs[group]
         gated = sum(sets.gated[index] for index in groups.pod_sets_of(group))
         is_waiting = bool(groups.pending[group] or gated)
         has_active = groups.active_allocated[group] > 0
         stale = self._stale(group)
-        outcasts = tuple(
+        orphan_pods = tuple(
             PodVerdict(
                 TaskRef(task.namespace, task.name, task.uid),
                 f'Pod references subgroup "{task.subgroup}", which does not exist in '
-                f"PodGroup {given.namespace}/{given.name}",
+                f"PodGroup {pod_group.namespace}/{pod_group.name}",
             )
-            for task in given.invalid_subgroup_tasks
+            for task in pod_group.invalid_subgroup_tasks
             if task.status in (TaskStatus.PENDING, TaskStatus.GATED)
         )
         if not is_waiting:
@@ -157,36 +155,36 @@ class _Writer:
                 state.tasks.status[task] in _SETTLING for task in groups.tasks_of(group)
             )
             return GroupVerdict(
-                namespace=given.namespace,
-                name=given.name,
+                namespace=pod_group.namespace,
+                name=pod_group.name,
                 is_waiting=False,
                 has_active=has_active,
                 is_settling=settling,
                 stale=stale,
-                outcasts=outcasts,
+                orphan_pods=orphan_pods,
             )
         view = self.session.view(group)
         if not view.is_ready(view.root):
             return GroupVerdict(
-                namespace=given.namespace,
-                name=given.name,
+                namespace=pod_group.namespace,
+                name=pod_group.name,
                 is_waiting=True,
                 not_ready=texts.not_ready_message(self._unready(group)),
                 has_active=has_active,
                 stale=stale,
-                outcasts=outcasts,
+                orphan_pods=orphan_pods,
             )
         reasons = tuple(
             self._reason(fit, group) for fit in self.session.fit.pod_groups.get(group, ())
         )
-        cause = self._coder.cause(group)
+        cause = self._cause_finder.cause(group)
         if not reasons and cause.code == QUEUE_ORPHAN:
-            # No action asks about work that its queue can never run, so nothing is noted of it.
+            # No action tries pod groups of a queue that cannot run them, so no reason was recorded.
             reasons = (Reason(cause.code, cause.text),)
         message = self._group_text(reasons)
         return GroupVerdict(
-            namespace=given.namespace,
-            name=given.name,
+            namespace=pod_group.namespace,
+            name=pod_group.name,
             is_waiting=True,
             message=message,
             reasons=reasons,
@@ -194,7 +192,7 @@ class _Writer:
             has_active=has_active,
             cause=cause,
             stale=stale,
-            outcasts=outcasts,
+            orphan_pods=orphan_pods,
         )
 
     def _pods(self, group: int, fallback: str) -> tuple[PodVerdict, ...]:
@@ -206,14 +204,14 @@ class _Writer:
         )
 
     def _task_text(self, task: int) -> str:
-        """Return a task's own message, or nothing; equal evidence of unnamed tasks is worded once."""
+        """Return a task's own message, or nothing; tasks with equal evidence share one text unless it names the task."""
         fit = self.session.fit.tasks.get(task)
         if fit is None:
             return ""
         ref = self._ref(task)
-        if self.teller is not None:
+        if self.node_details is not None:
             base = texts.checks_message(ref, fit.checks) if fit.checks else texts.NO_NODES
-            detailed = self.teller.message(task, ref, base, self._refusal_text(fit))
+            detailed = self.node_details.message(task, ref, base, self._refusal_text(fit))
             if detailed:
                 return detailed
         if fit.checks or _names_a_task(fit):
@@ -236,15 +234,15 @@ class _Writer:
     def _reason(self, fit: GroupFit, group: int) -> Reason:
         evidence = fit.evidence
         if isinstance(evidence, CapacityRefusal):
-            given = self.session.state.pod_groups.inputs[group]
-            details = queue_details(self.session, evidence, is_preemptible=given.preemptible)
+            pod_group = self.session.state.pod_groups.inputs[group]
+            details = queue_details(self.session, evidence, is_preemptible=pod_group.preemptible)
             return Reason(fit.reason.value, self._capacity_text(evidence), details)
         if isinstance(evidence, GangShortfall):
             because = self._task_text(evidence.task) or texts.UNABLE_TO_SCHEDULE_POD
             ref = self._ref(evidence.task)
-            said = texts.shortfall_message(evidence, ref, because)
-            detail = texts.group_detail((said,), subgroup=evidence.subgroup)
-            return Reason(fit.reason.value, said, detail=detail)
+            message = texts.shortfall_message(evidence, ref, because)
+            detail = texts.group_detail((message,), subgroup=evidence.subgroup)
+            return Reason(fit.reason.value, message, detail=detail)
         if isinstance(evidence, DelayRefusal):
             return Reason(fit.reason.value, self._delay_text(evidence))
         if isinstance(evidence, TopologyRefusal):
@@ -259,7 +257,7 @@ class _Writer:
         return Reason(fit.reason.value, f"Queue '{evidence}' does not exist")
 
     def _group_text(self, reasons: tuple[Reason, ...]) -> str:
-        if self.teller is not None:
+        if self.node_details is not None:
             return texts.detailed_group_message(
                 [(r.reason, r.detail or r.message) for r in reasons]
             )
@@ -305,8 +303,8 @@ class _Writer:
         return texts.stale_message(active, minimum, lacking)
 
     def _ref(self, task: int) -> TaskRef:
-        given = self.session.state.tasks.inputs[task]
-        return TaskRef(given.namespace, given.name, given.uid)
+        pod = self.session.state.tasks.inputs[task]
+        return TaskRef(pod.namespace, pod.name, pod.uid)
 
 
 _NAMING = (
@@ -317,5 +315,5 @@ _NAMING = (
 
 
 def _names_a_task(fit: TaskFit) -> bool:
-    """Texts that name the pod cannot be shared."""
+    """Return whether the text names the pod, so that other pods cannot share it."""
     return any(reason.kind in _NAMING for counts in fit.counts for reason in counts)

@@ -1,4 +1,4 @@
-"""A cycle's input in a file: KAI's own `snapshot.zip`, read and written.
+"""Read and write a cycle's input as a file, KAI's `snapshot.zip`.
 
 One member, `snapshot.json`: the configuration, the scheduler's parameters, and the raw objects as the
 API gave them. What KAI's file lacks (the moment it was taken, labels of namespaces) we add under keys
@@ -94,7 +94,7 @@ def write_archive(
 
 
 def read_objects(gateway: Gateway, params: ShardParams) -> dict[str, list[dict[str, Any]]]:
-    """Read everything a snapshot holds, as it is; a kind that is not served is empty."""
+    """Read the raw objects of a snapshot; a kind that is not served is empty."""
     objects: dict[str, list[dict[str, Any]]] = {}
     for key, resource in RAW.items():
         try:
@@ -115,10 +115,10 @@ def _view(objects: Mapping[str, Any]) -> StoreView:
     types: dict[Resource, type[KubeObject]] = {item.resource: item.as_type for item in WATCHED}
     store = Store()
     for key, resource in RAW.items():
-        found = objects.get(key)
-        if found is None and resource in (CONFIGMAPS, RESOURCE_CLAIMS):
+        saved = objects.get(key)
+        if saved is None and resource in (CONFIGMAPS, RESOURCE_CLAIMS):
             continue  # not saved is not the same as empty
-        items = tuple(convert(item, types[resource]) for item in found or ())
+        items = tuple(convert(item, types[resource]) for item in saved or ())
         store.replace(resource, Listing(items=items, resource_version=LISTED))
     return store.view()
 
@@ -127,7 +127,7 @@ def _view(objects: Mapping[str, Any]) -> StoreView:
 
 
 def _core(config: Mapping[str, Any], params: Mapping[str, Any]) -> SchedulerConfig:
-    """Return the core's configuration; what the file does not say takes KAI's built-in default."""
+    """Return the core's configuration; what the file lacks has KAI's built-in default."""
     text = config.get("actions")
     base = core_config(
         ShardSpec(
@@ -164,19 +164,19 @@ def _core(config: Mapping[str, Any], params: Mapping[str, Any]) -> SchedulerConf
     )
 
 
-def _params(given: Mapping[str, Any]) -> ShardParams:
-    partition = given.get("partitionParams") or {}
+def _params(body: Mapping[str, Any]) -> ShardParams:
+    partition = body.get("partitionParams") or {}
     default = ShardParams()
-    stuck = given.get("stuckInReleasingThreshold")
+    stuck = body.get("stuckInReleasingThreshold")
     return ShardParams(
-        scheduler_name=given.get("schedulerName") or default.scheduler_name,
+        scheduler_name=body.get("schedulerName") or default.scheduler_name,
         node_pool_label_key=partition.get("NodePoolLabelKey", default.node_pool_label_key),
         partition_value=partition.get("NodePoolLabelValue", ""),
-        queue_label_key=given.get("queueLabelKey") or default.queue_label_key,
-        restrict_node_scheduling=bool(given.get("restrictSchedulingNodes", False)),
+        queue_label_key=body.get("queueLabelKey") or default.queue_label_key,
+        restrict_node_scheduling=bool(body.get("restrictSchedulingNodes", False)),
         stuck_in_releasing_s=default.stuck_in_releasing_s if not stuck else stuck / _NANOSECONDS,
-        schedule_csi_storage=bool(given.get("scheduleCSIStorage", False)),
-        detailed_fit_errors=bool(given.get("detailedFitErrors", False)),
+        schedule_csi_storage=bool(body.get("scheduleCSIStorage", False)),
+        detailed_fit_errors=bool(body.get("detailedFitErrors", False)),
     )
 
 

@@ -1,8 +1,8 @@
-"""From a worker's store to the input of the core: the only place where the two worlds touch.
+"""Build the input of the core from a worker's store.
 
-A builder lives as long as its worker and remembers what it converted; rebuilding after a few changes
-costs little more than looking at every object once. What a cycle needs besides the core's input (the
-objects to write back to, the bind requests to clean up) travels beside it in the `Snapshot`.
+A builder caches what it converted, so that a rebuild after a few changes costs little more than one pass over
+all objects. The `Snapshot` also holds what a cycle needs besides the core's input: the objects to write back
+to, and the bind requests to delete.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ MAX_TOPOLOGY_LEVELS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One cycle's picture of the cluster.
+    """The cluster as one cycle sees it.
 
     Attributes
     ----------
@@ -95,6 +95,24 @@ class Snapshot:
 
 
 @dataclass(slots=True)
+class _SortedPods:
+    """The pods of a snapshot.
+
+    Attributes
+    ----------
+    members : tasks by the key of their pod group
+    others : pods of no group of ours that occupy one of our nodes
+    refused : members that cannot be read, by key, with the cause
+    unclear_nodes : nodes of pods that cannot be read, so that their free amounts are unknown
+    """
+
+    members: dict[str, list[TaskInput]] = field(default_factory=dict)
+    others: list[OtherPod] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    unclear_nodes: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
 class SnapshotBuilder:
     """Builds snapshots for one shard."""
 
@@ -109,7 +127,7 @@ class SnapshotBuilder:
     _aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
 
     def __post_init__(self) -> None:
-        """Make the parts that remember."""
+        """Make the converters, which cache."""
         self._tasks = TaskBuilder(self.params.stuck_in_releasing_s, self.origin)
         self._nodes = NodeBuilder(self.params, self._aside)
         self._queues = QueueBuilder(self.origin, self._aside)
@@ -147,17 +165,16 @@ class SnapshotBuilder:
         topologies = view.of(TOPOLOGIES, Topology)
         groups = view.of(PODGROUPS, PodGroup)
         shapes = self._groups.shapes(groups, self._level_aliases(topologies))
-        refused: dict[str, str] = {}
-        unclear: set[str] = set()
-        members, others = self._sort_pods(view, shapes, live, node_names, now, refused, unclear)
-        nodes = _closed(nodes, unclear)
-        made_groups = _pod_groups(view, shapes, members, marks or {}, now)
-        for made in made_groups:
-            others.extend(_seated_outcasts(made.invalid_subgroup_tasks, node_names))
+        sorted_pods = self._sort_pods(view, shapes, live, node_names, now)
+        others = sorted_pods.others
+        nodes = _close(nodes, sorted_pods.unclear_nodes)
+        pod_groups = _pod_groups(view, shapes, sorted_pods.members, marks or {}, now)
+        for pod_group in pod_groups:
+            others.extend(_placed_orphans(pod_group.invalid_subgroup_tasks, node_names))
         cluster = ClusterInput(
             nodes=nodes,
             queues=self._queues.queues(queues, usage or {}),
-            pod_groups=tuple(made_groups),
+            pod_groups=tuple(pod_groups),
             other_pods=tuple(others),
             topologies=tuple(
                 self._aside.each(
@@ -179,7 +196,7 @@ class SnapshotBuilder:
             groups=groups,
             queues=queues,
             spent_requests=tuple(spent),
-            refused_pods=refused,
+            refused_pods=sorted_pods.refused,
             generation=view.generation,
             now=now,
         )
@@ -211,58 +228,49 @@ class SnapshotBuilder:
         live: Mapping[str, BindRequest],
         node_names: set[str],
         now: float,
-        refused: dict[str, str],
-        unclear: set[str],
-    ) -> tuple[dict[str, list[TaskInput]], list[OtherPod]]:
-        """Give each pod to its group; of the others keep those that occupy one of our nodes.
-
-        Members that cannot be read are noted in `refused`, with the cause, and in `unclear` the nodes of pods
-        that cannot be read: how much is free there is not known.
-        """
-        members: dict[str, list[TaskInput]] = {}
-        others: list[OtherPod] = []
-        claimed = view.of(RESOURCE_CLAIMS, ResourceClaim)
-        params, make = self.params, self._tasks.task
+    ) -> _SortedPods:
+        """Assign each pod to its group; of the others keep those that occupy one of our nodes."""
+        result = _SortedPods()
+        resource_claims = view.of(RESOURCE_CLAIMS, ResourceClaim)
         for key, pod in view.of(PODS, Pod).items():
             meta = pod.metadata
             group_name = meta.annotations.get(POD_GROUP, "")
             group_key = f"{meta.namespace}/{group_name}" if group_name else ""
             request = live.get(key)
             is_member = group_key in shapes and pod.status.phase != "Failed"
-            if not is_member:
-                node = pod.spec.node_name or (request.spec.selected_node if request else "")
-                if node not in node_names or pod.is_finished:
-                    continue
+            node = pod.spec.node_name or (request.spec.selected_node if request else "")
+            if not is_member and (node not in node_names or pod.is_finished):
+                continue
             try:
-                task = make(key, pod, request, claimed, now)
+                task = self._tasks.task(key, pod, request, resource_claims, now)
             except UNREADABLE as error:
                 self._aside.log_once("Pod", key, meta.resource_version, error)
                 if is_member:
-                    refused[key] = shown_cause(error)
+                    result.refused[key] = shown_cause(error)
                 if not pod.is_finished:
-                    unclear.add(
-                        pod.spec.node_name or (request.spec.selected_node if request else "")
-                    )
+                    result.unclear_nodes.add(node)
                 continue
             if is_member:
-                members.setdefault(group_key, []).append(task)
+                result.members.setdefault(group_key, []).append(task)
             elif ACTIVE_USED[task.status]:
-                others.append(
-                    OtherPod(
-                        task=task,
-                        is_foreign=pod.spec.scheduler_name != params.scheduler_name,
-                        is_reservation=meta.labels.get(APP_LABEL) == params.reservation_app_label,
-                    )
-                )
-        return members, others
+                result.others.append(self._other_pod(pod, task))
+        return result
+
+    def _other_pod(self, pod: Pod, task: TaskInput) -> OtherPod:
+        params = self.params
+        return OtherPod(
+            task=task,
+            is_foreign=pod.spec.scheduler_name != params.scheduler_name,
+            is_reservation=pod.metadata.labels.get(APP_LABEL) == params.reservation_app_label,
+        )
 
     def _level_aliases(self, topologies: Mapping[str, Topology]) -> podgroups.Aliases:
-        """Return the same aliases object as long as no topology changed: shapes are kept by it."""
+        """Return the same aliases object as long as no topology changed, because shapes are cached by it."""
         if self._aliases is None or self._aliases[0] is not topologies:
             aliases = podgroups.level_aliases(topologies)
             is_same = self._aliases is not None and self._aliases[1] == aliases
-            kept = self._aliases[1] if self._aliases is not None and is_same else aliases
-            self._aliases = (topologies, kept)
+            current = self._aliases[1] if self._aliases is not None and is_same else aliases
+            self._aliases = (topologies, current)
         return self._aliases[1]
 
     def _device_inputs(self, view: StoreView) -> DeviceInputs:
@@ -274,14 +282,14 @@ class SnapshotBuilder:
             old is not new and old != new
             for old, new in zip(self._devices[0], sources, strict=True)
         ):
-            made = claims.device_inputs(
+            devices = claims.device_inputs(
                 [classes[name] for name in sorted(classes)],
                 [slices[name] for name in sorted(slices)],
                 [claimed[name] for name in sorted(claimed)],
                 self._aside,
             )
             is_served = RESOURCE_CLAIMS in view.kinds and RESOURCE_CLAIMS not in view.absent
-            self._devices = (sources, replace(made, available=is_served))
+            self._devices = (sources, replace(devices, available=is_served))
         return self._devices[1]
 
     def _volume_inputs(self, view: StoreView, pods: Mapping[str, Pod]) -> VolumeInputs:
@@ -302,8 +310,8 @@ class SnapshotBuilder:
         )
 
 
-def _closed(nodes: tuple[NodeInput, ...], names: set[str]) -> tuple[NodeInput, ...]:
-    """Return the nodes with these closed to new pods; what runs there goes on."""
+def _close(nodes: tuple[NodeInput, ...], names: set[str]) -> tuple[NodeInput, ...]:
+    """Return the nodes, the named ones unschedulable for new pods."""
     if names.isdisjoint(node.name for node in nodes):
         return nodes
     return tuple(
@@ -338,13 +346,13 @@ def _topology(item: Topology) -> TopologyInput:
 
 
 def _is_owned_by(request: BindRequest, pod: Pod) -> bool:
-    """A request made for an earlier pod of the same name binds nobody any more."""
+    """Return whether a request was made for this pod, not for an earlier one of the same name."""
     owners = [owner.uid for owner in request.metadata.owner_references if owner.kind == "Pod"]
     return not owners or pod.metadata.uid in owners
 
 
-def _seated_outcasts(tasks: tuple[TaskInput, ...], node_names: set[str]) -> list[OtherPod]:
-    """Pods of an unknown subgroup take no part in their group, but those on a node still fill it."""
+def _placed_orphans(tasks: tuple[TaskInput, ...], node_names: set[str]) -> list[OtherPod]:
+    """Return the pods of an unknown subgroup that occupy a node; they take no part in their group."""
     return [
         OtherPod(task=task)
         for task in tasks
@@ -355,5 +363,5 @@ def _seated_outcasts(tasks: tuple[TaskInput, ...], node_names: set[str]) -> list
 def _config_maps(view: StoreView) -> frozenset[tuple[str, str]] | None:
     if CONFIGMAPS not in view.kinds:
         return None
-    found = view.of(CONFIGMAPS, KubeObject).values()
-    return frozenset((item.metadata.namespace, item.metadata.name) for item in found)
+    config_maps = view.of(CONFIGMAPS, KubeObject).values()
+    return frozenset((item.metadata.namespace, item.metadata.name) for item in config_maps)

@@ -32,19 +32,19 @@ def claim_name(pod: Pod, reference: PodResourceClaim) -> str:
     """Return the real name of a pod's claim; the pod's own name for it while none was made yet."""
     if reference.resource_claim_name:
         return reference.resource_claim_name
-    made = (
+    names = (
         item.resource_claim_name
         for item in pod.status.resource_claim_statuses
         if item.name == reference.name
     )
-    return next(made, reference.name)
+    return next(names, reference.name)
 
 
 def of_pod(pod: Pod, claimed: Mapping[str, Claim]) -> list[Claim]:
     """Return the claims of a pod that exist by now."""
     names = (claim_name(pod, reference) for reference in pod.spec.resource_claims)
-    found = (claimed.get(f"{pod.metadata.namespace}/{name}") for name in names)
-    return [claim for claim in found if claim is not None]
+    existing = (claimed.get(f"{pod.metadata.namespace}/{name}") for name in names)
+    return [claim for claim in existing if claim is not None]
 
 
 def device_inputs(
@@ -55,15 +55,15 @@ def device_inputs(
 ) -> DeviceInputs:
     """Return everything the core needs to give devices to claims; `aside` takes what cannot be read."""
     aside = aside or SetAside("snapshot")
-    made_classes = tuple(aside.each("DeviceClass", classes, _device_class))
-    made_claims = tuple(aside.each("ResourceClaim", claimed, _device_claim))
+    device_classes = tuple(aside.each("DeviceClass", classes, _device_class))
+    device_claims = tuple(aside.each("ResourceClaim", claimed, _device_claim))
     readable = [item for item in slices if aside.read("ResourceSlice", item, _slice) is not None]
-    texts = {text for item in made_classes for text in item.selectors}
-    texts |= {text for item in made_claims for req in item.requests for text in req.selectors}
+    texts = {text for item in device_classes for text in item.selectors}
+    texts |= {text for item in device_claims for req in item.requests for text in req.selectors}
     return DeviceInputs(
-        classes=made_classes,
+        classes=device_classes,
         slices=tuple(_slice(item) for item in readable),
-        claims=made_claims,
+        claims=device_claims,
         matching=matching_devices(sorted(texts), readable) if texts else None,
     )
 

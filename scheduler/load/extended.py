@@ -1,6 +1,6 @@
-"""The claim made up for a pod's extended resources, on its way into a BindRequest and back.
+"""Write the claim for a pod's extended resources into a BindRequest, and read it back.
 
-The core says which devices serve which request `container-<i>-request-<j>`. The binder also needs the
+The core decides which devices serve which request `container-<i>-request-<j>`. The binder also needs the
 requests themselves, to write the claim, and which container uses which of them, for the kubelet.
 """
 
@@ -44,11 +44,11 @@ def extended_body(allocation: ClaimAllocation, pod: Pod) -> dict[str, Any]:
     }
 
 
-def extended_from(given: ExtendedClaimAllocation, namespace: str) -> ClaimAllocation:
+def extended_from(body: ExtendedClaimAllocation, namespace: str) -> ClaimAllocation:
     """Read it back."""
-    requests = tuple(convert(item, ApiRequest) for item in given.device_requests)
+    requests = tuple(convert(item, ApiRequest) for item in body.device_requests)
     return replace(
-        allocation_from(EXTENDED_CLAIM, namespace, given.allocation or {}),
+        allocation_from(EXTENDED_CLAIM, namespace, body.allocation or {}),
         requests=device_requests(requests),
     )
 
@@ -63,16 +63,16 @@ def _request_body(request: DeviceRequest) -> dict[str, Any]:
 
 
 def _mappings(pod: Pod, counts: Mapping[str, int]) -> Iterator[tuple[_Need, str]]:
-    """Yield which request serves which need; an init container borrows from those that start later."""
+    """Yield which request serves which need; an init container uses requests of containers that start later."""
     needs = list(_needs(pod))
-    asked = [need for need in needs if need.request in counts]
+    claimed = [need for need in needs if need.request in counts]
     for need in needs:
         if not need.is_init:
             if need.request in counts:
                 yield need, need.request
             continue
         lacking = need.amount
-        for other in sorted(asked, key=lambda one: one.is_init):
+        for other in sorted(claimed, key=lambda need: need.is_init):
             is_lender = other.is_init or other.index > need.index
             if lacking > 0 and is_lender and other.resource == need.resource:
                 lacking -= counts[other.request]

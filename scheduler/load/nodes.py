@@ -1,4 +1,4 @@
-"""Nodes: what they offer, what they refuse, and what is known of their GPUs and NUMA zones."""
+"""Convert nodes: allocatable amounts, taints, conditions, GPUs and NUMA zones."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class NodeBuilder:
         zones : node resource topologies, by node
         """
         known, self._known = self._known, {}
-        made = []
+        inputs = []
         for name in sorted(nodes):
             node = nodes[name]
             if not self._is_ours(node):
@@ -67,15 +67,15 @@ class NodeBuilder:
                 or entry[1] != published
                 or entry[2] is not topology
             ):
-                made_node = self.aside.read(
+                node_input = self.aside.read(
                     "Node", node, partial(self._make, dra_gpus=published, topology=topology)
                 )
-                if made_node is None:
+                if node_input is None:
                     continue
-                entry = (node, published, topology, made_node)
+                entry = (node, published, topology, node_input)
             self._known[name] = entry
-            made.append(entry[3])
-        return tuple(made)
+            inputs.append(entry[3])
+        return tuple(inputs)
 
     def _is_ours(self, node: Node) -> bool:
         labels = node.metadata.labels
@@ -131,7 +131,7 @@ class NodeBuilder:
 
 
 def gpu_memory_mib(label: str) -> int | None:
-    """Return the memory of one GPU, floored to a multiple of 100 MiB; None if the label says nothing.
+    """Return the memory of one GPU, floored to a multiple of 100 MiB; None if the label is unusable.
 
     Large numbers are bytes: some label writers use them.
     """

@@ -119,7 +119,7 @@ def group_input(
 
 
 def is_preemptible(stated: str, priority: int) -> bool:
-    """Tell whether a group may be evicted for others: as it says, else by its priority."""
+    """Return whether a group may be evicted for others: its own field decides, else its priority."""
     if stated in ("preemptible", "non-preemptible"):
         return stated == "preemptible"
     return priority < NON_PREEMPTIBLE_FROM
@@ -140,7 +140,7 @@ def level_aliases(topologies: Mapping[str, Topology]) -> Aliases:
 
 
 def group_shape(group: PodGroup, aliases: Aliases) -> GroupShape:
-    """Convert what a pod group says about itself."""
+    """Convert the parts of a pod group that do not change from cycle to cycle."""
     annotations = group.metadata.annotations
     root = _tree(group, aliases)
     return GroupShape(

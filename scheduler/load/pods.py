@@ -1,9 +1,8 @@
-"""Pods become tasks: status, place, request, constraints.
+"""Convert pods to tasks: status, node, request, constraints.
 
-Converting a pod costs far more than looking at it, and in a burst each pod changes four times without
-its demands changing. So two caches: equal demands share one converted pair (which also lets the core
-find classes of equal tasks by identity), and an unchanged pod with an unchanged bind request gives the
-task of the cycle before.
+Converting a pod is expensive, and in a burst each pod changes four times without its request changing. So
+there are two caches: pods with equal specs share one `PodShape` (which also lets the core find classes of
+equal tasks by identity), and an unchanged pod with an unchanged bind request keeps its task.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from scheduler.load import claims, terms
 from scheduler.load.extended import extended_from
 from scheduler.load.requests import amounts_of, container_requests, task_request
 
-_DEMAND_ANNOTATIONS = (
+_SHAPE_ANNOTATIONS = (
     GPU_MEMORY_MIB,
     GPU_FRACTION,
     GPU_FRACTION_DEVICES,
@@ -55,7 +54,7 @@ _DEMAND_ANNOTATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class PodShape:
-    """What a pod asks for; shared by all pods that ask the same."""
+    """Request and constraints of a pod; shared by all pods with an equal spec."""
 
     request: TaskRequest
     constraints: TaskConstraints
@@ -71,7 +70,7 @@ class _Known:
 
 @dataclass(slots=True)
 class TaskBuilder:
-    """Makes tasks, remembering what it made.
+    """Converts pods to tasks and caches the results.
 
     Parameters
     ----------
@@ -81,7 +80,7 @@ class TaskBuilder:
 
     stuck_after_s: float
     origin: float
-    _demands: dict[bytes, PodShape] = field(default_factory=dict)
+    _shapes: dict[bytes, PodShape] = field(default_factory=dict)
     _known: dict[str, _Known] = field(default_factory=dict)
 
     def task(
@@ -107,8 +106,8 @@ class TaskBuilder:
             return known.task
         if not track().take("Pod", pod, "snapshot"):
             raise HungError
-        demand = self._demand(pod, claimed)
-        task = self._make(pod, bind_request, demand, now)
+        shape = self._shape(pod, claimed)
+        task = self._make(pod, bind_request, shape, now)
         has_claims = bool(pod.spec.resource_claims)
         if pod.metadata.deletion_timestamp is None:  # a deleted pod's status moves with time
             self._known[key] = _Known(pod, bind_request, has_claims, task)
@@ -120,19 +119,19 @@ class TaskBuilder:
         """Drop what is remembered of pods that are gone, once they are many."""
         if len(self._known) > 2 * len(keys) + 64:
             self._known = {key: value for key, value in self._known.items() if key in keys}
-        if len(self._demands) > 4 * len(keys) + 1024:
-            self._demands.clear()
+        if len(self._shapes) > 4 * len(keys) + 1024:
+            self._shapes.clear()
 
-    def _demand(self, pod: Pod, claimed: Mapping[str, claims.Claim]) -> PodShape:
-        key = _demand_key(pod)
-        demand = None if pod.spec.resource_claims else self._demands.get(key)
-        if demand is None:
-            demand = PodShape(task_request(pod, claims.of_pod(pod, claimed)), _constraints(pod))
-            self._demands[key] = demand
-        return demand
+    def _shape(self, pod: Pod, claimed: Mapping[str, claims.Claim]) -> PodShape:
+        key = _shape_key(pod)
+        shape = None if pod.spec.resource_claims else self._shapes.get(key)
+        if shape is None:
+            shape = PodShape(task_request(pod, claims.of_pod(pod, claimed)), _constraints(pod))
+            self._shapes[key] = shape
+        return shape
 
     def _make(
-        self, pod: Pod, bind_request: BindRequest | None, demand: PodShape, now: float
+        self, pod: Pod, bind_request: BindRequest | None, shape: PodShape, now: float
     ) -> TaskInput:
         meta = pod.metadata
         return TaskInput(
@@ -142,8 +141,8 @@ class TaskBuilder:
             status=task_status(pod, bind_request, now - self.stuck_after_s),
             node=pod.spec.node_name or (bind_request.spec.selected_node if bind_request else ""),
             subgroup=meta.labels.get(SUB_GROUP, "") or DEFAULT_SUBGROUP,
-            request=demand.request,
-            constraints=demand.constraints,
+            request=shape.request,
+            constraints=shape.constraints,
             created=meta.created - self.origin,
             labels=meta.labels,
             gpu_groups=gpu_groups(pod, bind_request),
@@ -154,7 +153,7 @@ class TaskBuilder:
 
 
 def task_status(pod: Pod, bind_request: BindRequest | None, stuck_before: float) -> TaskStatus:
-    """Return where a pod stands; `bind_request` is its live one, `stuck_before` a Unix time."""
+    """Return the status of a pod; `bind_request` is its live one, `stuck_before` a Unix time."""
     phase = pod.status.phase or "Pending"
     deleted = pod.metadata.deleted
     if phase == "Running":
@@ -186,7 +185,7 @@ def gpu_groups(pod: Pod, bind_request: BindRequest | None = None) -> tuple[str, 
     return (single, *several) if single and single not in several else tuple(several)
 
 
-def _demand_key(pod: Pod) -> bytes:
+def _shape_key(pod: Pod) -> bytes:
     spec = pod.spec
     annotations = pod.metadata.annotations
     has_sharing = any(
@@ -197,7 +196,7 @@ def _demand_key(pod: Pod) -> bytes:
         sorted(
             item
             for item in annotations.items()
-            if item[0] in _DEMAND_ANNOTATIONS or item[0].startswith(MIG_PREFIX)
+            if item[0] in _SHAPE_ANNOTATIONS or item[0].startswith(MIG_PREFIX)
         )
         if has_sharing
         else None
@@ -262,7 +261,7 @@ def volume_claims(pod: Pod) -> tuple[str, ...]:
 
 
 def _config_maps(pod: Pod) -> tuple[str, ...]:
-    """Return the config maps a pod cannot start without; the shared-GPU ones are made while binding."""
+    """Return the config maps a pod cannot start without, except the shared-GPU ones, which the binder creates."""
     containers = [*pod.spec.init_containers, *pod.spec.containers]
     mounted = {mount.name for container in containers for mount in container.volume_mounts}
     references = []
@@ -322,12 +321,12 @@ def _shares(zones: tuple[NumaZone, ...]) -> tuple[NumaShare, ...]:
 def _allocations(pod: Pod, bind_request: BindRequest) -> tuple[ClaimAllocation, ...]:
     names = {item.name: claims.claim_name(pod, item) for item in pod.spec.resource_claims}
     namespace = pod.metadata.namespace
-    made = [
+    allocations = [
         claims.allocation_from(names[item.name], namespace, item.allocation)
         for item in bind_request.spec.resource_claim_allocations
         if item.name in names and item.allocation
     ]
     extended = bind_request.spec.extended_resource_claim_allocation
     if extended is not None and extended.allocation:
-        made.append(extended_from(extended, namespace))
-    return tuple(made)
+        allocations.append(extended_from(extended, namespace))
+    return tuple(allocations)

@@ -1,4 +1,4 @@
-"""Queues: -1 becomes infinity, megabytes become bytes, durations become seconds."""
+"""Convert queues: -1 to infinity, megabytes to bytes, durations to seconds."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ _NO_USAGE = (0.0, 0.0, 0.0)
 
 @dataclass(slots=True)
 class QueueBuilder:
-    """Makes queue inputs, remembering those whose queue did not change."""
+    """Converts queues and caches those that did not change."""
 
     origin: float
     aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
     _known: dict[str, tuple[Queue, Amounts, QueueInput]] = field(default_factory=dict)
 
     def queues(self, queues: Mapping[str, Queue], usage: Usage) -> tuple[QueueInput, ...]:
-        """Return the given queues by name; orphans are the core's business."""
+        """Return the queues by name; the core handles those without a parent."""
         known, self._known = self._known, {}
-        made = []
+        inputs = []
         for name in sorted(queues):
             queue, used = queues[name], usage.get(name, _NO_USAGE)
             entry = known.get(name)
             if entry is None or entry[0] is not queue or entry[1] != used:
-                made_queue = self.aside.read(
+                converted = self.aside.read(
                     "Queue", queue, partial(queue_input, origin=self.origin, used=used)
                 )
-                if made_queue is None:
+                if converted is None:
                     continue
-                entry = (queue, used, made_queue)
+                entry = (queue, used, converted)
             self._known[name] = entry
-            made.append(entry[2])
-        return tuple(made)
+            inputs.append(entry[2])
+        return tuple(inputs)
 
 
 def queue_input(queue: Queue, origin: float, used: Amounts = _NO_USAGE) -> QueueInput:

@@ -1,4 +1,4 @@
-"""What a pod asks for, in the core's units.
+"""Convert what a pod requests into the core's units.
 
 The count itself is `queues.workloads.accounting`'s, shared with quotas and status; here its exact fractions become
 the floats the core works on: millicores, bytes, devices, thousandths for everything else.
@@ -64,11 +64,11 @@ def task_request(pod: Pod, claims: Sequence[ResourceClaim] = ()) -> TaskRequest:
 
 def container_requests(pod: Pod) -> tuple[ContainerRequest, ...]:
     """Return the requests container by container, in order of start."""
-    made = [
+    init_containers = [
         _container(item, "sidecar" if item.is_sidecar else "init")
         for item in pod.spec.init_containers
     ]
-    return (*made, *(_container(item, "app") for item in pod.spec.containers))
+    return (*init_containers, *(_container(item, "app") for item in pod.spec.containers))
 
 
 def _container(container: Container, kind: str) -> ContainerRequest:

@@ -40,17 +40,17 @@ def matching_devices(texts: Iterable[str], slices: Sequence[ResourceSlice]) -> f
 
     A selector that does not compile, or fails on a device, does not match it.
     """
-    found: list[Match] = []
+    matches: list[Match] = []
     for text in texts:
         for item in slices:
-            found.extend(
+            matches.extend(
                 _matches(text, item.metadata.uid, item.metadata.resource_version, _Box(item))
             )
-    return frozenset(found)
+    return frozenset(matches)
 
 
 class _Box:
-    """Carries a slice through the cache without taking part in its key."""
+    """Passes a slice through the cache without being part of its key."""
 
     __slots__ = ("slice",)
 
@@ -87,7 +87,7 @@ class _Meter:
 
 
 class _BoundedEvaluator(Evaluator):
-    """Counts the nodes it visits, those of nested loops too, and gives up at the bound."""
+    """Counts the nodes it visits, those of nested loops too, and raises at the bound."""
 
     def __init__(self, ast: Any, activation: Any, meter: _Meter) -> None:
         super().__init__(ast=ast, activation=activation)

@@ -1,9 +1,9 @@
-"""Past use of queues: from a history of our own, or from Prometheus.
+"""Past usage of queues, from our own history or from Prometheus.
 
-Both answer the same question: what part of the cluster has each queue held in the current
-window. The history keeps one sample per fetch interval in a file of JSON lines and weighs them
-itself; Prometheus weighs them in its queries. A reader polls whichever it is given, keeps the
-last good answer, and says when it is stale; stale data is still used, as KAI's code does.
+Both return the part of the cluster that each queue held in the current window. The history keeps one sample
+per fetch interval in a file of JSON lines and weights them itself; Prometheus weights them in its queries. A
+reader polls its source, keeps the last good answer, and reports when it is stale; stale data is still used, as
+in KAI.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class UsageError(RuntimeError):
 
 
 class UsageSource(Protocol):
-    """Whatever can say how much of the cluster queues have had."""
+    """A source of past usage."""
 
     def fetch(self, now_s: float) -> Usage:
         """Return the usage of the window that `now_s` lies in; raise UsageError if it cannot."""
@@ -67,7 +67,7 @@ class UsageHistory:
     samples: deque[UsageSample] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
-        """Read what an earlier process left."""
+        """Read the samples of an earlier process."""
         if self.path is not None and self.path.exists():
             for line in self.path.read_text().splitlines():
                 self.samples.append(_read_sample(line))
@@ -75,8 +75,7 @@ class UsageHistory:
     def record(self, sample: UsageSample) -> None:
         """Add a sample and drop those before the window.
 
-        A sample that follows the last one sooner than the fetch interval is passed over: what a
-        short cycle saw says nothing new. When the clock has stepped back, the earlier samples move back
+        A sample that follows the last one sooner than the fetch interval is ignored. When the clock has stepped back, the earlier samples move back
         with it: their ages count, not their dates.
         """
         if self.samples:
@@ -224,8 +223,8 @@ class PrometheusUsage:
 
     def _query(self, metric: str, now_s: float) -> list[tuple[Mapping[str, str], float]]:
         expression = self.expression(metric, now_s)
-        asked = urllib.parse.urlencode({"query": expression, "time": f"{now_s:.3f}"})
-        address = f"{self.address.rstrip('/')}/api/v1/query?{asked}"
+        query = urllib.parse.urlencode({"query": expression, "time": f"{now_s:.3f}"})
+        address = f"{self.address.rstrip('/')}/api/v1/query?{query}"
         started = time.perf_counter()
         try:
             answer = json.loads(self.get(address, self.params.query_timeout_s))
@@ -260,7 +259,7 @@ class UsageReader:
         self.fetched_s, self.error = now_s, ""
 
     def warning(self, now_s: float) -> str:
-        """Say what is wrong with the data, or nothing; a first answer that is still to come is not wrong."""
+        """Return what is wrong with the data, or ""; waiting for the first answer is not a problem."""
         if self.fetched_s is None:
             return f"usage was never fetched: {self.error}" if self.error else ""
         age = now_s - self.fetched_s

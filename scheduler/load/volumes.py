@@ -75,7 +75,7 @@ def _volume_terms(volume: PersistentVolume) -> tuple[NodeTerm, ...]:
 
 
 def _with_room(claim: VolumeClaim, capacities: tuple[CSIStorageCapacity, ...]) -> VolumeClaim:
-    """Say where the driver has room for a volume that is still to be made, since it tells its room."""
+    """Add where a driver that publishes its capacity has room for a volume that does not exist yet."""
     if not claim.waits_for_consumer or claim.phase == "Bound":
         return claim
     roomy: list[NodeTerm] = []
@@ -136,8 +136,8 @@ def _allowed_terms(
     return tuple(
         NodeTerm(
             labels=tuple(
-                Expression(key=one.key, operator=Operator.IN, values=one.values)
-                for one in term.match_label_expressions
+                Expression(key=expression.key, operator=Operator.IN, values=expression.values)
+                for expression in term.match_label_expressions
             )
         )
         for term in storage_class.allowed_topologies
@@ -147,16 +147,16 @@ def _allowed_terms(
 def _static_terms(
     claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]
 ) -> tuple[NodeTerm, ...] | None:
-    """Return where the volumes are that could serve a claim nobody can make a volume for."""
-    found: list[NodeTerm] = []
+    """Return where the volumes are that could serve a claim whose class has no provisioner."""
+    places: list[NodeTerm] = []
     for volume in volumes:
         if could_serve(volume, claim):
             affinity = volume.spec.node_affinity
             terms = node_terms(affinity.required) if affinity else None
             if terms is None:
                 return None
-            found += terms
-    return tuple(found)
+            places += terms
+    return tuple(places)
 
 
 def _problem(claim: PersistentVolumeClaim, *, waits: bool) -> str:

@@ -1,6 +1,6 @@
-"""What a scheduling process tells over HTTP, as KAI's does: metrics, a snapshot, the order of work.
+"""Serve metrics, a snapshot and the order of work over HTTP, as KAI's scheduler does.
 
-Two ports as there: `/metrics` for Prometheus on one, and on a loopback-only one `/get-snapshot` (the
+KAI uses two ports: `/metrics` for Prometheus on one, and on a loopback-only one `/get-snapshot` (the
 input of a cycle as `snapshot.zip`) and, with plugin `reflectjoborder`, `/get-job-order`.
 
 Loopback is open to every user of the machine, and a snapshot holds every pod as it was submitted: all
@@ -73,7 +73,7 @@ class PluginServer:
     _thread: threading.Thread | None = field(default=None)
 
     def start(self) -> int:
-        """Begin to serve; return the port."""
+        """Start serving; return the port."""
         self._server = _BoundedServer((self.host, self.port), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(
@@ -133,7 +133,7 @@ class Turns:
             self._lock.release()
 
 
-# The pages are made anew with the shard's settings; the pause outlives them.
+# The pages are rebuilt with the shard's settings; the pause between snapshots must outlive them.
 TURNS = Turns()
 
 
@@ -145,7 +145,7 @@ def snapshot_page(worker: ShardWorker, turns: Turns = TURNS) -> Page:
             if rest_s:
                 retry = {"Retry-After": str(math.ceil(rest_s))}
                 return _text(429, "one snapshot at a time, and not all the time", retry)
-            # Beside a cycle it would slow it; beside one that hangs it is what people want to see.
+            # A snapshot slows a running cycle, so wait for its end; but if the cycle hangs, take it all the same.
             worker.wait_until_idle(IDLE_WAIT_S)
             return _snapshot(worker)
 
@@ -196,7 +196,7 @@ class _BoundedServer(ThreadingHTTPServer):
         super().__init__(*args)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread, if there is one left."""
+        """Answer in a thread, if one is free."""
         if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
             return
@@ -210,7 +210,7 @@ class _BoundedServer(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log what went wrong, unless the client has only left."""
+        """Log the error, unless the client only closed the connection."""
         error = sys.exception()
         if isinstance(error, OSError):
             log.debug("no answer to %s: %s", client_address, error)

@@ -43,7 +43,7 @@ class FenceLease:
         return f"kaiweb-fence-{self.shard}"
 
     def next_fence(self) -> int:
-        """Return a number above all that were given out for the shard, and keep it.
+        """Take a number above all earlier ones of the shard, and store it.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class FenceLease:
             except (AlreadyExistsError, ConflictError):
                 continue  # another process took a number at the same time
         raise ConflictError(
-            f"lease {NAMESPACE}/{self.name} is being written by others all the time"
+            f"lease {NAMESPACE}/{self.name} was written by others at each of {ATTEMPTS} attempts"
         )
 
     def _advance(self) -> int:

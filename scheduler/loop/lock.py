@@ -61,12 +61,12 @@ class ShardLock:
         redis.RedisError : the broker cannot be asked
         kube.errors.KubeError : the cluster gives no fence number
         """
-        asked = self.clock()
+        requested_at = self.clock()
         if not self._lock.acquire(blocking=False, token=self.token):
             self._remove_if_stuck()
             return False
         self._stuck = None
-        self._valid_until = asked + self.ttl_s
+        self._valid_until = requested_at + self.ttl_s
         self._stop = threading.Event()
         threading.Thread(
             target=self._renew_forever, args=(self._stop,), name=f"lock-{self.shard}", daemon=True
@@ -84,17 +84,17 @@ class ShardLock:
 
     def renew(self) -> bool:
         """Prolong the lock once; False if it is not ours any more."""
-        asked = self.clock()
+        requested_at = self.clock()
         try:
             self._lock.reacquire()
         except LockError:
             self._valid_until = 0.0
             return False
-        self._valid_until = asked + self.ttl_s
+        self._valid_until = requested_at + self.ttl_s
         return True
 
     def release(self) -> None:
-        """Give the lock back, if it is still ours."""
+        """Release the lock, if it is still ours."""
         if self._stop is not None:
             self._stop.set()
             self._stop = None

@@ -3,8 +3,8 @@
 Allocate costs milliseconds; consolidation, reclaim and preempt may search for seconds and find nothing,
 cycle after cycle, while new pods wait that would fit at once. So a fruitless search is followed by a
 rest in proportion to what it cost, and a change that matters interrupts a search under way: the cycle
-ends early and the next one allocates. Interruption must not starve the search: now and then, again in
-proportion to its cost, one runs to its end whatever happens.
+ends early and the next one allocates. So that interruptions do not starve the search, one runs to
+its end now and then, again in proportion to its cost.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Pacer:
     """
 
     clock: Callable[[], float] = time.monotonic
-    _news: threading.Event = field(default_factory=threading.Event)
+    _change_seen: threading.Event = field(default_factory=threading.Event)
     _rest_until: float = 0.0
     _last_full_at: float = field(init=False)
     _last_full_cost_s: float = FIRST_FULL_RUN_COST_S
@@ -49,16 +49,16 @@ class Pacer:
     _was_interrupted: bool = False
 
     def __post_init__(self) -> None:
-        """Begin as if a full run had just ended."""
+        """Start as if a full run had just ended."""
         self._last_full_at = self.clock()
 
     def interrupt(self) -> None:
-        """Tell that something changed that a new cycle should see."""
-        self._news.set()
+        """End the search under way soon, because something changed that a new cycle should see."""
+        self._change_seen.set()
 
     def begin(self, actions: Iterable[ActionName]) -> tuple[ActionName, ...]:
-        """Begin a cycle; return the actions that may run in it."""
-        self._news.clear()
+        """Start a cycle; return the actions that may run in it."""
+        self._change_seen.clear()
         self._searching_since, self._was_interrupted = None, False
         now = self.clock()
         overdue = now - self._last_full_at >= FULL_RUN_FACTOR * self._last_full_cost_s
@@ -67,7 +67,7 @@ class Pacer:
         return tuple(name for name in actions if name not in SEARCHING or not is_resting)
 
     def may_start(self, action: ActionName) -> bool:
-        """Tell whether an action may start now; asked before each one."""
+        """Return whether an action may start now; called before each one."""
         if action not in SEARCHING:
             return True
         if self._searching_since is None:
@@ -77,19 +77,19 @@ class Pacer:
     def should_stop(self) -> bool:
         """Return whether the search under way is to end; the core asks between trials.
 
-        So each question is also a sign of life of the search.
+        So each call is also a sign of life of the search.
         """
         track().touch()
         if self._was_interrupted:
             return True
         since = self._searching_since
-        if since is None or self._is_protected or not self._news.is_set():
+        if since is None or self._is_protected or not self._change_seen.is_set():
             return False
         self._was_interrupted = self.clock() - since >= LEAST_S
         return self._was_interrupted
 
     def now(self) -> float:
-        """Return the time for budgets and reports; each look at it is a sign of life of the cycle."""
+        """Return the time for budgets and reports; each call is a sign of life of the cycle."""
         track().touch()
         return self.clock()
 
@@ -101,8 +101,8 @@ class Pacer:
         now = self.clock()
         spent = now - self._searching_since
         self._searching_since = None
-        has_found = any(report.succeeded for report in searched)
-        needs_rest = not has_found and spent >= LEAST_S
+        has_succeeded = any(report.succeeded for report in searched)
+        needs_rest = not has_succeeded and spent >= LEAST_S
         self._rest_until = now + REST_FACTOR * spent if needs_rest else now
         if not self._was_interrupted:
             self._last_full_at, self._last_full_cost_s = now, spent

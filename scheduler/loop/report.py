@@ -1,7 +1,7 @@
 """Rows about a finished cycle, and the live frames that follow them.
 
-Reporting is for people and must not hold up scheduling: the rows are written by one thread of their own,
-and when it lags the newest cycle is reported and the ones between are skipped.
+Reporting must not hold up scheduling, so one thread writes the rows. When it lags, the newest cycle is reported
+and the ones in between are skipped.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def report_cycle(shard: str, summary: CycleSummary) -> SessionRecord:
 
 
 def is_idle(summary: CycleSummary) -> bool:
-    """Tell whether a cycle had nothing to do and did nothing."""
+    """Return whether a cycle had nothing to do and did nothing."""
     commit = summary.commit
     return not (summary.pending_before or commit.bound or commit.evicted or commit.failures)
 
@@ -85,7 +85,7 @@ def _cycle_row(shard: str, number: int, summary: CycleSummary) -> SessionRecord:
 
 
 def _write_shares(shard: str, number: int, summary: CycleSummary) -> list[str]:
-    """Upsert the shares that are not what they were; return the queues' names."""
+    """Write the shares that changed; return the queues' names."""
     session = summary.session
     known = {
         row["queue"]: (row["cpu"], row["memory"], row["gpu"])
@@ -112,20 +112,26 @@ def _write_shares(shard: str, number: int, summary: CycleSummary) -> list[str]:
 
 
 def _write_standings(shard: str, standings: Mapping[str, Standing]) -> set[str]:
-    """Upsert the standings that are not what they were, drop old ones; return the pod groups."""
+    """Write the standings that changed, delete old ones; return the pod groups."""
     rows = GroupStanding.objects.filter(shard=shard)
     known = {
         key: Standing(code=code, text=text, position=position)
         for key, code, text, position in rows.values_list("key", "code", "text", "position")
     }
     gone = sorted(known.keys() - standings.keys())
-    fresh = {key: one for key, one in standings.items() if known.get(key) != one}
+    fresh = {key: standing for key, standing in standings.items() if known.get(key) != standing}
     for first in range(0, len(gone), ROWS):
         rows.filter(key__in=gone[first : first + ROWS]).delete()
     GroupStanding.objects.bulk_create(
         [
-            GroupStanding(key=key, shard=shard, code=one.code, text=one.text, position=one.position)
-            for key, one in fresh.items()
+            GroupStanding(
+                key=key,
+                shard=shard,
+                code=standing.code,
+                text=standing.text,
+                position=standing.position,
+            )
+            for key, standing in fresh.items()
         ],
         update_conflicts=True,
         unique_fields=["key"],
@@ -169,7 +175,7 @@ class Reporter:
             self._thread.join(timeout=timeout_s)
 
     def offer(self, summary: CycleSummary) -> None:
-        """Hand over a cycle; never waits. Of idle ones one in ten seconds is reported."""
+        """Queue a cycle for reporting; never waits. At most one idle cycle in ten seconds is reported."""
         moment = summary.started_at.timestamp()
         with self._changed:
             if is_idle(summary):
@@ -191,6 +197,8 @@ class Reporter:
                 close_old_connections()
                 self.write(self.shard, summary)
             except DatabaseError as error:
-                log.warning("cycle of shard %s is not on record: %s", self.shard, error)
+                log.warning(
+                    "shard %s: could not write the record of a cycle: %s", self.shard, error
+                )
             finally:
                 close_old_connections()

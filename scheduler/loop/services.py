@@ -1,7 +1,7 @@
-"""Run cycles: who may, when, and what surrounds one.
+"""Run cycles in a Celery worker: start the shard's worker, take its lock, rest between cycles.
 
-The same service is called by the Celery task (beat's tick or an informer's kick) and by the loop of
-`run_scheduler`. A process keeps one worker per shard; the lock lets one process at a time use it.
+The Celery task (beat's tick or a kick after a change) calls `run_cycle`. A process keeps one worker per shard;
+the lock lets one process at a time run cycles.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class RunningShard:
 
     Attributes
     ----------
-    rest_until : by the monotonic clock; a cycle rests as long as it has computed, so that in a burst the
-        scheduler leaves the API server and the binder, which have more to do, their part of the machine
+    rest_until : by the monotonic clock; after a cycle the shard rests as long as it computed, so that
+        the API server and the binder get their part of the machine in a burst
     pages : metrics, and what KAI's plugin server shows, on a port of the loopback
     """
 
@@ -105,7 +105,7 @@ def _serve_pages(running: RunningShard) -> None:
 
 
 def shard_stop_all() -> None:
-    """Stop all workers of this process and give their locks back."""
+    """Stop all workers of this process and release their locks."""
     with _guard:
         for running in _running.values():
             running.worker.stop()
@@ -151,7 +151,7 @@ def _acquire(lock: ShardLock) -> bool:
 
 
 def kick(client: redis.Redis, shard: str) -> bool:
-    """Ask for a cycle now; of many kicks before it begins only the first sends a message."""
+    """Request a cycle now; of several kicks before it starts only the first sends a message."""
     try:
         if not client.set(kick_key(shard), "1", nx=True, px=KICK_LIFE_MS):
             return False

@@ -40,7 +40,7 @@ class SettingsFollower:
     _source: tuple[object, ...] = ()
 
     def __post_init__(self) -> None:
-        """Know the default shard from the start: it runs without an object, too."""
+        """Treat the default shard as known: it runs without an object, too."""
         self.is_known = self.shard == DEFAULT_SHARD
 
     def refresh(self) -> bool:

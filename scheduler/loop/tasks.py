@@ -1,4 +1,4 @@
-"""Celery doorways of the scheduler. A message names a shard and nothing else."""
+"""Celery tasks of the scheduler. A message names a shard and nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run_cycle(shard: str) -> None:
 
 @worker_ready.connect
 def start_with_worker(sender: Any = None, **_kwargs: Any) -> None:
-    """Fill the stores of this worker's shards before the first tick comes."""
+    """List the cluster for this worker's shards before the first tick comes."""
     if sender is None:
         return
     for queue in sender.app.amqp.queues.consume_from:
@@ -42,7 +42,7 @@ def start_with_worker(sender: Any = None, **_kwargs: Any) -> None:
 
 @worker_shutting_down.connect
 def stop_with_worker(**_kwargs: Any) -> None:
-    """Finish running writes and give the lock back.
+    """Finish running writes and release the lock.
 
     This runs inside a signal handler, which may have interrupted the main thread while it holds a lock.
     So the work is done in another thread, and only waited for as long as STOP_S.

@@ -1,7 +1,7 @@
-"""Past use for each cycle, without a cycle ever waiting for it.
+"""Past usage for each cycle, without a cycle waiting for it.
 
-Prometheus is asked by a thread of its own; our history takes a sample of what the cycle itself saw. The
-next cycle uses the last good answer, however old (a stale one is reported).
+A thread queries Prometheus; our own history takes a sample of what the cycle itself saw. A cycle uses the last
+good answer, however old (a stale one is reported).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class UsageFeed:
-    """What a shard knows of the past.
+    """The past usage of one shard's queues.
 
     Parameters
     ----------
-    history : our own samples; None when somebody else keeps them
+    history : our own samples; None when Prometheus keeps them
     """
 
     reader: UsageReader
@@ -36,7 +36,7 @@ class UsageFeed:
     _warned: str = ""
 
     def usage(self, now: float) -> Usage:
-        """Return what is known now, and see to it that more is known later."""
+        """Return the last known usage, and start fetching a newer one."""
         if self.history is not None:
             self.reader.refresh(now)
         elif self._fetching.acquire(blocking=False):
@@ -45,18 +45,18 @@ class UsageFeed:
         return self.reader.usage
 
     def record(self, session: Session, now: float) -> None:
-        """Add what a finished cycle saw to our own history."""
+        """Add the allocation of a finished cycle to our own history."""
         if self.history is None:
             return
         ledger = session.policy.ledger
-        held = {
+        allocated = {
             name: (float(row[0]), float(row[1]), float(row[2]))
             for name, row in zip(ledger.names, ledger.allocated, strict=True)
         }
         cpu, memory, gpu = ledger.totals[0], ledger.totals[1], ledger.totals[2]
         try:
             self.history.record(
-                UsageSample(time_s=now, allocated=held, capacity=(cpu, memory, gpu))
+                UsageSample(time_s=now, allocated=allocated, capacity=(cpu, memory, gpu))
             )
         except (ValueError, OSError) as error:
             log.warning("usage history: %s", error)
@@ -68,14 +68,14 @@ class UsageFeed:
             self._fetching.release()
 
     def _warn(self, now: float) -> None:
-        """Say what is wrong once per problem, not once per cycle."""
+        """Log a problem once, not once per cycle."""
         text = self.reader.warning(now)
         if text.split(":")[0] != self._warned.split(":")[0] and text:
             log.warning("%s", text)
         self._warned = text
 
 
-def make_feed(given: Mapping[str, Any] | None, folder: Path | None, shard: str) -> UsageFeed | None:
+def make_feed(body: Mapping[str, Any] | None, folder: Path | None, shard: str) -> UsageFeed | None:
     """Return the feed a shard's `usageDBConfig` asks for; None without one.
 
     Parameters
@@ -86,9 +86,9 @@ def make_feed(given: Mapping[str, Any] | None, folder: Path | None, shard: str) 
     ------
     scheduler.settings.usage.UsageConfigError : a value that cannot be used
     """
-    if not given:
+    if not body:
         return None
-    config: UsageConfig = read_usage_config(given, os.environ)
+    config: UsageConfig = read_usage_config(body, os.environ)
     if config.source is Source.PROMETHEUS:
         source = PrometheusUsage(config.connection, config.params)
         return UsageFeed(UsageReader(source, config.params))

@@ -1,8 +1,8 @@
-"""Which changes are worth a cycle at once, and how a burst of them becomes one wake-up.
+"""Decide which changes start a cycle at once, and join a burst of them into one wake-up.
 
-A cycle's own writes come back as changes too; if those woke the next cycle, a cluster with one pending
-pod would never sleep. So each object has a short summary of what matters to a decision, and only a new
-summary wakes.
+A cycle's own writes come back as changes too. If those started the next cycle, a cluster with one pending pod
+would run cycles all the time. So each object has a short summary of what can change a decision, and only a
+new summary starts a cycle.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ class Waker:
     _stop: threading.Event = field(default_factory=threading.Event)
     _kinds: frozenset[Resource] = frozenset(item.resource for item in WATCHED if item.wakes)
 
-    def heard(self, resource: Resource, event: EventType, value: Any) -> None:
-        """Take a change of the store."""
+    def on_change(self, resource: Resource, event: EventType, value: Any) -> None:
+        """Handle a change of the store."""
         if resource in self._kinds and self.matters(resource, event, value):
             self._due.set()
 
     def matters(self, resource: Resource, event: EventType, value: Any) -> bool:
-        """Tell whether a change may change a decision."""
+        """Return whether a change may change a decision."""
         key = (resource.plural, value.key)
         if event is EventType.DELETED:
             self._known.pop(key, None)
             return True
-        told = summary(value)
-        if self._known.get(key, _UNKNOWN) == told:
+        current = summary(value)
+        if self._known.get(key, _UNKNOWN) == current:
             return False
-        self._known[key] = told
+        self._known[key] = current
         if isinstance(value, Pod):
             return bool(value.spec.node_name or value.metadata.annotations.get(POD_GROUP))
         return True
@@ -93,7 +93,7 @@ class Waker:
             self._due.wait()
             if self._stop.is_set():
                 return
-            time.sleep(self.pause_s)  # whatever else arrives now belongs to the same cycle
+            time.sleep(self.pause_s)  # changes that arrive meanwhile belong to the same cycle
             self._due.clear()
             self.wake()
 

@@ -88,7 +88,7 @@ class ShardWorker:
         wait_for_first_lists(self.store, self.name)
         if wake is not None:
             self._waker = Waker(self._interrupting(wake))
-            self.store.subscribe(self._waker.heard)
+            self.store.subscribe(self._waker.on_change)
             self._waker.start()
 
     def is_ready(self) -> bool:

@@ -1,1 +1,1 @@
-"""What a shard's scheduler is told: its objects read into parameters, and the kinds it watches."""
+"""Settings of a shard's scheduler, read from its objects; the kinds it watches."""

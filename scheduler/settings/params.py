@@ -1,4 +1,4 @@
-"""What a shard's adapters are told: which objects are its own, and how cluster writes look.
+"""Settings of a shard outside the core: which objects are its own, and how cluster writes look.
 
 The core has its own configuration; these are the settings that only mean something where Kubernetes
 objects are read or written.
@@ -41,7 +41,7 @@ class ShardParams:
         return self.partition_value or DEFAULT_POOL
 
     def owns(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether an object with these labels belongs to this shard."""
+        """Return whether an object with these labels belongs to this shard."""
         if not self.node_pool_label_key:
             return True
         if not self.partition_value:

@@ -1,8 +1,7 @@
-"""From a SchedulingShard object to what its scheduler is told.
+"""Read the settings of a shard's scheduler from its SchedulingShard object and the Config.
 
 The core's part (actions, plugins, budgets) and the adapters' part (`ShardParams`) come from the same
-object. A value that cannot be used refuses the whole object: the shard goes on with what it had, and the
-error is shown, rather than running with a guess.
+object. One bad value makes the whole object unusable: the shard keeps its old settings and shows the error.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ CONFIG_NAME, DEFAULT_SHARD = "kai-config", "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardSettings:
-    """Everything one shard's scheduler is told."""
+    """All settings of one shard's scheduler."""
 
     params: ShardParams = field(default_factory=ShardParams)
     core: SchedulerConfig = field(default_factory=lambda: core_config(ShardSpec()))
@@ -72,8 +71,8 @@ def problem_of(
 
 def shard_params(name: str, spec: ShardSpec, config: Config | None) -> ShardParams:
     """Return the adapters' part; flags that are not ours are ignored, as KAI ignores unknown ones."""
-    said = (config or Config()).spec
-    shared, reservation = said.global_, said.binder.resource_reservation
+    installation = (config or Config()).spec
+    shared, reservation = installation.global_, installation.binder.resource_reservation
     args = _Flags(spec.args)
     return ShardParams(
         name=name,
@@ -187,15 +186,15 @@ def _default_arguments(spec: ShardSpec, placement: PlacementStrategy) -> dict[st
     }
 
 
-def plugin_config(name: str, given: Mapping[str, object]) -> PluginConfig:
+def plugin_config(name: str, arguments: Mapping[str, object]) -> PluginConfig:
     """Return one plugin with its arguments as a configuration file writes them."""
-    texts = _Flags({key: str(value) for key, value in given.items()})
+    texts = _Flags({key: str(value) for key, value in arguments.items()})
     return PluginConfig(name, spec_of(name).parse(texts))
 
 
-def _depths(given: Mapping[str, int], actions: tuple[ActionName, ...]) -> dict[ActionName, int]:
+def _depths(stated: Mapping[str, int], actions: tuple[ActionName, ...]) -> dict[ActionName, int]:
     depths = {}
-    for key, depth in given.items():
+    for key, depth in stated.items():
         if key not in {action.value for action in actions}:
             listed = ", ".join(action.value for action in actions)
             raise ConfigError(
@@ -206,9 +205,9 @@ def _depths(given: Mapping[str, int], actions: tuple[ActionName, ...]) -> dict[A
     return depths
 
 
-def _budgets(given: Mapping[str, object]) -> SearchBudgets:
-    actions = _durations(given, "maxActionSearchDuration")
-    generators = _durations(given, "maxGeneratorSearchDuration")
+def _budgets(stated: Mapping[str, object]) -> SearchBudgets:
+    actions = _durations(stated, "maxActionSearchDuration")
+    generators = _durations(stated, "maxGeneratorSearchDuration")
     valid = ("default", "reclaim", "preempt", "consolidation")
     for key in actions:
         if key not in valid:
@@ -220,15 +219,15 @@ def _budgets(given: Mapping[str, object]) -> SearchBudgets:
     return SearchBudgets(
         action_s={ActionName(key): value for key, value in actions.items() if key != "default"},
         default_action_s=actions.get("default", 300.0),
-        max_pod_group_s=_budget(given, "maxJobSearchDuration", 240.0),
-        min_pod_group_s=_budget(given, "minJobSearchDuration", 0.0, zero=0.0),
+        max_pod_group_s=_budget(stated, "maxJobSearchDuration", 240.0),
+        min_pod_group_s=_budget(stated, "minJobSearchDuration", 0.0, zero=0.0),
         generator_s={"NodeLocalGreedy": 30.0, "MultiNodeGang": 120.0, **generators},
         default_generator_s=default_generator,
     )
 
 
-def _budget(given: Mapping[str, object], name: str, default: float, *, zero: float = inf) -> float:
-    value = given.get(name)
+def _budget(stated: Mapping[str, object], name: str, default: float, *, zero: float = inf) -> float:
+    value = stated.get(name)
     if value is None:
         return default
     seconds = _duration(str(value))
@@ -237,17 +236,17 @@ def _budget(given: Mapping[str, object], name: str, default: float, *, zero: flo
     return seconds or zero
 
 
-def _durations(given: Mapping[str, object], name: str) -> dict[str, float]:
-    values = given.get(name) or {}
+def _durations(stated: Mapping[str, object], name: str) -> dict[str, float]:
+    values = stated.get(name) or {}
     if not isinstance(values, Mapping):
         raise ConfigError(f"{name}: expected a map, got {values!r}")
-    found = {}
+    durations = {}
     for key, value in values.items():
         seconds = _duration(str(value))
         if seconds < 0:
             raise ConfigError(f'{name}["{key}"] must be non-negative')
-        found[str(key)] = seconds or inf
-    return found
+        durations[str(key)] = seconds or inf
+    return durations
 
 
 def _duration(text: str | None) -> float:
@@ -263,13 +262,13 @@ def _duration(text: str | None) -> float:
 class _Flags:
     """Command-line flags or arguments of a plugin, as a shard lists them."""
 
-    given: Mapping[str, str]
+    texts: Mapping[str, str]
 
     def text(self, name: str, default: str) -> str:
-        return self.given.get(name, default)
+        return self.texts.get(name, default)
 
     def flag(self, name: str, *, default: bool) -> bool:
-        text = self.given.get(name)
+        text = self.texts.get(name)
         if text is None:
             return default
         if text.lower() not in ("true", "false"):
@@ -278,13 +277,13 @@ class _Flags:
 
     def choice(self, name: str, options: tuple[str, ...]) -> str:
         """Return one of the options, the first by default."""
-        text = self.given.get(name, options[0])
+        text = self.texts.get(name, options[0])
         if text not in options:
             raise ConfigError(f"{name}: expected {' or '.join(options)}, got {text!r}")
         return text
 
     def number(self, name: str, default: float) -> float:
-        text = self.given.get(name)
+        text = self.texts.get(name)
         if text is None:
             return default
         try:
@@ -293,5 +292,5 @@ class _Flags:
             raise ConfigError(f"{name}: expected a number, got {text!r}") from None
 
     def seconds(self, name: str, default: float) -> float:
-        text = self.given.get(name)
+        text = self.texts.get(name)
         return default if text is None else _duration(text)

@@ -1,4 +1,4 @@
-"""What the time-based term of fair share is told: the source of usage, its window, its fading.
+"""Settings of the time-based term of fair share: the source of usage, its window, its half-life.
 
 The written form is that of the shard object (`usageDBConfig`); durations are Prometheus-like
 ("1w", "90m", "1h30m") or seconds. Everything is checked when it is read.
@@ -28,7 +28,7 @@ class UsageConfigError(ValueError):
 
 
 class WindowType(StrEnum):
-    """Which stretch of the past counts."""
+    """How the window of past usage is chosen."""
 
     SLIDING = "sliding"
     TUMBLING = "tumbling"
@@ -64,11 +64,11 @@ class MetricNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageParams:
-    """Window, fading and timing of usage.
+    """Window, half-life and timing of usage.
 
     Attributes
     ----------
-    half_life_s : None for no fading
+    half_life_s : None: all samples count alike
     window_s : length of a sliding or tumbling window
     tumbling_start_s : anchor of tumbling windows, seconds since the epoch
     staleness_s : after this age data is reported as stale (it is still used), >= fetch_interval_s
@@ -118,7 +118,7 @@ class UsageConfig:
 
 
 def with_connection(
-    given: Mapping[str, Any] | None, config: Config | None
+    body: Mapping[str, Any] | None, config: Config | None
 ) -> Mapping[str, Any] | None:
     """Return a shard's `usageDBConfig` with the address that follows from the installation's Config.
 
@@ -126,10 +126,10 @@ def with_connection(
     ------
     UsageConfigError : Prometheus is asked for, and neither the shard nor the Config knows one
     """
-    if not given or given.get("clientType") != Source.PROMETHEUS:
-        return given
-    if given.get("connectionString") or given.get("connectionStringEnvVar"):
-        return given
+    if not body or body.get("clientType") != Source.PROMETHEUS:
+        return body
+    if body.get("connectionString") or body.get("connectionStringEnvVar"):
+        return body
     spec = (config or Config()).spec
     address = spec.prometheus.external_prometheus_url
     if not address and spec.prometheus.enabled:
@@ -140,25 +140,25 @@ def with_connection(
             "nor connectionStringEnvVar, and Config kai-config neither enables prometheus nor names an "
             "externalPrometheusUrl"
         )
-    return {**given, "connectionString": address}
+    return {**body, "connectionString": address}
 
 
-def read_usage_config(given: Mapping[str, Any], environment: Mapping[str, str]) -> UsageConfig:
+def read_usage_config(body: Mapping[str, Any], environment: Mapping[str, str]) -> UsageConfig:
     """Read the `usageDBConfig` of a shard.
 
     Parameters
     ----------
-    given : clientType, connectionString or connectionStringEnvVar, usageParams
+    body : clientType, connectionString or connectionStringEnvVar, usageParams
     environment : where a connection named by variable is looked up
 
     Raises
     ------
     UsageConfigError : unknown client type, no or two connections, a bad value
     """
-    kind = given.get("clientType") or ""
+    kind = body.get("clientType") or ""
     if kind not in tuple(Source):
         raise UsageConfigError(f"clientType: expected {', '.join(Source)}, got {kind!r}")
-    direct, variable = given.get("connectionString"), given.get("connectionStringEnvVar")
+    direct, variable = body.get("connectionString"), body.get("connectionStringEnvVar")
     if bool(direct) == bool(variable):
         raise UsageConfigError(
             "expected exactly one of connectionString and connectionStringEnvVar, "
@@ -170,30 +170,30 @@ def read_usage_config(given: Mapping[str, Any], environment: Mapping[str, str]) 
     return UsageConfig(
         source=Source(kind),
         connection=str(connection),
-        params=read_usage_params(given.get("usageParams") or {}),
+        params=read_usage_params(body.get("usageParams") or {}),
     )
 
 
-def read_usage_params(given: Mapping[str, Any]) -> UsageParams:
+def read_usage_params(body: Mapping[str, Any]) -> UsageParams:
     """Read `usageParams`; what is missing has its default."""
-    extra = given.get("extraParams") or {}
-    start = given.get("tumblingWindowStartTime")
+    extra = body.get("extraParams") or {}
+    start = body.get("tumblingWindowStartTime")
     try:
-        window_type = WindowType(given.get("windowType") or WindowType.SLIDING)
+        window_type = WindowType(body.get("windowType") or WindowType.SLIDING)
     except ValueError as error:
         raise UsageConfigError(
-            f"windowType: expected {', '.join(WindowType)}, got {given.get('windowType')!r}"
+            f"windowType: expected {', '.join(WindowType)}, got {body.get('windowType')!r}"
         ) from error
-    half_life = given.get("halfLifePeriod")
+    half_life = body.get("halfLifePeriod")
     return UsageParams(
         half_life_s=None if half_life is None else read_seconds(half_life, "halfLifePeriod"),
-        window_s=read_seconds(given.get("windowSize") or "1w", "windowSize"),
+        window_s=read_seconds(body.get("windowSize") or "1w", "windowSize"),
         window_type=window_type,
         tumbling_start_s=None if start is None else _parse_time(start),
-        cron=str(given.get("cronString") or ""),
-        fetch_interval_s=read_seconds(given.get("fetchInterval") or "1m", "fetchInterval"),
-        staleness_s=read_seconds(given.get("stalenessPeriod") or "5m", "stalenessPeriod"),
-        wait_timeout_s=read_seconds(given.get("waitTimeout") or "1m", "waitTimeout"),
+        cron=str(body.get("cronString") or ""),
+        fetch_interval_s=read_seconds(body.get("fetchInterval") or "1m", "fetchInterval"),
+        staleness_s=read_seconds(body.get("stalenessPeriod") or "5m", "stalenessPeriod"),
+        wait_timeout_s=read_seconds(body.get("waitTimeout") or "1m", "waitTimeout"),
         query_timeout_s=read_seconds(extra.get("usageQueryTimeout") or "10s", "usageQueryTimeout"),
         query_resolution_s=read_seconds(extra.get("queryResolution") or "1m", "queryResolution"),
         metrics=_read_metrics(extra),

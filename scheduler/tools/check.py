@@ -1,8 +1,8 @@
-"""Does the cluster keep its promises? A judge that knows nothing of how decisions were made.
+"""Check the invariants of a cluster, independently of how decisions were made.
 
-Reads pods, nodes, pod groups and bind requests as they are and says what is wrong, naming the objects:
-a GPU given twice, a node above its capacity, a gang of which only a part runs, bind requests that
-contradict their pods. Used after kill tests and by people who want to be sure.
+Reads pods, nodes, pod groups and bind requests and reports violations with the objects involved: a GPU
+allocated twice, a node above its capacity, a gang of which only a part runs, a bind request that contradicts
+its pod. Kill tests use it, and so can people.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TOLERANCE = Fraction(1, 1000)
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken promise; `rule` is a short name, `objects` who is involved."""
+    """One broken invariant; `rule` is a short name, `objects` are those involved."""
 
     rule: str
     objects: tuple[str, ...]
@@ -56,7 +56,7 @@ class Violation:
 
 @dataclass(slots=True)
 class ClusterPicture:
-    """What the judge looks at."""
+    """The objects that are checked."""
 
     pods: Sequence[Pod] = ()
     nodes: Sequence[Node] = ()
@@ -67,16 +67,16 @@ class ClusterPicture:
     _demands: dict[str, PodDemand] = field(default_factory=dict)
 
     def demand(self, pod: Pod) -> PodDemand:
-        found = self._demands.get(pod.key)
-        if found is None:
-            found = pod_demand(pod)
+        demand = self._demands.get(pod.key)
+        if demand is None:
+            demand = pod_demand(pod)
             if _gets_gpus_by_claim(pod):
-                found = replace(found, gpus=Fraction(0))
-            self._demands[pod.key] = found
-        return found
+                demand = replace(demand, gpus=Fraction(0))
+            self._demands[pod.key] = demand
+        return demand
 
-    def seated(self) -> Iterator[Pod]:
-        """Pods that occupy a node."""
+    def placed(self) -> Iterator[Pod]:
+        """Return the pods that occupy a node."""
         return (pod for pod in self.pods if pod.spec.node_name and not pod.is_finished)
 
 
@@ -95,14 +95,14 @@ def read_picture(gateway: Gateway) -> ClusterPicture:
 
 
 def violations(picture: ClusterPicture, *, is_settled: bool = False) -> list[Violation]:
-    """Return all broken promises.
+    """Return all violations.
 
     Parameters
     ----------
-    is_settled : nothing is on its way any more; then every pending pod must have a reason, and no bind
+    is_settled : no change is in progress; then every pending pod must have a reason, and no bind
         request may be unfinished
     """
-    found = [
+    broken = [
         *_capacity(picture),
         *_shared_devices(picture),
         *_claimed_devices(picture),
@@ -110,25 +110,25 @@ def violations(picture: ClusterPicture, *, is_settled: bool = False) -> list[Vio
         *_requests(picture),
     ]
     if is_settled:
-        found += _unsettled(picture)
-    return sorted(found, key=lambda item: (item.rule, item.objects))
+        broken += _unsettled(picture)
+    return sorted(broken, key=lambda item: (item.rule, item.objects))
 
 
 def _gets_gpus_by_claim(pod: Pod) -> bool:
-    """Tell whether a device class serves what looks like a request to a device plugin."""
+    """Return whether a device class serves the GPUs that the pod requests by name."""
     status = pod.status.extended_resource_claim_status
     mappings = status.request_mappings if status is not None else ()
-    return any(one.get("resourceName") in WHOLE_GPUS for one in mappings)
+    return any(mapping.get("resourceName") in WHOLE_GPUS for mapping in mappings)
 
 
 # ----------------------------------------------------------------------------------------- capacity
 
 
 def _capacity(picture: ClusterPicture) -> Iterator[Violation]:
-    """No node holds more than it has; shared devices count once, through their reservation."""
+    """Check that no node is above its capacity; shared devices count once, through their reservation."""
     used: dict[str, dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     holders: dict[str, list[str]] = defaultdict(list)
-    for pod in picture.seated():
+    for pod in picture.placed():
         demand, node = picture.demand(pod), pod.spec.node_name
         for name, amount in demand.amounts.items():
             used[node][name] += amount
@@ -174,11 +174,11 @@ def _claimed_devices(picture: ClusterPicture) -> Iterator[Violation]:
 
 
 def _shared_devices(picture: ClusterPicture) -> Iterator[Violation]:
-    """A group is one device on one node: one reservation, shares of at most a whole."""
+    """Check that a GPU group is one device on one node, with one reservation and shares of at most 1."""
     users: dict[str, list[Pod]] = defaultdict(list)
     holders: dict[str, list[Pod]] = defaultdict(list)
     devices: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for pod in picture.seated():
+    for pod in picture.placed():
         is_holder = pod.metadata.labels.get("app") == RESERVATION
         for group in gpu_groups(pod):
             (holders if is_holder else users)[group].append(pod)
@@ -220,20 +220,20 @@ def _share(demand: PodDemand, memory_mib: int | None) -> Fraction:
 
 
 def _gpu_memory(nodes: Iterable[Node]) -> dict[str, int]:
-    found = {}
+    memory = {}
     for node in nodes:
         try:
-            found[node.metadata.name] = node_gpu_memory(node)
+            memory[node.metadata.name] = node_gpu_memory(node)
         except AccountingError:
             continue
-    return found
+    return memory
 
 
 # -------------------------------------------------------------------------------------------- gangs
 
 
 def _gangs(picture: ClusterPicture) -> Iterator[Violation]:
-    """A gang runs with its minimum or not at all; one that ends, or is marked stale, may shrink."""
+    """Check that a gang runs with its minimum or not at all, unless it is ending or marked stale."""
     live = {
         f"{item.metadata.namespace}/{item.spec.pod_name}"
         for item in picture.requests
@@ -250,17 +250,17 @@ def _gangs(picture: ClusterPicture) -> Iterator[Violation]:
             continue
         if any(pod.is_finished or pod.metadata.deletion_timestamp for pod in pods):
             continue
-        seated = [pod for pod in pods if pod.spec.node_name or pod.key in live]
-        if not seated:
+        placed = [pod for pod in pods if pod.spec.node_name or pod.key in live]
+        if not placed:
             continue
         counts: dict[str, int] = defaultdict(int)
-        for pod in seated:
+        for pod in placed:
             counts[pod.metadata.labels.get(SUB_GROUP, "") or "default"] += 1
         root = group_shape(group, {}).root
         if not _is_satisfied(root, counts):
-            names = (group.key, *sorted(pod.key for pod in seated))
+            names = (group.key, *sorted(pod.key for pod in placed))
             text = (
-                f"only {len(seated)} pods of gang {group.key} run, which is less than its minimum"
+                f"only {len(placed)} pods of gang {group.key} run, which is less than its minimum"
             )
             yield Violation("gang-torn", names, text)
 
@@ -277,7 +277,7 @@ def _is_satisfied(group: SubGroupInput, counts: Mapping[str, int]) -> bool:
 
 
 def _requests(picture: ClusterPicture) -> Iterator[Violation]:
-    """A request speaks of one pod, and what it says of it is true."""
+    """Check that each pod has one bind request, which agrees with the pod."""
     pods = {pod.key: pod for pod in picture.pods}
     by_pod: dict[str, list[BindRequest]] = defaultdict(list)
     for request in picture.requests:

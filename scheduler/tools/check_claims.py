@@ -1,4 +1,4 @@
-"""The judge's rule for devices of resource claims: each belongs to one claim, and to pods that are there."""
+"""Check that each device belongs to one resource claim."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def devices_given_twice(claims: Iterable[ResourceClaim]) -> Iterator[tuple[Devic
 
 
 def _devices(claim: ResourceClaim) -> set[Device]:
-    """Return the devices a claim has for itself; watching what others use takes nothing from them."""
+    """Return the devices that a claim holds exclusively, so without admin access and shared ones."""
     results = ((claim.status.allocation or {}).get("devices") or {}).get("results") or ()
     return {
-        (str(one.get("driver", "")), str(one.get("pool", "")), str(one.get("device", "")))
-        for one in results
-        if not one.get("adminAccess") and not one.get("shareID")
+        (str(result.get("driver", "")), str(result.get("pool", "")), str(result.get("device", "")))
+        for result in results
+        if not result.get("adminAccess") and not result.get("shareID")
     }

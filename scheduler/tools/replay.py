@@ -1,4 +1,4 @@
-"""Run the core on a saved snapshot, and tell what it decided and why it did not."""
+"""Run the core on a saved snapshot; report its decisions and why pod groups wait."""
 
 from __future__ import annotations
 

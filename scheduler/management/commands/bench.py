@@ -32,11 +32,11 @@ class Command(BaseCommand):
             for known, builder in sorted(WORKLOADS.items()):
                 self.stdout.write(f"{known}{inspect.signature(builder)}".split(" ->")[0])
             return
-        found = measure(_document(name, options["sizes"]), max(1, options["runs"]))
+        measurement = measure(_document(name, options["sizes"]), max(1, options["runs"]))
         if options["json"]:
-            self.stdout.write(json.dumps(found.as_dict()))
+            self.stdout.write(json.dumps(measurement.as_dict()))
         else:
-            self.stdout.write(_text(found))
+            self.stdout.write(_text(measurement))
 
 
 def _document(name: str, sizes: list[str]) -> dict[str, Any]:
@@ -74,17 +74,17 @@ def _value(text: str) -> Any:
     return None if text == "none" else text
 
 
-def _text(found: Measurement) -> str:
+def _text(measurement: Measurement) -> str:
     summary = ", ".join(
-        f"{count} {what.replace('_', ' ')}" for what, count in found.summary.items()
+        f"{count} {what.replace('_', ' ')}" for what, count in measurement.summary.items()
     )
     lines = [
-        f"{found.name}: {summary}",
-        f"  best of {found.runs}; opening the session {found.open_s * 1000:.1f} ms",
+        f"{measurement.name}: {summary}",
+        f"  best of {measurement.runs}; opening the session {measurement.open_s * 1000:.1f} ms",
     ]
     lines += [
-        f"  {name:<20} {seconds * 1000:10.2f} ms" for name, seconds in found.actions_s.items()
+        f"  {name:<20} {seconds * 1000:10.2f} ms" for name, seconds in measurement.actions_s.items()
     ]
-    outcome = {key: value for key, value in found.as_dict()["outcome"].items() if value}
+    outcome = {key: value for key, value in measurement.as_dict()["outcome"].items() if value}
     lines.append(f"  outcome: {outcome or 'nothing to do'}")
     return "\n".join(lines)

@@ -33,22 +33,22 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print a JSON list")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read, judge, print."""
+        """Read the cluster, check it, print the violations."""
         is_settled = options["settled"]
-        found = violations(read_picture(gateway()), is_settled=is_settled)
-        if found and options["confirm"] > 0:
+        broken = violations(read_picture(gateway()), is_settled=is_settled)
+        if broken and options["confirm"] > 0:
             time.sleep(options["confirm"])
             again = set(violations(read_picture(gateway()), is_settled=is_settled))
-            found = [item for item in found if item in again]
+            broken = [item for item in broken if item in again]
         if options["json"]:
-            self.stdout.write(json.dumps([_as_dict(item) for item in found], indent=2))
+            self.stdout.write(json.dumps([_as_dict(item) for item in broken], indent=2))
         else:
-            for item in found:
+            for item in broken:
                 self.stdout.write(f"{item.rule}: {item.text} [{', '.join(item.objects)}]")
-        if found:
-            raise CommandError(f"{len(found)} violations", returncode=1)
+        if broken:
+            raise CommandError(f"{len(broken)} violations", returncode=1)
         if not options["json"]:
-            self.stdout.write("the cluster keeps its promises")
+            self.stdout.write("no violations")
 
 
 def _as_dict(item: Violation) -> dict[str, object]:

@@ -56,14 +56,14 @@ class Command(BaseCommand):
     def _save(self, path: Path, shard: str) -> None:
         api = gateway()
         try:
-            found = api.get(SHARDS, shard, as_type=SchedulingShard)
+            shard_object = api.get(SHARDS, shard, as_type=SchedulingShard)
         except NotFoundError:
-            found = None
+            shard_object = None
         try:
             config = api.get(CONFIGS, CONFIG_NAME, as_type=Config)
         except NotFoundError:
             config = None
-        settings = settings_of(shard, found, config)
+        settings = settings_of(shard, shard_object, config)
         objects = read_objects(api, settings.params)
         write_archive(path, objects, settings, time.time())
         counts = ", ".join(f"{len(items)} {key}" for key, items in objects.items() if items)

@@ -1,4 +1,4 @@
-"""From a workload document to the core's snapshot and configuration."""
+"""Convert a workload document to the core's snapshot and configuration."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def load_cluster(document: Document) -> ClusterInput:
         queues=tuple(_queue(queue, age) for age, queue in enumerate(document["queues"])),
         pod_groups=tuple(_job(job, age - len(jobs), shared) for age, job in enumerate(jobs)),
         topologies=tuple(
-            TopologyInput(name=one["name"], levels=tuple(one["levels"]))
-            for one in document.get("topologies", ())
+            TopologyInput(name=topology["name"], levels=tuple(topology["levels"]))
+            for topology in document.get("topologies", ())
         ),
     )
 
 
 class _Shared:
-    """Equal requests and trees are one object, as the core likes them."""
+    """Makes equal requests and trees one object: the core finds classes of equal tasks by identity."""
 
     def __init__(self) -> None:
         self._requests: dict[TaskRequest, TaskRequest] = {}
@@ -75,13 +75,13 @@ class _Shared:
     def request(self, job: Document) -> TaskRequest:
         """Return the request of each task of a job."""
         gpus = float(job["gpus_per_task"])
-        found = TaskRequest(
+        request = TaskRequest(
             cpu_milli=job["cpus_per_task"] * 1000.0,
             memory_bytes=float(job["memory_bytes_per_task"]),
             gpus=gpus if gpus >= 1 else 0.0,
             gpu_fraction=gpus if gpus < 1 else 0.0,
         )
-        return self._requests.setdefault(found, found)
+        return self._requests.setdefault(request, request)
 
     def root(self, minimum: int, topology: TopologyConstraint | None) -> SubGroupInput:
         """Return the tree of a plain gang."""
@@ -118,19 +118,19 @@ def _queue(queue: Document, age: int) -> QueueInput:
     )
 
 
-def _amounts(given: Document, unit: float) -> QueueAmounts:
+def _amounts(amounts: Document, unit: float) -> QueueAmounts:
     def bound(value: float) -> float:
         return inf if value == -1 else value * unit
 
     return QueueAmounts(
-        quota=bound(given["quota"]),
-        limit=bound(given["limit"]),
-        over_quota_weight=float(given["over_quota_weight"]),
+        quota=bound(amounts["quota"]),
+        limit=bound(amounts["limit"]),
+        over_quota_weight=float(amounts["over_quota_weight"]),
     )
 
 
 def _job(job: Document, created: float, shared: _Shared) -> PodGroupInput:
-    wish = job.get("topology_constraint")
+    topology = job.get("topology_constraint")
     request = shared.request(job)
     constraints: dict[str, TaskConstraints] = {}
     runs = any(task["state"] == "Running" for task in job["tasks"])
@@ -142,7 +142,7 @@ def _job(job: Document, created: float, shared: _Shared) -> PodGroupInput:
         priority=job["priority"],
         preemptible=job["priority"] < 100,
         created=created,
-        root=shared.root(job["min_member"], TopologyConstraint(**wish) if wish else None),
+        root=shared.root(job["min_member"], TopologyConstraint(**topology) if topology else None),
         last_start=-60.0 if runs else None,
         tasks=tuple(
             _task(job, number, task, request, constraints)

@@ -47,13 +47,13 @@ class Measurement:
     outcome: BenchOutcome
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the measurement as JSON likes it."""
+        """Return the measurement as JSON types."""
         return asdict(self)
 
 
 def measure(document: dict[str, Any], runs: int) -> Measurement:
     """Run a workload's actions `runs` times on fresh sessions and keep the best times."""
-    given, config = load_cluster(document), load_config(document)
+    cluster, config = load_cluster(document), load_config(document)
     opened: list[float] = []
     totals: list[float] = []
     per_action: dict[str, list[float]] = {}
@@ -64,7 +64,7 @@ def measure(document: dict[str, Any], runs: int) -> Measurement:
         try:
             started = time.perf_counter()
             session = run_cycle(
-                given,
+                cluster,
                 config,
                 clock=time.perf_counter,
                 after_open=lambda _: opened.append(time.perf_counter()),
@@ -75,10 +75,10 @@ def measure(document: dict[str, Any], runs: int) -> Measurement:
         for report in session.reports:
             per_action.setdefault(str(report.action), []).append(report.seconds)
         totals.append(sum(report.seconds for report in session.reports))
-        found = count_outcome(session)
-        if outcome is not None and found != outcome:
-            raise RuntimeError(f"{document['name']}: two runs decided {outcome} and {found}")
-        outcome = found
+        counts = count_outcome(session)
+        if outcome is not None and counts != outcome:
+            raise RuntimeError(f"{document['name']}: two runs decided {outcome} and {counts}")
+        outcome = counts
     if outcome is None:
         raise ValueError(f"{document['name']}: expected at least one run, got {runs}")
     return Measurement(
@@ -95,14 +95,20 @@ def measure(document: dict[str, Any], runs: int) -> Measurement:
 def count_outcome(session: Session) -> BenchOutcome:
     """Count the decisions of a session whose actions have run."""
     decisions = session.decisions
-    binds = [one for one in decisions if isinstance(one, Bind)]
-    waits = [one for one in decisions if isinstance(one, Nominate) and not one.is_moved_victim]
-    evictions = [one for one in decisions if isinstance(one, Evict)]
+    binds = [decision for decision in decisions if isinstance(decision, Bind)]
+    waits = [
+        decision
+        for decision in decisions
+        if isinstance(decision, Nominate) and not decision.is_moved_victim
+    ]
+    evictions = [decision for decision in decisions if isinstance(decision, Evict)]
     return BenchOutcome(
         bound_now=len(binds),
         waiting_for_room_being_freed=len(waits),
-        moved=sum(1 for one in evictions if one.moved_to),
-        evicted=sum(1 for one in evictions if not one.moved_to),
+        moved=sum(1 for decision in evictions if decision.moved_to),
+        evicted=sum(1 for decision in evictions if not decision.moved_to),
         left_pending=session.state.tasks.status.count(TaskStatus.PENDING),
-        nodes_used_by_placed=len({one.node for one in binds} | {one.node for one in waits}),
+        nodes_used_by_placed=len(
+            {decision.node for decision in binds} | {decision.node for decision in waits}
+        ),
     )

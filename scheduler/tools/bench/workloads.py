@@ -113,7 +113,7 @@ class Cluster:
     def document(self) -> Document:
         """Return the workload."""
         states = [task["state"] for job in self.jobs for task in job["tasks"]]
-        found = {
+        workload = {
             "name": self.name,
             "params": self.params,
             "summary": {
@@ -130,7 +130,7 @@ class Cluster:
             "topologies": self.topologies,
             "jobs": self.jobs,
         }
-        return found | ({"extra_plugins": self.extra_plugins} if self.extra_plugins else {})
+        return workload | ({"extra_plugins": self.extra_plugins} if self.extra_plugins else {})
 
 
 # ------------------------------------------------------------------------------- the small ones
@@ -248,7 +248,7 @@ def gang_fill(nodes: int = 500, pods: int = 64, gpus: int = 8, jobs: int = 7) ->
 def gang_topology(
     level: str = "none", kind: str = "preferred", pods: int = 512, gpus: int = 2
 ) -> Document:
-    """One large gang on 4 zones of 8 blocks of 8 racks of 2 nodes, with a topology wish or none."""
+    """One large gang on 4 zones of 8 blocks of 8 racks of 2 nodes, with a topology constraint or none."""
     cluster = Cluster("gang_topology", ["allocate"], level=level, kind=kind, pods=pods)
     keys = {"zone": "example.com/zone", "block": "example.com/block", "rack": RACK}
     for zone in range(4):
@@ -263,11 +263,11 @@ def gang_topology(
                     }
     cluster.two_departments(len(cluster.nodes) * GPUS_PER_NODE)
     cluster.topologies.append({"name": "tree", "levels": list(keys.values())})
-    wish = None
+    constraint = None
     if level != "none":
-        wish = {"topology": "tree", "required_level": "", "preferred_level": ""}
-        wish["required_level" if kind == "required" else "preferred_level"] = keys[level]
-    cluster.job("gang", "queue-0", gpus, pending=pods, topology=wish)
+        constraint = {"topology": "tree", "required_level": "", "preferred_level": ""}
+        constraint["required_level" if kind == "required" else "preferred_level"] = keys[level]
+    cluster.job("gang", "queue-0", gpus, pending=pods, topology=constraint)
     return cluster.document()
 
 
@@ -341,7 +341,7 @@ def reclaim_unschedulable(nodes: int = 100, mode: str = "proportion") -> Documen
     }
     if mode == "antiaffinity":
         cluster.extra_plugins.append("podaffinity")
-    wish = {"topology": "racks", "required_level": RACK, "preferred_level": ""}
+    constraint = {"topology": "racks", "required_level": RACK, "preferred_level": ""}
     if mode == "topology":
         cluster.topologies.append({"name": "racks", "levels": [RACK]})
     cluster.job(
@@ -349,7 +349,7 @@ def reclaim_unschedulable(nodes: int = 100, mode: str = "proportion") -> Documen
         "queue-1",
         GPUS_PER_NODE,
         pending=pods,
-        topology=wish if mode == "topology" else None,
+        topology=constraint if mode == "topology" else None,
         task=apart if mode == "antiaffinity" else None,
     )
     return cluster.document()
@@ -402,7 +402,7 @@ def consolidate_gangs(nodes: int = 50) -> Document:
 
 
 def steady(nodes: int = 500, per_node: int = 8) -> Document:
-    """Nothing to do: the cost of opening a session and of an idle cycle."""
+    """Measure the cost of opening a session and of an idle cycle."""
     cluster = Cluster("steady", WHOLE_CYCLE, nodes=nodes, per_node=per_node)
     cluster.plain_nodes(nodes)
     cluster.two_departments(nodes * GPUS_PER_NODE)
@@ -414,8 +414,8 @@ def steady(nodes: int = 500, per_node: int = 8) -> Document:
 
 
 WORKLOADS: dict[str, Callable[..., Document]] = {
-    one.__name__: one
-    for one in (
+    builder.__name__: builder
+    for builder in (
         small_allocate,
         small_running,
         small_mixed,

@@ -37,7 +37,7 @@ def flat_division(case: Case) -> list[Mismatch]:
     """Divide one pool of each resource among siblings."""
     queues: Mapping[str, Any] = case["queues"]
     names = list(queues)
-    found: list[Mismatch] = []
+    mismatches: list[Mismatch] = []
     for kind, block in case["resources"].items():
         rows = [block["queues"].get(name, {}) for name in names]
         start = np.array([[row.get("initial_fair_share", 0) for row in rows]], dtype=float)
@@ -49,12 +49,12 @@ def flat_division(case: Case) -> list[Mismatch]:
             start,
         )
         for name, got in zip(names, share[0], strict=True):
-            wanted = block["expected_fair_share"].get(name, 0)
-            found += compare_numbers(f"{kind} fair share of {name}", wanted, got)
+            expected = block["expected_fair_share"].get(name, 0)
+            mismatches += compare_numbers(f"{kind} fair share of {name}", expected, got)
         if "expected_remaining" in block:
             left = max(0.0, float(rest[0, 0]))
-            found += compare_numbers(f"{kind} remaining", block["expected_remaining"], left)
-    return found
+            mismatches += compare_numbers(f"{kind} remaining", block["expected_remaining"], left)
+    return mismatches
 
 
 def hierarchical_fair_share(case: Case) -> list[Mismatch]:
@@ -68,12 +68,12 @@ def hierarchical_fair_share(case: Case) -> list[Mismatch]:
         _demand(queues, blocks),
         float(case.get("k_value", 0)),
     )
-    found: list[Mismatch] = []
-    for name, wanted in case["expected_fair_share"].items():
-        for kind, amount in wanted.items():
+    mismatches: list[Mismatch] = []
+    for name, expected in case["expected_fair_share"].items():
+        for kind, amount in expected.items():
             got = float(share[KINDS.index(kind), names.index(name)])
-            found += compare_numbers(f"{kind} fair share of {name}", amount, got)
-    return found
+            mismatches += compare_numbers(f"{kind} fair share of {name}", amount, got)
+    return mismatches
 
 
 def queue_order(case: Case) -> list[Mismatch]:
@@ -89,14 +89,14 @@ def queue_order(case: Case) -> list[Mismatch]:
 
 
 def can_reclaim_table(case: Case) -> list[Mismatch]:
-    """May this pod group look for victims at all."""
+    """Judge whether this pod group may look for victims at all."""
     ledger = read_ledger(case["queues"])
     got = can_reclaim(ledger, _reclaimer(case["reclaimer"], ledger))
     return compare_values("can reclaim", case["expected"], got)
 
 
 def victim_filter(case: Case) -> list[Mismatch]:
-    """May this queue hold victims for the pod group."""
+    """Judge whether this queue may hold victims for the pod group."""
     ledger = read_ledger(case["queues"])
     victim = ledger.names.index(case["victim_queue"])
     got = may_hold_victims(ledger, _reclaimer(case["reclaimer"], ledger), victim)
@@ -104,7 +104,7 @@ def victim_filter(case: Case) -> list[Mismatch]:
 
 
 def reclaimable(case: Case) -> list[Mismatch]:
-    """May these victims be taken for the pod group."""
+    """Judge whether these victims may be evicted for the pod group."""
     ledger = read_ledger(case["queues"])
     chunks = {
         ledger.names.index(name): [_triple(chunk) for chunk in taken]
@@ -117,15 +117,15 @@ def reclaimable(case: Case) -> list[Mismatch]:
         chunks,
         float(case.get("saturation_multiplier", 1)),
     )
-    found = compare_values("reclaimable", case["expected"], violation is None)
+    mismatches = compare_values("reclaimable", case["expected"], violation is None)
     return [
         Mismatch(where=f"{miss.where} ({violation})", expected=miss.expected, actual=miss.actual)
-        for miss in found
+        for miss in mismatches
     ]
 
 
 def reclaim_strategies(case: Case) -> list[Mismatch]:
-    """Ask one of the two rules that allow taking a chunk."""
+    """Judge one of the two rules that allow evicting a chunk."""
     queues = {"reclaimer": case["reclaimer_queue"], "reclaimee": case["reclaimee_queue"]}
     ledger = read_ledger(queues, tree=False)
     remaining = _triple(case["reclaimee_remaining"])
@@ -139,7 +139,7 @@ def reclaim_strategies(case: Case) -> list[Mismatch]:
 
 
 def capacity_policy(case: Case) -> list[Mismatch]:
-    """Ask the limit and quota gates."""
+    """Judge the limit and quota checks."""
     ledger = read_ledger(case["queues"])
     queue = ledger.names.index(case["job_queue"])
     requested, preemptible = _triple(case["requested"]), bool(case["job_preemptible"])
@@ -152,11 +152,11 @@ def capacity_policy(case: Case) -> list[Mismatch]:
         )
     else:
         refusal = refuse_over_capacity(ledger, queue, requested, preemptible=preemptible)
-    wanted = case["expected"]
-    found = compare_values("schedulable", wanted["schedulable"], refusal is None)
-    if refusal is not None and "reason" in wanted:
-        found += compare_values("reason", wanted["reason"], str(refusal.reason))
-    return found
+    expected = case["expected"]
+    mismatches = compare_values("schedulable", expected["schedulable"], refusal is None)
+    if refusal is not None and "reason" in expected:
+        mismatches += compare_values("reason", expected["reason"], str(refusal.reason))
+    return mismatches
 
 
 def read_ledger(

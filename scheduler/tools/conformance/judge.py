@@ -1,6 +1,6 @@
-"""Holds what a scenario expects against what came.
+"""Compare what a scenario expects with what came.
 
-The expectations speak of whole jobs, single tasks, ledgers of nodes, upper bounds on decisions,
+The expectations cover whole jobs, single tasks, ledgers of nodes, upper bounds on decisions,
 the grouping of fractions on shared GPUs and the domains a gang landed in. Anything in a file that
 is only a restatement of its input, or wording, is not judged.
 """
@@ -28,7 +28,7 @@ class TaskOutcome:
     numa_zones: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the outcome the form of `observed.tasks`."""
+        """Return the outcome in the form of `observed.tasks`."""
         out: dict[str, Any] = {"status": self.status}
         if self.node:
             out["node"] = self.node
@@ -68,23 +68,23 @@ def judge_outcome(document: Document, outcome: ClusterOutcome, point: str) -> li
     point : names the point, e.g. "end" or "after round 3"
     """
     expected = document.get("expected") or {}
-    found = list(_judge_jobs(document, expected, outcome, point))
+    mismatches = list(_judge_jobs(document, expected, outcome, point))
     for task, wanted in (expected.get("tasks") or {}).items():
-        found += _judge_task(task, wanted, outcome, point)
-        found += _judge_start(document, task, wanted, outcome, point)
+        mismatches += _judge_task(task, wanted, outcome, point)
+        mismatches += _judge_start(document, task, wanted, outcome, point)
     for node, wanted in (expected.get("nodes") or {}).items():
-        found += _judge_node(node, wanted, outcome, point)
+        mismatches += _judge_node(node, wanted, outcome, point)
     if expected.get("gpu_groups_hold"):
-        found += _judge_gpu_groups(document, expected, outcome, point)
+        mismatches += _judge_gpu_groups(document, expected, outcome, point)
     for check in expected.get("placement_checks") or ():
-        found += _judge_placement(document, check, outcome, point)
-    return found
+        mismatches += _judge_placement(document, check, outcome, point)
+    return mismatches
 
 
 def judge_limits(document: Document, counts: Iterable[Mapping[str, int]]) -> list[Mismatch]:
     """Judge the upper bounds on decisions of each session; they are not exact counts."""
     limits = (document.get("expected") or {}).get("limits") or {}
-    found = []
+    mismatches = []
     for number, count in enumerate(counts, start=1):
         for key, kind in (
             ("max_binds", "bind"),
@@ -92,26 +92,26 @@ def judge_limits(document: Document, counts: Iterable[Mapping[str, int]]) -> lis
             ("max_pipelines", "pipeline"),
         ):
             if key in limits and count.get(kind, 0) > limits[key]:
-                found.append(
+                mismatches.append(
                     Mismatch(
                         where=f"{kind} decisions of session {number}",
                         expected=f"at most {limits[key]}",
                         actual=count.get(kind, 0),
                     )
                 )
-    return found
+    return mismatches
 
 
 def judge_observed(document: Document, outcome: ClusterOutcome) -> list[Mismatch]:
     """Compare every task with what the reference did: the stricter second level."""
-    found: list[Mismatch] = []
+    mismatches: list[Mismatch] = []
     for task, wanted in ((document.get("observed") or {}).get("tasks") or {}).items():
         got = outcome.tasks.get(task)
         have = (got.status, got.node) if got else None
-        found += compare_values(
+        mismatches += compare_values(
             f"observed {task}", (wanted.get("status"), wanted.get("node") or ""), have
         )
-    return found
+    return mismatches
 
 
 def _judge_jobs(
@@ -133,16 +133,16 @@ def _judge_task(task: str, wanted: Document, outcome: ClusterOutcome, point: str
     got = outcome.tasks.get(task)
     if got is None:
         return [Mismatch(where=f"{point}: {task}", expected="a task", actual=None)]
-    found: list[Mismatch] = []
+    mismatches: list[Mismatch] = []
     if "status" in wanted:
-        found += compare_values(f"{point}: status of {task}", wanted["status"], got.status)
+        mismatches += compare_values(f"{point}: status of {task}", wanted["status"], got.status)
     if wanted.get("node"):
-        found += compare_values(f"{point}: node of {task}", wanted["node"], got.node)
+        mismatches += compare_values(f"{point}: node of {task}", wanted["node"], got.node)
     if "numa_zones" in wanted:
         zones = sorted(str(zone).rpartition("-")[2] for zone in got.numa_zones)
         expected = sorted(str(zone) for zone in wanted["numa_zones"])
-        found += compare_values(f"{point}: NUMA zones of {task}", expected, zones)
-    return found
+        mismatches += compare_values(f"{point}: NUMA zones of {task}", expected, zones)
+    return mismatches
 
 
 def _judge_start(
@@ -164,15 +164,15 @@ def _judge_start(
 
 def _judge_node(node: str, wanted: Document, outcome: ClusterOutcome, point: str) -> list[Mismatch]:
     got = outcome.nodes[node]
-    found: list[Mismatch] = []
+    mismatches: list[Mismatch] = []
     for key, have in (("idle_gpus", got.idle_gpus), ("releasing_gpus", got.releasing_gpus)):
         if key in wanted:
-            found += compare_numbers(f"{point}: {key} of {node}", wanted[key], have)
+            mismatches += compare_numbers(f"{point}: {key} of {node}", wanted[key], have)
     for zone, amounts in (wanted.get("numa_zones_available") or {}).items():
         for kind, amount in amounts.items():
             have = got.zones_available[int(zone)].get(kind, 0.0)
-            found += compare_numbers(f"{point}: {kind} in zone {zone} of {node}", amount, have)
-    return found
+            mismatches += compare_numbers(f"{point}: {kind} in zone {zone} of {node}", amount, have)
+    return mismatches
 
 
 def _judge_gpu_groups(
@@ -234,22 +234,26 @@ def _judge_placement(
         label = check.get("label")
         return [labels[node].get(label, "") if label else node for node in nodes(subgroup)]
 
-    found: list[Mismatch] = []
+    mismatches: list[Mismatch] = []
     mine = domains(check.get("subgroup"))
     if "counts" in check:
         counts = {domain: mine.count(domain) for domain in sorted(set(mine))}
-        found += compare_values(f"{where}, counts", dict(check["counts"]), counts)
+        mismatches += compare_values(f"{where}, counts", dict(check["counts"]), counts)
     if "nodes_used" in check:
         used = sorted(set(nodes(check.get("subgroup"))))
-        found += compare_values(f"{where}, nodes", sorted(check["nodes_used"]), used)
+        mismatches += compare_values(f"{where}, nodes", sorted(check["nodes_used"]), used)
     if check.get("single_domain"):
-        found += compare_values(f"{where}, domains used", 1, len(set(mine)))
+        mismatches += compare_values(f"{where}, domains used", 1, len(set(mine)))
     if check.get("distinct_domains"):
         per_group = [sorted(set(domains(name))) for name in check.get("subgroups") or ()]
         flat = [domain for group in per_group for domain in group]
-        found += compare_values(f"{where}, distinct domains", len(flat), len(set(flat)))
+        mismatches += compare_values(f"{where}, distinct domains", len(flat), len(set(flat)))
         if "domains" in check:
-            found += compare_values(f"{where}, domains", sorted(check["domains"]), sorted(flat))
+            mismatches += compare_values(
+                f"{where}, domains", sorted(check["domains"]), sorted(flat)
+            )
     elif "domains" in check:
-        found += compare_values(f"{where}, domains", sorted(check["domains"]), sorted(set(mine)))
-    return found
+        mismatches += compare_values(
+            f"{where}, domains", sorted(check["domains"]), sorted(set(mine))
+        )
+    return mismatches

@@ -1,4 +1,4 @@
-"""The table of turns: pod groups pushed into a tree of queues, and the order they come out in."""
+"""The table of job order: pod groups are pushed into a tree of queues and popped in order."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ Case = Mapping[str, Any]
 
 
 def job_order(case: Case) -> list[Mismatch]:
-    """The order in which pod groups of a queue tree get their turn (or lose their place)."""
-    found: list[Mismatch] = []
+    """Judge the order in which pod groups of a queue tree are served (or evicted)."""
+    mismatches: list[Mismatch] = []
     session, index_of = _order_session(case)
     turns: _Turns | None = None
     for number, operation in enumerate(case["operations"]):
@@ -44,8 +44,8 @@ def job_order(case: Case) -> list[Mismatch]:
             turns.push(index_of[operation["job"]["name"]])
         else:
             turns = turns or _Turns(session, case["options"], [])
-            found += compare_values(f"operation {number}", operation["job"], turns.pop())
-    return found
+            mismatches += compare_values(f"operation {number}", operation["job"], turns.pop())
+    return mismatches
 
 
 class _Turns:
@@ -99,7 +99,7 @@ class _Turns:
 
 
 def _order_session(case: Case) -> tuple[Session, dict[str, int]]:
-    """Build a session with every pod group the operations speak of.
+    """Build a session with every pod group that the operations name.
 
     A victim holds one GPU: the tables leave out what victims hold, and victims that hold nothing do
     not occur.

@@ -1,7 +1,7 @@
-"""Plays a scenario: one session, or several rounds with the cluster moving on between them.
+"""Play a scenario: one session, or several rounds between which the cluster changes.
 
-Between rounds what was bound runs, what was evicted comes back as pending, and what only waited
-is pending again; pods that are told to stay releasing stay where they are.
+Between rounds bound pods run, evicted and nominated pods are pending again; pods marked `stays_releasing` stay
+as they are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Document = Mapping[str, Any]
 
 @dataclass(slots=True, kw_only=True)
 class ScenarioRun:
-    """What playing one scenario gave: judging points, decisions per session, the final state."""
+    """The result of playing one scenario: judging points, decisions per session, the final state."""
 
     points: list[tuple[str, ClusterOutcome]] = field(default_factory=list)
     events: list[list[dict[str, Any]]] = field(default_factory=list)
@@ -45,7 +45,7 @@ class ScenarioRun:
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the run the form of `observed`."""
+        """Return the run in the form of `observed`."""
         return {
             "tasks": {name: task.as_dict() for name, task in sorted(self.end.tasks.items())},
             "nodes": {
@@ -95,21 +95,21 @@ def _move_on(world: World, session: Session, staying: set[str]) -> None:
     ledger = session.attached(ClaimLedger)
     if ledger is not None:
         world.claims = ledger.current()
-    for index, given in enumerate(tasks.inputs):
-        place = world.places.get(given.uid)
+    for index, task in enumerate(tasks.inputs):
+        place = world.places.get(task.uid)
         if place is None:
             continue
         state = STATE_OF_STATUS[TaskStatus(tasks.status[index])]
         if state == "binding":
-            world.places[given.uid] = TaskPlace(
+            world.places[task.uid] = TaskPlace(
                 state="running",
                 node=nodes.names[tasks.node[index]],
                 gpu_groups=tasks.gpu_groups[index],
                 numa=tasks.numa.get(index, ()),
                 claim_allocations=tasks.claim_allocations.get(index, ()),
             )
-        elif state == "pipelined" or (state == "releasing" and given.uid not in staying):
-            world.places[given.uid] = TaskPlace(state="pending")
+        elif state == "pipelined" or (state == "releasing" and task.uid not in staying):
+            world.places[task.uid] = TaskPlace(state="pending")
         elif state == "releasing":
             place.state = state
 
@@ -118,11 +118,11 @@ def _outcome_of(session: Session) -> ClusterOutcome:
     state = session.state
     tasks, nodes = state.tasks, state.nodes
     outcomes = {}
-    for index, given in enumerate(tasks.inputs):
+    for index, task in enumerate(tasks.inputs):
         node = tasks.node[index]
-        outcomes[given.uid] = TaskOutcome(
+        outcomes[task.uid] = TaskOutcome(
             status=STATE_OF_STATUS[TaskStatus(tasks.status[index])],
-            node=nodes.names[node] if node >= 0 else given.node,
+            node=nodes.names[node] if node >= 0 else task.node,
             gpu_groups=tuple(tasks.gpu_groups[index]),
             numa_zones=tuple(share.zone for share in tasks.numa.get(index, ())),
         )

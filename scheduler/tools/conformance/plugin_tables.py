@@ -1,4 +1,4 @@
-"""Tables of single rules: each row becomes a tiny cluster on which the product's own rule is asked."""
+"""Tables of single rules: each row becomes a small cluster to which the product's own rule is applied."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LEFT_FIRST, RIGHT_FIRST, EQUAL = "left_first", "right_first", "equal"
 
 
 def min_runtime(case: Case) -> list[Mismatch]:
-    """How long is a queue's work protected."""
+    """Judge for how long a queue's pod groups are protected."""
     queues: Mapping[str, Any] = case["queues"]
     names = list(queues)
     paths = [[names.index(name) for name in _path(queues, queue)] for queue in names]
@@ -60,7 +60,7 @@ def min_runtime(case: Case) -> list[Mismatch]:
 
 
 def elastic_job_order(case: Case) -> list[Mismatch]:
-    """Which of two pod groups is served first for its gang's sake."""
+    """Judge which of two pod groups is served first because of its gang."""
     states = []
     for side in ("left", "right"):
         group = _group_of_counts(side, case[side])
@@ -72,7 +72,7 @@ def elastic_job_order(case: Case) -> list[Mismatch]:
 
 
 def subgroup_order(case: Case) -> list[Mismatch]:
-    """Which of two subgroups is served first; equal ones fall back to their names."""
+    """Judge which of two subgroups is served first; equal ones are ordered by name."""
     first_names = []
     for left, right in (("a", "b"), ("b", "a")):
         sets = [_counts(left, case["left"]), _counts(right, case["right"])]
@@ -91,7 +91,7 @@ def subgroup_order(case: Case) -> list[Mismatch]:
 
 
 def resource_type_score(case: Case) -> list[Mismatch]:
-    """The score of a node for tasks with and without GPU."""
+    """Judge the score of a node for tasks with and without GPU."""
     node = _plain_node(gpus=0 if case["node_is_cpu_only"] else 1)
     request = TaskRequest(cpu_milli=1, gpus=0 if case["task_is_cpu_only"] else 1)
     group = _pending_group(request)
@@ -106,7 +106,7 @@ def resource_type_score(case: Case) -> list[Mismatch]:
 
 
 def gpu_order(case: Case) -> list[Mismatch]:
-    """The score of one device of a node."""
+    """Judge the score of one device of a node."""
     portion = case.get("used_portion")
     device = None if case["whole_gpu"] else (float(portion or 0), 1.0)
     score = pack_score if case["strategy"] == "pack" else spread_score
@@ -114,7 +114,7 @@ def gpu_order(case: Case) -> list[Mismatch]:
 
 
 def node_placement(case: Case) -> list[Mismatch]:
-    """The score for filling or emptying a node, among nodes with given extremes."""
+    """Judge the score for filling or emptying a node, among nodes with given extremes."""
     is_gpu = case["resource"] != "cpu"
     key, row = ("gpu", GPU_ROW) if is_gpu else ("cpu", CPU_ROW)
     low = case.get("min_non_allocated", case["non_allocated"])
@@ -143,19 +143,19 @@ def node_placement(case: Case) -> list[Mismatch]:
 
 
 def topology_levels(case: Case) -> list[Mismatch]:
-    """The levels on which domains are looked for."""
+    """Judge the levels on which domains are searched."""
     levels = case["levels_top_down"] or []
-    found, problem = searched_levels(
+    searched, problem = searched_levels(
         levels, case.get("required_level") or "", case.get("preferred_level") or ""
     )
     if case.get("expected_error"):
         return compare_values("refused", True, bool(problem))
-    got = ["root" if level == ROOT else levels[level] for level in found]
+    got = ["root" if level == ROOT else levels[level] for level in searched]
     return compare_values("levels", case["expected_levels"], got)
 
 
 def topology_node_sets(case: Case) -> list[Mismatch]:
-    """The node sets tried for a gang, in order, and the scores inside them."""
+    """Judge the node sets tried for a gang, in order, and the scores inside them."""
     session = _topology_session(case)
     view = session.view(0)
     chunk = view.next_chunk(include_evicted=False)
@@ -164,25 +164,27 @@ def topology_node_sets(case: Case) -> list[Mismatch]:
         if splitter.concerns(view.root):
             sets = [
                 part
-                for one in sets
-                for part in splitter.split(view, view.root, chunk, one, record=True)
+                for node_set in sets
+                for part in splitter.split(view, view.root, chunk, node_set, record=True)
             ]
     names = session.state.nodes.names
-    got = [[names[node] for node in one.indices.tolist()] for one in sets]
+    got = [[names[node] for node in node_set.indices.tolist()] for node_set in sets]
     wanted = case["expected"]
-    found = compare_values("node sets", [sorted(one) for one in wanted["node_sets_in_order"]], got)
+    mismatches = compare_values(
+        "node sets", [sorted(node_set) for node_set in wanted["node_sets_in_order"]], got
+    )
     has_error = bool(session.fit.pod_groups)
-    found += compare_values("fit error", bool(wanted.get("job_fit_error")), has_error)
+    mismatches += compare_values("fit error", bool(wanted.get("job_fit_error")), has_error)
     for node, score in (wanted.get("node_scores") or {}).items():
         index = session.state.nodes.index_of[node]
         scores = [
-            float(one.extra_scores[index])
-            for one in sets
-            if one.extra_scores is not None and index in one.indices
+            float(node_set.extra_scores[index])
+            for node_set in sets
+            if node_set.extra_scores is not None and index in node_set.indices
         ]
         if scores:
-            found += compare_numbers(f"score of {node}", score, scores[0])
-    return found
+            mismatches += compare_numbers(f"score of {node}", score, scores[0])
+    return mismatches
 
 
 _QUEUE = QueueInput(
@@ -256,7 +258,7 @@ def _path(queues: Mapping[str, Any], queue: str) -> list[str]:
 
 
 def _topology_session(case: Case) -> Session:
-    wish = case.get("constraint") or {}
+    constraint = case.get("constraint") or {}
     tasks = tuple(
         TaskInput(name=entry["name"], uid=entry["name"], request=_task_request(entry["request"]))
         for entry in case["tasks"]
@@ -272,15 +274,17 @@ def _topology_session(case: Case) -> Session:
     )
     root = SubGroupInput(
         topology=TopologyConstraint(
-            topology=wish.get("topology") or "",
-            required_level=wish.get("required_level") or "",
-            preferred_level=wish.get("preferred_level") or "",
+            topology=constraint.get("topology") or "",
+            required_level=constraint.get("required_level") or "",
+            preferred_level=constraint.get("preferred_level") or "",
         ),
         pod_sets=(PodSetInput(min_available=len(tasks)),),
     )
     levels = case.get("levels_top_down")
     topologies = (
-        (TopologyInput(name=wish.get("topology") or "", levels=tuple(levels)),) if levels else ()
+        (TopologyInput(name=constraint.get("topology") or "", levels=tuple(levels)),)
+        if levels
+        else ()
     )
     nodes = tuple(
         NodeInput(name=node["name"], labels=node["labels"], allocatable=_floats(node["idle"]))

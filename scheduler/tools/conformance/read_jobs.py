@@ -54,13 +54,13 @@ def _group(tree: Document) -> SubGroupInput:
     )
 
 
-def _topology(wish: Document | None) -> TopologyConstraint | None:
-    if not wish:
+def _topology(constraint: Document | None) -> TopologyConstraint | None:
+    if not constraint:
         return None
     return TopologyConstraint(
-        topology=wish.get("topology") or "",
-        required_level=wish.get("required_level") or "",
-        preferred_level=wish.get("preferred_level") or "",
+        topology=constraint.get("topology") or "",
+        required_level=constraint.get("required_level") or "",
+        preferred_level=constraint.get("preferred_level") or "",
     )
 
 

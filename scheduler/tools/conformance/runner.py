@@ -79,15 +79,15 @@ def judge_scenario(
     document: dict[str, Any], run: ScenarioRun, *, judge_observations: bool = False
 ) -> Verdict:
     """Judge every point of one scenario that was played."""
-    found: list[Mismatch] = []
+    mismatches: list[Mismatch] = []
     for point, outcome in run.points:
-        found += judge_outcome(document, outcome, point)
-    found += judge_limits(document, run.counts)
+        mismatches += judge_outcome(document, outcome, point)
+    mismatches += judge_limits(document, run.counts)
     if judge_observations:
-        found += judge_observed(document, run.end)
+        mismatches += judge_observed(document, run.end)
     return Verdict(
         case=document["id"],
-        mismatches=tuple(found),
+        mismatches=tuple(mismatches),
         judged=bool(document.get("expected")) or judge_observations,
     )
 

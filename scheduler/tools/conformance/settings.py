@@ -83,19 +83,21 @@ def _plugins(document: Mapping[str, Any]) -> tuple[PluginConfig, ...]:
     return tuple(plugins)
 
 
-def _with_fixed_arguments(name: str, given: Mapping[str, Any]) -> PluginConfig:
+def _with_fixed_arguments(name: str, arguments: Mapping[str, Any]) -> PluginConfig:
     if name == "proportion":
-        return PluginConfig(name, ProportionArguments(k_value=float(given.get("kValue", 0))))
+        return PluginConfig(name, ProportionArguments(k_value=float(arguments.get("kValue", 0))))
     if name == "nodeplacement":
         return PluginConfig(
             name,
             NodePlacementArguments(
-                cpu=given.get("cpu", "binpack"), gpu=given.get("gpu", "binpack")
+                cpu=arguments.get("cpu", "binpack"), gpu=arguments.get("gpu", "binpack")
             ),
         )
     if name == "minruntime":
         return PluginConfig(
             name,
-            MinRuntimeArguments(reclaim_resolve_method=given.get("reclaimResolveMethod", "lca")),
+            MinRuntimeArguments(
+                reclaim_resolve_method=arguments.get("reclaimResolveMethod", "lca")
+            ),
         )
     return PluginConfig(name)

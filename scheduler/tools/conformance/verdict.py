@@ -1,4 +1,4 @@
-"""What judging one case gives: nothing to say, or each expectation that was not met."""
+"""The result of judging one case: each expectation that was not met."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Mismatch:
     actual: Any
 
     def as_text(self) -> str:
-        """Word the mismatch on one line."""
+        """Return the mismatch on one line."""
         return f"{self.where}: expected {self.expected!r}, got {self.actual!r}"
 
 
@@ -29,11 +29,11 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Tell whether every expectation held."""
+        """Return whether every expectation held."""
         return not self.mismatches
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the verdict the form it has in `--json` output."""
+        """Return the verdict as `--json` prints it."""
         return {
             "case": self.case,
             "passed": self.passed,

@@ -1,6 +1,6 @@
 """The cluster of one scenario as it stands between rounds.
 
-A scenario file describes the state at the start; this room keeps what changes (where tasks are,
+A scenario file describes the state at the start; this module keeps what changes (where tasks are,
 which shared GPU they hold, what claims were given) and turns it into the core's snapshot on
 demand. Keys the file has and this reader does not know are passed over.
 """

@@ -21,12 +21,12 @@ class SimulationInputError(ValueError):
     """An input that cannot be simulated; the message names the queue or field."""
 
 
-def simulate_fair_share(given: Any) -> dict[str, dict[str, float]]:
+def simulate_fair_share(body: Any) -> dict[str, dict[str, float]]:
     """Divide `totalResource` among `queues`.
 
     Parameters
     ----------
-    given : the request body of KAI's simulator: totalResource, queues, kValue
+    body : the request body of KAI's simulator: totalResource, queues, kValue
 
     Returns
     -------
@@ -36,17 +36,17 @@ def simulate_fair_share(given: Any) -> dict[str, dict[str, float]]:
     ------
     SimulationInputError : not an object, a queue without uid or twice, a missing parent, a cycle
     """
-    if not isinstance(given, Mapping):
-        raise SimulationInputError(f"expected an object, got {type(given).__name__}")
-    queues = _queues(given.get("queues") or [])
+    if not isinstance(body, Mapping):
+        raise SimulationInputError(f"expected an object, got {type(body).__name__}")
+    queues = _queues(body.get("queues") or [])
     names = [str(queue["uid"]) for queue in queues]
-    total = given.get("totalResource") or {}
+    total = body.get("totalResource") or {}
     try:
         share = divide_tree(
             np.array([_number(total, TOTAL_KEYS[kind], 0.0, "totalResource") for kind in KINDS]),
             np.array(_parents(queues, names), dtype=np.int64),
             _demand(queues),
-            _number(given, "kValue", 0.0, "kValue"),
+            _number(body, "kValue", 0.0, "kValue"),
         )
     except ValueError as error:
         raise SimulationInputError(str(error)) from error
@@ -56,16 +56,16 @@ def simulate_fair_share(given: Any) -> dict[str, dict[str, float]]:
     }
 
 
-def _queues(given: Any) -> list[Mapping[str, Any]]:
+def _queues(queues: Any) -> list[Mapping[str, Any]]:
     seen: set[str] = set()
-    for queue in given:
+    for queue in queues:
         uid = queue.get("uid") if isinstance(queue, Mapping) else None
         if not uid:
             raise SimulationInputError(f"expected a queue with a uid, got {queue!r}")
         if uid in seen:
             raise SimulationInputError(f"queue {uid!r} is there twice")
         seen.add(uid)
-    return list(given)
+    return list(queues)
 
 
 def _parents(queues: Sequence[Mapping[str, Any]], names: list[str]) -> list[int]:

@@ -1,4 +1,4 @@
-"""A small cluster that lives from cycle to cycle: what is bound runs, what is evicted comes back.
+"""A small cluster that changes from cycle to cycle: bound pods run, evicted pods are pending again.
 
 No kubelet and no API server: the decisions of a cycle are applied to the next snapshot directly.
 Victims leave within one cycle and are created again as pending pods of the same pod group, which is
@@ -63,19 +63,19 @@ class LivingCluster:
             self.places[task.uid] = Place()
 
     def finish(self, name: str) -> None:
-        """Take a pod group away with all its tasks."""
+        """Remove a pod group with all its tasks."""
         for task in self.groups.pop(name).tasks:
             del self.places[task.uid]
         self.last_start_s.pop(name, None)
 
     def is_running(self, name: str) -> bool:
-        """Tell whether all tasks of a pod group run."""
+        """Return whether all tasks of a pod group run."""
         return all(
             self.places[task.uid].status is TaskStatus.RUNNING for task in self.groups[name].tasks
         )
 
     def step(self) -> Session:
-        """Run one cycle and let the cluster follow its decisions."""
+        """Run one cycle and apply its decisions."""
         seed = uuid5(SEED, str(self.now_s))
         session = run_cycle(self.snapshot(), self.config, gpu_group_seed=seed)
         self._follow(session)
@@ -94,8 +94,8 @@ class LivingCluster:
         """Return how many GPUs the pods that run hold after a cycle, by leaf queue."""
         held = {queue.name: 0.0 for queue in self.queues}
         tasks, groups = session.state.tasks, session.state.pod_groups
-        for index, given in enumerate(tasks.inputs):
-            place = self.places.get(given.uid)
+        for index, task in enumerate(tasks.inputs):
+            place = self.places.get(task.uid)
             if place is not None and place.status is TaskStatus.RUNNING:
                 held[groups.inputs[tasks.pod_group[index]].queue] += tasks.accepted[index][2]
         return held
@@ -125,16 +125,16 @@ class LivingCluster:
 
     def _follow(self, session: Session) -> None:
         state = session.state
-        for index, given in enumerate(state.tasks.inputs):
+        for index, task in enumerate(state.tasks.inputs):
             status = TaskStatus(state.tasks.status[index])
             if status is TaskStatus.BINDING:
-                self.places[given.uid] = Place(
+                self.places[task.uid] = Place(
                     TaskStatus.RUNNING,
                     state.nodes.names[state.tasks.node[index]],
                     state.tasks.gpu_groups[index],
                 )
             elif status in (TaskStatus.NOMINATED, TaskStatus.RELEASING):
-                self.places[given.uid] = Place()
+                self.places[task.uid] = Place()
         for index, group in enumerate(state.pod_groups.inputs):
             started = state.pod_groups.last_start[index]
             if started == NOW:
@@ -148,14 +148,14 @@ def _used(amounts: QueueAmounts, share: float) -> QueueAmounts:
 def gangs_like(
     names: Sequence[str], template: PodGroupInput, tasks: int, created_s: float
 ) -> list[PodGroupInput]:
-    """Return like pod groups under other names, each as a gang of so many tasks."""
-    found = []
+    """Return copies of a pod group under other names, each a gang of `tasks` tasks."""
+    gangs = []
     for number, name in enumerate(names):
         members = tuple(
             replace(template.tasks[0], name=f"{name}-{index}", uid=f"{name}-{index}")
             for index in range(tasks)
         )
-        found.append(
+        gangs.append(
             replace(template, name=name, uid=name, tasks=members, created=created_s + number * 1e-3)
         )
-    return found
+    return gangs

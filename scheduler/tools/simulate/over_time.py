@@ -1,7 +1,7 @@
-"""The time-based simulator: many cycles of the real core, with past use feeding the next division.
+"""The time-based simulator: many cycles of the core, in which past usage changes the next division.
 
-Input and output are those of KAI's tool. All pods are there from the start and run for ever; what
-moves is who holds the GPUs. Window and half-life are counted in cycles (a cycle is one second).
+Input and output are those of KAI's tool. All pods exist from the start and never end; only
+which queue holds the GPUs changes. Window and half-life are counted in cycles (a cycle is one second).
 """
 
 from __future__ import annotations
@@ -57,24 +57,24 @@ class Row:
     fair_share: float
 
 
-def simulate_over_time(given: TimeInput) -> list[Row]:
+def simulate_over_time(simulation: TimeInput) -> list[Row]:
     """Run the cycles; one row per queue and cycle, GPUs held at its end and fair share."""
     params = UsageParams(
-        window_s=given.window_size * CYCLE_S,
-        half_life_s=given.half_life * CYCLE_S or None,
+        window_s=simulation.window_size * CYCLE_S,
+        half_life_s=simulation.half_life * CYCLE_S or None,
         fetch_interval_s=CYCLE_S,
     )
     history = UsageHistory(params)
-    cluster = LivingCluster(given.nodes, given.queues, _config(given.k_value))
-    for group in given.groups:
+    cluster = LivingCluster(simulation.nodes, simulation.queues, _config(simulation.k_value))
+    for group in simulation.groups:
         cluster.submit(group)
-    total = sum(node.allocatable["gpu"] for node in given.nodes)
+    total = sum(node.allocatable["gpu"] for node in simulation.nodes)
     rows: list[Row] = []
-    for cycle in range(given.cycles):
+    for cycle in range(simulation.cycles):
         cluster.usage = history.fetch(cluster.now_s)
         session = cluster.step()
         held = cluster.gpus_of_queues(session)
-        _add_to_parents(held, given.queues)
+        _add_to_parents(held, simulation.queues)
         ledger = session.policy.ledger
         for index, name in enumerate(ledger.names):
             rows.append(Row(cycle, name, held[name], ledger.fair_shares[index][2]))
@@ -98,14 +98,14 @@ def write_csv(rows: Iterable[Row]) -> str:
     return out.getvalue()
 
 
-def read_time_input(given: Any) -> TimeInput:
+def read_time_input(body: Any) -> TimeInput:
     """Read the input; keys in any case.
 
     Raises
     ------
     SimulationInputError : not a mapping, no nodes, jobs of an unknown queue, a value out of range
     """
-    data = _lowered(given, "input")
+    data = _lowered(body, "input")
     queues = [_lowered(queue, "queue") for queue in data.get("queues") or []]
     names = [str(_need(queue, "name", "queue")) for queue in queues]
     cycles = int(_number(data, "cycles", 100, "input"))
@@ -124,16 +124,16 @@ def read_time_input(given: Any) -> TimeInput:
         k_value=_number(data, "kvalue", 1.0, "input"),
         nodes=nodes,
         queues=tuple(_queue(queue, number, names) for number, queue in enumerate(queues)),
-        groups=tuple(_groups(given, names)),
+        groups=tuple(_groups(body, names)),
     )
 
 
 def _config(k_value: float) -> SchedulerConfig:
     plugins = tuple(
-        PluginConfig(one.name, ProportionArguments(k_value=k_value))
-        if one.name == "proportion"
-        else one
-        for one in DEFAULT_PLUGINS
+        PluginConfig(plugin.name, ProportionArguments(k_value=k_value))
+        if plugin.name == "proportion"
+        else plugin
+        for plugin in DEFAULT_PLUGINS
     )
     return SchedulerConfig(plugins=plugins)
 
@@ -179,12 +179,12 @@ def _queue(block: Mapping[str, Any], number: int, names: Sequence[str]) -> Queue
     )
 
 
-def _groups(given: Mapping[str, Any], names: Sequence[str]) -> Iterable[PodGroupInput]:
-    jobs = next((value for key, value in given.items() if str(key).lower() == "jobs"), None) or {}
-    for queue, wish in jobs.items():
+def _groups(body: Mapping[str, Any], names: Sequence[str]) -> Iterable[PodGroupInput]:
+    jobs = next((value for key, value in body.items() if str(key).lower() == "jobs"), None) or {}
+    for queue, job in jobs.items():
         if queue not in names:
             raise SimulationInputError(f"jobs: queue {queue!r} is not one of {', '.join(names)}")
-        block = _lowered(wish, f"jobs of {queue}")
+        block = _lowered(job, f"jobs of {queue}")
         gpus = _number(block, "gpus", 1, f"jobs of {queue}")
         pods = int(_number(block, "numpods", 1, f"jobs of {queue}"))
         count = int(_number(block, "numjobs", 1, f"jobs of {queue}"))

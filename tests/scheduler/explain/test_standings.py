@@ -49,6 +49,6 @@ def test_beyond_the_depth_of_its_queue_nobody_had_a_turn(rig: Rig) -> None:
 
 
 def test_only_the_first_thousand_places_are_told(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler.explain.standings.TOLD", 2)
+    monkeypatch.setattr("scheduler.explain.standings.RANKED", 2)
     full(rig).pending("a").pending("b").pending("c")
     assert [one.position for one in rig.cycle().standings.values()] == [1, 2, None]

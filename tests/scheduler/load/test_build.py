@@ -236,7 +236,7 @@ def test_priority_and_preemptibility() -> None:
     assert made == [("a", 100, False), ("b", 70, True), ("c", 100, True), ("d", 70, False)]
 
 
-def test_subgroup_tree_with_aliases_and_an_outcast() -> None:
+def test_subgroup_tree_with_aliases_and_an_orphan_pod() -> None:
     cluster = Cluster()
     cluster.put(
         TOPOLOGIES,

@@ -75,7 +75,7 @@ def test_burst_becomes_one_wake_up(resource: Resource, wakes: bool) -> None:
 
     made = Waker(wake, pause_s=0.05)
     for number in range(50):
-        made.heard(resource, EventType.ADDED, convert(group(f"pg{number}"), TYPES[PODGROUPS]))
+        made.on_change(resource, EventType.ADDED, convert(group(f"pg{number}"), TYPES[PODGROUPS]))
     made.start()
     assert woken.wait(2.0 if wakes else 0.2) is wakes
     made.stop()
