@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scheduler.core.arrays import Amounts, is_above
+from scheduler.core.arrays import TOLERANCE, Amounts
 from scheduler.core.fairshare.shares import RESOURCES, QueueLedger
 
 
@@ -96,7 +96,7 @@ def refuse_at_gate(
         bound, held = bounds[index], allocated[index]
         for resource in RESOURCES:
             amount = requested[resource]
-            if amount and is_above(held[resource] + amount, bound[resource]):
+            if amount and bound[resource] + TOLERANCE < held[resource] + amount:
                 return CapacityRefusal(
                     reason=gate,
                     queue=index,

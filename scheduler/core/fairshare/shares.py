@@ -14,7 +14,14 @@ from math import inf
 
 import numpy as np
 
-from scheduler.core.arrays import CPU_INDEX, GPU_INDEX, MEMORY_INDEX, Amounts, Floats, is_above
+from scheduler.core.arrays import (
+    CPU_INDEX,
+    GPU_INDEX,
+    MEMORY_INDEX,
+    TOLERANCE,
+    Amounts,
+    Floats,
+)
 
 RESOURCES = (CPU_INDEX, MEMORY_INDEX, GPU_INDEX)
 
@@ -130,9 +137,9 @@ def fits_within(amounts: Amounts, bound: Amounts) -> bool:
 def exceeds_somewhere(amounts: Amounts, bound: Amounts) -> bool:
     """Return whether amounts are above a bound in at least one resource."""
     return (
-        is_above(amounts[0], bound[0])
-        or is_above(amounts[1], bound[1])
-        or is_above(amounts[2], bound[2])
+        amounts[0] > bound[0] + TOLERANCE
+        or amounts[1] > bound[1] + TOLERANCE
+        or amounts[2] > bound[2] + TOLERANCE
     )
 
 

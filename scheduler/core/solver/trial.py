@@ -49,7 +49,15 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """A trial that worked: its open statement, and the victims that lost or changed their place."""
+    """A trial that worked.
+
+    Attributes
+    ----------
+    statement : still open
+    victims : those of all pod groups of which any victim lost or changed its place. The others of such
+        a pod group stay victims too, or a gang could lose some pods and keep the rest.
+    is_exact : whether these are all victims of the trial
+    """
 
     statement: Statement
     victims: tuple[int, ...]
@@ -108,13 +116,17 @@ class TrialRunner:
         if not accepts(trial.demand, by_group):
             statement.discard()
             return REJECTED, None
-        status = session.state.tasks.status
-        changed = tuple(
-            task
+        settled = self._victims_of_changed_groups(trial)
+        return SOLVED, Success(statement, settled, len(settled) == len(trial.victims))
+
+    def _victims_of_changed_groups(self, trial: Trial) -> tuple[int, ...]:
+        tasks = self._session.state.tasks
+        changed = {
+            tasks.pod_group[task]
             for task in trial.victims
-            if status[task] in (TaskStatus.RELEASING, TaskStatus.NOMINATED)
-        )
-        return SOLVED, Success(statement, changed, len(changed) == len(trial.victims))
+            if tasks.status[task] in (TaskStatus.RELEASING, TaskStatus.NOMINATED)
+        }
+        return tuple(task for task in trial.victims if tasks.pod_group[task] in changed)
 
     def _evict(self, statement: Statement, trial: Trial) -> dict[int, list[int]]:
         groups = self._session.state.tasks.pod_group
