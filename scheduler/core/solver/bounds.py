@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from scheduler.core.arrays import Bools, Floats, Ints
+from scheduler.core.arrays import TOLERANCE, Bools, Floats, Ints
 from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.constraints import PodTerm
@@ -175,7 +175,9 @@ def is_hopeless(
             return True
     if not demand.unit or any(session.state.nodes.shared_gpus):
         return False
-    if demand.total_gpus - float(np.maximum(room, 0).sum()) >= takeable - 1e-9:
+    missing = demand.total_gpus - float(np.maximum(room, 0).sum())
+    # Where nothing is missing, victims need only move, or not even that.
+    if missing > TOLERANCE and missing >= takeable - 1e-9:
         return True
     gpus = room.copy()
     for batch in batches:
