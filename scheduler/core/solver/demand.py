@@ -49,8 +49,9 @@ class ProbeDemand:
 def partial_view(session: Session, view: GangView, tasks: Sequence[int]) -> GangView:
     """Return a view in which only the running tasks and some others exist.
 
-    Minimums are lowered to what exists, so that the tasks form exactly one chunk: that of a pod set to
-    its tasks, that of a subgroup to its members that have any.
+    Minimums of pod sets are lowered to what exists. A subgroup that is not complete yet requires all its
+    members, so that the tasks form exactly one chunk: members with tasks to place are below their lowered
+    minimum, and all others, also those without any task, count as complete.
     """
     state = session.state
     wanted = set(tasks)
@@ -70,7 +71,7 @@ def partial_view(session: Session, view: GangView, tasks: Sequence[int]) -> Gang
         if count < view.minimum(pod_set)
     }
     required: dict[str, int] = {}
-    _lower_required(view.root, present, required)
+    _require_members(view, view.root, required)
     return GangView(
         state,
         view.pod_group,
@@ -81,16 +82,13 @@ def partial_view(session: Session, view: GangView, tasks: Sequence[int]) -> Gang
     )
 
 
-def _lower_required(group: SubgroupNode, present: dict[int, int], out: dict[str, int]) -> bool:
-    """Fill `out` with the lowered numbers of required members; return whether any task is below."""
-    members = 0
+def _require_members(view: GangView, group: SubgroupNode, out: dict[str, int]) -> None:
+    """Fill `out` with the numbers of required members of the subgroups that are not complete."""
+    if not view.is_satisfied(group):
+        out[group.name] = len(group.members)
     for member in group.members:
         if isinstance(member, SubgroupNode):
-            members += _lower_required(member, present, out)
-        else:
-            members += present[member.index] > 0
-    out[group.name] = min(group.required, members)
-    return members > 0
+            _require_members(view, member, out)
 
 
 def whole_units(gpus: float, unit: float) -> int:
