@@ -15,6 +15,7 @@ from typing import Any
 
 from kube.errors import ConflictError, KubeError, NotFoundError
 from kube.gateway import EventType, Gateway
+from kube.keys import DELETE_PROTECTION
 from kube.objects.devices import ConsumerReference, ResourceClaim
 from kube.objects.meta import KubeObject, as_body
 from kube.objects.pod import Pod, PodResourceClaim
@@ -27,7 +28,6 @@ log = logging.getLogger(__name__)
 
 WORKERS = 2
 CLAIM_OF_POD = "resource.kubernetes.io/pod-claim-name"
-PROTECTION = "resource.kubernetes.io/delete-protection"
 CLAIM_TEMPLATES = Resource(
     group="resource.k8s.io",
     version="v1",
@@ -142,8 +142,10 @@ class ClaimController:
                 RESOURCE_CLAIMS, meta.name, body, namespace=meta.namespace, sub="status"
             )
         is_deleted = meta.deletion_timestamp is not None and not users
-        if PROTECTION in meta.finalizers and (is_released or is_deleted):
-            finalizers = [finalizer for finalizer in meta.finalizers if finalizer != PROTECTION]
+        if DELETE_PROTECTION in meta.finalizers and (is_released or is_deleted):
+            finalizers = [
+                finalizer for finalizer in meta.finalizers if finalizer != DELETE_PROTECTION
+            ]
             body = {"metadata": {"uid": meta.uid, "finalizers": finalizers or None}}
             self.gateway.patch(RESOURCE_CLAIMS, meta.name, body, namespace=meta.namespace)
         if not users and meta.deletion_timestamp is None and self._is_of_finished_pod(claim):

@@ -25,12 +25,13 @@ from typing import Any
 from kube import quantity
 from kube.errors import KubeError, NotFoundError
 from kube.gateway import EventType, Gateway, Listing, PatchOptions, PatchType, WatchEvent
+from kube.keys import RESERVED_DEVICE
 from kube.objects.node import Node
 from kube.resources import NODES, PODS, Resource
 from kube.watch import Reflector
 from sandbox.nodes import podstatus
 from sandbox.nodes.devices import DeviceBook, DevicesUnavailableError
-from sandbox.nodes.simpod import GPU, RESERVED_DEVICE, SimPod
+from sandbox.nodes.simpod import GPU, SimPod
 
 log = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from kube.errors import AlreadyExistsError
 from kube.gateway import Gateway
+from kube.keys import NODE_GPU_COUNT, NODE_GPU_MEMORY, NODE_GPU_PRODUCT
 from kube.resources import NODES
 from sandbox.nodes.podstatus import HOST_IP
 from sandbox.nodes.simpod import GPU
@@ -228,10 +229,10 @@ def _labels(machine: Machine) -> Iterator[tuple[str, str]]:
     else:
         yield "node-role.kubernetes.io/gpu-worker", ""
         yield "nvidia.com/gpu.present", "true"
-        yield "nvidia.com/gpu.product", model.product
+        yield NODE_GPU_PRODUCT, model.product
         yield "nvidia.com/gpu.family", model.family
-        yield "nvidia.com/gpu.memory", str(model.memory_mib)
-        yield "nvidia.com/gpu.count", str(machine.gpus)
+        yield NODE_GPU_MEMORY, str(model.memory_mib)
+        yield NODE_GPU_COUNT, str(machine.gpus)
         yield "nvidia.com/gpu.replicas", "1"
         yield "nvidia.com/mig.capable", "false"
     yield from machine.labels.items()

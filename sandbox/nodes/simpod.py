@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from kube import quantity
+from kube.keys import NVIDIA_GPU, RESERVATION
 from kube.objects.meta import KubeObject, KubeStruct
 from kube.objects.pod import ExtendedClaimStatus, Quantity, ResourceRequirements
 from sandbox.nodes import podhints
 
-GPU = "nvidia.com/gpu"
-RESERVATION_APP = "kai-resource-reservation"
-RESERVED_DEVICE = "run.ai/reserve_for_gpu_index"
+GPU = NVIDIA_GPU
+RESERVATION_APP = RESERVATION
 
 
 class SimContainer(KubeStruct, frozen=True, kw_only=True):

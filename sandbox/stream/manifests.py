@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kube import keys
 from sandbox.nodes import podhints
 from sandbox.nodes.profiles import KEPT_FREE_LABEL, RACK_LABEL, ZONE_LABEL
 from sandbox.nodes.simpod import GPU
@@ -16,8 +17,6 @@ Json = dict[str, Any]
 
 PREFIX = "demo"
 TOPOLOGY = "demo-map"
-QUEUE_LABEL = "kai.scheduler/queue"
-SCHEDULER = "kai-scheduler"
 KEEP_FINISHED_S = 60
 CPUS_PER_GPU, MEMORY_GIB_PER_GPU = 6, 24
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -75,7 +74,7 @@ def service(team: Team, name: str, replicas: int) -> Json:
         "kind": "Deployment",
         "metadata": {
             "name": name,
-            "labels": {QUEUE_LABEL: _team_queue(team), "user": team.users[0]},
+            "labels": {keys.QUEUE: _team_queue(team), "user": team.users[0]},
         },
         "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
     }
@@ -88,7 +87,7 @@ def workload(arrival: Arrival, name: str, speed: float) -> Json:
     if arrival.is_failing:
         annotations[podhints.EXIT_CODE] = "1"
     if 0 < arrival.gpus < 1:
-        annotations["gpu-fraction"] = str(arrival.gpus)
+        annotations[keys.GPU_FRACTION] = str(arrival.gpus)
     template = _template(arrival.team, arrival.user, arrival.gpus, annotations=annotations)
     template["spec"]["restartPolicy"] = "Never"
     if arrival.work is Work.NOTEBOOK:
@@ -98,7 +97,7 @@ def workload(arrival: Arrival, name: str, speed: float) -> Json:
 
 def _notebook(arrival: Arrival, name: str, template: Json) -> Json:
     metadata = {**template["metadata"], "name": name}
-    metadata["labels"] = {**metadata["labels"], QUEUE_LABEL: _team_queue(arrival.team)}
+    metadata["labels"] = {**metadata["labels"], keys.QUEUE: _team_queue(arrival.team)}
     # Interactive work has a priority above training, but may be preempted.
     spec = {**template["spec"], "priorityClassName": "build-preemptible"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
@@ -107,15 +106,15 @@ def _notebook(arrival: Arrival, name: str, template: Json) -> Json:
 def _job(arrival: Arrival, name: str, template: Json) -> Json:
     annotations: dict[str, str] = {}
     if arrival.work is Work.TRAIN and arrival.pods > 1:
-        annotations["kai.scheduler/batch-min-member"] = str(arrival.pods)
-        annotations["kai.scheduler/topology"] = TOPOLOGY
-        annotations["kai.scheduler/topology-preferred-placement"] = RACK_LABEL
+        annotations[keys.BATCH_MIN_MEMBER] = str(arrival.pods)
+        annotations[keys.TOPOLOGY] = TOPOLOGY
+        annotations[keys.TOPOLOGY_PREFERRED] = RACK_LABEL
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
             "name": name,
-            "labels": {QUEUE_LABEL: _team_queue(arrival.team), "user": arrival.user},
+            "labels": {keys.QUEUE: _team_queue(arrival.team), "user": arrival.user},
             "annotations": annotations,
         },
         "spec": {
@@ -153,7 +152,7 @@ def _template(
     return {
         "metadata": {"labels": {"user": user, **(labels or {})}, "annotations": annotations or {}},
         "spec": {
-            "schedulerName": SCHEDULER,
+            "schedulerName": keys.SCHEDULER_NAME,
             "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [AWAY]}}},
             "containers": [container],
         },

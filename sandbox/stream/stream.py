@@ -18,6 +18,7 @@ from typing import Any
 from kube import quantity
 from kube.errors import AlreadyExistsError, KubeError, UnauthorizedError
 from kube.gateway import Gateway
+from kube.keys import GPU_FRACTION
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.resources import (
@@ -201,7 +202,7 @@ def measure(nodes: Iterable[Node]) -> Cluster:
 
 def gpus_of(pod: Pod) -> float:
     """Return the GPUs that a pod requests, whole or a fraction."""
-    fraction = pod.metadata.annotations.get("gpu-fraction")
+    fraction = pod.metadata.annotations.get(GPU_FRACTION)
     if fraction:
         return float(fraction)
     return float(

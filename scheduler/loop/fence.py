@@ -15,11 +15,11 @@ from typing import Any
 
 from kube.errors import AlreadyExistsError, ConflictError, NotFoundError
 from kube.gateway import Gateway
-from kube.keys import FENCE
+from kube.keys import FENCE, SYSTEM_NAMESPACE
 from kube.objects.cluster import Lease
 from kube.resources import LEASES
 
-NAMESPACE = "kai-scheduler"
+NAMESPACE = SYSTEM_NAMESPACE
 ATTEMPTS = 5
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from kube.keys import NODE_POOL, QUEUE, SCHEDULER_NAME
 from queues.grouping.base import Json, Settings, dig, dig_list, full_name
 from queues.grouping.offline.manifests import ManifestError, read_distinct_manifests
 from queues.grouping.offline.report import Report, group_objects
@@ -35,9 +36,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--json", action="store_true", dest="as_json", help="machine-readable output"
         )
-        parser.add_argument("--scheduler-name", default="kai-scheduler")
-        parser.add_argument("--queue-label-key", default="kai.scheduler/queue")
-        parser.add_argument("--nodepool-label-key", default="kai.scheduler/node-pool")
+        parser.add_argument("--scheduler-name", default=SCHEDULER_NAME)
+        parser.add_argument("--queue-label-key", default=QUEUE)
+        parser.add_argument("--nodepool-label-key", default=NODE_POOL)
         parser.add_argument("--knative-gang-schedule", default="true", choices=("true", "false"))
         parser.add_argument("--search-legacy-pg", default="true", choices=("true", "false"))
         parser.add_argument("--generic-karta-fallback", default="true", choices=("true", "false"))

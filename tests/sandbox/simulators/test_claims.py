@@ -9,10 +9,11 @@ import pytest
 
 from kube.errors import ServerError
 from kube.gateway import EventType, WatchEvent
+from kube.keys import DELETE_PROTECTION
 from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Pod
 from kube.resources import PODS, RESOURCE_CLAIMS
-from sandbox.controllers.claims import CLAIM_OF_POD, CLAIM_TEMPLATES, PROTECTION, ClaimController
+from sandbox.controllers.claims import CLAIM_OF_POD, CLAIM_TEMPLATES, ClaimController
 from tests.fakes.gateway import FakeGateway
 
 SPEC = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "lens"}}]}}
@@ -99,7 +100,7 @@ def test_a_missing_template_is_waited_for() -> None:
 def test_a_pod_that_is_done_reserves_nothing_and_the_last_one_frees_the_devices(
     bodies: tuple[Any, ...],
 ) -> None:
-    shared, own = claim("shared", "p", "q"), claim("own", "p", finalizers=(PROTECTION,))
+    shared, own = claim("shared", "p", "q"), claim("own", "p", finalizers=(DELETE_PROTECTION,))
     gateway = cluster(*bodies, pod("q", phase="Running"), claims=(shared, own))
     made = controller(gateway)
     made.reconcile("resourceclaims ns/shared")
@@ -117,19 +118,19 @@ def test_a_claim_of_a_finished_pod_goes_and_that_of_a_waiting_one_stays() -> Non
         pod("done", phase="Failed"),
         pod("waits"),
         claims=(
-            claim("a", "done", owner="done", finalizers=(PROTECTION,)),
-            claim("b", owner="waits", finalizers=(PROTECTION,)),
+            claim("a", "done", owner="done", finalizers=(DELETE_PROTECTION,)),
+            claim("b", owner="waits", finalizers=(DELETE_PROTECTION,)),
         ),
     )
     made = controller(gateway)
     made.reconcile("resourceclaims ns/a")
     made.reconcile("resourceclaims ns/b")
     assert gateway.names(RESOURCE_CLAIMS, "ns") == ["b"]
-    assert gateway.raw(RESOURCE_CLAIMS, "b", "ns")["metadata"]["finalizers"] == [PROTECTION]
+    assert gateway.raw(RESOURCE_CLAIMS, "b", "ns")["metadata"]["finalizers"] == [DELETE_PROTECTION]
 
 
 def test_a_deleted_claim_is_let_go_once_nobody_uses_it() -> None:
-    gateway = cluster(claims=(claim("a", finalizers=(PROTECTION,)),))
+    gateway = cluster(claims=(claim("a", finalizers=(DELETE_PROTECTION,)),))
     gateway.delete(RESOURCE_CLAIMS, "a", namespace="ns")
     controller(gateway).reconcile("resourceclaims ns/a")
     assert gateway.names(RESOURCE_CLAIMS, "ns") == []

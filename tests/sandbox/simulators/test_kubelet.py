@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 
 from kube.errors import InvalidError, NotFoundError, ServerError
+from kube.keys import RESERVED_DEVICE
 from kube.objects.meta import convert
 from kube.objects.node import Node
 from kube.resources import PODS
 from sandbox.nodes import podhints
 from sandbox.nodes.devices import device_id
 from sandbox.nodes.kubelet import RETRY_S, DueAction, KubeletRunner, Kubelets, PodAction
-from sandbox.nodes.simpod import GPU, RESERVED_DEVICE, SimPod
+from sandbox.nodes.simpod import GPU, SimPod
 from tests.fakes.gateway import FakeGateway
 from tests.sandbox.simulators.pods import NOW, running, sim_pod
 
