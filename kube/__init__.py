@@ -1,1 +1,1 @@
-"""The one door to Kubernetes: typed objects, gateway, watch, store, lease. Knows no Django."""
+"""All access to Kubernetes: typed objects, gateway, watch, store, lease. Independent of Django."""

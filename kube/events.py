@@ -135,7 +135,7 @@ class Recorder:
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        """Make the bounded queue."""
+        """Create the bounded queue."""
         self._queue = queue.Queue(self.capacity)
 
     def start(self, workers: int = 2) -> None:

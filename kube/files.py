@@ -39,10 +39,10 @@ def private_folder(folder: Path) -> Path:
 
 
 def restrict(folder: Path) -> None:
-    """Take the rights of group and others from a folder and everything in it.
+    """Remove the rights of group and others from a folder and everything in it.
 
-    Links are left alone: what they name may belong to another installation. A file that vanishes
-    meanwhile is no fault, since other processes may be at work in the folder.
+    Links are not followed, because their targets may belong to another installation. A file that disappears
+    meanwhile is no error, because other processes may work in the folder.
 
     Raises
     ------

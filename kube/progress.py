@@ -10,7 +10,7 @@ object.
     track().take("Pod", pod, "where")   begins work on an object
     track().rest()            waits for work, for any time: not checked until the next sign
 
-Before `start` (tests, one-shot commands) a track writes into memory that nobody reads. Times are
+Before `start` (tests, one-shot commands) a track writes into private memory. Times are
 `time.monotonic`, which is the same in all processes of a machine and does not jump with the clock.
 """
 

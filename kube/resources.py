@@ -1,4 +1,4 @@
-"""The kinds we read and write, each as one constant that knows its address in the API."""
+"""The kinds that kaiweb reads and writes, each as a constant with its address in the API."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF012 - msgspec gives every struct its own copy of an empty default
-"""BindRequest v1alpha2: the one object in which scheduler and binder meet."""
+"""BindRequest v1alpha2: the object by which the scheduler asks the binder to bind a pod."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class BindRequest(KubeObject, frozen=True, kw_only=True):
 
     @property
     def is_failed(self) -> bool:
-        """Failed for good: no attempt is left. Without a backoff limit the first failure is final."""
+        """Return whether no attempt is left; without a backoff limit the first failure is final."""
         limit = self.spec.backoff_limit
         return self.status.phase == "Failed" and (
             limit is None or self.status.failed_attempts >= limit

@@ -1,8 +1,7 @@
 # ruff: noqa: RUF012 - msgspec gives every struct its own copy of an empty default
 """Dynamic resource allocation (resource.k8s.io/v1): claims, classes and slices.
 
-Allocations are carried as they are: the scheduler chooses them, the binder writes them, nobody edits
-a part of one.
+Allocations stay plain dicts: the scheduler chooses them and the binder writes them as a whole.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What every Kubernetes object carries, and the decoding of bytes into typed structs.
+"""The parts that all Kubernetes objects share, and the decoding of bytes into typed structs.
 
-Structs are frozen and invisible to the cyclic collector (`gc=False`): for 5,000 pods the collector,
-not the parser, is most of the price of plain dicts. Unknown fields are ignored, absent ones take the
-default. The API may send `null` where a field is absent; msgspec refuses that for a list or a map,
-so a refused document is decoded once more with its nulls dropped (rare, and only then slow).
+Structs are frozen and not tracked by the cyclic garbage collector (`gc=False`), because for 5,000 pods the
+collector costs more time than the parser. Unknown fields are ignored, absent ones take the default.
+The API may send `null` where a field is absent; msgspec refuses that for a list or a map, so a refused
+document is decoded again without its nulls (rare, and slower).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ObjectMeta(KubeStruct, frozen=True, kw_only=True):
 
 
 class KubeObject(KubeStruct, frozen=True, kw_only=True):
-    """An object with metadata; a bare one serves for kinds whose content nobody reads."""
+    """An object with metadata; used directly for kinds of which only the metadata is read."""
 
     api_version: str = ""
     kind: str = ""
@@ -119,7 +119,7 @@ class RawList(KubeStruct, frozen=True, kw_only=True):
 
 
 class Named(KubeStruct, frozen=True, kw_only=True):
-    """What names an object of which nothing else could be read."""
+    """The name of an object of which nothing else could be read."""
 
     name: str = ""
     namespace: str = ""
@@ -144,7 +144,7 @@ class StatusDetails(KubeStruct, frozen=True, kw_only=True):
 
 
 class Status(KubeStruct, frozen=True, kw_only=True):
-    """What the API server answers instead of an object: an error, or a finished delete."""
+    """The answer of the API server that is not an object: an error, or a finished delete."""
 
     message: str = ""
     reason: str = ""
@@ -174,7 +174,7 @@ def decode(raw: bytes | msgspec.Raw, as_type: type[T]) -> T:
 
 
 def convert(body: Any, as_type: type[T]) -> T:
-    """Make a typed struct of already parsed JSON (an answer to a write, a fixture, an archive).
+    """Convert already parsed JSON (an answer to a write, a fixture, an archive) into a typed struct.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF012 - msgspec gives every struct its own copy of an empty default
-"""Nodes: what they offer, what keeps pods off them."""
+"""Nodes: their resources, taints and conditions."""
 
 from __future__ import annotations
 

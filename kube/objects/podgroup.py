@@ -1,5 +1,5 @@
 # ruff: noqa: RUF012 - msgspec gives every struct its own copy of an empty default
-"""PodGroup v2alpha2: a gang, its subgroups and what the scheduler says about it."""
+"""PodGroup v2alpha2: a gang, its subgroups and the status that the scheduler writes."""
 
 from __future__ import annotations
 
