@@ -110,12 +110,12 @@ class Reservations:
         self.sync_groups(group for pod in pods for group in groups_of(pod))
 
     def sync_all(self) -> None:
-        """Do the same for all nodes, after a start."""
+        """Do what `sync_node` does for every node, after a start."""
         pods = self.store.view().of(PODS, Pod).values()
         self.sync_groups(group for pod in pods for group in groups_of(pod))
 
     def sync_groups(self, groups: Iterable[str]) -> None:
-        """Do the same for some groups, wherever they are."""
+        """Do what `sync_node` does for some groups, on whichever node they are."""
         for group in sorted(set(groups)):
             with self._lock_of(group):
                 self._sync(group)

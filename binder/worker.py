@@ -124,11 +124,6 @@ class BinderWorker:
                 queued += self._enqueue(key)
         return queued
 
-    def is_idle(self) -> bool:
-        """Return whether nothing is queued or running."""
-        with self._lock:
-            return not self._busy and self.queue.empty()
-
     # ----------------------------------------------------------------------------------- listening
 
     def _on_change(self, resource: Resource, event: EventType, value: Any) -> None:
