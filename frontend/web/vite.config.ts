@@ -5,7 +5,7 @@ import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 import { backend } from "./dev/backend.ts";
 
-// Django serves what lands in dist/ under /static/ and finds the hashed entry through manifest.json.
+// Django serves dist/ under /static/ and finds the hashed entry through manifest.json.
 export default defineConfig(({ command }) => ({
   base: command === "build" ? "/static/" : "/",
   plugins: [react(), backend(), loginFont()],
@@ -26,7 +26,7 @@ export default defineConfig(({ command }) => ({
   },
 }));
 
-/** The login page is no part of the bundle, so it needs the font under a name without a hash. */
+/** Emit the font under a name without a hash for the login page, which is not part of the bundle. */
 function loginFont(): Plugin {
   const source = "node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2";
   return {

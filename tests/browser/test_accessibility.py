@@ -71,6 +71,18 @@ def test_axe_finds_nothing(filled: str, themed: Page, path: str):
     _assert_clean(themed)
 
 
+def test_axe_finds_nothing_in_a_form_with_changes(filled: str, themed: Page):
+    themed.goto(f"/queues?queue={QUEUE}")
+    form = themed.get_by_role("form", name=f"Edit {QUEUE}")
+    form.get_by_label("GPU quota", exact=True).fill("5")
+    expect(form.get_by_role("status")).to_have_text("1 field changed")
+    expect(form.get_by_role("button", name="Save")).to_be_enabled()
+    _assert_clean(themed)
+    form.get_by_label("GPU quota", exact=True).fill("5x")
+    expect(form.get_by_role("status")).to_have_text("Correct 1 field before saving")
+    _assert_clean(themed)
+
+
 def test_axe_finds_nothing_on_the_login_page(browser: Browser, stack: Stack):
     for theme in ("light", "dark"):
         context = browser.new_context(base_url=stack.url, color_scheme=theme)

@@ -60,6 +60,30 @@ def test_an_edited_quota_reaches_the_cluster_and_the_row(lab: Stack, page: Page)
     expect(_row(page).get_by_role("gridcell").nth(0)).to_have_text("12.5")
 
 
+def test_two_saves_in_a_row_both_reach_the_cluster(lab: Stack, page: Page):
+    form = _open(page)
+    quota = form.get_by_label("GPU quota", exact=True)
+    for amount in (9, 10):
+        quota.fill(str(amount))
+        form.get_by_role("button", name="Save").click()
+        expect(form.get_by_role("status")).not_to_have_text("1 field changed")
+    wait_until(lambda: _gpu(lab)["quota"] == 10, what="the second quota", stack=lab)
+    expect(form.get_by_role("status")).to_have_text("No changes")
+
+
+def test_a_save_without_an_answer_is_reported_as_slow(lab: Stack, page: Page):
+    page.clock.install()
+    form = _open(page)
+    form.get_by_label("GPU quota", exact=True).fill("9")
+    page.route(f"**/api/v1/queues/{QUEUE}", lambda route: None)  # never answered
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_role("status")).to_have_text("Saving…")
+    page.clock.fast_forward(10_000)
+    expect(form.get_by_role("status")).to_have_text(
+        "The server has not answered yet. Your changes are kept."
+    )
+
+
 def test_value_unlimited_and_unset_are_three_different_things(lab: Stack, page: Page):
     form = _open(page)
     _choose(form, "GPU limit", "Unlimited")

@@ -1,6 +1,6 @@
 /**
- * What `npm run dev` talks to: the real backend when KAIWEB_BACKEND names one
- * (`KAIWEB_BACKEND=http://127.0.0.1:8000 npm run dev`), else a make-believe cluster in this process.
+ * The backend of `npm run dev`: the one that KAIWEB_BACKEND names
+ * (`KAIWEB_BACKEND=http://127.0.0.1:8000 npm run dev`), else a simulated cluster in this process.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Plugin, UserConfig } from "vite";
@@ -16,7 +16,7 @@ export function backend(): Plugin {
     apply: "serve",
     config(): UserConfig {
       if (real === undefined) return {};
-      // The backend checks where a write or a socket comes from: it must look like its own page.
+      // The backend checks the origin of writes and sockets, so this sends the backend's own.
       const to = { target: real, changeOrigin: true, ws: true, headers: { origin: real } };
       return {
         server: { proxy: { "/api": to, "/login": to, "/logout": to, "/static": to } },

@@ -1,4 +1,4 @@
-/** The two details of a make-believe workload: its pods, and why it waits. */
+/** The details of a simulated workload: its pods, and why it waits. */
 import type { Explanation, PodRow, Workload } from "../src/model/rows.ts";
 
 export function podsOf(workload: Workload): PodRow[] {

@@ -3,7 +3,7 @@
 //   npm run types                    asks `kaiweb spectacular` of the checkout's virtual environment
 //   npm run types -- openapi.json    reads a file instead
 //
-// The hash of the schema stands in the first line, so that a test can tell when types are stale.
+// The first line has the hash of the schema, so that a test can detect stale types.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
  * A small server side of the live protocol: a change log per topic, snapshots, chained deltas,
  * resume. The development backend runs it behind a real websocket; the client's tests drive it
- * frame by frame. It is written from the protocol's rules, not from the client.
+ * frame by frame. It follows the protocol's rules and shares no code with the client.
  */
 export type FakeRow = { k: string; [field: string]: unknown };
 type Change = { seq: number; k: string; row: FakeRow | null };
@@ -26,7 +26,7 @@ export class TopicLog {
     if (this.rows.delete(key)) this.#log(key, null);
   }
 
-  /** The changes after a position, or null when the log no longer reaches back that far. */
+  /** The changes after a position, or null if the log no longer reaches back that far. */
   since(epoch: string, seq: number): Change[] | null {
     const first = this.#changes[0]?.seq ?? this.seq + 1;
     if (epoch !== this.epoch || seq + 1 < first || seq > this.seq) return null;

@@ -1,5 +1,5 @@
-// The first load may weigh at most 320 kB gzip, style sheets included: what the entry needs before
-// any page can show. Later pages are chunks of their own, at most 60 kB each.
+// The first load, which is what the entry needs before any page can show, may have at most 320 kB
+// gzip with its style sheets. Each page is a chunk of its own with at most 60 kB.
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
@@ -15,7 +15,7 @@ function size(file) {
   return sizes.get(file);
 }
 
-/** All files one manifest entry needs at once. */
+/** Return all files that a manifest entry needs to start. */
 function closure(key, seen = new Set(), files = new Set()) {
   if (seen.has(key)) return files;
   seen.add(key);

@@ -1,4 +1,4 @@
-/** What the make-believe cluster starts with: its queues and its nodes. */
+/** The queues and nodes that the simulated cluster starts with. */
 import type { Device, Node, Queue } from "../src/model/rows.ts";
 
 export const GIB = 2 ** 30;

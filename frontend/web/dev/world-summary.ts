@@ -1,4 +1,4 @@
-/** The cluster row, counted from everything else. */
+/** The row of the cluster topic, counted from all other rows. */
 import type { Cluster, Node, Queue, Workload } from "../src/model/rows.ts";
 import { LEAVES, MODELS } from "./world-seed.ts";
 

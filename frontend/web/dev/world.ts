@@ -1,6 +1,6 @@
 /**
- * A make-believe cluster for working on the pages without any backend: a queue tree, nodes with
- * GPUs, workloads that come, wait, run and go. It only has to look right; nothing here schedules.
+ * A simulated cluster for working on the pages without a backend: a queue tree, nodes with GPUs,
+ * and workloads that arrive, wait, run and end. It only has to look real; nothing is scheduled.
  */
 import type { Device, Node, Queue, Session, Workload } from "../src/model/rows.ts";
 import { explanationOf, podsOf } from "./explain.ts";
@@ -57,7 +57,7 @@ export class World {
   #version = 5_000;
   #serial = 0;
 
-  /** `scale` multiplies nodes and workloads, to see how the pages bear a large cluster. */
+  /** `scale` multiplies nodes and workloads, to try the pages with a large cluster. */
   constructor(server: LiveServer, scale = 1, seed = 7) {
     this.#server = server;
     this.#random = lehmer(seed);
@@ -69,7 +69,7 @@ export class World {
     for (let i = 0; i < past; i++) this.#cycle(Date.now() - (past - i) * 1_900);
   }
 
-  /** One scheduling session: some end, some come, some start; then all numbers are brought up to date. */
+  /** Simulate one scheduling session: workloads end, arrive and start, then all counts are updated. */
   step(): void {
     for (const [key, workload] of this.workloads) {
       if (workload.state === "running" && this.#random() < 0.035) this.#end(key, workload);
@@ -259,7 +259,7 @@ export class World {
     }
     for (const [key, workload] of this.workloads) {
       this.#put("workloads", key, workload);
-      // One workload's own topic exists once somebody looks at it.
+      // The topic of one workload exists only after a client has subscribed to it.
       const topic = `workload:${key}`;
       if (this.#server.topics.has(topic)) {
         this.#put(topic, key, {

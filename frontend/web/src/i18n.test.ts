@@ -22,6 +22,7 @@ const TEXT_NAMES = new Set([
   "error",
   "label",
   "message",
+  "name",
   "note",
   "placeholder",
   "summary",

@@ -33,9 +33,11 @@ export function BarList({ summary, columns, file, bars }: Props) {
         {bars.map(({ key, label, value, shown, to, color }) => (
           <li key={key}>
             {to === undefined ? (
-              <span className={styles.label}>{label}</span>
+              <span className={styles.label} title={plainText(label)}>
+                {label}
+              </span>
             ) : (
-              <Link className={styles.label} to={to}>
+              <Link className={styles.label} title={plainText(label)} to={to}>
                 {label}
               </Link>
             )}
@@ -55,4 +57,9 @@ export function BarList({ summary, columns, file, bars }: Props) {
       </ul>
     </Chart>
   );
+}
+
+/** Return a label's text for its tooltip, because a long label is cut off. */
+function plainText(label: ReactNode): string | undefined {
+  return typeof label === "string" ? label : undefined;
 }

@@ -10,6 +10,8 @@ const HEIGHT = 130;
 const LEFT = 46;
 const FOOT = 18;
 const WIDEST = 14;
+/** The time outside the actions: reading the cluster and writing decisions. */
+const REST = "rest";
 const HUE_OF_ACTION: Readonly<Record<string, string>> = {
   allocate: "var(--hue-0)",
   consolidation: "var(--hue-2)",
@@ -85,7 +87,7 @@ function SessionBar({ session, x, width, y }: BarProps) {
   const inActions = session.actions.reduce((sum, action) => sum + action.ms, 0);
   const rest = Math.max(0, session.durationMs - inActions);
   let from = 0;
-  const parts = [...session.actions, { name: "rest", ms: rest }].map(({ name, ms }) => {
+  const parts = [...session.actions, { name: REST, ms: rest }].map(({ name, ms }) => {
     const part = { name, low: from, high: from + ms };
     from += ms;
     return part;

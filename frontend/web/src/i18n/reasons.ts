@@ -11,7 +11,7 @@ const REASONS: Readonly<Record<string, string>> = {
   NonPreemptibleOverQuota: "Non-preemptible and over its queue's quota",
   OverLimit: "The queue's limit is reached",
   PreemptionDelayNotElapsed: "Its preemption delay has not elapsed",
-  WaitingForVictims: "Waiting until evicted pods have ended",
+  WaitingForVictims: "Waiting for evicted pods to end",
   TopologyFragmented: "No topology domain has enough room",
   NoNodeFits: "No node fits right now",
   DeviceShortage: "Not enough free GPUs",

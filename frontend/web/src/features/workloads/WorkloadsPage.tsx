@@ -75,7 +75,7 @@ export function WorkloadsPage() {
           rowKey={workloadKey}
           columns={columns}
           rowHeight={isCompact ? 42 : 52}
-          minWidth={1074}
+          minWidth={1014}
           sort={search.get("sort") ?? "state"}
           onSort={(sort) => change({ sort: sort === "state" ? null : sort })}
           onOpen={(row) => navigate(`/workloads/${row.namespace}/${row.name}`)}

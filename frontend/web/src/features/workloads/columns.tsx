@@ -82,7 +82,7 @@ export function workloadColumns(
     {
       key: "reason",
       label: WORKLOAD_COLUMNS.reason,
-      width: "minmax(210px, 2.4fr)",
+      width: "minmax(150px, 2.4fr)",
       sortBy: (row) => row.reason,
       render: (row) => <Reason workload={row} />,
     },
