@@ -60,13 +60,16 @@ def test_an_edited_quota_reaches_the_cluster_and_the_row(lab: Stack, page: Page)
     expect(_row(page).get_by_role("gridcell").nth(0)).to_have_text("12.5")
 
 
-def test_two_saves_in_a_row_both_reach_the_cluster(lab: Stack, page: Page):
+@pytest.mark.parametrize("width", [1280, 390])
+def test_two_saves_in_a_row_both_reach_the_cluster(lab: Stack, page: Page, width: int):
+    page.set_viewport_size({"width": width, "height": 844})
     form = _open(page)
     quota = form.get_by_label("GPU quota", exact=True)
     for amount in (9, 10):
         quota.fill(str(amount))
         form.get_by_role("button", name="Save").click()
-        expect(form.get_by_role("status")).not_to_have_text("1 field changed")
+        # The notification of the first save must not cover the button of the second.
+        expect(page.get_by_text("Saved").first).to_be_visible()
     wait_until(lambda: _gpu(lab)["quota"] == 10, what="the second quota", stack=lab)
     expect(form.get_by_role("status")).to_have_text("No changes")
 

@@ -16,8 +16,8 @@ export function Providers({ live, children }: { live: LiveClient; children: Reac
   }, [density]);
   return (
     <MantineProvider theme={theme} defaultColorScheme="auto">
-      {/* On the left, because the queue drawer has its buttons at the bottom right. */}
-      <Notifications position="bottom-left" limit={4} />
+      {/* At the top, because a form has its buttons at the bottom: on a phone, over the full width. */}
+      <Notifications position="top-center" limit={4} />
       <QueryClientProvider client={queries}>
         <LiveProvider client={live}>{children}</LiveProvider>
       </QueryClientProvider>
