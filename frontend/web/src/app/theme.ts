@@ -41,6 +41,8 @@ export const theme = createTheme({
   cursorType: "pointer",
   focusRing: "auto",
   respectReducedMotion: true,
+  // Mantine's own grey has too little contrast on white.
+  components: { Notification: { styles: { description: { color: "var(--dim)" } } } },
   fontSizes: { xs: "11.5px", sm: "13px", md: "14px", lg: "16px", xl: "19px" },
   headings: { fontWeight: "620" },
 });
