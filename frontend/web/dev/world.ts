@@ -183,9 +183,9 @@ export class World {
     const places: Fraction[] = [];
     const each = workload.gpu / workload.pods;
     for (let pod = 0; pod < workload.pods; pod++) {
-      const found = this.#findNode(each, places);
-      if (found === null) return false;
-      places.push(...found);
+      const free = this.#findNode(each, places);
+      if (free === null) return false;
+      places.push(...free);
     }
     places.forEach(({ node, index }, order) => {
       const device = node.devices[index] as Device;

@@ -32,14 +32,16 @@ function arrows(): Arrow[] {
 
 const folder = (file: string) => file.split("/")[0] ?? "";
 const layer = (file: string) => LAYERS.findIndex((names) => names.includes(folder(file)));
-const words = ({ from, to }: Arrow) => `${from} -> ${to}`;
+const arrowText = ({ from, to }: Arrow) => `${from} -> ${to}`;
 
 describe("imports", () => {
   const all = arrows();
 
   it("are read from the files", () => {
     expect(all.length).toBeGreaterThan(100);
-    expect(all.filter(({ from, to }) => layer(from) < 0 || layer(to) < 0).map(words)).toEqual([]);
+    expect(all.filter(({ from, to }) => layer(from) < 0 || layer(to) < 0).map(arrowText)).toEqual(
+      [],
+    );
   });
 
   it("point down", () => {
@@ -47,7 +49,7 @@ describe("imports", () => {
       ({ from, to }) =>
         layer(to) < layer(from) || (layer(to) === layer(from) && folder(to) !== folder(from)),
     );
-    expect(upward.filter(({ from }) => folder(from) !== "main.tsx").map(words)).toEqual([]);
+    expect(upward.filter(({ from }) => folder(from) !== "main.tsx").map(arrowText)).toEqual([]);
   });
 
   it("never lead from one feature into another", () => {
@@ -56,7 +58,7 @@ describe("imports", () => {
       ({ from, to }) =>
         folder(from) === "features" && folder(to) === "features" && feature(from) !== feature(to),
     );
-    expect(across.map(words)).toEqual([]);
+    expect(across.map(arrowText)).toEqual([]);
   });
 
   it("leave the socket to src/live and the backend to src/api", () => {
