@@ -2,11 +2,13 @@
 
 A gang is stale while it has running tasks, none that succeeded, and its tree of subgroups does not run
 its minimum. The first cycle that sees it records the time. After the grace period, everything that runs of
-it is evicted.
+it is evicted. A gang that runs its minimum is also stale while an optional subgroup runs some tasks, but
+fewer than its own minimum; then only the tasks of such subgroups are evicted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from scheduler.core.cluster.inputs import TaskInput
@@ -44,12 +46,14 @@ class EvictStaleAction:
 
     def _evict_rest(self, session: Session, pod_group: int) -> bool:
         view = session.view(pod_group)
-        tasks = view.all_active_tasks()
+        broken = _broken_members(session, view, view.root)
+        leaves = [pod_set for member in broken for pod_set in _pod_sets_below(member)]
+        tasks = [task for pod_set in leaves for task in view.active_tasks(pod_set)]
         if not tasks:
             return False
-        orphans = _orphan_pods(session, pod_group)
+        orphans = _orphan_pods(session, pod_group) if broken == [view.root] else []
         statement = Statement(session, self.name)
-        subgroup, minimum = first_shortfall(session, view)
+        subgroup, minimum = first_shortfall(session, leaves)
         why = EvictReason(
             action=self.name,
             gang_size=len(tasks) + len(orphans),
@@ -78,7 +82,8 @@ def stale_pod_groups(session: Session) -> dict[int, None]:
 
     Almost all pod groups are one pod set, whose counters are enough; only for the others the tree of
     subgroups is examined. A subgroup is complete when it has its own required number of members, so an
-    optional empty subgroup does not make a gang stale, as it does in KAI.
+    optional empty subgroup does not make a gang stale, as it does in KAI. One that is neither empty nor
+    complete does.
     """
     pod_groups, pod_sets = session.state.pod_groups, session.state.pod_groups.pod_sets
     stale: dict[int, None] = {}
@@ -102,13 +107,29 @@ def _is_stale(session: Session, pod_group: int) -> bool:
     if any(state.tasks.status[task] == TaskStatus.SUCCEEDED for task in tasks):
         return False
     view = session.view(pod_group)
-    return not _runs_minimum(session, view, view.root)
+    return bool(_broken_members(session, view, view.root))
 
 
-def first_shortfall(session: Session, view: GangView) -> tuple[str, int]:
+def _broken_members(session: Session, view: GangView, member: TreeMember) -> list[TreeMember]:
+    """Return the topmost members that run some tasks but not their minimum: the whole tree, or parts."""
+    if not _runs_minimum(session, view, member):
+        active_used = session.state.pod_groups.pod_sets.active_used
+        return [member] if any(active_used[index] for index in _pod_sets_below(member)) else []
+    if not isinstance(member, SubgroupNode):
+        return []
+    return [broken for inner in member.members for broken in _broken_members(session, view, inner)]
+
+
+def _pod_sets_below(member: TreeMember) -> list[int]:
+    """Return the indices of the pod sets of a member, in their order."""
+    leaves = member.pod_sets() if isinstance(member, SubgroupNode) else [member]
+    return sorted(leaf.index for leaf in leaves)
+
+
+def first_shortfall(session: Session, pod_sets: Iterable[int]) -> tuple[str, int]:
     """Return the name (empty for the default) and minimum of the first pod set below its minimum."""
     sets = session.state.pod_groups.pod_sets
-    for pod_set in session.state.pod_groups.pod_sets_of(view.pod_group):
+    for pod_set in pod_sets:
         if sets.active_used[pod_set] < sets.minimum[pod_set]:
             name = sets.name[pod_set]
             return ("" if name == "default" else name, sets.minimum[pod_set])

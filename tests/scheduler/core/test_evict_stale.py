@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from scheduler.core.cluster.inputs import PodGroupInput, PodSetInput, SubGroupInput, TaskInput
@@ -98,3 +100,77 @@ def test_an_optional_subgroup_may_be_empty() -> None:
     assert evicted(needed) == ["g-0", "g-1"]
     [first, _] = needed.decisions
     assert (first.reason.stale_subgroup, first.reason.stale_minimum) == ("z", 1)
+
+
+#: A core of one pod, and three optional workers.
+OPTIONAL_WORKERS = SubGroupInput(
+    min_subgroups=1,
+    pod_sets=(
+        PodSetInput(name="core", min_available=1),
+        PodSetInput(name="workers", min_available=3),
+        PodSetInput(name="more", min_available=2),
+    ),
+)
+CORE, WORKER, MORE = (RUNNING, "core"), (RUNNING, "workers"), (RUNNING, "more")
+
+
+def test_only_what_is_left_of_an_optional_subgroup_goes() -> None:
+    waiting = (PENDING, "workers")
+    given = gang(
+        CORE, WORKER, WORKER, waiting, MORE, MORE, root=OPTIONAL_WORKERS, stale_since=-999.0
+    )
+    result = run(given)
+    assert evicted(result) == ["g-1", "g-2"]
+    reason = result.decisions[0].reason
+    assert (reason.stale_subgroup, reason.stale_minimum, reason.gang_size) == ("workers", 3, 2)
+
+
+def test_every_broken_optional_subgroup_goes_after_the_grace_only() -> None:
+    broken = gang(CORE, WORKER, MORE, root=OPTIONAL_WORKERS)
+    first = run(broken)
+    assert evicted(first) == []
+    assert first.state.pod_groups.stale_since == [0.0]
+    assert evicted(run(replace(broken, stale_since=-60.0))) == ["g-1", "g-2"]
+
+
+def test_optional_subgroups_that_are_whole_or_empty_stay() -> None:
+    whole = gang(CORE, WORKER, WORKER, WORKER, root=OPTIONAL_WORKERS, stale_since=-999.0)
+    result = run(whole)
+    assert evicted(result) == []
+    assert result.state.pod_groups.stale_since == [None]
+
+
+def test_a_broken_subgroup_inside_a_whole_one_goes_alone() -> None:
+    inner = SubGroupInput(
+        name="inner",
+        min_subgroups=1,
+        pod_sets=(
+            PodSetInput(name="x", min_available=1),
+            PodSetInput(name="y", min_available=2),
+        ),
+    )
+    root = SubGroupInput(subgroups=(inner,), pod_sets=(PodSetInput(name="core", min_available=1),))
+    tasks = (CORE, (RUNNING, "x"), (RUNNING, "y"))
+    assert evicted(run(gang(*tasks, root=root, stale_since=-999.0))) == ["g-2"]
+
+
+def test_an_optional_group_that_lacks_a_member_goes_with_all_its_pods() -> None:
+    inner = SubGroupInput(
+        name="inner",
+        pod_sets=(
+            PodSetInput(name="x", min_available=1),
+            PodSetInput(name="y", min_available=1),
+        ),
+    )
+    core = PodSetInput(name="core", min_available=1)
+    root = SubGroupInput(min_subgroups=1, subgroups=(inner,), pod_sets=(core,))
+    given = gang(CORE, (RUNNING, "x"), root=root, stale_since=-999.0)
+    result = run(given)
+    assert evicted(result) == ["g-1"]
+    assert result.decisions[0].reason.stale_subgroup == "y"
+
+
+def test_a_gang_without_its_core_goes_with_its_whole_optional_subgroups() -> None:
+    root = replace(OPTIONAL_WORKERS, min_subgroups=None)
+    result = run(gang(CORE, MORE, MORE, root=root, stale_since=-999.0))
+    assert evicted(result) == ["g-0", "g-1", "g-2"]
