@@ -16,6 +16,7 @@ from scheduler.core.cluster.inputs import (
     TaskInput,
 )
 from scheduler.core.cluster.nodes import Nodes
+from scheduler.core.cluster.podgroups import PodSets
 from scheduler.core.cluster.queues import Queues, flatten
 from scheduler.core.cluster.state import ClusterState, hold_of
 from scheduler.core.cluster.status import (
@@ -25,6 +26,7 @@ from scheduler.core.cluster.status import (
     NOMINATED,
     PENDING,
     RELEASING,
+    SUCCEEDED,
 )
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.errors import InputError
@@ -130,6 +132,7 @@ def _pod_sets_of(state: ClusterState, pod_group: int) -> list[int]:
 def _count(state: ClusterState, first_other: int) -> None:
     """List the tasks of every pod set and count them by status."""
     pod_groups, sets, tasks = state.pod_groups, state.pod_groups.pod_sets, state.tasks
+    succeeded: dict[int, int] = {}
     for task in range(first_other):
         status, pod_set, pod_group = tasks.status[task], tasks.pod_set[task], tasks.pod_group[task]
         sets.tasks[pod_set].append(task)
@@ -145,6 +148,21 @@ def _count(state: ClusterState, first_other: int) -> None:
                     sets.nominated[pod_set] += 1
         elif status == GATED:
             sets.gated[pod_set] += 1
+        elif status == SUCCEEDED:
+            succeeded[pod_set] = succeeded.get(pod_set, 0) + 1
+    _lower_minimums(sets, succeeded)
+
+
+def _lower_minimums(sets: PodSets, succeeded: dict[int, int]) -> None:
+    """Let succeeded tasks count for the minimum of their pod set where tasks that could run are too few.
+
+    So the last wave of a job starts although it is smaller than the gang, and a task that was lost after
+    others had finished starts again. While there are enough tasks, they start as a whole gang.
+    """
+    for pod_set, count in succeeded.items():
+        alive = sets.pending[pod_set] + sets.gated[pod_set] + sets.active_allocated[pod_set]
+        lacking = sets.minimum[pod_set] - alive
+        sets.minimum[pod_set] -= min(count, max(lacking, 0))
 
 
 def _charge_nodes(state: ClusterState) -> None:

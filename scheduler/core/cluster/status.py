@@ -36,6 +36,7 @@ BINDING = TaskStatus.BINDING
 BOUND = TaskStatus.BOUND
 RUNNING = TaskStatus.RUNNING
 RELEASING = TaskStatus.RELEASING
+SUCCEEDED = TaskStatus.SUCCEEDED
 
 
 def _table(*members: TaskStatus) -> tuple[bool, ...]:
