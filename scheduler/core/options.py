@@ -13,6 +13,9 @@ from math import inf
 from scheduler.core.decisions import ActionName
 from scheduler.core.errors import ConfigError
 
+#: A depth of queues without a bound, as KAI writes it.
+ALL = -1
+
 DEFAULT_ACTIONS = (
     ActionName.ALLOCATE,
     ActionName.CONSOLIDATION,
@@ -64,7 +67,7 @@ class CycleOptions:
     Attributes
     ----------
     max_consolidation_victims : 0 switches consolidation off, infinity for no bound
-    queue_depth : how many pod groups of one leaf queue an action looks at; absent: all
+    queue_depth : how many pod groups of one leaf queue an action looks at; absent or -1: all
     staleness_grace_s : negative means a stale gang is never evicted
     """
 
@@ -81,13 +84,16 @@ class CycleOptions:
     queue_label_key: str = "kai.scheduler/queue"
 
     def __post_init__(self) -> None:
-        """Refuse depths of actions that do not run, and depths below one."""
+        """Refuse depths of actions that do not run, and depths below one other than -1 (all)."""
         for action, depth in self.queue_depth.items():
             if action not in self.actions:
                 raise ConfigError(f"queueDepthPerAction: action {action} is not enabled")
-            if depth < 1:
-                raise ConfigError(f"queueDepthPerAction.{action}: expected 1 or more, got {depth}")
+            if depth < 1 and depth != ALL:
+                raise ConfigError(
+                    f"queueDepthPerAction.{action}: expected 1 or more, or -1 for all, got {depth}"
+                )
 
     def depth_of(self, action: ActionName) -> float:
         """Return how many pod groups per leaf queue the action looks at."""
-        return self.queue_depth.get(action, inf)
+        depth = self.queue_depth.get(action, ALL)
+        return inf if depth == ALL else depth

@@ -32,6 +32,8 @@ ACTION_PRIORITIES = {
     ActionName.PREEMPT: 200,
     ActionName.STALE_GANG_EVICTION: 100,
 }
+#: Spellings of booleans; Go's flags accept them all.
+_TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
 #: The one Config that counts, and the one shard that always exists.
 CONFIG_NAME, DEFAULT_SHARD = "kai-config", "default"
 
@@ -271,9 +273,9 @@ class _Flags:
         text = self.texts.get(name)
         if text is None:
             return default
-        if text.lower() not in ("true", "false"):
+        if text.lower() not in (*_TRUE, *_FALSE):
             raise ConfigError(f"{name}: expected true or false, got {text!r}")
-        return text.lower() == "true"
+        return text.lower() in _TRUE
 
     def choice(self, name: str, options: tuple[str, ...]) -> str:
         """Return one of the options, the first by default."""

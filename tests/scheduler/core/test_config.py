@@ -47,7 +47,10 @@ from scheduler.core.plugins.table import PLUGINS
             lambda: SchedulerConfig(actions=(), queue_depth={ActionName.RECLAIM: 3}),
             "action reclaim is not enabled",
         ),
-        (lambda: SchedulerConfig(queue_depth={ActionName.RECLAIM: 0}), "expected 1 or more, got 0"),
+        (
+            lambda: SchedulerConfig(queue_depth={ActionName.RECLAIM: 0}),
+            "expected 1 or more, or -1 for all, got 0",
+        ),
     ],
 )
 def test_nonsense_is_refused(make, message: str) -> None:  # type: ignore[no-untyped-def]
@@ -75,6 +78,8 @@ def test_budgets_and_depths_fall_back_to_their_defaults() -> None:
     config = SchedulerConfig(queue_depth={ActionName.RECLAIM: 3})
     assert config.depth_of(ActionName.RECLAIM) == 3
     assert config.depth_of(ActionName.ALLOCATE) == float("inf")
+    everything = SchedulerConfig(queue_depth={ActionName.RECLAIM: -1})
+    assert everything.depth_of(ActionName.RECLAIM) == float("inf")
     assert config.has_plugin("proportion")
     assert not config.has_plugin("numa")
 

@@ -102,6 +102,25 @@ def test_flags_and_budgets() -> None:
     assert (params.stuck_in_releasing_s, params.detailed_fit_errors) == (30, True)
 
 
+def test_a_queue_depth_of_minus_one_is_all() -> None:
+    core = core_config(spec(queueDepthPerAction={"allocate": -1, "reclaim": 5}))
+    assert (core.depth_of(ActionName.ALLOCATE), core.depth_of(ActionName.RECLAIM)) == (inf, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *((text, True) for text in ("1", "t", "T", "TRUE", "true", "True")),
+        *((text, False) for text in ("0", "f", "F", "FALSE", "false", "False")),
+    ],
+)
+def test_flags_take_the_spellings_of_go(text, value) -> None:
+    of = spec(args={"full-hierarchy-fairness": text, "detailed-fit-errors": text})
+    assert core_config(of).full_hierarchy_fairness is value
+    params = settings_of("x", SchedulingShard(spec=of), Config()).params
+    assert params.detailed_fit_errors is value
+
+
 def test_shared_names_come_from_the_config_object() -> None:
     config = convert(
         {"spec": {"global": {"schedulerName": "ours", "nodePoolLabelKey": "pool"}}}, Config
