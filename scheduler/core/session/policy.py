@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from scheduler.core.arrays import NO_AMOUNTS, TOLERANCE, Amounts
+from scheduler.core.arrays import GPU_INDEX, NO_AMOUNTS, TOLERANCE, Amounts
 from scheduler.core.cluster.changes import ChangeLog
 from scheduler.core.cluster.journal import WHOLE, Journal
 from scheduler.core.cluster.queues import Queues
@@ -112,6 +112,11 @@ class FairSharePolicy(QueuePolicy):
     def __init__(self, ledger: QueueLedger, saturation_multiplier: float = 1.0) -> None:
         super().__init__(ledger, saturation_multiplier)
         unlimited = float("inf")
+        #: Whether queues hold or request parts of GPUs. Dominant shares then count in small steps, so that
+        #: float noise does not decide between equal ones.
+        self._has_parts = any(
+            row[GPU_INDEX] % 1 for rows in (ledger.requests, ledger.allocated) for row in rows
+        )
         #: Per queue, what its key depends on besides allocations: its share and quota (both with the
         #: tolerance for float noise), and so on. The dominant share is measured against the cluster
         #: where a share is unlimited.
@@ -201,9 +206,9 @@ class FairSharePolicy(QueuePolicy):
         ratio = held2 / bound2 if bound2 else held2 * 1000.0
         if ratio > before:
             before = ratio
-        # In small steps, so that float noise does not decide between equal shares.
-        after = (after * _STEPS + 0.5) // 1.0
-        before = (before * _STEPS + 0.5) // 1.0
+        if self._has_parts:
+            after = (after * _STEPS + 0.5) // 1.0
+            before = (before * _STEPS + 0.5) // 1.0
         return (is_over_share, is_over_quota, priority, lacks_share, after, before, tie)
 
 

@@ -49,15 +49,17 @@ def queue_key(
             allocatable[resource] == 0 and is_above(with_candidate[resource], 0)
             for resource in RESOURCES
         ),
-        steps(dominant_share(minus(with_candidate, victims), allocatable, ledger.totals)),
-        steps(dominant_share(held, allocatable, ledger.totals)),
+        steps(ledger, dominant_share(minus(with_candidate, victims), allocatable, ledger.totals)),
+        steps(ledger, dominant_share(held, allocatable, ledger.totals)),
     )
     return QueueKey(measured, allocatable, ledger.seniority[queue])
 
 
-def steps(share: float) -> float:
-    """Count in billionths, so that float noise makes no difference."""
-    return (share * 1e9 + 0.5) // 1.0
+def steps(ledger: QueueLedger, share: float) -> float:
+    """Count in billionths where there are parts of GPUs, so that float noise makes no difference."""
+    if any(row[2] % 1 for row in (*ledger.requests, *ledger.allocated)):
+        return (share * 1e9 + 0.5) // 1.0
+    return share
 
 
 def dominant_share(allocated: Amounts, allocatable: Amounts, totals: Amounts) -> float:
