@@ -14,7 +14,7 @@ from typing import Any
 from kube.durations import SECOND, format_duration
 from kube.times import format_time
 from queues.workloads.reasons import QUEUE_ORPHAN
-from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP
+from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP, PodGroupInput
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.decisions import TaskRef
 from scheduler.core.fairshare.capacity import CapacityRefusal
@@ -134,32 +134,21 @@ class _Writer:
         )
 
     def verdict(self, group: int) -> GroupVerdict:
-        state = self.session.state
-        groups, sets = state.pod_groups, state.pod_groups.pod_sets
+        """Return the explanation of a pod group."""
+        groups, sets = self.session.state.pod_groups, self.session.state.pod_groups.pod_sets
         pod_group = groups.inputs[group]
         gated = sum(sets.gated[index] for index in groups.pod_sets_of(group))
         is_waiting = bool(groups.pending[group] or gated)
         has_active = groups.active_allocated[group] > 0
         stale = self._stale(group)
-        orphan_pods = tuple(
-            PodVerdict(
-                TaskRef(task.namespace, task.name, task.uid),
-                f'Pod references subgroup "{task.subgroup}", which does not exist in '
-                f"PodGroup {pod_group.namespace}/{pod_group.name}",
-            )
-            for task in pod_group.invalid_subgroup_tasks
-            if task.status in (TaskStatus.PENDING, TaskStatus.GATED)
-        )
+        orphan_pods = _orphan_pods(pod_group)
         if not is_waiting:
-            settling = has_active and any(
-                state.tasks.status[task] in _SETTLING for task in groups.tasks_of(group)
-            )
             return GroupVerdict(
                 namespace=pod_group.namespace,
                 name=pod_group.name,
                 is_waiting=False,
                 has_active=has_active,
-                is_settling=settling,
+                is_settling=has_active and self._is_settling(group),
                 stale=stale,
                 orphan_pods=orphan_pods,
             )
@@ -174,13 +163,8 @@ class _Writer:
                 stale=stale,
                 orphan_pods=orphan_pods,
             )
-        reasons = tuple(
-            self._reason(fit, group) for fit in self.session.fit.pod_groups.get(group, ())
-        )
         cause = self._cause_finder.cause(group)
-        if not reasons and cause.code == QUEUE_ORPHAN:
-            # No action tries pod groups of a queue that cannot run them, so no reason was recorded.
-            reasons = (Reason(cause.code, cause.text),)
+        reasons = self._reasons(group, cause)
         message = self._group_text(reasons)
         return GroupVerdict(
             namespace=pod_group.namespace,
@@ -194,6 +178,22 @@ class _Writer:
             stale=stale,
             orphan_pods=orphan_pods,
         )
+
+    def _is_settling(self, group: int) -> bool:
+        """Return whether some pod of a group is on its way to a node."""
+        status = self.session.state.tasks.status
+        return any(
+            status[task] in _SETTLING for task in self.session.state.pod_groups.tasks_of(group)
+        )
+
+    def _reasons(self, group: int, cause: Cause) -> tuple[Reason, ...]:
+        reasons = tuple(
+            self._reason(fit, group) for fit in self.session.fit.pod_groups.get(group, ())
+        )
+        if not reasons and cause.code == QUEUE_ORPHAN:
+            # No action tries pod groups of a queue that cannot run them, so no reason was recorded.
+            return (Reason(cause.code, cause.text),)
+        return reasons
 
     def _pods(self, group: int, fallback: str) -> tuple[PodVerdict, ...]:
         tasks = self.session.state.tasks
@@ -305,6 +305,19 @@ class _Writer:
     def _ref(self, task: int) -> TaskRef:
         pod = self.session.state.tasks.inputs[task]
         return TaskRef(pod.namespace, pod.name, pod.uid)
+
+
+def _orphan_pods(pod_group: PodGroupInput) -> tuple[PodVerdict, ...]:
+    """Return the waiting pods that name a subgroup their pod group does not have."""
+    return tuple(
+        PodVerdict(
+            TaskRef(task.namespace, task.name, task.uid),
+            f'Pod references subgroup "{task.subgroup}", which does not exist in '
+            f"PodGroup {pod_group.namespace}/{pod_group.name}",
+        )
+        for task in pod_group.invalid_subgroup_tasks
+        if task.status in (TaskStatus.PENDING, TaskStatus.GATED)
+    )
 
 
 _NAMING = (

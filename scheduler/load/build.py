@@ -150,16 +150,8 @@ class SnapshotBuilder:
         marks : timestamps of pod groups, written a moment ago
         """
         pods = view.of(PODS, Pod)
-        nodes = self._nodes.nodes(
-            view.of(NODES, Node),
-            claims.dra_gpus(view.of(RESOURCE_SLICES, ResourceSlice).values()),
-            view.of(NODE_RESOURCE_TOPOLOGIES, NodeResourceTopology),
-        )
-        queues = {
-            name: queue
-            for name, queue in view.of(QUEUES, Queue).items()
-            if self.params.owns(queue.metadata.labels)
-        }
+        nodes = self._node_inputs(view)
+        queues = self._own_queues(view)
         node_names = {node.name for node in nodes}
         live, spent = self._bind_requests(view, pods, node_names)
         topologies = view.of(TOPOLOGIES, Topology)
@@ -176,11 +168,7 @@ class SnapshotBuilder:
             queues=self._queues.queues(queues, usage or {}),
             pod_groups=tuple(pod_groups),
             other_pods=tuple(others),
-            topologies=tuple(
-                self._aside.each(
-                    "Topology", [topologies[name] for name in sorted(topologies)], _topology
-                )
-            ),
+            topologies=self._topology_inputs(topologies),
             devices=self._device_inputs(view),
             volumes=self._volume_inputs(view, pods),
             config_maps=_config_maps(view),
@@ -200,6 +188,24 @@ class SnapshotBuilder:
             generation=view.generation,
             now=now,
         )
+
+    def _node_inputs(self, view: StoreView) -> tuple[NodeInput, ...]:
+        return self._nodes.nodes(
+            view.of(NODES, Node),
+            claims.dra_gpus(view.of(RESOURCE_SLICES, ResourceSlice).values()),
+            view.of(NODE_RESOURCE_TOPOLOGIES, NodeResourceTopology),
+        )
+
+    def _own_queues(self, view: StoreView) -> dict[str, Queue]:
+        return {
+            name: queue
+            for name, queue in view.of(QUEUES, Queue).items()
+            if self.params.owns(queue.metadata.labels)
+        }
+
+    def _topology_inputs(self, topologies: Mapping[str, Topology]) -> tuple[TopologyInput, ...]:
+        by_name = [topologies[name] for name in sorted(topologies)]
+        return tuple(self._aside.each("Topology", by_name, _topology))
 
     def _bind_requests(
         self, view: StoreView, pods: Mapping[str, Pod], node_names: set[str]
