@@ -1,8 +1,8 @@
-"""What every grouping rule takes and gives: the pod with its owners, and the pod group they ask for.
+"""The arguments and results of grouping rules: a pod with its owners, and the pod group it needs.
 
-A rule is a pure function `(Context) -> Metadata | None`. It reads the cluster only through `Lookups`, so
-the controller (API server behind a cache) and `kaiweb group` (a handful of files) run the same rules.
-Objects are plain dicts as the API server sends them; `dig` reads them without trusting their shape.
+A rule is a pure function `(Context) -> Metadata | None`. It reads the cluster only through `Lookups`, so that the
+controller (API server behind a cache) and `kaiweb group` (files) run the same rules. Objects are dicts as the API
+server sends them; `dig` and its relatives read them without assuming a valid shape.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_INT32 = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The pod grouper's flags that change how pods are grouped."""
+    """The flags of the pod grouper that change how pods are grouped."""
 
     scheduler_name: str = SCHEDULER_NAME
     queue_label: str = keys.QUEUE
@@ -50,19 +50,19 @@ class KindDefault:
 
 
 class Lookups(Protocol):
-    """The cluster as rules may see it."""
+    """The cluster, as far as rules may read it."""
 
     def get(self, api_version: str, kind: str, namespace: str, name: str, *, uid: str = "") -> Json:
         """Return one object; raises `NotThereError`, `NotReadableError` or another error.
 
         Parameters
         ----------
-        uid : an object remembered from before counts only if it has this uid; "" = any
+        uid : a cached object is returned only if it has this uid; "" accepts any
         """
         ...
 
     def may_read(self, kind: Kind) -> bool:
-        """Return whether an owner of this kind is worth reading, when the pod has a nearer owner already."""
+        """Return whether an owner of this kind can be read, if the pod already has a nearer owner."""
         ...
 
     def priority_class_exists(self, name: str) -> bool: ...
@@ -80,7 +80,7 @@ class Lookups(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """Where the pods of a group must or should stay together."""
+    """The topology levels within which the pods of a group must or should be placed."""
 
     name: str = ""
     required: str = ""
@@ -100,7 +100,7 @@ class SubGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """The pod group a pod asks for, before it meets what the cluster already holds."""
+    """The pod group that a pod needs, before it is compared with the stored one."""
 
     name: str
     namespace: str
@@ -132,7 +132,7 @@ class Context:
     lookups: Lookups
     settings: Settings
     delegate: Callable[[Kind], Grouper]
-    """The rule registered for exactly this kind, else the default rule."""
+    """Returns the rule registered for exactly this kind, else the default rule."""
 
     def with_top(self, top: Json, owners: tuple[Json, ...] = ()) -> Context:
         return replace(self, top=top, owners=owners)
@@ -148,22 +148,22 @@ def dig(node: Any, *path: str) -> Any:
 
 
 def dig_map(node: Any, *path: str) -> Json:
-    found = dig(node, *path)
-    return found if isinstance(found, dict) else {}
+    value = dig(node, *path)
+    return value if isinstance(value, dict) else {}
 
 
 def dig_list(node: Any, *path: str) -> list[Any]:
-    found = dig(node, *path)
-    return found if isinstance(found, list) else []
+    value = dig(node, *path)
+    return value if isinstance(value, list) else []
 
 
 def dig_text(node: Any, *path: str) -> str:
-    found = dig(node, *path)
-    return found if isinstance(found, str) else ""
+    value = dig(node, *path)
+    return value if isinstance(value, str) else ""
 
 
 def dig_strings(node: Any, *path: str) -> dict[str, str]:
-    """Return the text entries of a map, such as the annotations of a template, which nobody validated."""
+    """Return the string entries of a map, such as the unvalidated annotations of a template."""
     return {key: value for key, value in dig_map(node, *path).items() if isinstance(value, str)}
 
 
@@ -192,14 +192,14 @@ def full_name(obj: Json) -> str:
 
 
 def kind_of(obj: Json) -> Kind:
-    """Return the kind; a pod from a watch carries no apiVersion or kind, so absent means `v1` `Pod`."""
+    """Return the kind of an object; pods from a watch have no apiVersion and kind, so `v1` `Pod` is the default."""
     api_version = dig_text(obj, "apiVersion") or "v1"
     group, _, version = api_version.rpartition("/")
     return Kind(group=group, version=version, kind=dig_text(obj, "kind") or "Pod")
 
 
 def owner_reference(obj: Json) -> Json:
-    """Return the reference a pod group carries to its owner (never a controller reference)."""
+    """Return the owner reference of a pod group (never a controller reference)."""
     return {
         "apiVersion": dig_text(obj, "apiVersion") or "v1",
         "kind": dig_text(obj, "kind") or "Pod",
@@ -209,32 +209,32 @@ def owner_reference(obj: Json) -> Json:
 
 
 def count_at(node: Any, *path: str, default: int | None = None, below: str = "") -> int | None:
-    """Return a whole number >= 0 found at a path, `default` when absent, an error for anything else.
+    """Return the whole number >= 0 at a path, or `default` if it is absent; raise FieldError for anything else.
 
     Parameters
     ----------
-    below : where in its object the node lies, for the message
+    below : path of the node in its object, for the message
     """
-    found = dig(node, *path)
-    if found is None:
+    value = dig(node, *path)
+    if value is None:
         return default
     where = ".".join([below, *path] if below else path)
-    if not is_whole(found):
-        raise FieldError(f"{where} must be a whole number, got {found!r}")
-    if not 0 <= found <= MAX_INT32:
-        raise FieldError(f"{where} must be between 0 and {MAX_INT32}, got {found!r}")
-    return int(found)
+    if not is_whole(value):
+        raise FieldError(f"{where} must be a whole number, got {value!r}")
+    if not 0 <= value <= MAX_INT32:
+        raise FieldError(f"{where} must be between 0 and {MAX_INT32}, got {value!r}")
+    return int(value)
 
 
 def is_whole(value: Any) -> bool:
-    """Say whether a JSON value is a whole number."""
+    """Return whether a JSON value is a whole number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return isinstance(value, int) or value.is_integer()
 
 
 def topology_from(annotations: Mapping[str, str]) -> Topology:
-    """Return the whole-group placement asked for by the three placement annotations."""
+    """Return the placement of a whole group from the three placement annotations."""
     return Topology(
         name=annotations.get(keys.TOPOLOGY, ""),
         required=annotations.get(keys.TOPOLOGY_REQUIRED, ""),

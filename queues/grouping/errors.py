@@ -1,18 +1,18 @@
-"""Why a pod could not be grouped. The text reaches the user as a `PodGrouperWarning` event on the pod."""
+"""Errors of pod grouping. Users read the texts in `PodGrouperWarning` events of pods."""
 
 from __future__ import annotations
 
 
 class GroupingError(Exception):
-    """The pod's workload cannot be turned into a pod group as it stands."""
+    """The workload of the pod cannot be turned into a pod group."""
 
 
 class FieldError(GroupingError):
-    """A field of an owner holds something else than it should; the text names the field, not yet the owner."""
+    """A field of an owner has an invalid value; the text names the field, the caller adds the owner."""
 
 
 class NotReadableError(Exception):
-    """An owner's kind may not be read (RBAC): the walk ends below it. Normal for unknown kinds."""
+    """An owner may not be read (RBAC), so the walk ends below it. Normal for unknown kinds."""
 
 
 class ReadError(Exception):
@@ -20,4 +20,4 @@ class ReadError(Exception):
 
 
 class NotThereError(ReadError):
-    """The object asked for does not exist."""
+    """The object does not exist."""

@@ -1,7 +1,7 @@
-"""The rule under all rules: one group per top owner, with everything a user can say by label or annotation.
+"""The base rule: one group per top owner, with the labels and annotations that users may set.
 
-Other rules start from `base_metadata` and change what their kind needs. Only the default rule looks at the
-whole owner chain for priority, preemptibility and the two durations; every other rule looks at its top owner.
+Other rules start from `base_metadata` and change what their kind needs. Only the default rule reads priority,
+preemptibility and the two durations from the whole owner chain; every other rule reads them from its top owner.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from queues.grouping.base import (
 )
 from queues.grouping.errors import GroupingError
 
-# What YAML reads as text without quotes; the words are those it takes for something else.
+# Strings that YAML reads as such without quotes, except for the words in `_YAML_WORDS`.
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
@@ -38,7 +38,7 @@ PREEMPTIBILITIES = {"preemptible", "non-preemptible"}
 
 
 def default_grouper(ctx: Context) -> Metadata:
-    """Group by the top owner and let every owner of the chain speak."""
+    """Group by the top owner, with labels and annotations of every owner in the chain."""
     return base_metadata(ctx, candidates=ctx.owners or (ctx.top,))
 
 
@@ -46,7 +46,7 @@ def base_metadata(
     ctx: Context, *, candidates: Sequence[Json] = (), default_priority: str = keys.TRAIN
 ) -> Metadata:
     """Return the group of the context's top owner, minMember 1, no subgroups."""
-    voices = candidates or (ctx.top,)
+    sources = candidates or (ctx.top,)
     return Metadata(
         name=group_name(ctx.top),
         namespace=namespace_of(ctx.pod),
@@ -54,16 +54,16 @@ def base_metadata(
         labels=_labels(ctx),
         annotations=_annotations(ctx),
         queue=queue_name(ctx),
-        priority_class=priority_class(ctx, voices, default_priority),
-        preemptibility=preemptibility(ctx, voices),
-        preemption_delay=stated_duration(ctx, voices, keys.PREEMPTION_DELAY, negative=False),
-        staleness_grace=stated_duration(ctx, voices, keys.STALENESS_GRACE, negative=True),
+        priority_class=priority_class(ctx, sources, default_priority),
+        preemptibility=preemptibility(ctx, sources),
+        preemption_delay=stated_duration(ctx, sources, keys.PREEMPTION_DELAY, negative=False),
+        staleness_grace=stated_duration(ctx, sources, keys.STALENESS_GRACE, negative=True),
         topology=topology_from(annotations_of(ctx.top)),
     )
 
 
 def per_pod(metadata: Metadata, pod: Json) -> Metadata:
-    """Return the same group, but one of its own for this pod."""
+    """Return a copy of the group that belongs to this pod alone."""
     return replace(metadata, name=group_name(pod), owner=owner_reference(pod), min_member=1)
 
 
@@ -92,11 +92,11 @@ def stated_queue(ctx: Context) -> str:
 
 def priority_class(ctx: Context, candidates: Sequence[Json], default: str) -> str:
     """Return the first class named by an owner or the pod that exists, else the kind's default."""
-    pod_says = labels_of(ctx.pod).get(keys.PRIORITY_CLASS) or dig_text(
+    of_pod = labels_of(ctx.pod).get(keys.PRIORITY_CLASS) or dig_text(
         ctx.pod, "spec", "priorityClassName"
     )
     for candidate in candidates:
-        name = labels_of(candidate).get(keys.PRIORITY_CLASS) or pod_says
+        name = labels_of(candidate).get(keys.PRIORITY_CLASS) or of_pod
         if name and ctx.lookups.priority_class_exists(name):
             return name
     defaults = (kind_default(ctx, candidate).priority_class for candidate in candidates)
@@ -104,9 +104,9 @@ def priority_class(ctx: Context, candidates: Sequence[Json], default: str) -> st
 
 
 def preemptibility(ctx: Context, candidates: Sequence[Json]) -> str:
-    """Return `preemptible`, `non-preemptible`, or "" to let the priority decide. Unknown words are skipped."""
-    for speaker in (*candidates, ctx.pod):
-        value = labels_of(speaker).get(keys.PREEMPTIBILITY, "").lower()
+    """Return `preemptible`, `non-preemptible`, or "" to derive it from the priority. Unknown values are skipped."""
+    for source in (*candidates, ctx.pod):
+        value = labels_of(source).get(keys.PREEMPTIBILITY, "").lower()
         if value in PREEMPTIBILITIES:
             return value
     defaults = (kind_default(ctx, candidate).preemptibility for candidate in candidates)
@@ -114,7 +114,7 @@ def preemptibility(ctx: Context, candidates: Sequence[Json]) -> str:
 
 
 def kind_default(ctx: Context, owner: Json) -> KindDefault:
-    """Return the defaults of an owner's kind without a class that does not exist and without an unknown word."""
+    """Return the defaults of an owner's kind, without a class that does not exist or an unknown preemptibility."""
     entry = ctx.lookups.kind_default(kind_of(owner)) or KindDefault()
     exists = ctx.lookups.priority_class_exists(entry.priority_class)
     preemptibility = entry.preemptibility.lower()
@@ -170,13 +170,13 @@ def _annotations(ctx: Context) -> dict[str, str]:
     annotations[keys.TOP_OWNER] = _top_owner(ctx.top)
     annotations.update(annotations_of(ctx.top))
     if kind_of(ctx.top).kind == "Pod":
-        # Our own mark on the pod, there or not depending on when its executors come, says nothing about the group.
+        # Our own annotation on the pod, whose presence depends on when its executors start, is not part of the group.
         annotations.pop(keys.POD_GROUP, None)
     return annotations
 
 
 def _top_owner(owner: Json) -> str:
-    """Return the owner's identity as YAML. By hand: a YAML library costs more than the rest of the grouping."""
+    """Return the owner's identity as YAML, written by hand because a YAML library takes longer than the grouping."""
     kind = kind_of(owner)
     fields = {
         "name": name_of(owner),
@@ -195,8 +195,8 @@ def _yaml_text(value: str) -> str:
 
 def stated_duration(ctx: Context, candidates: Sequence[Json], key: str, *, negative: bool) -> str:
     """Return the first valid duration that an owner or the pod states in an annotation, else ""."""
-    for speaker in (*candidates, ctx.pod):
-        text = annotations_of(speaker).get(key)
+    for source in (*candidates, ctx.pod):
+        text = annotations_of(source).get(key)
         if not text:
             continue
         try:

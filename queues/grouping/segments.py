@@ -1,4 +1,4 @@
-"""Segments: equal slices of a gang that must each land close together, such as one rack per slice."""
+"""Segments: equal parts of a gang, each of which is placed in one topology domain, such as a rack."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from queues.grouping.base import Topology
 MAX_SEGMENTS = 10_000
 
 
-def segment_topology(topology_name: str, *speakers: Mapping[str, str]) -> Topology | None:
-    """Return the placement of one segment, read from the first speaker that names each part.
+def segment_topology(topology_name: str, *sources: Mapping[str, str]) -> Topology | None:
+    """Return the placement of a segment; each part is read from the first source that has it.
 
     Returns
     -------
-    None without a topology name or without any level: such a constraint would mean nothing
+    None without a topology name or without a level, because both are needed
     """
-    required = first_of(keys.SEGMENT_REQUIRED, *speakers)
-    preferred = first_of(keys.SEGMENT_PREFERRED, *speakers)
+    required = first_of(keys.SEGMENT_REQUIRED, *sources)
+    preferred = first_of(keys.SEGMENT_PREFERRED, *sources)
     if not topology_name or not (required or preferred):
         return None
     return Topology(name=topology_name, required=required, preferred=preferred)
 
 
-def first_of(key: str, *speakers: Mapping[str, str]) -> str:
-    return next((speaker[key] for speaker in speakers if speaker.get(key)), "")
+def first_of(key: str, *sources: Mapping[str, str]) -> str:
+    return next((source[key] for source in sources if source.get(key)), "")

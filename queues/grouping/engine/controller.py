@@ -1,9 +1,9 @@
-"""The pod grouper: keeps every pod of our scheduler in its pod group.
+"""The pod grouper: puts every pod of our scheduler into its pod group.
 
-Pod events put the pod's key into a work queue; workers decide with `reconcile.decide` and write what differs.
-Pods of one workload arrive together, so creation of a group is serialised by its name and the answer remembered
-until the watch brings it: one create per group, no conflict, one patch per pod. It is not assumed into the
-store: the store's other listeners hear of an object only when it differs from what the store holds.
+Pod events add the key of the pod to a work queue; workers call `reconcile.decide` and write the differences. The pods
+of a workload arrive together, so a group is created under a lock by its name, and the response is remembered until
+the watch returns it: one create per group and one patch per pod. The response is not assumed into the store, because
+the store notifies its other listeners only of objects that differ from its own.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ REASON = "PodGrouperWarning"
 SOURCE = "pod-grouper"
 LEASE = "54dff599.kai.scheduler"
 CONCURRENCY = 16
-OWN_WRITE_S = 10.0
+REMEMBER_S = 10.0
 
 
-class Recorder(Protocol):
-    """Who writes events about objects."""
+class WarningWriter(Protocol):
+    """Writes warning events of objects."""
 
     def warn(self, about: KubeObject, reason: str, message: str) -> None: ...
 
 
 @dataclass(slots=True)
 class PodGrouper:
-    """One pod grouper on a store that somebody feeds.
+    """The pod grouper on a store that watches fill.
 
     Attributes
     ----------
@@ -65,23 +65,23 @@ class PodGrouper:
     gateway: Gateway
     store: Store
     lookups: ClusterLookups
-    recorder: Recorder
+    recorder: WarningWriter
     settings: Settings = field(default_factory=Settings)
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     queue: WorkQueue = field(default_factory=WorkQueue)
-    written: OwnWrites = field(default_factory=lambda: OwnWrites())
+    written: RecentWrites = field(default_factory=lambda: RecentWrites())
     _writing: list[threading.Lock] = field(
         default_factory=lambda: [threading.Lock() for _ in range(64)]
     )
 
     def follow(self) -> None:
-        """Take every pod of the store and every later pod event into the queue."""
+        """Add every pod of the store, and the pod of every later event, to the queue."""
         self.store.subscribe(self._on_event)
         for key in self.store.view().of(PODS, Pod):
             self.queue.add(key)
 
     def work(self, key: str) -> None:
-        """Bring one pod into its group, or say on the pod why that cannot be."""
+        """Put one pod into its group, or write a warning event with the reason why that failed."""
         pod: Pod | None = self.store.get(PODS, key)
         if (
             pod is None
@@ -99,7 +99,7 @@ class PodGrouper:
             self.lookups.owners.forget(references_of(body))
             self.recorder.warn(pod, REASON, str(error))
             delay_s = self.queue.retry(key)
-            log.info("pod %s is not grouped: %s; again in %.0f s", key, error, delay_s)
+            log.info("cannot group pod %s: %s; will retry in %.0f s", key, error, delay_s)
         else:
             self.queue.forget(key)
 
@@ -129,12 +129,12 @@ class PodGrouper:
         patch = pod_patch(pod, decision.pod_group, decision.sub_group)
         if patch is None:
             return
-        # The uid makes the server refuse the patch for a namesake that took this pod's place.
+        # With the uid, the server refuses the patch if the pod was replaced by one of the same name.
         patch["metadata"]["uid"] = uid_of(pod)
         try:
             self.gateway.patch(PODS, name, patch, namespace=namespace)
         except NotFoundError:
-            return  # deleted while we looked at it
+            return  # deleted meanwhile
         except InvalidError as error:
             if "metadata.uid" not in str(error):
                 raise
@@ -155,7 +155,7 @@ class PodGrouper:
                 answer = self.gateway.patch(PODGROUPS, name, patch, namespace=namespace)
             except NotFoundError as error:
                 self.written.drop(key)
-                raise ConflictError(str(error)) from error  # deleted meanwhile: make it anew
+                raise ConflictError(str(error)) from error  # deleted meanwhile: create it again
             self.written.put(key, convert(answer, PodGroup))
 
     def _known(self, key: str) -> PodGroup | None:
@@ -169,36 +169,38 @@ class PodGrouper:
             try:
                 return self.gateway.get(PODGROUPS, name, as_type=PodGroup, namespace=namespace)
             except NotFoundError:
-                raise ConflictError(str(error)) from error  # made by somebody and deleted again
-        made = convert(answer, PodGroup)
-        self.written.put(f"{namespace}/{name}", made)
-        return made
+                raise ConflictError(
+                    str(error)
+                ) from error  # created by another client and deleted again
+        pod_group = convert(answer, PodGroup)
+        self.written.put(f"{namespace}/{name}", pod_group)
+        return pod_group
 
     def _patch_of(self, stored: PodGroup, desired: Json) -> Json | None:
         return pod_group_patch(plain(stored), desired, self.settings)
 
 
 @dataclass(slots=True)
-class OwnWrites:
-    """Pod groups as we wrote them moments ago, until the watch must have brought them."""
+class RecentWrites:
+    """Pod groups that we wrote recently, kept until the watch should have returned them."""
 
     clock: Callable[[], float] = time.monotonic
-    _found: OrderedDict[str, tuple[float, PodGroup]] = field(default_factory=OrderedDict)
+    _groups: OrderedDict[str, tuple[float, PodGroup]] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def put(self, key: str, group: PodGroup) -> None:
         with self._lock:
             now = self.clock()
-            self._found[key] = (now, group)
-            self._found.move_to_end(key)
-            while self._found and now - next(iter(self._found.values()))[0] > OWN_WRITE_S:
-                self._found.popitem(last=False)
+            self._groups[key] = (now, group)
+            self._groups.move_to_end(key)
+            while self._groups and now - next(iter(self._groups.values()))[0] > REMEMBER_S:
+                self._groups.popitem(last=False)
 
     def newer(self, key: str, stored: PodGroup | None) -> PodGroup | None:
-        """Return our own write where it is newer than what the store holds."""
+        """Return the remembered write if it is newer than the object of the store."""
         with self._lock:
-            written_at, group = self._found.get(key, (0.0, None))
-        if group is None or self.clock() - written_at > OWN_WRITE_S:
+            written_at, group = self._groups.get(key, (0.0, None))
+        if group is None or self.clock() - written_at > REMEMBER_S:
             return stored
         if stored is None or version_of(group) > version_of(stored):
             return group
@@ -206,4 +208,4 @@ class OwnWrites:
 
     def drop(self, key: str) -> None:
         with self._lock:
-            self._found.pop(key, None)
+            self._groups.pop(key, None)

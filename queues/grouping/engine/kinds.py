@@ -1,7 +1,7 @@
-"""From the kind an owner reference names to its address in the API.
+"""Find the API resource of the kind in an owner reference.
 
-References carry apiVersion and kind, URLs need the plural. Nearly all plurals follow from the kind, so that
-guess is tried first; only when it leads nowhere is the group's discovery document asked, and remembered.
+References have apiVersion and kind, URLs need the plural. Nearly all plurals can be derived from the kind, so that
+guess is tried first; if it fails, the discovery document of the group is read, and cached.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ REMEMBER_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryDocument(Resource):
-    """The list of kinds of one group and version, addressed as if it were an object."""
+    """The list of kinds of a group and version, with the path of an object."""
 
     def path(self, namespace: str | None = None, name: str | None = None, sub: str = "") -> str:
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
 
 def guessed_resource(api_version: str, kind: str) -> Resource:
-    """Return the address that the usual plural gives."""
+    """Return the resource with the regular plural."""
     group, _, version = api_version.rpartition("/")
     return Resource(group=group, version=version, plural=plural_of(kind), kind=kind)
 
@@ -45,7 +45,7 @@ def plural_of(kind: str) -> str:
 
 @dataclass(slots=True)
 class KindDirectory:
-    """Discovery documents by group and version, kept for a minute."""
+    """Discovery documents by group and version, cached for a minute."""
 
     gateway: Gateway
     clock: Callable[[], float] = time.monotonic
@@ -53,13 +53,13 @@ class KindDirectory:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def find(self, api_version: str, kind: str) -> Resource | None:
-        """Return the address of a kind as the server states it, or None if it serves no such kind."""
+        """Return the resource of a kind from discovery, or None if the server does not serve it."""
         with self._lock:
-            found = self._known.get(api_version)
-            if found is None or self.clock() - found[0] > REMEMBER_S:
-                found = (self.clock(), self._read(api_version))
-                self._known[api_version] = found
-        return found[1].get(kind)
+            entry = self._known.get(api_version)
+            if entry is None or self.clock() - entry[0] > REMEMBER_S:
+                entry = (self.clock(), self._read(api_version))
+                self._known[api_version] = entry
+        return entry[1].get(kind)
 
     def _read(self, api_version: str) -> dict[str, Resource]:
         group, _, version = api_version.rpartition("/")

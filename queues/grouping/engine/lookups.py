@@ -1,8 +1,8 @@
-"""The cluster as grouping rules look it up: owners read once, the rest from the controller's own store.
+"""Lookups of the grouping rules in a cluster: owners from a cache, everything else from the controller's store.
 
-An owner is asked for by all its pods within moments, so its answer is shared for a few seconds; edits of an
-owner show at the next pod event after that. Two pods never fetch the same owner at the same time. The cache is
-bounded: memory stays flat however many workloads pass.
+All pods of a workload need its owners at about the same time, so an owner is cached for a few seconds; a later edit
+of it is seen at the next pod event. An owner is fetched once for concurrent lookups. The size of the cache is
+limited.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _STEM = re.compile(r".*[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Karta(KubeObject, frozen=True, kw_only=True):
-    """A grouping definition, its body carried as it is."""
+    """A grouping definition with its raw body."""
 
     spec: dict[str, Any] = {}  # noqa: RUF012 - msgspec copies an empty default
 
@@ -61,9 +61,9 @@ def plain(value: KubeObject) -> Json:
 
 def index_for_grouping(store: Store) -> None:
     """Add the lookups that rules need to a store, before its watches start."""
-    store.add_index(PODS, BY_LABEL, _label_files)
+    store.add_index(PODS, BY_LABEL, _label_keys)
     store.add_index(PODGROUPS, BY_STEM, lambda group: [_stem(group.key)])
-    store.add_index(KARTAS, BY_KIND, _karta_files)
+    store.add_index(KARTAS, BY_KIND, _karta_keys)
 
 
 @dataclass(slots=True)
@@ -74,14 +74,14 @@ class OwnerCache:
     directory: KindDirectory
     ttl_s: float = OWNER_TTL_S
     clock: Callable[[], float] = time.monotonic
-    _found: OrderedDict[tuple[str, ...], tuple[float, Json]] = field(default_factory=OrderedDict)
+    _owners: OrderedDict[tuple[str, ...], tuple[float, Json]] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _fetching: list[threading.Lock] = field(
         default_factory=lambda: [threading.Lock() for _ in range(64)]
     )
 
     def get(self, api_version: str, kind: str, namespace: str, name: str, *, uid: str = "") -> Json:
-        """Return an owner; one remembered with another uid was deleted and made anew, and is read again."""
+        """Return an owner; a cached one with another uid was deleted and created again, and is read again."""
         key = (api_version, kind, namespace, name)
         owner = self._cached(key, uid)
         if owner is not None:
@@ -94,41 +94,41 @@ class OwnerCache:
         return owner
 
     def forget(self, references: Iterable[Json]) -> None:
-        """Drop the owners that references name, and what lies above them; a retry must see them fresh."""
+        """Drop the referenced owners and the owners above them from the cache, so that a retry reads them again."""
         with self._lock:
-            by_uid = {uid_of(owner): key for key, (_, owner) in self._found.items()}
+            by_uid = {uid_of(owner): key for key, (_, owner) in self._owners.items()}
             left = list(references)
             while left:
                 key = by_uid.pop(str(left.pop().get("uid")), None)
                 if key is not None:
-                    left += references_of(self._found.pop(key)[1])
+                    left += references_of(self._owners.pop(key)[1])
 
     def clear(self) -> None:
         with self._lock:
-            self._found.clear()
+            self._owners.clear()
 
     def _cached(self, key: tuple[str, ...], uid: str) -> Json | None:
         with self._lock:
-            read_at, owner = self._found.get(key, (0.0, None))
+            read_at, owner = self._owners.get(key, (0.0, None))
         if owner is None or self.clock() - read_at > self.ttl_s:
             return None
         return owner if uid in ("", uid_of(owner)) else None
 
     def _keep(self, key: tuple[str, ...], owner: Json) -> None:
         with self._lock:
-            _, former = self._found.get(key, (0.0, owner))
+            _, former = self._owners.get(key, (0.0, owner))
             if uid_of(former) != uid_of(owner):
                 self._drop_below(uid_of(former))
-            self._found[key] = (self.clock(), owner)
-            self._found.move_to_end(key)
-            while len(self._found) > MAX_OWNERS:
-                self._found.popitem(last=False)
+            self._owners[key] = (self.clock(), owner)
+            self._owners.move_to_end(key)
+            while len(self._owners) > MAX_OWNERS:
+                self._owners.popitem(last=False)
 
     def _drop_below(self, uid: str) -> None:
-        """Drop what belonged to an owner that is gone: a namesake of it may be there by now."""
-        for key, (_, owner) in list(self._found.items()):
+        """Drop the objects that an owner with this uid owned, because they may have been replaced too."""
+        for key, (_, owner) in list(self._owners.items()):
             if any(reference.get("uid") == uid for reference in references_of(owner)):
-                del self._found[key]
+                del self._owners[key]
                 self._drop_below(uid_of(owner))
 
     def _fetch(self, api_version: str, kind: str, namespace: str, name: str) -> Json:
@@ -136,7 +136,7 @@ class OwnerCache:
         try:
             return self._read(resource, namespace, name)
         except (NotThereError, NotReadableError):
-            # The guessed plural may be wrong: then it leads nowhere, or the role does not name it.
+            # The guessed plural may be wrong, and then does not exist or is not covered by the role.
             stated = self.directory.find(api_version, kind)
             if stated is None or stated == resource:
                 raise
@@ -167,7 +167,7 @@ class ClusterLookups:
     _defaults: tuple[float, Mapping[str, KindDefault]] = field(
         default_factory=lambda: (float("-inf"), {})
     )
-    _said: str = ""
+    _last_warning: str = ""
 
     def get(self, api_version: str, kind: str, namespace: str, name: str, *, uid: str = "") -> Json:
         return self.owners.get(api_version, kind, namespace, name, uid=uid)
@@ -177,8 +177,8 @@ class ClusterLookups:
         return True
 
     def priority_class_exists(self, name: str) -> bool:
-        found: PriorityClass | None = self.store.get(PRIORITY_CLASSES, name)
-        return found is not None
+        priority_class: PriorityClass | None = self.store.get(PRIORITY_CLASSES, name)
+        return priority_class is not None
 
     def kind_default(self, kind: Kind) -> KindDefault | None:
         if not all(self.defaults_config_map):
@@ -189,12 +189,10 @@ class ClusterLookups:
     def pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Json]:
         for key in (KUBEFLOW_JOB_NAME, KNATIVE_REVISION):
             if key in labels:
-                found: list[Pod] = self.store.by_index(
-                    PODS, BY_LABEL, _file(namespace, key, labels[key])
+                pods: list[Pod] = self.store.by_index(
+                    PODS, BY_LABEL, _label_key(namespace, key, labels[key])
                 )
-                return [
-                    plain(pod) for pod in found if labels.items() <= pod.metadata.labels.items()
-                ]
+                return [plain(pod) for pod in pods if labels.items() <= pod.metadata.labels.items()]
         return []
 
     def pod_group(self, namespace: str, name: str) -> Json | None:
@@ -224,29 +222,29 @@ class ClusterLookups:
             entries = parse_kind_defaults(body)
         except (KubeError, GroupingError) as error:
             entries = {}
-            self._say(f"ConfigMap {namespace}/{name} gives no defaults: {error}")
+            self._warn_once(f"cannot read defaults from ConfigMap {namespace}/{name}: {error}")
         else:
-            self._said = ""
+            self._last_warning = ""
         self._defaults = (self.clock(), entries)
         return entries
 
-    def _say(self, message: str) -> None:
-        """Log why the defaults are left out, once: it is read again every few seconds."""
-        if message != self._said:
-            self._said = message
+    def _warn_once(self, message: str) -> None:
+        """Log a warning unless the last one was the same, because the ConfigMap is read every few seconds."""
+        if message != self._last_warning:
+            self._last_warning = message
             log.warning("%s", message)
 
 
-def _label_files(pod: Pod) -> list[str]:
+def _label_keys(pod: Pod) -> list[str]:
     labels, namespace = pod.metadata.labels, pod.metadata.namespace
     return [
-        _file(namespace, key, labels[key])
+        _label_key(namespace, key, labels[key])
         for key in (KUBEFLOW_JOB_NAME, KNATIVE_REVISION)
         if key in labels
     ]
 
 
-def _file(namespace: str, key: str, value: str) -> str:
+def _label_key(namespace: str, key: str, value: str) -> str:
     return f"{namespace}|{key}={value}"
 
 
@@ -255,7 +253,7 @@ def _stem(key: str) -> str:
     return match[0] if match else key
 
 
-def _karta_files(karta: Karta) -> list[str]:
+def _karta_keys(karta: Karta) -> list[str]:
     labels = karta.metadata.labels
     return [
         "|".join(labels.get(f"run.ai/karta-{part}", "") for part in ("group", "version", "kind"))

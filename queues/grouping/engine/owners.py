@@ -1,7 +1,7 @@
-"""The walk from a pod up to its top owner, each step checked by uid so that a recreated owner is not mistaken.
+"""Walk from a pod up to its top owner, checking uids so that a recreated owner is not taken for the former one.
 
-The walk follows single references, remembers the uids it has met (a loop of references is refused, never
-followed) and stops quietly below an owner that may not be read.
+The walk follows single references, refuses a loop of references, and stops without an error below an owner that may
+not be read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def walk_owners(pod: Json, lookups: Lookups) -> tuple[Json, ...]:
     references = references_of(pod)
     namespace = namespace_of(pod)
     owners: list[Json] = []
-    met = {uid_of(pod)}
+    seen = {uid_of(pod)}
     while references:
         reference = references[0]
         if owners and not lookups.may_read(reference_kind(reference)):
@@ -43,12 +43,12 @@ def walk_owners(pod: Json, lookups: Lookups) -> tuple[Json, ...]:
         if owner is None:
             break
         uid = uid_of(owner)
-        if uid in met or len(owners) == MAX_OWNERS:
+        if uid in seen or len(owners) == MAX_OWNERS:
             raise GroupingError(
                 f"owner references of pod {namespace}/{name_of(pod)} form a loop at "
                 f"{dig_text(owner, 'kind')} {name_of(owner)}"
             )
-        met.add(uid)
+        seen.add(uid)
         owners.append(owner)
         references = references_of(owner)
         if len(references) > 1:
@@ -79,7 +79,7 @@ def _fetch(reference: Json, namespace: str, lookups: Lookups) -> Json | None:
         raise GroupingError(f"failed to find {called}: Owner resource with uid {uid} not found")
     if dig(owner, "kind") and dig(owner, "apiVersion"):
         return owner
-    # Typed reads leave the kind out; the reference says it.
+    # Typed reads leave out the kind, which the reference has.
     return {**owner, "apiVersion": api_version, "kind": kind}
 
 

@@ -1,7 +1,7 @@
-"""One pod in, one decision out: leave it alone, or the pod group it belongs to and the patch that ties it there.
+"""Decide for one pod: skip it, or return the pod group it belongs to.
 
-These are the steps of the pod grouper without its reads and writes; the controller and `kaiweb group` both call
-`decide` and then apply the answer, one to a cluster, the other to a table on the screen.
+This is the pod grouper without its reads and writes. The controller and `kaiweb group` both call `decide`; the former
+applies the decision to a cluster, the latter prints it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from queues.grouping.errors import FieldError, GroupingError
 
 
 class Skip(StrEnum):
-    """Why a pod is left alone."""
+    """Why a pod is skipped."""
 
     OTHER_SCHEDULER = "another scheduler places this pod"
     ASKED = "annotation kai.scheduler/skip-podgrouper"
@@ -42,8 +42,8 @@ class Skip(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What to do for one pod: `skip` is set, or the pod group to write and the pod's place in it."""
+class GroupingDecision:
+    """Either `skip`, or the pod group of a pod and its subgroup."""
 
     skip: Skip | None = None
     pod_group: str = ""
@@ -51,28 +51,28 @@ class Decision:
     body: Json | None = None
 
 
-def decide(pod: Json, lookups: Lookups, settings: Settings) -> Decision:
+def decide(pod: Json, lookups: Lookups, settings: Settings) -> GroupingDecision:
     """Return the decision for one pod.
 
     Raises
     ------
-    GroupingError : the text is what the pod's `PodGrouperWarning` event says
+    GroupingError : with the text for the `PodGrouperWarning` event of the pod
     """
     skip = skip_before_owners(pod, settings)
     if skip is not None:
-        return Decision(skip=skip)
+        return GroupingDecision(skip=skip)
     try:
         owners = walk_owners(pod, lookups)
     except GroupingError:
         if dig(pod, "metadata", "deletionTimestamp"):
-            return Decision(skip=Skip.LEAVING)
+            return GroupingDecision(skip=Skip.LEAVING)
         raise
-    if any(_asks_to_skip(owner) for owner in owners):
-        return Decision(skip=Skip.OWNER_ASKED)
+    if any(_is_opted_out(owner) for owner in owners):
+        return GroupingDecision(skip=Skip.OWNER_ASKED)
     metadata = _group(pod, owners, lookups, settings)
     if metadata is None:
-        return Decision(skip=Skip.NOTHING)
-    return Decision(
+        return GroupingDecision(skip=Skip.NOTHING)
+    return GroupingDecision(
         pod_group=metadata.name,
         sub_group=metadata.pod_sub_group,
         body=pod_group_body(metadata),
@@ -80,10 +80,10 @@ def decide(pod: Json, lookups: Lookups, settings: Settings) -> Decision:
 
 
 def skip_before_owners(pod: Json, settings: Settings) -> Skip | None:
-    """Return why a pod is left alone, as far as the pod itself tells."""
+    """Return why a pod is skipped, by its own fields alone."""
     if dig_text(pod, "spec", "schedulerName") != settings.scheduler_name:
         return Skip.OTHER_SCHEDULER
-    if _asks_to_skip(pod):
+    if _is_opted_out(pod):
         return Skip.ASKED
     if annotations_of(pod).get(keys.POD_GROUP) and not dig_list(pod, "metadata", "ownerReferences"):
         return Skip.GROUPED
@@ -114,5 +114,5 @@ def _group(
     return metadata
 
 
-def _asks_to_skip(obj: Json) -> bool:
+def _is_opted_out(obj: Json) -> bool:
     return annotations_of(obj).get(keys.SKIP) == "true"

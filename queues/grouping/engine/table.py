@@ -1,4 +1,4 @@
-"""Which rule groups which kind. An exact version comes before `*`; what is not listed asks Karta, then the base rules."""
+"""The grouping rule of each kind. An exact version comes before `*`; other kinds use a Karta, else the base rules."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ KAI: dict[tuple[str, str, str], Grouper] = {
     ("run.ai", ANY_VERSION, "InferenceWorkload"): skip_top_owner_grouper,
     ("run.ai", ANY_VERSION, "DistributedInferenceWorkload"): skip_top_owner_grouper,
 }
-# Kinds that KAI has no rule for; docs/guides/workload-kinds.md says why each rule is obvious.
+# Kinds that KAI has no rule for; docs/guides/workload-kinds.md gives the reason for each rule.
 BEYOND_KAI: dict[tuple[str, str, str], Grouper] = {
     ("kubeflow.org", "v1", "PaddleJob"): paddle_job_grouper,
     ("sparkoperator.k8s.io", ANY_VERSION, "SparkApplication"): spark_application_grouper,
@@ -94,8 +94,8 @@ BEYOND_KAI: dict[tuple[str, str, str], Grouper] = {
     ("batch.volcano.sh", ANY_VERSION, "Job"): volcano_job_grouper,
 }
 TABLE = {**KAI, **BEYOND_KAI}
-# Kinds without a rule of their own: owners on the way up, and what rules look up.
-ON_THE_WAY = {
+# Kinds without a rule of their own: owners between pod and workload, and objects that rules look up.
+WITHOUT_RULE = {
     ("kubevirt.io", "VirtualMachine"),
     ("serving.knative.dev", "Configuration"),
     ("serving.knative.dev", "Revision"),
@@ -104,15 +104,15 @@ ON_THE_WAY = {
     ("scheduler.grove.io", "PodGang"),
 }
 #: Group and kind of every owner that the pod grouper's role lets it read (deploy/rbac/pod-grouper.yaml).
-READABLE = frozenset({(group, kind) for group, _, kind in TABLE} | ON_THE_WAY)
+READABLE = frozenset({(group, kind) for group, _, kind in TABLE} | WITHOUT_RULE)
 
 
 def select_grouper(kind: Kind, settings: Settings) -> Grouper:
     """Return the rule for a top owner."""
     exact = TABLE.get((kind.group, kind.version, kind.kind))
-    found = exact or TABLE.get((kind.group, ANY_VERSION, kind.kind))
-    if found is not None:
-        return found
+    grouper = exact or TABLE.get((kind.group, ANY_VERSION, kind.kind))
+    if grouper is not None:
+        return grouper
     return karta_grouper if settings.karta_fallback else _default
 
 

@@ -1,8 +1,8 @@
-"""Writing a pod group so that nothing others own is touched: what to create, what to patch, or nothing.
+"""Compute the body or patch of a pod group without touching what others own.
 
-The grouper owns the spec it computes, but not the queue (moves are done by editing the PodGroup), not the two
-scheduling switches, not the queue and node-pool labels once written, and never removes a label or annotation.
-Patches are merge patches holding only what differs, so a concurrent writer of other fields is never undone.
+The grouper owns the spec it computes, except for the queue (users move a workload by editing the PodGroup) and the
+two scheduling switches. It does not change the queue and node-pool labels once written, and never removes a label or
+annotation. Patches are merge patches with only the differences, so that they do not undo concurrent writes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from queues.grouping.base import (
 )
 
 API_VERSION = "scheduling.run.ai/v2alpha2"
-KEPT_FIELDS = ("queue", "markUnschedulable", "schedulingBackoff")
+PROTECTED_FIELDS = ("queue", "markUnschedulable", "schedulingBackoff")
 
 
 def pod_group_body(metadata: Metadata) -> Json:
@@ -55,7 +55,7 @@ def pod_group_patch(existing: Json, desired: Json, settings: Settings) -> Json |
 
 
 def pod_patch(pod: Json, pod_group: str, sub_group: str) -> Json | None:
-    """Return the merge patch that ties a pod to its group, or None when it already is."""
+    """Return the merge patch that puts a pod into its group, or None if it already is in it."""
     metadata: Json = {}
     if annotations_of(pod).get(keys.POD_GROUP) != pod_group:
         metadata["annotations"] = {keys.POD_GROUP: pod_group}
@@ -107,13 +107,13 @@ def _topology(topology: Topology) -> Json:
 
 
 def _metadata_patch(existing: Json, desired: Json, settings: Settings) -> Json:
-    # The stored labels of queue and pool win, and a pool label is never added later.
-    kept = {settings.queue_label, settings.node_pool_label}
+    # Stored labels of queue and pool stay, and a pool label is never added later.
+    protected = {settings.queue_label, settings.node_pool_label}
     has_queue = settings.queue_label in labels_of(existing)
     labels = {
         key: value
         for key, value in _differing(labels_of(existing), labels_of(desired)).items()
-        if key not in kept or (key == settings.queue_label and not has_queue)
+        if key not in protected or (key == settings.queue_label and not has_queue)
     }
     patch: Json = {"labels": labels} if labels else {}
     annotations = _differing(annotations_of(existing), annotations_of(desired))
@@ -126,13 +126,13 @@ def _metadata_patch(existing: Json, desired: Json, settings: Settings) -> Json:
 
 
 def _spec_patch(existing: Json, desired: Json) -> Json:
-    wanted = {key: value for key, value in desired.items() if key not in KEPT_FIELDS}
-    kept = {*KEPT_FIELDS}
+    updates = {key: value for key, value in desired.items() if key not in PROTECTED_FIELDS}
+    protected = {*PROTECTED_FIELDS}
     if not dig(desired, "topologyConstraint", "topology"):
-        kept.add("topologyConstraint")
-        wanted.pop("topologyConstraint", None)
-    patch: Json = {key: None for key in existing if key not in wanted and key not in kept}
-    for key, value in wanted.items():
+        protected.add("topologyConstraint")
+        updates.pop("topologyConstraint", None)
+    patch: Json = {key: None for key in existing if key not in updates and key not in protected}
+    for key, value in updates.items():
         if existing.get(key) == value:
             continue
         patch[key] = _replace_map(existing.get(key), value) if isinstance(value, dict) else value
@@ -140,9 +140,11 @@ def _spec_patch(existing: Json, desired: Json) -> Json:
 
 
 def _replace_map(existing: Any, value: Json) -> Json:
-    """Return a map that, merged into `existing`, leaves exactly `value`."""
-    gone = {key: None for key in existing if key not in value} if isinstance(existing, dict) else {}
-    return {**gone, **value}
+    """Return a merge patch that turns `existing` into `value`."""
+    removed = (
+        {key: None for key in existing if key not in value} if isinstance(existing, dict) else {}
+    )
+    return {**removed, **value}
 
 
 def _differing(existing: dict[str, str], desired: dict[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Batch workloads of Kubernetes itself and close relatives: Job, CronJob, AmlJob, RunaiJob."""
+"""Batch workloads: Job, CronJob, AmlJob, RunaiJob."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from queues.grouping.metadata import base_metadata
 
 
 def job_grouper(ctx: Context) -> Metadata:
-    """Group all pods of a Job; pods start one by one unless the Job asks for a gang."""
+    """Group all pods of a Job; pods start one by one unless the Job states a minimum."""
     metadata = base_metadata(ctx)
     legacy = f"pg-{name_of(ctx.pod)}-{uid_of(ctx.top)}"
     if _legacy_exists(ctx, legacy):
@@ -38,7 +38,7 @@ def job_grouper(ctx: Context) -> Metadata:
 
 
 def cron_job_grouper(ctx: Context) -> Metadata:
-    """Group each run by itself: the Job that owns the pod stands as top owner, with the base rules."""
+    """Group each run separately: apply the base rules with the Job that owns the pod as top owner."""
     for owner in ctx.owners[:1]:
         if kind_of(owner).kind == "Job":
             return base_metadata(ctx.with_top(owner))
@@ -47,12 +47,12 @@ def cron_job_grouper(ctx: Context) -> Metadata:
 
 def aml_job_grouper(ctx: Context) -> Metadata:
     """Take the gang size from the node count that Azure ML passes to its processes."""
-    found = dig(ctx.top, "spec", "job", "options", "envs", "AZUREML_NODE_COUNT")
-    count = whole_number(str(found)) if isinstance(found, str | int) else None
+    value = dig(ctx.top, "spec", "job", "options", "envs", "AZUREML_NODE_COUNT")
+    count = whole_number(str(value)) if isinstance(value, str | int) else None
     if count is None or count < 0:
         raise GroupingError(
             f"AmlJob {name_of(ctx.top)}: spec.job.options.envs.AZUREML_NODE_COUNT must be a whole "
-            f"number, got {found!r}"
+            f"number, got {value!r}"
         )
     return replace(base_metadata(ctx), min_member=count)
 

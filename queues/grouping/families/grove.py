@@ -1,6 +1,6 @@
-"""Grove: the operator already says which pods form a gang, in a PodGang; the group follows it.
+"""Grove: the group is taken from the PodGang, in which the operator states which pods form a gang.
 
-The PodGang stands as top owner and pods find their subgroup by name in the gang's references. What a user wrote
+The PodGang replaces the top owner, and its references map pod names to subgroups. What a user wrote
 on the PodCliqueSet counts where neither the gang nor the pod says anything; only class, preemptibility and
 preemption delay of the set come before those of the pod, as in KAI.
 """
@@ -113,14 +113,14 @@ def _preemption_delay(merged: Json) -> str:
 
 def _root_topology(gang: Json, name: str, annotations: dict[str, str]) -> Topology:
     """Return the root's own constraint, its blanks filled by annotations; without one the annotations alone count."""
-    asked = topology_from(annotations)
+    annotated = topology_from(annotations)
     pack = _pack(dig_map(gang, "spec"), name)
     if pack is None:
-        return asked
+        return annotated
     return replace(
         pack,
-        required=pack.required or asked.required,
-        preferred=pack.preferred or asked.preferred,
+        required=pack.required or annotated.required,
+        preferred=pack.preferred or annotated.preferred,
     )
 
 
@@ -169,7 +169,7 @@ def _leaves(gang: Json, topology_name: str) -> Iterator[SubGroup]:
 
 
 def _sub_group_of(pod: Json, gang: Json) -> str:
-    found = ""
+    sub_group = ""
     for spec in dig_list(gang, "spec", "podgroups"):
         for reference in dig_list(spec, "podReferences"):
             namespace = dig_text(reference, "namespace") or namespace_of(gang)
@@ -179,5 +179,5 @@ def _sub_group_of(pod: Json, gang: Json) -> str:
                     f"outside its namespace"
                 )
             if dig_text(reference, "name") == name_of(pod):
-                found = dig_text(spec, "name")
-    return found
+                sub_group = dig_text(spec, "name")
+    return sub_group

@@ -1,7 +1,7 @@
-"""JobSet: one group whose subgroups mirror it, a parent per replicated job and a leaf per replica of it.
+"""JobSet: one group with a parent subgroup per replicated job and a leaf per replica of it.
 
-Only direct children count at each level, so an in-order JobSet can ask for one replicated job at a time
-(`minSubGroup` 1) while each of its Jobs still starts as a whole.
+Each level counts only direct children, so an in-order JobSet can require one replicated job at a time
+(`minSubGroup` 1) while each of its Jobs starts as a whole.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ JOB_INDEX_LABEL = "jobset.sigs.k8s.io/job-index"
 
 def job_set_grouper(ctx: Context) -> Metadata:
     metadata = base_metadata(ctx)
-    if _kept_flat(ctx, metadata.name):
+    if _is_legacy(ctx, metadata.name):
         return _flat(ctx, metadata)
     jobs = _replicated_jobs(ctx.top)
     groups = tuple(group for job in jobs for group in _job_groups(job))
@@ -49,7 +49,7 @@ def job_set_grouper(ctx: Context) -> Metadata:
 
 
 def _replicated_jobs(job_set: Json) -> list[Json]:
-    """Return the replicated jobs that have replicas; one scaled to zero has no leaf and cannot be waited for."""
+    """Return the replicated jobs with replicas; one scaled to zero has no leaf, and a parent needs children."""
     jobs = [job for job in dig_list(job_set, "spec", "replicatedJobs") if isinstance(job, dict)]
     return [job for job in jobs if count_at(job, "replicas", default=1, below=_where(job))]
 
@@ -80,9 +80,9 @@ def _placement(job: Json) -> Topology | None:
 
 
 def _minimum_of_set(job_set: Json, jobs: int) -> int:
-    asked = _minimum_annotation(annotations_of(job_set), "JobSet")
-    if asked is not None:
-        return min(asked, jobs)
+    minimum = _minimum_annotation(annotations_of(job_set), "JobSet")
+    if minimum is not None:
+        return min(minimum, jobs)
     return min(1, jobs) if _in_order(job_set) else jobs
 
 
@@ -120,8 +120,8 @@ def _required_label(pod: Json, label: str) -> str:
     return value
 
 
-def _kept_flat(ctx: Context, name: str) -> bool:
-    """Say whether an older grouper made this JobSet's groups, which have no subgroups."""
+def _is_legacy(ctx: Context, name: str) -> bool:
+    """Return whether an older grouper created this JobSet's groups, which have no subgroups."""
     if not ctx.settings.search_legacy:
         return False
     stored = ctx.lookups.pod_groups_starting(namespace_of(ctx.pod), name)

@@ -1,4 +1,4 @@
-"""Kubeflow training jobs: the gang is every replica of every role, unless the job asks for fewer."""
+"""Kubeflow training jobs: the gang is every replica of every role, unless the job states a minimum."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def jax_job_grouper(ctx: Context) -> Metadata:
 
 
 def paddle_job_grouper(ctx: Context) -> Metadata:
-    """Group a PaddleJob like its sisters; KAI has no rule for it and would start its pods one by one."""
+    """Group a PaddleJob like the other Kubeflow jobs; KAI has no rule for it and would start its pods one by one."""
     return replace(base_metadata(ctx), min_member=elastic_gang_size(ctx.top, "paddleReplicaSpecs"))
 
 
 def mpi_job_grouper(ctx: Context) -> Metadata:
-    """Group an MPIJob; a launcher that is created only after the workers run is not waited for."""
+    """Group an MPIJob; a launcher that is created only after its workers run does not count."""
     metadata = _whole_gang(ctx, "mpiReplicaSpecs", (LAUNCHER, WORKER))
     policy = dig_text(ctx.top, "spec", "launcherCreationPolicy")
     if policy != "WaitForWorkersReady" or _launcher_exists(ctx):

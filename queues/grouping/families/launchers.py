@@ -1,8 +1,8 @@
-"""Workloads that only launch other workloads: the owner below them decides how its pods are grouped.
+"""Workloads that only launch other workloads: pods are grouped by the owner below them.
 
-An Argo Workflow, a TrainJob, a Dynamo graph or an AppWrapper says nothing about gangs; the PyTorchJob (or bare
-pod) it makes does. What a user wrote on the launcher still counts: its labels and annotations are copied down
-in memory wherever the lower owner is silent, and so are the defaults of its kind.
+An Argo Workflow, a TrainJob, a Dynamo graph or an AppWrapper has no gang of its own; the PyTorchJob (or bare pod) that
+it creates has one. Labels and annotations of the launcher, and the defaults of its kind, apply where the lower owner
+has none of its own.
 """
 
 from __future__ import annotations

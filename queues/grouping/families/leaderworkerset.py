@@ -1,7 +1,7 @@
-"""LeaderWorkerSet: one group per replica group (a leader and its workers), optionally cut into segments.
+"""LeaderWorkerSet: one group per replica group (a leader and its workers), optionally divided into segments.
 
-Worker indexes decide the segment. With `size - 1` divisible by the segment size the leader rides along with
-the first full segment; otherwise it counts as its first member. `LeaderExcluded` puts it aside.
+The worker index decides the segment. If `size - 1` is divisible by the segment size, the leader is added to the
+first full segment; otherwise it is its first member. With `LeaderExcluded` it is in no segment.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def leader_worker_set_grouper(ctx: Context) -> Metadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """How `size` pods fall into segments of `segment` pods."""
+    """The division of `size` pods into segments of `segment` pods."""
 
     size: int
     segment: int
@@ -168,8 +168,8 @@ def _segment_size(ctx: Context) -> int | None:
 
 
 def _topology(ctx: Context) -> Topology | None:
-    speakers = (annotations_of(ctx.pod), _worker_annotations(ctx), annotations_of(ctx.top))
-    return segment_topology(first_of(keys.TOPOLOGY, *speakers), *speakers)
+    sources = (annotations_of(ctx.pod), _worker_annotations(ctx), annotations_of(ctx.top))
+    return segment_topology(first_of(keys.TOPOLOGY, *sources), *sources)
 
 
 def _worker_annotations(ctx: Context) -> dict[str, str]:

@@ -1,6 +1,6 @@
-"""PyTorchJob: master and workers as subgroups, elastic minimum, and workers cut into segments.
+"""PyTorchJob: master and workers as subgroups, an elastic minimum, and optional segments of workers.
 
-Segments matter where a slice of the workers must share a rack or an NVLink domain: `worker` becomes a parent
+Segments are for workers that must share a rack or an NVLink domain: `worker` becomes a parent
 whose children `worker-0..N-1` take `segment-size` consecutive replica indexes each.
 """
 
@@ -74,9 +74,9 @@ def _worker_groups(ctx: Context, worker_min: int, size: int | None) -> list[SubG
 def _segments(
     ctx: Context, replicas: int, worker_min: int, size: int, count: int
 ) -> Iterator[SubGroup]:
-    speakers = _speakers(ctx)
-    name = first_of(keys.TOPOLOGY, *speakers, annotations_of(ctx.top))
-    topology = segment_topology(name, *speakers)
+    sources = _annotation_sources(ctx)
+    name = first_of(keys.TOPOLOGY, *sources, annotations_of(ctx.top))
+    topology = segment_topology(name, *sources)
     mandatory = -(-worker_min // size)
     for index in range(count):
         members = size if index < mandatory else 0
@@ -91,7 +91,7 @@ def _segments(
 
 
 def _segment_size(ctx: Context) -> int | None:
-    pod, template = _speakers(ctx)
+    pod, template = _annotation_sources(ctx)
     text = pod.get(keys.SEGMENT_SIZE)
     if text:
         size = whole_number(text)
@@ -112,10 +112,10 @@ def _segment_size(ctx: Context) -> int | None:
     return size
 
 
-def _speakers(ctx: Context) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return the annotations that may speak for the workers: the pod's, unless it is a master, and the template's.
+def _annotation_sources(ctx: Context) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return the annotations that apply to workers: the pod's, unless it is a master, and the template's.
 
-    A master's own annotations say nothing about workers; listening to them would make the group flap.
+    With those of a master the group would change with every pod that is processed.
     """
     pod = {} if _role(ctx) == MASTER_GROUP else annotations_of(ctx.pod)
     return pod, dig_strings(

@@ -1,7 +1,7 @@
-"""Ray: one head and its worker groups, started together; the counts live in the RayCluster.
+"""Ray: a head and its worker groups start together; their sizes are in the RayCluster.
 
-A RayJob or RayService is the top owner, yet the operator makes a RayCluster for it and says its name only in
-the status, so a pod may come before the name is known: that is an error which a retry cures.
+The operator creates a RayCluster for a RayJob or RayService and writes its name to the status. A pod may be
+processed before that; this is an error, and a later retry succeeds.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _ray_metadata(ctx: Context, find_cluster: Callable[[Json], Json]) -> Metadat
     groups = (_head_group(cluster), *_worker_groups(cluster))
     joined = labels_of(ctx.pod).get(GROUP_LABEL, "")
     stored = ctx.lookups.pod_group(namespace_of(ctx.pod), metadata.name)
-    # A group made before subgroups were known stays flat: its running pods carry no subgroup.
+    # A group created before subgroups were supported stays flat, because its running pods name no subgroup.
     flat = stored is not None and not dig_list(stored, "spec", "subGroups")
     in_group = not flat and any(group.name == joined for group in groups)
     if not flat and not in_group:

@@ -1,4 +1,4 @@
-"""Knative services: a revision is the unit that starts together, as large as its minimum scale."""
+"""Knative services: one group per revision; its minimum is the minimum scale."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _revision(ctx: Context) -> Json:
 
 
 def _runs_pod_by_pod(ctx: Context) -> bool:
-    """Say whether the revision's pods were grouped one by one before, which must not change under them."""
+    """Return whether the pods of the revision already have a group each, which must not change while they run."""
     label = {KNATIVE_REVISION: labels_of(ctx.pod)[KNATIVE_REVISION]}
     pods = ctx.lookups.pods(namespace_of(ctx.pod), label)
     members = Counter(annotations_of(pod).get(keys.POD_GROUP, "") for pod in pods)

@@ -1,6 +1,6 @@
-"""Pods that are their own workload, Spark applications made of bare pods, and one group per replica.
+"""Bare pods, Spark applications of bare pods, and kinds with one group per pod.
 
-A Deployment serves: its pods come and go one by one, so each pod is a group of its own.
+The pods of a Deployment start and end one by one, so each pod has its own group.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def pod_grouper(ctx: Context) -> Metadata:
 
 
 def deployment_grouper(ctx: Context) -> Metadata:
-    """Give each pod its own inference group; queue, labels and placement come from the Deployment."""
+    """Group each pod separately, as inference; queue, labels and placement come from the Deployment."""
     return per_pod(base_metadata(ctx, default_priority=keys.INFERENCE), ctx.pod)
 
 

@@ -1,8 +1,8 @@
-"""jq expressions of Karta definitions, evaluated by the jq library in a process of its own.
+"""Evaluate jq expressions of Karta definitions with the jq library in a child process.
 
-A definition comes from the cluster, so its expressions are foreign programs. Words that reach for the host or loop
-without end are refused when the definition is checked (`jq_words`); whatever still takes too long or too much memory
-takes only the child process with it, which has no environment. The child starts at the first expression.
+Definitions come from the cluster, so their expressions are untrusted programs. Words that access the host or may loop
+forever are refused when the definition is checked (`words`). An expression that still takes too much time or memory
+ends only the child process, which has no environment. The child is started for the first expression.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ MAX_LENGTH = 1000
 START_S = 30.0
 DEADLINE_S = 5.0
 CPU_S = 10
-"""A second fence, for a child whose parent was killed while it waited."""
+"""CPU limit for a child whose parent was killed while it waited."""
 REMEMBER_S = 600.0
 
 
 class JqError(GroupingError):
-    """The expression is refused, is no jq, or fails on this document."""
+    """The expression is refused, is invalid, or fails on this document."""
 
 
 class JqOverrunError(JqError):
-    """The expression took more time or memory than it may have. Says nothing about other documents."""
+    """The expression exceeded the limit of time or memory; it may work on other documents."""
 
 
 class _ChildDiedError(Exception):
@@ -48,9 +48,9 @@ class _ChildDiedError(Exception):
 
 @dataclass(slots=True)
 class Evaluator:
-    """One child process, started when needed, killed when it does not answer in time.
+    """A child process that is started when needed and killed when it does not answer in time.
 
-    An expression that overran is not tried again for a while: each try would hold up everybody else.
+    An expression that exceeded a limit is refused for a while, because each try would delay all other pods.
     """
 
     deadline_s: float = DEADLINE_S
@@ -119,14 +119,14 @@ class Evaluator:
         child.wait()
         for pipe in (child.stdin, child.stdout):
             assert pipe is not None
-            # What was not sent to a child that died is nobody's loss.
+            # Unsent input is irrelevant once the child is dead.
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()
 
 
 def _start(cpu_s: int) -> subprocess.Popen[bytes]:
-    # No environment, no user site, a session of its own: Ctrl-C of a terminal does not reach it. It ends with us
-    # whatever happens, because its input ends then.
+    # No environment, no user site. A session of its own, so that Ctrl-C of a terminal does not reach it. It ends
+    # when this process ends, because its input ends then.
     return subprocess.Popen(
         [sys.executable, "-I", str(CHILD), str(cpu_s)],
         stdin=subprocess.PIPE,
@@ -143,16 +143,16 @@ def _exchange(child: subprocess.Popen[bytes], line: bytes, deadline_s: float) ->
     child.stdin.write(line)
     child.stdin.flush()
     end = time.monotonic() + deadline_s
-    descriptor, poll, found = child.stdout.fileno(), select.poll(), bytearray()
+    descriptor, poll, received = child.stdout.fileno(), select.poll(), bytearray()
     poll.register(descriptor, select.POLLIN)
-    while not found.endswith(b"\n"):
+    while not received.endswith(b"\n"):
         if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
             raise TimeoutError
         part = os.read(descriptor, 1 << 16)
         if not part:
             raise _ChildDiedError
-        found += part
-    answer: dict[str, Any] = json.loads(found)
+        received += part
+    answer: dict[str, Any] = json.loads(received)
     return answer
 
 
@@ -161,7 +161,7 @@ atexit.register(_EVALUATOR.close)
 
 
 def check(expression: str) -> None:
-    """Refuse an expression that is no jq or may not be used; each is looked at once."""
+    """Raise JqError for an expression that is invalid or may not be used; results are cached."""
     refusal = _refusal(expression)
     if refusal:
         raise JqError(refusal)

@@ -1,7 +1,7 @@
-"""The process in which jq runs: one request per line in, one answer per line out, until the input ends.
+"""The child process that runs jq: reads one request per line and writes one answer per line, until its input ends.
 
-Started as a file, so it imports nothing of ours. libjq holds the interpreter for as long as it evaluates and aborts
-the whole process when memory runs out; both are harmless here and would be fatal in a controller.
+It is started as a file and imports no other module of ours. libjq blocks the interpreter while it evaluates, and aborts
+the process when memory runs out; a controller could not tolerate either.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def compiled(expression: str) -> Any:
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Compile the expression and, if the request brings a document, evaluate it."""
+    """Compile the expression and, if the request has a document, evaluate it."""
     try:
         program = compiled(request["expression"])
         if "document" not in request:
@@ -52,7 +52,7 @@ def main(cpu_s: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for line in sys.stdin.buffer:
-        # If the parent is gone nobody else would end an expression that does not.
+        # Without the parent, nothing else would end an endless expression.
         spent = int(time.process_time())
         resource.setrlimit(resource.RLIMIT_CPU, (spent + cpu_s, resource.RLIM_INFINITY))
         sys.stdout.buffer.write(encoded(answer(json.loads(line))) + b"\n")

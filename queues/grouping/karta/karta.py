@@ -1,7 +1,7 @@
-"""Karta: grouping rules for kinds nobody taught us, written by their owners as data (`run.ai/v1alpha1 Karta`).
+"""Karta: grouping rules for other kinds, written by their owners as data (`run.ai/v1alpha1 Karta`).
 
-A definition names the components of a workload (a tree below the root kind), where their replica counts lie,
-and how a pod shows which component it belongs to. This file checks definitions and applies the one that fits.
+A definition names the components of a workload (a tree below the root kind), the paths of their replica counts, and
+how to recognise the component of a pod. This module checks definitions and applies the one for a kind.
 Expressions are jq paths, see `jq`.
 """
 
@@ -42,7 +42,7 @@ _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
-    """One part of the workload: where its scale is and how its pods are recognised."""
+    """A component of the workload: the paths of its scale, and how its pods are recognised."""
 
     name: str
     parent: str
@@ -66,10 +66,10 @@ class Definition:
         return [part for part in self.components.values() if part.parent == name]
 
     def subtree(self, name: str) -> list[Component]:
-        found = [self.components[name]]
+        components = [self.components[name]]
         for child in self.children(name):
-            found += self.subtree(child.name)
-        return found
+            components += self.subtree(child.name)
+        return components
 
 
 def karta_grouper(ctx: Context) -> Metadata:
@@ -88,11 +88,15 @@ def karta_grouper(ctx: Context) -> Metadata:
 
 def fitting_definitions(kartas: Sequence[Json], kind: Kind) -> list[Definition]:
     """Return the valid definitions of a kind; invalid ones are logged and left out."""
-    return [found for found in (_checked(karta, kind) for karta in kartas) if found is not None]
+    return [
+        definition
+        for definition in (_checked(karta, kind) for karta in kartas)
+        if definition is not None
+    ]
 
 
 def refusal_of(karta: Json) -> str:
-    """Return why a definition cannot be used, for whoever writes one; empty if it can."""
+    """Return why a definition cannot be used, for its author; empty if it can."""
     stated = dig_map(karta, "spec", "structureDefinition", "rootComponent", "kind")
     kind = Kind(**{part: dig_text(stated, part) for part in ("group", "version", "kind")})
     wanted = index_labels(kind)
@@ -108,7 +112,7 @@ def refusal_of(karta: Json) -> str:
 
 
 def index_labels(kind: Kind) -> dict[str, str]:
-    """Return the labels under which the definitions of a kind are looked for."""
+    """Return the labels by which the definitions of a kind are looked up."""
     return {
         "run.ai/karta-group": kind.group,
         "run.ai/karta-version": kind.version,
@@ -117,18 +121,18 @@ def index_labels(kind: Kind) -> dict[str, str]:
 
 
 def component_scale(definition: Definition, name: str, top: Json) -> int:
-    """Return how many pods one component asks for by itself."""
+    """Return the scale of a component without its children."""
     return _own_scale(definition.components[name], top)
 
 
 def _by_pod_group(ctx: Context, definition: Definition) -> Metadata:
-    asked = dig_map(definition.gang, "podGroup")
+    pod_group = dig_map(definition.gang, "podGroup")
     metadata = replace(
         base_metadata(ctx),
-        name=f"pg-{uid_of(ctx.top)}-{dig_text(asked, 'name')}",
-        topology=_topology(asked) or base_metadata(ctx).topology,
+        name=f"pg-{uid_of(ctx.top)}-{dig_text(pod_group, 'name')}",
+        topology=_topology(pod_group) or base_metadata(ctx).topology,
     )
-    listed = [part for part in dig_list(asked, "subGroups") if isinstance(part, dict)]
+    listed = [part for part in dig_list(pod_group, "subGroups") if isinstance(part, dict)]
     if not listed:
         return replace(metadata, min_member=_scale(definition, definition.root, ctx.top))
     groups = tuple(_sub_group(definition, part, ctx.top) for part in listed)
@@ -157,9 +161,11 @@ def _by_members(ctx: Context, definition: Definition) -> Metadata:
             name = dig_text(member, "componentName")
             if not _holds_pod(definition, name, ctx.pod) or not _passes(member, ctx.pod):
                 continue
-            found = [first_value(path, ctx.pod) for path in dig_list(member, "groupByKeyPaths")]
-            full = "-".join(["pg", uid_of(ctx.top), *(_as_text(part) for part in found)])
-            if None in found or not _SUBDOMAIN.fullmatch(full) or len(full) > 253:
+            key_values = [
+                first_value(path, ctx.pod) for path in dig_list(member, "groupByKeyPaths")
+            ]
+            full = "-".join(["pg", uid_of(ctx.top), *(_as_text(part) for part in key_values)])
+            if None in key_values or not _SUBDOMAIN.fullmatch(full) or len(full) > 253:
                 raise GroupingError(f"pod group name {full!r} is not a DNS-1123 subdomain")
             return replace(metadata, name=full, min_member=_scale(definition, name, ctx.top))
     raise GroupingError(
@@ -182,19 +188,19 @@ def _holds_pod(definition: Definition, name: str, pod: Json) -> bool:
 def _selects(part: Component, pod: Json) -> bool:
     if not part.selector_path:
         return False
-    found = first_value(part.selector_path, pod)
-    if found is None or part.selector_value is None:
-        return found is not None
-    return _as_text(found) == part.selector_value
+    value = first_value(part.selector_path, pod)
+    if value is None or part.selector_value is None:
+        return value is not None
+    return _as_text(value) == part.selector_value
 
 
 def _as_text(value: Any) -> str:
-    """Return a value as jq would print it: `true`, not `True`."""
+    """Return a value as jq prints it: `true`, not `True`."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _scale(definition: Definition, name: str, top: Json) -> int:
-    """Return the pods of a subtree: own scale times the children's sum, a side that says nothing left out."""
+    """Return the pods of a subtree: own scale times the sum over the children; a missing factor counts as 1."""
     parts = definition.subtree(name)
     if not any(part.replicas_path or part.min_replicas_path for part in parts):
         leaves = [part for part in parts if not definition.children(part.name)]
@@ -242,15 +248,15 @@ def _checked(karta: Json, kind: Kind) -> Definition | None:
     try:
         return _definition(karta, kind)
     except JqOverrunError:
-        raise  # says nothing about the definition: the pod is tried again
+        raise  # may be temporary, so the pod is retried
     except GroupingError as error:
-        _say_once(name_of(karta), str(error))
+        _warn_once(name_of(karta), str(error))
         return None
 
 
 @lru_cache(maxsize=256)
-def _say_once(karta: str, reason: str) -> None:
-    """Log why a definition is skipped; each pod of the kind would say it again."""
+def _warn_once(karta: str, reason: str) -> None:
+    """Log why a definition is skipped, once and not for each pod of the kind."""
     logger.warning("Karta %s is skipped: %s", karta, reason)
 
 
@@ -309,11 +315,11 @@ def _check_tree(definition: Definition, count: int) -> None:
     if len(definition.components) != count:
         raise GroupingError("two components share a name")
     for part in definition.components.values():
-        met: set[str] = set()
+        seen: set[str] = set()
         while part.name != definition.root:
-            if part.name in met or part.parent not in definition.components:
+            if part.name in seen or part.parent not in definition.components:
                 raise GroupingError(f"component {part.name} does not hang below the root component")
-            met.add(part.name)
+            seen.add(part.name)
             part = definition.components[part.parent]
 
 

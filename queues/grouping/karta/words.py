@@ -1,7 +1,7 @@
-"""Which jq programs are refused before they run: those that name a word of the host, of time, or of endless loops.
+"""Find the words of a jq program that are refused: those for the host, the clock, or endless loops.
 
-The program is read as jq reads it, as far as that takes: text between quotes says nothing, but `\\(...)` inside it is
-program again; `.env` and `{env: ...}` name a field, not the word. Comments are refused: they may swallow a quote.
+The program is tokenised as jq does, as far as needed: strings are skipped, but `\\(...)` inside them is code; `.env` and `{env: ...}` name a field and are allowed.
+Comments are refused, because a quote in a comment would confuse the tokeniser.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ def refused_words(program: str) -> list[str]:
 
 
 def _words(program: str) -> Iterator[str]:
-    """Yield every word that is not a field name, also those of programs inside text."""
-    inside: list[str] = []  # the brackets that are open
-    at = 0
-    while (match := _TOKEN.search(program, at)) is not None:
-        at = match.end()
+    """Yield every word that is not a field name, including those in string interpolations."""
+    open_brackets: list[str] = []
+    position = 0
+    while (match := _TOKEN.search(program, position)) is not None:
+        position = match.end()
         if match["quote"]:
-            at = _after_text(program, at, inside)
+            position = _after_string(program, position, open_brackets)
         elif match["open"]:
-            inside.append(match["open"])
+            open_brackets.append(match["open"])
         elif match["close"]:
-            if inside and inside.pop() == _INTERPOLATION:
-                at = _after_text(program, at, inside)
-        elif match["word"] and not _is_key(program, match.start(), inside):
+            if open_brackets and open_brackets.pop() == _INTERPOLATION:
+                position = _after_string(program, position, open_brackets)
+        elif match["word"] and not _is_key(program, match.start(), open_brackets):
             yield match["word"]
 
 
-def _is_key(program: str, at: int, inside: list[str]) -> bool:
-    """Say whether the word at this place names a field of an object that is being built."""
-    before = program[:at].rstrip()[-1:]
-    return inside[-1:] == ["{"] and before in {"{", ","} and program[at] != "$"
+def _is_key(program: str, position: int, open_brackets: list[str]) -> bool:
+    """Return whether the word at this position is a key of an object construction."""
+    before = program[:position].rstrip()[-1:]
+    return open_brackets[-1:] == ["{"] and before in {"{", ","} and program[position] != "$"
 
 
-def _after_text(program: str, at: int, inside: list[str]) -> int:
-    """Return where the text that began before `at` ends, or where a program inside it begins."""
-    while at < len(program):
-        if program[at] == '"':
-            return at + 1
-        if program.startswith(_INTERPOLATION, at):
-            inside.append(_INTERPOLATION)
-            return at + len(_INTERPOLATION)
-        at += 2 if program[at] == "\\" else 1
-    return at
+def _after_string(program: str, position: int, open_brackets: list[str]) -> int:
+    """Return the end of the string that began before `position`, or the start of an interpolation in it."""
+    while position < len(program):
+        if program[position] == '"':
+            return position + 1
+        if program.startswith(_INTERPOLATION, position):
+            open_brackets.append(_INTERPOLATION)
+            return position + len(_INTERPOLATION)
+        position += 2 if program[position] == "\\" else 1
+    return position

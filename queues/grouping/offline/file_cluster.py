@@ -1,6 +1,6 @@
-"""Objects of files as a cluster: what the grouping rules look up, answered from a handful of manifests.
+"""Lookups of the grouping rules in the objects of files.
 
-Kept by kind, pods by label and pod groups by name in order, so that ten thousand pods are looked up as quickly as ten.
+Objects are indexed by kind, pods by label and pod groups by sorted name, so that lookups stay fast with many pods.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def key_of(obj: Json) -> Key:
 
 @dataclass(slots=True)
 class FileCluster:
-    """`queues.grouping.base.Lookups` on given objects.
+    """`queues.grouping.base.Lookups` on the objects of files.
 
     Attributes
     ----------
-    written : pod groups that were made or changed, by namespace and name, in order
+    written : pod groups that were created or changed, by namespace and name, in order
     rights : what roles among the files let the pod grouper read beyond its own role
     """
 
@@ -85,7 +85,7 @@ class FileCluster:
     def may_read(self, kind: Kind) -> bool:
         """Return whether the grouper's role, or a role among the files, covers a kind.
 
-        Whoever writes a Karta for a kind gives that right too, or it would be of no use.
+        A kind with a Karta counts as readable, because the Karta could not be used otherwise.
         """
         is_covered = (kind.group, kind.kind) in READABLE or self.rights.cover(kind)
         return is_covered or bool(self.kartas(kind))
@@ -99,22 +99,22 @@ class FileCluster:
         return self.defaults.get(f"{kind.kind}.{kind.group}") or self.defaults.get(kind.kind)
 
     def pods(self, namespace: str, labels: Mapping[str, str]) -> list[Json]:
-        """Return the pods that carry all these labels; at least one is asked for."""
+        """Return the pods with all these labels, of which there must be at least one."""
         label, value = next(iter(labels.items()))
-        found = self._by_label.get((namespace, label, value), {})
-        return [pod for pod in found.values() if labels.items() <= labels_of(pod).items()]
+        candidates = self._by_label.get((namespace, label, value), {})
+        return [pod for pod in candidates.values() if labels.items() <= labels_of(pod).items()]
 
     def pod_group(self, namespace: str, name: str) -> Json | None:
         return self.objects.get((*POD_GROUP, namespace, name))
 
     def pod_groups_starting(self, namespace: str, prefix: str) -> list[Json]:
         names = self._group_names.get(namespace, [])
-        found = []
+        groups = []
         for name in names[bisect_left(names, prefix) :]:
             if not name.startswith(prefix):
                 break
-            found.append(self.objects[(*POD_GROUP, namespace, name)])
-        return found
+            groups.append(self.objects[(*POD_GROUP, namespace, name)])
+        return groups
 
     def kartas(self, kind: Kind) -> list[Json]:
         wanted = index_labels(kind)

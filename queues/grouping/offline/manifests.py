@@ -1,4 +1,4 @@
-"""Reading manifests from files as the API server would read them: several documents, lists, strings kept strings."""
+"""Read manifests from files as the API server does: several documents, lists, timestamps as strings."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ CLUSTER_SCOPED = {
 
 
 Placed = tuple[str, Json]
-"""Where an object stands (file, document, item) and the object."""
+"""The place of an object (file, document, item), and the object."""
 
 
 class ManifestError(Exception):
-    """A file is no manifest; the message names the file and what is wrong."""
+    """A file is not a manifest; the message names the file and the problem."""
 
 
 class _Loader(yaml.CSafeLoader):  # type: ignore[misc, unused-ignore]
-    """YAML as kubectl reads it: no dates (a timestamp is the text it is), and no key twice in one map."""
+    """YAML as kubectl reads it: timestamps stay strings, and duplicate keys are refused."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        met: set[str] = set()
+        keys: set[str] = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             text = getattr(key, "value", None)
             if not isinstance(text, str) or key.tag == "tag:yaml.org,2002:merge":
                 continue
-            if text in met:
+            if text in keys:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"key {text!r} is given twice", key.start_mark
                 )
-            met.add(text)
+            keys.add(text)
         return super().construct_mapping(node, deep=deep)
 
 
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in found if tag != "tag:yaml.org,2002:timestamp"]
-    for first, found in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", re.ASCII)
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
@@ -78,20 +78,25 @@ def read_manifests(paths: Iterable[Path]) -> list[Json]:
 
 
 def read_distinct_manifests(paths: Iterable[Path]) -> list[Json]:
-    """Return the same, refusing two objects of one name or uid: which of them counts would be a guess."""
-    found = _read(paths)
+    """Return all objects of the files; refuse two objects with the same name or uid.
+
+    Raises
+    ------
+    ManifestError : as `read_manifests`, or a duplicate
+    """
+    placed_objects = _read(paths)
     by_name: dict[tuple[str, str], str] = {}
     by_uid: dict[str, tuple[str, str]] = {}
-    for where, obj in found:
+    for where, obj in placed_objects:
         group = obj["apiVersion"].rpartition("/")[0]
-        called, uid = called_object(obj), dig_text(obj, "metadata", "uid")
-        first = by_name.setdefault((group, called), where)
+        label, uid = object_label(obj), dig_text(obj, "metadata", "uid")
+        first = by_name.setdefault((group, label), where)
         if first != where and dig_text(obj, "metadata", "name"):
-            raise ManifestError(f"{where}: {called} is given twice, first in {first}")
-        other, place = by_uid.setdefault(uid, (called, where))
+            raise ManifestError(f"{where}: {label} is given twice, first in {first}")
+        other, place = by_uid.setdefault(uid, (label, where))
         if uid and place != where:
-            raise ManifestError(f"{where}: {called} has the uid {uid!r} of {other} in {place}")
-    return [obj for _, obj in found]
+            raise ManifestError(f"{where}: {label} has the uid {uid!r} of {other} in {place}")
+    return [obj for _, obj in placed_objects]
 
 
 def parse_manifests(text: str, source: str) -> list[Json]:
@@ -99,8 +104,8 @@ def parse_manifests(text: str, source: str) -> list[Json]:
     return [obj for _, obj in _parse(text, source)]
 
 
-def called_object(obj: Json) -> str:
-    """Return how messages call an object: kind, namespace and name."""
+def object_label(obj: Json) -> str:
+    """Return kind, namespace and name of an object for messages."""
     kind, metadata = obj["kind"], obj["metadata"]
     name = metadata.get("name") or f"{metadata['generateName']}*"
     if kind in CLUSTER_SCOPED:
@@ -110,10 +115,12 @@ def called_object(obj: Json) -> str:
 
 def _read(paths: Iterable[Path]) -> list[Placed]:
     files = [file for path in paths for file in _files_of(path)]
-    found = [placed for file in files for placed in _parse(_text_of(file), _called(file))]
-    if not found:
-        raise ManifestError(f"{', '.join(map(_called, files))}: expected objects, got none")
-    return found
+    placed_objects = [
+        placed for file in files for placed in _parse(_text_of(file), _file_label(file))
+    ]
+    if not placed_objects:
+        raise ManifestError(f"{', '.join(map(_file_label, files))}: expected objects, got none")
+    return placed_objects
 
 
 def _parse(text: str, source: str) -> list[Placed]:
@@ -123,39 +130,41 @@ def _parse(text: str, source: str) -> list[Placed]:
         raise ManifestError(f"{source}{_place(error)}") from error
     except RecursionError as error:
         raise ManifestError(f"{source}: not readable as YAML: nested too deeply") from error
-    found: list[Placed] = []
+    placed_objects: list[Placed] = []
     for number, document in enumerate(documents, start=1):
         if document is not None:
-            found += _objects(document, f"{source}, document {number}")
-    return found
+            placed_objects += _objects(document, f"{source}, document {number}")
+    return placed_objects
 
 
 def _place(error: yaml.YAMLError) -> str:
-    """Return where and why a text is no YAML, in one line."""
+    """Return where and why a text is not YAML, in one line."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
     at = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
     return f"{at}: not readable as YAML: {problem}"
 
 
-def _called(file: Path) -> str:
+def _file_label(file: Path) -> str:
     return "standard input" if file == STANDARD_INPUT else str(file)
 
 
 def _files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
-    if not found:
+    files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+    if not files:
         raise ManifestError(f"{path}: the folder holds no {', '.join(sorted(SUFFIXES))} file")
-    return found
+    return files
 
 
 def _text_of(path: Path) -> str:
     try:
         return sys.stdin.read() if path == STANDARD_INPUT else path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ManifestError(f"{_called(path)}: cannot be read: no UTF-8 text, {error}") from error
+        raise ManifestError(
+            f"{_file_label(path)}: cannot be read: no UTF-8 text, {error}"
+        ) from error
     except OSError as error:
         raise ManifestError(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -167,14 +176,14 @@ def _objects(document: Any, where: str) -> Iterator[Placed]:
     if kind != "List" and not (kind.endswith("List") and "items" in document):
         yield where, _checked(document, where)
         return
-    items = document.get("items")
-    if not isinstance(items, list):
-        raise ManifestError(f"{where}: {kind}: items must be a list, got {_shown(items)}")
-    # In a typed list, such as the API server's answer, only the list says of what kind the items are.
+    entries = document.get("items")
+    if not isinstance(entries, list):
+        raise ManifestError(f"{where}: {kind}: items must be a list, got {_shown(entries)}")
+    # In a typed list, such as an answer of the API server, only the list has the kind of its items.
     implied = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
-    for index, item in enumerate(items):
-        is_bare = kind != "List" and isinstance(item, dict)
-        yield from _objects({**implied, **item} if is_bare else item, f"{where}, item {index}")
+    for index, entry in enumerate(entries):
+        is_bare = kind != "List" and isinstance(entry, dict)
+        yield from _objects({**implied, **entry} if is_bare else entry, f"{where}, item {index}")
 
 
 def _checked(obj: Json, where: str) -> Json:
@@ -226,17 +235,17 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _check_metadata(node: Any, where: str, path: str, met: set[int]) -> None:
-    """Check labels and annotations, also those of templates: there a number would be lost silently.
+def _check_metadata(node: Any, where: str, path: str, visited: set[int]) -> None:
+    """Check labels and annotations, including those of templates, where other values would be ignored silently.
 
-    A node that YAML anchors repeat is looked at once.
+    A node that YAML anchors repeat is checked once.
     """
-    if not isinstance(node, dict | list) or id(node) in met:
+    if not isinstance(node, dict | list) or id(node) in visited:
         return
-    met.add(id(node))
+    visited.add(id(node))
     if isinstance(node, list):
-        for index, item in enumerate(node):
-            _check_metadata(item, where, f"{path}[{index}]", met)
+        for index, element in enumerate(node):
+            _check_metadata(element, where, f"{path}[{index}]", visited)
         return
     for key, value in node.items():
         inner = f"{path}.{key}" if path else str(key)
@@ -244,7 +253,7 @@ def _check_metadata(node: Any, where: str, path: str, met: set[int]) -> None:
             for field in ("labels", "annotations"):
                 _check_strings(value.get(field), f"{where}: {inner}.{field}")
         else:
-            _check_metadata(value, where, inner, met)
+            _check_metadata(value, where, inner, visited)
 
 
 def _check_strings(values: Any, where: str) -> None:

@@ -1,8 +1,8 @@
-"""Grouping without a cluster: manifests in, pod groups out, by the very rules of the controller.
+"""Group the pods of manifests without a cluster, by the rules of the controller.
 
-The objects of the files are the whole cluster. Workloads that come without pods get those their controller
-would make. Each pod is then decided on and the answer applied to this little cluster, in file order, so that
-a later pod meets the groups that earlier ones made.
+The objects of the files are the whole cluster. Workloads without pods get those that their controller would create.
+The pods are then decided on in file order, and each decision is applied to these objects, so that later pods see the
+groups of earlier ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from queues.grouping.base import (
     namespace_of,
     uid_of,
 )
-from queues.grouping.engine.reconcile import Decision, decide
+from queues.grouping.engine.reconcile import GroupingDecision, decide
 from queues.grouping.engine.write import pod_group_patch, pod_patch
 from queues.grouping.errors import GroupingError, NotReadableError, NotThereError
 from queues.grouping.metadata import parse_kind_defaults
@@ -46,7 +46,7 @@ from queues.grouping.offline.without_pods import Making, is_passive, notes_on
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodResult:
-    """Where one pod ended up."""
+    """The result for one pod."""
 
     pod_group: str = ""
     sub_group: str = ""
@@ -55,57 +55,57 @@ class PodResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """The pod groups that the files would get, and each pod's place."""
+class GroupReport:
+    """The pod groups that the files would get, and the result for each pod."""
 
     pod_groups: tuple[Json, ...]
     pods: Mapping[str, PodResult]
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What is to be said of objects that no pod belongs to, see `without_pods`."""
+    """Notes on objects without pods, see `without_pods`."""
 
 
 def group_objects(
     objects: Sequence[Json], settings: Settings, *, defaults_config_map: tuple[str, str] = ("", "")
-) -> Report:
-    """Group every pod of the objects, making the pods of workloads that come without.
+) -> GroupReport:
+    """Group every pod of the objects, and the pods that controllers would create for the others.
 
     Parameters
     ----------
-    objects : parsed manifests; left as they are
+    objects : parsed manifests, which are not modified
     defaults_config_map : namespace and name of the ConfigMap with defaults per kind; a Config among the
         objects may name it too
     """
-    world = expand(objects, settings, defaults_config_map=defaults_config_map)
-    cluster, settings = world.cluster, world.settings
+    expanded = expand(objects, settings, defaults_config_map=defaults_config_map)
+    cluster, settings = expanded.cluster, expanded.settings
     results: dict[str, PodResult] = {}
     for pod in cluster.of_kind("", "Pod"):
         results[full_name(pod)] = _place(pod, cluster, settings)
-    return Report(
+    return GroupReport(
         pod_groups=tuple(cluster.objects[_key(name)] for name in cluster.written),
         pods=results,
-        notes=notes_on(world.given, world.made, cluster, settings),
+        notes=notes_on(expanded.stated, expanded.making, cluster, settings),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """The objects with the pods of their workloads, under the settings that a Config among them states.
+class ExpandedObjects:
+    """The objects, the pods of their workloads, and the settings of a Config among them.
 
     Attributes
     ----------
-    given : the objects without what their controllers made of them
+    stated : the objects of the files, without those of controllers
     """
 
     cluster: FileCluster
     settings: Settings
-    given: Sequence[Json]
-    made: Making
+    stated: Sequence[Json]
+    making: Making
 
 
 def expand(
     objects: Sequence[Json], settings: Settings, *, defaults_config_map: tuple[str, str] = ("", "")
-) -> World:
-    """Complete objects as an API server and the workloads' controllers would."""
+) -> ExpandedObjects:
+    """Complete the objects as an API server and the controllers of workloads would."""
     cluster = FileCluster()
     for number, obj in enumerate(objects):
         cluster.add(_completed(copy.deepcopy(obj), number))
@@ -113,9 +113,9 @@ def expand(
     settings, config_map = _configured(cluster, settings, defaults_config_map)
     cluster.defaults = _defaults(cluster, config_map)
     _link_owners(cluster)
-    given = tuple(cluster.objects.values())
-    made = _make_pods(cluster, settings)
-    return World(cluster=cluster, settings=settings, given=given, made=made)
+    stated = tuple(cluster.objects.values())
+    making = _make_pods(cluster, settings)
+    return ExpandedObjects(cluster=cluster, settings=settings, stated=stated, making=making)
 
 
 def _place(pod: Json, cluster: FileCluster, settings: Settings) -> PodResult:
@@ -132,7 +132,7 @@ def _place(pod: Json, cluster: FileCluster, settings: Settings) -> PodResult:
     )
 
 
-def _apply(pod: Json, decision: Decision, cluster: FileCluster, settings: Settings) -> None:
+def _apply(pod: Json, decision: GroupingDecision, cluster: FileCluster, settings: Settings) -> None:
     assert decision.body is not None
     stored = cluster.pod_group(namespace_of(pod), decision.pod_group)
     if stored is None:
@@ -163,7 +163,7 @@ def merge(target: Json, patch: Json) -> None:
 
 
 def _completed(obj: Json, number: int) -> Json:
-    """Fill what the API server would: namespace, name (objects that want one made differ by number) and uid."""
+    """Set what the API server would: namespace, uid, and a generated name, which differs by number."""
     metadata = obj["metadata"]
     if kind_of(obj).kind not in CLUSTER_SCOPED:
         metadata.setdefault("namespace", "default")
@@ -178,7 +178,7 @@ def _completed(obj: Json, number: int) -> Json:
 
 
 def _link_owners(cluster: FileCluster) -> None:
-    """Give owner references without a uid the uid of the object they name, if the files hold it."""
+    """Set the uid of owner references without one, if the files have the owner."""
     for obj in list(cluster.objects.values()):
         for reference in dig_list(obj, "metadata", "ownerReferences"):
             if not isinstance(reference, dict) or reference.get("uid"):
@@ -196,7 +196,7 @@ def _link_owners(cluster: FileCluster) -> None:
 
 
 def _make_pods(cluster: FileCluster, settings: Settings) -> Making:
-    """Add the pods of each workload that owns nothing."""
+    """Add the pods of each workload that owns no other object."""
     owners = {
         dig_text(reference, "uid")
         for obj in cluster.objects.values()
@@ -208,11 +208,11 @@ def _make_pods(cluster: FileCluster, settings: Settings) -> Making:
         if obj["kind"] == "Pod" or uid_of(obj) in owners:
             continue
         try:
-            made = _children(obj, cluster)
+            children = _children(obj, cluster)
         except GroupingError as error:
             making.failed[uid_of(obj)] = str(error)
             continue
-        for child in made:
+        for child in children:
             if child.pop(ASSUMED_SCHEDULER, False):
                 making.assumed.add(uid_of(obj))
                 child["spec"]["schedulerName"] = settings.scheduler_name
@@ -236,20 +236,20 @@ def _children(obj: Json, cluster: FileCluster) -> list[Json]:
 def _configured(
     cluster: FileCluster, settings: Settings, config_map: tuple[str, str]
 ) -> tuple[Settings, tuple[str, str]]:
-    """Follow a `kai-config` among the files, as the operator would pass it to the pod grouper."""
+    """Return the settings with those of a `kai-config` among the files, as the operator passes them on."""
     config = cluster.objects.get(("kai.scheduler", "Config", "", "kai-config"))
     if config is None:
         return settings, config_map
     common = dig_map(config, "spec", "global")
     args = dig_map(config, "spec", "podGrouper", "args")
-    found = {
+    flags = {
         "scheduler_name": dig_text(common, "schedulerName"),
         "queue_label": dig_text(common, "queueLabelKey"),
         "node_pool_label": dig_text(common, "nodePoolLabelKey"),
         "knative_gang": dig(args, "gangScheduleKnative"),
         "karta_fallback": dig(args, "genericKartaFallback"),
     }
-    stated: dict[str, Any] = {key: value for key, value in found.items() if value not in (None, "")}
+    stated: dict[str, Any] = {key: value for key, value in flags.items() if value not in (None, "")}
     named = (
         dig_text(args, "defaultPrioritiesConfigMapNamespace"),
         dig_text(args, "defaultPrioritiesConfigMapName"),
@@ -260,10 +260,10 @@ def _configured(
 def _defaults(cluster: FileCluster, config_map: tuple[str, str]) -> Mapping[str, KindDefault]:
     if not all(config_map):
         return {}
-    found = cluster.objects.get(("", "ConfigMap", *config_map))
-    if found is None:
+    body = cluster.objects.get(("", "ConfigMap", *config_map))
+    if body is None:
         return {}
     try:
-        return parse_kind_defaults(found)
+        return parse_kind_defaults(body)
     except GroupingError:
         return {}

@@ -1,6 +1,6 @@
-"""What roles among the files let the pod grouper read, beside its own role.
+"""Rights that roles among the files add to the pod grouper's own role.
 
-A kind that nobody taught us is read in a cluster only if a ClusterRole bound to the account says so.
+In a cluster, a kind without a rule is readable only if a ClusterRole bound to the account of the pod grouper covers it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ANY = "*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """Group and plural of what may be read; `*` stands for all."""
+    """Group and plural of readable kinds; `*` stands for all."""
 
     readable: frozenset[tuple[str, str]] = frozenset()
 
@@ -35,7 +35,7 @@ NO_RIGHTS = Rights()
 
 
 def granted_rights(objects: Iterable[Json]) -> Rights:
-    """Return what the ClusterRoles that are bound to the pod grouper's account let it read."""
+    """Return the rights of the ClusterRoles that are bound to the pod grouper's account."""
     of_rbac = [obj for obj in objects if kind_of(obj).group == RBAC]
     bound = {dig_text(obj, "roleRef", "name") for obj in of_rbac if _is_bound(obj)}
     readable = {

@@ -1,7 +1,7 @@
-"""Objects of the files that no pod belongs to: why none is foretold, and what a pod of theirs would get.
+"""Notes on objects without pods: why none can be predicted, and which group a pod of theirs would get.
 
-Silence would read as "this needs no pod group". Objects that never own pods (queues, services, secrets) are the only
-ones nothing is said about. Also said: where pods are foretold though their template is out of sight.
+Without a note, users would conclude that the object needs no pod group. Only objects that never own pods (queues,
+services, secrets) get none. There are also notes on predicted pods whose template is not in the files.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from queues.grouping.errors import GroupingError
 from queues.grouping.families.launchers import skip_top_owner_grouper
 from queues.grouping.karta.karta import fitting_definitions, refusal_of
 from queues.grouping.offline.file_cluster import OPTIONAL
-from queues.grouping.offline.manifests import called_object
+from queues.grouping.offline.manifests import object_label
 from queues.grouping.offline.rights import ACCOUNT
-from queues.grouping.offline.synthesis.pods import made_pod
+from queues.grouping.offline.synthesis.pods import pod_of
 from queues.grouping.offline.synthesis.suspended import suspension_of
-from queues.grouping.offline.synthesis.table import is_maker
+from queues.grouping.offline.synthesis.table import has_synthesis
 
 RUN_AI = "the run.ai operator makes its pods and decides how many"
 ELSEWHERE: Mapping[tuple[str, str], str] = {
@@ -67,11 +67,11 @@ PASSIVE_KINDS = {KARTA, ("apps", "ControllerRevision")}
 
 @dataclass(slots=True)
 class Making:
-    """What is to be known about the pods that were made up, by the uid of their workload.
+    """Problems and assumptions of predicted pods, by the uid of their workload.
 
     Attributes
     ----------
-    failed : why it cannot be said which pods a workload makes
+    failed : why the pods of a workload cannot be predicted
     assumed : workloads whose pods' template, and so their scheduler, is not in the files
     """
 
@@ -80,69 +80,69 @@ class Making:
 
 
 class Cluster(Lookups, Protocol):
-    """The objects of the files, those made up included."""
+    """The objects of the files, including predicted ones."""
 
     @property
     def objects(self) -> Mapping[tuple[str, str, str, str], Json]: ...
 
 
 def notes_on(
-    given: Iterable[Json], making: Making, cluster: Cluster, settings: Settings
+    objects: Iterable[Json], making: Making, cluster: Cluster, settings: Settings
 ) -> dict[str, str]:
-    """Return what is to be said of objects whose pods are not there, or are there on an assumption.
+    """Return notes on objects without pods, or with pods whose scheduler is assumed.
 
     Parameters
     ----------
-    given : objects as the files state them
+    objects : the objects of the files
     """
-    given = list(given)
+    objects = list(objects)
     above = _above_pods(cluster.objects.values())
-    owners = {dig_text(reference, "uid") for obj in given for reference in references_of(obj)}
+    owners = {dig_text(reference, "uid") for obj in objects for reference in references_of(obj)}
     owns_pods = {
         dig_text(reference, "uid")
         for obj in cluster.objects.values()
         if obj["kind"] == "Pod"
         for reference in references_of(obj)[:1]
     }
-    notes = _missing_owners(given, cluster)
-    for obj in given:
+    notes = _missing_owners(objects, cluster)
+    for obj in objects:
         kind, uid = kind_of(obj), uid_of(obj)
         if (kind.group, kind.kind) == KARTA:
             refusal = refusal_of(obj) or _rivals(obj, cluster)
             if refusal:
-                notes[called_object(obj)] = f"not used: {refusal}"
+                notes[object_label(obj)] = f"not used: {refusal}"
         elif uid in making.assumed:
-            notes[called_object(obj)] = (
+            notes[object_label(obj)] = (
                 "the template of its pods is not in these files: they are taken to name the scheduler "
                 f"{settings.scheduler_name}"
             )
         elif uid in making.failed:
-            notes[called_object(obj)] = f"its pods cannot be told: {making.failed[uid]}"
+            notes[object_label(obj)] = f"its pods cannot be told: {making.failed[uid]}"
         elif kind.kind != "Pod" and uid not in above and not is_passive(kind):
             is_owner = uid in owners
             reason = (
                 "it owns other objects here, but no pod is among them" if is_owner else _reason(obj)
             )
-            outlook = _outlook(obj, cluster, settings)
-            notes[called_object(obj)] = f"no pods are foretold: {reason}" + (
-                f"; {outlook}" if outlook else ""
+            preview = _preview(obj, cluster, settings)
+            notes[object_label(obj)] = f"no pods are foretold: {reason}" + (
+                f"; {preview}" if preview else ""
             )
         elif uid in above and not cluster.may_read(kind):
-            notes[called_object(obj)] = _outside_role(uid in owns_pods)
+            notes[object_label(obj)] = _outside_role(uid in owns_pods)
     return notes
 
 
-def _missing_owners(given: Iterable[Json], cluster: Cluster) -> dict[str, str]:
+def _missing_owners(objects: Iterable[Json], cluster: Cluster) -> dict[str, str]:
     """Return a note for every owner that a cluster would hold and let the grouper read, but the files do not hold."""
     notes = {}
-    for obj in given:
+    for obj in objects:
         for reference in references_of(obj):
             kind, namespace = reference_kind(reference), namespace_of(obj)
             name = dig_text(reference, "name")
             key = (kind.group, kind.kind, namespace, name)
             if (kind.group, kind.kind) in OPTIONAL and key not in cluster.objects:
                 notes[f"{kind.kind} {namespace}/{name}"] = (
-                    f"{called_object(obj)} names it as its owner, but it is not in these files: "
+                    f"{object_label(obj)} names it as its owner, but it is not in these files: "
                     "what it says about the pod group is not known"
                 )
     return notes
@@ -162,7 +162,7 @@ def _outside_role(owns_pods: bool) -> str:
 
 
 def _rivals(karta: Json, cluster: Cluster) -> str:
-    """Return that another definition is for the same kind, which makes both useless."""
+    """Return a note if several definitions are for the same kind, so that none is used."""
     stated = dig_map(karta, "spec", "structureDefinition", "rootComponent", "kind")
     kind = Kind(**{part: dig_text(stated, part) for part in ("group", "version", "kind")})
     count = len(fitting_definitions(cluster.kartas(kind), kind))
@@ -172,7 +172,7 @@ def _rivals(karta: Json, cluster: Cluster) -> str:
 
 
 def _above_pods(objects: Iterable[Json]) -> set[str]:
-    """Return the uids of everything that a pod belongs to, however far up."""
+    """Return the uids of all owners of pods, at any level."""
     everything = list(objects)
     parents = {uid_of(obj): references_of(obj) for obj in everything}
     left = [
@@ -180,18 +180,18 @@ def _above_pods(objects: Iterable[Json]) -> set[str]:
         for obj in everything
         if kind_of(obj) == Kind(group="", version="v1", kind="Pod")
     ]
-    met: set[str] = set()
+    seen: set[str] = set()
     while left:
         for reference in parents.get(left.pop(), ()):
             uid = dig_text(reference, "uid")
-            if uid not in met:
-                met.add(uid)
+            if uid not in seen:
+                seen.add(uid)
                 left.append(uid)
-    return met
+    return seen
 
 
 def is_passive(kind: Kind) -> bool:
-    """Say whether objects of this kind never own pods."""
+    """Return whether objects of this kind never own pods."""
     if (kind.group, kind.kind) in PASSIVE_KINDS or kind.group in PASSIVE_GROUPS:
         return True
     if kind.group == "":
@@ -206,14 +206,14 @@ def _reason(obj: Json) -> str:
     stated = ELSEWHERE.get((kind.group, kind.kind))
     if stated:
         return stated
-    if is_maker(kind.group, kind.kind):
+    if has_synthesis(kind.group, kind.kind):
         return "its spec asks for none"
     return f"kind {kind.kind} of {kind.group or 'the core group'} is not known here and has no pod template at spec.template"
 
 
-def _outlook(obj: Json, cluster: Cluster, settings: Settings) -> str:
-    """Return what a pod that the object owns would get; nothing if a bare pod of it cannot be grouped."""
-    pod = made_pod(f"{name_of(obj)}-pod", obj, {})
+def _preview(obj: Json, cluster: Cluster, settings: Settings) -> str:
+    """Return the group that a pod of the object would get; empty if such a pod cannot be grouped."""
+    pod = pod_of(f"{name_of(obj)}-pod", obj, {})
     pod.pop(ASSUMED_SCHEDULER, None)
     pod["spec"]["schedulerName"] = settings.scheduler_name
     try:

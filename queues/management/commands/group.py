@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from kube.keys import NODE_POOL, QUEUE, SCHEDULER_NAME
 from queues.grouping.base import Json, Settings, dig, dig_list, full_name
 from queues.grouping.offline.manifests import ManifestError, read_distinct_manifests
-from queues.grouping.offline.report import Report, group_objects
+from queues.grouping.offline.report import GroupReport, group_objects
 
 
 class Command(BaseCommand):
@@ -67,7 +67,7 @@ class Command(BaseCommand):
         self.stdout.write(text)
 
 
-def as_json(report: Report) -> Json:
+def as_json(report: GroupReport) -> Json:
     """Return the machine-readable report; absent values are null."""
     pods: Json = {}
     for name, result in report.pods.items():
@@ -82,7 +82,7 @@ def as_json(report: Report) -> Json:
     return {**body, "notes": dict(report.notes)} if report.notes else body
 
 
-def as_text(report: Report) -> str:
+def as_text(report: GroupReport) -> str:
     """Return the report for people: each group with its tree and its pods, then what was not grouped."""
     lines: list[str] = []
     members: dict[str, list[str]] = {}

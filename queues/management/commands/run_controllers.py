@@ -33,11 +33,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            wanted = arguments.options_of(options, keeps_status=self.keeps_status)
+            parsed = arguments.options_of(options, keeps_status=self.keeps_status)
         except ValueError as error:
             raise CommandError(str(error)) from error
         progress.start("controllers", Path(settings.KAIWEB_HOME))
-        controllers = Controllers(cluster.gateway(), wanted)
+        controllers = Controllers(cluster.gateway(), parsed)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: controllers.stop.set())
         code = controllers.run()

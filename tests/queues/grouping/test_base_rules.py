@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from queues.grouping.base import Kind, KindDefault, Settings
-from queues.grouping.engine.reconcile import Decision, decide
+from queues.grouping.engine.reconcile import GroupingDecision, decide
 from queues.grouping.engine.table import BEYOND_KAI, KAI, TABLE, select_grouper
 from queues.grouping.metadata import parse_kind_defaults
 from tests.queues.grouping.worlds import (
@@ -27,7 +27,7 @@ GRACE = "kai.scheduler/staleness-grace-period"
 PREEMPTIBILITY = "kai.scheduler/preemptibility"
 
 
-def body_of(decision: Decision) -> Json:
+def body_of(decision: GroupingDecision) -> Json:
     assert decision.body is not None
     return decision.body
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from queues.grouping.base import Settings
-from queues.grouping.engine.reconcile import Decision, decide
+from queues.grouping.engine.reconcile import GroupingDecision, decide
 from queues.grouping.errors import GroupingError
 from queues.grouping.offline.file_cluster import FileCluster
 
@@ -57,7 +57,7 @@ def world(*objects: dict[str, Any]) -> FileCluster:
 
 def decided(
     the_pod: dict[str, Any], *objects: dict[str, Any], settings: Settings | None = None
-) -> Decision:
+) -> GroupingDecision:
     return decide(the_pod, world(*objects), settings or Settings())
 
 

@@ -15,7 +15,7 @@ from queues.controllers.assembly import Controllers
 from queues.grouping.base import Settings
 from queues.grouping.engine.lookups import KARTAS, Karta
 from queues.grouping.offline.manifests import read_manifests
-from queues.grouping.offline.report import Report, World, expand, group_objects
+from queues.grouping.offline.report import GroupReport, World, expand, group_objects
 from tests.queues.live.conftest import define
 from tests.queues.live.objects import create_all, definitions_of
 from tests.queues.live.waiting import eventually
@@ -168,7 +168,7 @@ def seen(gateway: Gateway, namespace: str, wanted: dict[str, Any]) -> dict[str, 
     }
 
 
-def expected(report: Report, name: str, uids: dict[str, str]) -> dict[str, Any]:
+def expected(report: GroupReport, name: str, uids: dict[str, str]) -> dict[str, Any]:
     """Return the foretold pod group with the live uid of its owner in the place of the file's."""
     (group,) = [group for group in report.pod_groups if group["metadata"]["name"] == name]
     metadata = {

@@ -1,1 +1,1 @@
-"""The pods that workload controllers would make, so that `kaiweb group` can show groups before anything runs."""
+"""The pods that workload controllers would create, so that `kaiweb group` can show groups before anything runs."""

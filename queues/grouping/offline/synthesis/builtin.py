@@ -5,9 +5,9 @@ from __future__ import annotations
 from queues.grouping.base import Json, annotations_of, count_at, dig_map, dig_text, name_of, uid_of
 from queues.grouping.offline.synthesis.pods import (
     capped,
-    made_object,
-    made_pod,
     numbered_pods,
+    object_of,
+    pod_of,
     replicas_of,
     stable_suffix,
     template_of,
@@ -25,16 +25,16 @@ def job_pods(job: Json) -> list[Json]:
         suffix = stable_suffix(5, uid_of(job), str(index))
         if dig_text(job, "spec", "completionMode") == "Indexed":
             own = {**labels, "batch.kubernetes.io/job-completion-index": str(index)}
-            pods.append(made_pod(f"{name}-{index}-{suffix}", job, template_of(job), labels=own))
+            pods.append(pod_of(f"{name}-{index}-{suffix}", job, template_of(job), labels=own))
         else:
-            pods.append(made_pod(f"{name}-{suffix}", job, template_of(job), labels=labels))
+            pods.append(pod_of(f"{name}-{suffix}", job, template_of(job), labels=labels))
     return pods
 
 
 def cron_job_objects(cron_job: Json) -> list[Json]:
     """Return the first run: a Job and its pods."""
     template = dig_map(cron_job, "spec", "jobTemplate")
-    job = made_object(
+    job = object_of(
         "batch/v1",
         "Job",
         f"{name_of(cron_job)}-1",
@@ -56,7 +56,7 @@ def deployment_objects(deployment: Json) -> list[Json]:
     template = template_of(deployment)
     suffix = stable_suffix(10, uid_of(deployment))
     labels = {**dig_map(template, "metadata", "labels"), "pod-template-hash": suffix}
-    replica_set = made_object(
+    replica_set = object_of(
         "apps/v1",
         "ReplicaSet",
         f"{name_of(deployment)}-{suffix}",
@@ -74,9 +74,9 @@ def deployment_objects(deployment: Json) -> list[Json]:
     return [replica_set, *replica_set_pods(replica_set)]
 
 
-def made_deployment(name: str, owner: Json, template: Json, replicas: int) -> list[Json]:
+def deployment_of(name: str, owner: Json, template: Json, replicas: int) -> list[Json]:
     """Return a Deployment that another controller makes, down to its pods."""
-    deployment = made_object(
+    deployment = object_of(
         "apps/v1", "Deployment", name, owner, spec={"replicas": replicas, "template": template}
     )
     return [deployment, *deployment_objects(deployment)]
@@ -85,7 +85,7 @@ def made_deployment(name: str, owner: Json, template: Json, replicas: int) -> li
 def stateful_set_pods(stateful_set: Json) -> list[Json]:
     name = name_of(stateful_set)
     return [
-        made_pod(
+        pod_of(
             f"{name}-{index}",
             stateful_set,
             template_of(stateful_set),

@@ -1,6 +1,6 @@
-"""Building blocks: objects with stable made-up uids, and pods from a template.
+"""Build objects with generated uids, and pods from a template.
 
-Nothing here is random: the same manifest gives the same names and uids on every run.
+Nothing is random: the same manifest gives the same names and uids in every run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from queues.grouping.base import (
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _UIDS = uuid.UUID("6f5d4f3e-5e5c-4f0e-9a52-6b6169776562")
 MAX_PODS = 20_000
-"""Marks a made-up pod whose template is out of sight, so that its scheduler had to be assumed."""
 
 
 def stable_uid(*parts: str) -> str:
@@ -33,12 +32,12 @@ def stable_uid(*parts: str) -> str:
 
 
 def stable_suffix(length: int, *parts: str) -> str:
-    """Return the kind of suffix a controller appends to names, the same for the same parts."""
+    """Return a suffix such as controllers append to names, the same for the same parts."""
     digest = sha256("/".join(parts).encode()).digest()
     return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in digest[:length])
 
 
-def made_object(
+def object_of(
     api_version: str,
     kind: str,
     name: str,
@@ -65,7 +64,7 @@ def made_object(
     }
 
 
-def made_pod(
+def pod_of(
     name: str,
     owner: Json,
     template: Json,
@@ -76,7 +75,7 @@ def made_pod(
     """Return a pod of `owner` from a pod template."""
     spec = copy.deepcopy(dig_map(template, "spec"))
     metadata = dig_map(template, "metadata")
-    pod = made_object(
+    pod = object_of(
         "v1",
         "Pod",
         name,
@@ -94,7 +93,7 @@ def made_pod(
 def numbered_pods(owner: Json, template: Json, count: int) -> list[Json]:
     """Return pods with generated names, as a ReplicaSet or Job names them."""
     return [
-        made_pod(f"{name_of(owner)}-{stable_suffix(5, uid_of(owner), str(index))}", owner, template)
+        pod_of(f"{name_of(owner)}-{stable_suffix(5, uid_of(owner), str(index))}", owner, template)
         for index in range(capped(count))
     ]
 
@@ -108,10 +107,10 @@ def replicas_of(obj: Any, *path: str, default: int = 1, below: str = "") -> int:
 
 
 def capped(count: int) -> int:
-    """Bound what one workload may make, so that a typo does not fill the memory."""
+    """Limit the pods of a workload, so that a typo does not fill the memory."""
     return min(count, MAX_PODS)
 
 
 def scheduler_template(name: str, spec: Json | None = None) -> Json:
-    """Return a pod template that only says which scheduler places the pod."""
+    """Return a pod template with only the scheduler name."""
     return {"spec": {**(spec or {}), "schedulerName": name}} if name else {"spec": spec or {}}

@@ -18,12 +18,12 @@ from queues.grouping.base import (
     namespace_of,
     uid_of,
 )
-from queues.grouping.offline.synthesis.builtin import made_deployment, replica_set_pods
+from queues.grouping.offline.synthesis.builtin import deployment_of, replica_set_pods
 from queues.grouping.offline.synthesis.pods import (
     capped,
-    made_object,
-    made_pod,
     numbered_pods,
+    object_of,
+    pod_of,
     replicas_of,
     scheduler_template,
     stable_suffix,
@@ -37,7 +37,7 @@ MAX_STEPS = 200
 def knative_objects(service: Json) -> list[Json]:
     """Return Configuration, Revision, Deployment, ReplicaSet and the pods of the minimum scale."""
     template, name = template_of(service), name_of(service)
-    configuration = made_object("serving.knative.dev/v1", "Configuration", name, service)
+    configuration = object_of("serving.knative.dev/v1", "Configuration", name, service)
     revision_name = f"{name}-00001"
     labels = {
         **dig_map(template, "metadata", "labels"),
@@ -45,7 +45,7 @@ def knative_objects(service: Json) -> list[Json]:
         f"{SERVING}revision": revision_name,
     }
     annotations = dig_map(template, "metadata", "annotations")
-    revision = made_object(
+    revision = object_of(
         "serving.knative.dev/v1",
         "Revision",
         revision_name,
@@ -60,8 +60,8 @@ def knative_objects(service: Json) -> list[Json]:
         "spec": dig_map(template, "spec"),
     }
     count = (int_or_none(scale, smallest=0) if isinstance(scale, str) else None) or 1
-    deployment = made_object("apps/v1", "Deployment", f"{revision_name}-deployment", revision)
-    replica_set = made_object(
+    deployment = object_of("apps/v1", "Deployment", f"{revision_name}-deployment", revision)
+    replica_set = object_of(
         "apps/v1",
         "ReplicaSet",
         f"{revision_name}-deployment-{stable_suffix(10, uid_of(service))}",
@@ -72,7 +72,7 @@ def knative_objects(service: Json) -> list[Json]:
 
 
 def seldon_objects(seldon: Json) -> list[Json]:
-    made: list[Json] = []
+    objects: list[Json] = []
     for predictor in dig_list(seldon, "spec", "predictors"):
         specs = dig_list(predictor, "componentSpecs") or [{}]
         name = f"{name_of(seldon)}-{dig_text(predictor, 'name')}"
@@ -82,8 +82,8 @@ def seldon_objects(seldon: Json) -> list[Json]:
                 "spec": dig_map(component, "spec"),
             }
             replicas = replicas_of(predictor, "replicas")
-            made += made_deployment(f"{name}-{index}", seldon, template, replicas)
-    return made
+            objects += deployment_of(f"{name}-{index}", seldon, template, replicas)
+    return objects
 
 
 def inference_service_objects(service: Json) -> list[Json]:
@@ -92,17 +92,17 @@ def inference_service_objects(service: Json) -> list[Json]:
     spec = {key: predictor[key] for key in fields if key in predictor}
     count = replicas_of(predictor, "minReplicas")
     template = {"metadata": {"labels": dig_map(predictor, "labels")}, "spec": spec}
-    return made_deployment(f"{name_of(service)}-predictor", service, template, count)
+    return deployment_of(f"{name_of(service)}-predictor", service, template, count)
 
 
 def dynamo_objects(graph: Json) -> list[Json]:
-    made: list[Json] = []
+    objects: list[Json] = []
     for name, service in dig_map(graph, "spec", "services").items():
         scheduler = dig_text(service, "extraPodSpec", "schedulerName")
         template = scheduler_template(scheduler)
         replicas = replicas_of(service, "replicas")
-        made += made_deployment(f"{name_of(graph)}-{name.lower()}", graph, template, replicas)
-    return made
+        objects += deployment_of(f"{name_of(graph)}-{name.lower()}", graph, template, replicas)
+    return objects
 
 
 def workflow_pods(workflow: Json) -> list[Json]:
@@ -117,7 +117,7 @@ def workflow_pods(workflow: Json) -> list[Json]:
             workflow, "spec", "schedulerName"
         )
         pods.append(
-            made_pod(
+            pod_of(
                 f"{name_of(workflow)}-{dig_text(template, 'name')}-{stable_suffix(10, uid_of(workflow), str(index))}",
                 workflow,
                 {"metadata": dig_map(template, "metadata"), **scheduler_template(scheduler, spec)},
@@ -128,25 +128,25 @@ def workflow_pods(workflow: Json) -> list[Json]:
 
 
 def scheduled_workflow_objects(scheduled: Json) -> list[Json]:
-    """Return the first run: an Argo Workflow and its pods. Pipelines that only their own service reads make nothing."""
+    """Return the first run: an Argo Workflow and its pods. Nothing for pipelines that only their own service can read."""
     spec = _workflow_spec(dig(scheduled, "spec", "workflow", "spec"))
     if not spec:
         return []
-    workflow = made_object(
+    workflow = object_of(
         "argoproj.io/v1alpha1", "Workflow", f"{name_of(scheduled)}-1", scheduled, spec=spec
     )
     pods = workflow_pods(workflow)
     return [workflow, *pods] if pods else []
 
 
-def _workflow_spec(found: object) -> Json:
+def _workflow_spec(value: object) -> Json:
     """Return the workflow, which Kubeflow Pipelines writes as an object or as JSON text."""
-    if isinstance(found, str):
+    if isinstance(value, str):
         try:
-            found = json.loads(found)
+            value = json.loads(value)
         except (ValueError, RecursionError):
             return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _collect_steps(
@@ -171,7 +171,7 @@ def task_run_pods(task_run: Json) -> list[Json]:
     scheduler = dig_text(task_run, "spec", "podTemplate", "schedulerName")
     labels = {"tekton.dev/taskRun": name_of(task_run)}
     return [
-        made_pod(f"{name_of(task_run)}-pod", task_run, scheduler_template(scheduler), labels=labels)
+        pod_of(f"{name_of(task_run)}-pod", task_run, scheduler_template(scheduler), labels=labels)
     ]
 
 
@@ -180,20 +180,18 @@ def pipeline_run_objects(run: Json) -> list[Json]:
         run, "spec", "podTemplate"
     )
     tasks = dig_list(run, "spec", "pipelineSpec", "tasks") or [{"name": "task"}]
-    made: list[Json] = []
+    objects: list[Json] = []
     for task in tasks:
         name = f"{name_of(run)}-{dig_text(task, 'name')}"
-        task_run = made_object(
-            "tekton.dev/v1", "TaskRun", name, run, spec={"podTemplate": template}
-        )
-        made += [task_run, *task_run_pods(task_run)]
-    return made
+        task_run = object_of("tekton.dev/v1", "TaskRun", name, run, spec={"podTemplate": template})
+        objects += [task_run, *task_run_pods(task_run)]
+    return objects
 
 
 def virtual_machine_objects(machine: Json) -> list[Json]:
     """Return the instance that runs while the machine is on, and its pod."""
     template = template_of(machine)
-    instance = made_object(
+    instance = object_of(
         "kubevirt.io/v1",
         "VirtualMachineInstance",
         name_of(machine),
@@ -208,20 +206,20 @@ def virtual_machine_objects(machine: Json) -> list[Json]:
 def machine_pods(machine: Json) -> list[Json]:
     template = scheduler_template(dig_text(machine, "spec", "schedulerName"))
     name = f"virt-launcher-{name_of(machine)}-{stable_suffix(5, uid_of(machine))}"
-    return [made_pod(name, machine, template, labels={"kubevirt.io": "virt-launcher"})]
+    return [pod_of(name, machine, template, labels={"kubevirt.io": "virt-launcher"})]
 
 
 def dev_workspace_objects(workspace: Json) -> list[Json]:
     overrides = dig_map(workspace, "spec", "template", "attributes", "pod-overrides")
-    return made_deployment(name_of(workspace), workspace, {"spec": dig_map(overrides, "spec")}, 1)
+    return deployment_of(name_of(workspace), workspace, {"spec": dig_map(overrides, "spec")}, 1)
 
 
 def pod_clique_objects(clique_set: Json, gangs: Sequence[Json]) -> list[Json]:
-    """Return the gangs (those given, else one per replica) with their pods."""
-    made: list[Json] = []
+    """Return the gangs (those of the files, else one per replica) with their pods."""
+    objects: list[Json] = []
     if not gangs:
         gangs = [_gang(clique_set, i) for i in range(replicas_of(clique_set, "spec", "replicas"))]
-        made += gangs
+        objects += gangs
     templates = {
         dig_text(clique, "name"): clique
         for clique in dig_list(clique_set, "spec", "template", "cliques")
@@ -230,12 +228,12 @@ def pod_clique_objects(clique_set: Json, gangs: Sequence[Json]) -> list[Json]:
         for group in dig_list(gang, "spec", "podgroups"):
             name = dig_text(group, "name")
             spec = {"spec": dig_map(templates.get(name, {}), "spec", "podSpec")}
-            clique = made_object(
+            clique = object_of(
                 "grove.io/v1alpha1", "PodClique", f"{name_of(gang)}-{name}", clique_set
             )
-            made.append(clique)
-            made += [
-                made_pod(
+            objects.append(clique)
+            objects += [
+                pod_of(
                     dig_text(reference, "name"),
                     clique,
                     spec,
@@ -243,7 +241,7 @@ def pod_clique_objects(clique_set: Json, gangs: Sequence[Json]) -> list[Json]:
                 )
                 for reference in dig_list(group, "podReferences")
             ]
-    return made
+    return objects
 
 
 def _gang(clique_set: Json, index: int) -> Json:
@@ -258,7 +256,7 @@ def _gang(clique_set: Json, index: int) -> Json:
         ]
         least = replicas_of(clique, "spec", "minAvailable", default=replicas)
         groups.append({"name": clique_name, "minReplicas": least, "podReferences": references})
-    return made_object(
+    return object_of(
         "scheduler.grove.io/v1alpha1", "PodGang", name, clique_set, spec={"podgroups": groups}
     )
 
@@ -268,15 +266,15 @@ def spot_request_pods(request: Json) -> list[Json]:
 
 
 def app_wrapper_objects(wrapper: Json, make_children: Callable[[Json], list[Json]]) -> list[Json]:
-    """Return the wrapped objects, owned by the wrapper, each with what its own controller makes."""
-    made: list[Json] = []
+    """Return the wrapped objects, owned by the wrapper, each with what its own controller would create."""
+    objects: list[Json] = []
     for component in dig_list(wrapper, "spec", "components"):
         inner = dig_map(component, "template")
         api_version, kind = dig_text(inner, "apiVersion"), dig_text(inner, "kind")
         if not api_version or not kind:
             continue
         name = name_of(inner) or name_of(wrapper)
-        child = made_object(
+        child = object_of(
             api_version,
             kind,
             name,
@@ -285,12 +283,12 @@ def app_wrapper_objects(wrapper: Json, make_children: Callable[[Json], list[Json
             annotations=annotations_of(inner),
         )
         child = {**inner, **child}
-        made += [child, *([] if kind == "Pod" else make_children(child))]
-    return made
+        objects += [child, *([] if kind == "Pod" else make_children(child))]
+    return objects
 
 
 def unknown_kind_pods(workload: Json) -> list[Json]:
-    """Return pods of a kind nobody taught us, if it holds a pod template in the usual place."""
+    """Return the pods of an unknown kind, if it has a pod template at `spec.template`."""
     template = template_of(workload)
     if not isinstance(dig(template, "spec", "containers"), list):
         return []

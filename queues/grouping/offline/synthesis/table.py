@@ -1,4 +1,4 @@
-"""Which function makes the pods of which kind. Kinds missing here are not made up: their pods must be in the files."""
+"""The function that builds the pods of each kind. Pods of other kinds must be in the files."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ from queues.grouping.offline.synthesis.training import (
 )
 
 Maker = Callable[[Json], list[Json]]
-# Made by hand: a wrapper asks this table again, a clique set needs the gangs that the files hold.
-MADE_WITH_OTHERS = {("workload.codeflare.dev", "AppWrapper"), ("grove.io", "PodCliqueSet")}
+# Kinds outside of the table: a wrapper needs the table itself, a clique set the gangs of the files.
+SPECIAL = {("workload.codeflare.dev", "AppWrapper"), ("grove.io", "PodCliqueSet")}
 
 TABLE: dict[tuple[str, str], Maker] = {
     ("batch", "Job"): job_pods,
@@ -87,13 +87,13 @@ TABLE: dict[tuple[str, str], Maker] = {
 }
 
 
-def is_maker(group: str, kind: str) -> bool:
-    """Say whether it is known which pods objects of this kind make."""
-    return (group, kind) in TABLE or (group, kind) in MADE_WITH_OTHERS
+def has_synthesis(group: str, kind: str) -> bool:
+    """Return whether the pods of this kind can be built."""
+    return (group, kind) in TABLE or (group, kind) in SPECIAL
 
 
 def children_of(workload: Json) -> list[Json]:
-    """Return what the workload's controller would make: pods and the owners between, nearest owner first."""
+    """Return what the controller of a workload would create: pods and the owners between, nearest owner first."""
     if suspension_of(workload):
         return []
     kind = kind_of(workload)

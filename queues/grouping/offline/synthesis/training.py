@@ -18,9 +18,9 @@ from queues.grouping.base import (
 from queues.grouping.offline.synthesis.builtin import job_pods, stateful_set_pods
 from queues.grouping.offline.synthesis.pods import (
     capped,
-    made_object,
-    made_pod,
     numbered_pods,
+    object_of,
+    pod_of,
     replicas_of,
     scheduler_template,
     stable_suffix,
@@ -49,13 +49,13 @@ def kubeflow_pods(job: Json) -> list[Json]:
 def mpi_objects(job: Json) -> list[Json]:
     """Return workers and launcher; a launcher that waits for its workers does not exist yet."""
     roles = dig_map(job, "spec", "mpiReplicaSpecs")
-    made = _role_pods(job, "Worker", roles.get("Worker"))
+    workers = _role_pods(job, "Worker", roles.get("Worker"))
     if dig_text(job, "spec", "launcherCreationPolicy") == "WaitForWorkersReady":
-        return made
+        return workers
     launcher = roles.get("Launcher")
     if kind_of(job).version == "v1":
-        return [*made, *_role_pods(job, "Launcher", launcher)]
-    batch_job = made_object(
+        return [*workers, *_role_pods(job, "Launcher", launcher)]
+    batch_job = object_of(
         "batch/v1",
         "Job",
         f"{name_of(job)}-launcher",
@@ -66,13 +66,13 @@ def mpi_objects(job: Json) -> list[Json]:
     pods = job_pods(batch_job)
     for pod in pods:
         pod["metadata"]["labels"].update(labels)
-    return [*made, batch_job, *pods]
+    return [*workers, batch_job, *pods]
 
 
 def _role_pods(job: Json, role: str, spec: object) -> list[Json]:
     name = role.lower()
     return [
-        made_pod(
+        pod_of(
             f"{name_of(job)}-{name}-{index}",
             job,
             dig_map(spec, "template"),
@@ -88,7 +88,7 @@ def _role_pods(job: Json, role: str, spec: object) -> list[Json]:
 
 
 def notebook_objects(notebook: Json) -> list[Json]:
-    stateful_set = made_object(
+    stateful_set = object_of(
         "apps/v1",
         "StatefulSet",
         name_of(notebook),
@@ -101,7 +101,7 @@ def notebook_objects(notebook: Json) -> list[Json]:
 def train_job_objects(train_job: Json) -> list[Json]:
     """Return the JobSet of a TrainJob; its pod template lies in a runtime that the files need not hold."""
     nodes = replicas_of(train_job, "spec", "trainer", "numNodes")
-    job_set = made_object(
+    job_set = object_of(
         "jobset.x-k8s.io/v1alpha2",
         "JobSet",
         name_of(train_job),
@@ -119,7 +119,7 @@ def ray_cluster_pods(cluster: Json) -> list[Json]:
     labels = {"ray.io/cluster": name_of(cluster), "ray.io/is-ray-node": "yes"}
     name = name_of(cluster)
     pods = [
-        made_pod(
+        pod_of(
             f"{name}-head-{stable_suffix(5, uid_of(cluster))}",
             cluster,
             dig_map(cluster, "spec", "headGroupSpec", "template"),
@@ -133,7 +133,7 @@ def ray_cluster_pods(cluster: Json) -> list[Json]:
         least = replicas_of(spec, "minReplicas", default=0)
         count = replicas_of(spec, "replicas", default=least) * replicas_of(spec, "numOfHosts")
         pods += [
-            made_pod(
+            pod_of(
                 f"{name}-{group}-worker-{stable_suffix(5, uid_of(cluster), group, str(index))}",
                 cluster,
                 dig_map(spec, "template"),
@@ -160,7 +160,7 @@ def ray_service_objects(service: Json) -> list[Json]:
 
 
 def _ray_cluster(owner: Json, name: str, field: str) -> Json:
-    return made_object(
+    return object_of(
         dig_text(owner, "apiVersion"),
         "RayCluster",
         name or f"{name_of(owner)}-{stable_suffix(5, uid_of(owner))}",
@@ -170,12 +170,12 @@ def _ray_cluster(owner: Json, name: str, field: str) -> Json:
 
 
 def job_set_objects(job_set: Json) -> list[Json]:
-    made: list[Json] = []
+    objects: list[Json] = []
     for spec in dig_list(job_set, "spec", "replicatedJobs"):
         replicated = dig_text(spec, "name")
         for index in range(capped(replicas_of(spec, "replicas"))):
-            made += _job_of_set(job_set, replicated, index, dig_map(spec, "template"))
-    return made
+            objects += _job_of_set(job_set, replicated, index, dig_map(spec, "template"))
+    return objects
 
 
 def _job_of_set(job_set: Json, replicated: str, index: int, template: Json) -> list[Json]:
@@ -184,7 +184,7 @@ def _job_of_set(job_set: Json, replicated: str, index: int, template: Json) -> l
         f"{JOB_SET}replicatedjob-name": replicated,
         f"{JOB_SET}job-index": str(index),
     }
-    job = made_object(
+    job = object_of(
         "batch/v1",
         "Job",
         f"{name_of(job_set)}-{replicated}-{index}",
@@ -205,25 +205,25 @@ def leader_worker_set_objects(lws: Json) -> list[Json]:
     size = replicas_of(spec, "size")
     worker = dig_map(spec, "workerTemplate")
     leader = dig_map(spec, "leaderTemplate") or worker
-    leaders = made_object("apps/v1", "StatefulSet", name_of(lws), lws)
-    made = [leaders]
+    leaders = object_of("apps/v1", "StatefulSet", name_of(lws), lws)
+    objects = [leaders]
     for group in range(replicas_of(lws, "spec", "replicas")):
         name = f"{name_of(lws)}-{group}"
         head = _lws_pod(lws, name, leaders, leader, (group, 0, size))
-        workers = made_object("apps/v1", "StatefulSet", name, head)
-        made += [head, workers]
-        made += [
+        workers = object_of("apps/v1", "StatefulSet", name, head)
+        objects += [head, workers]
+        objects += [
             _lws_pod(lws, f"{name}-{index}", workers, worker, (group, index, size))
             for index in range(1, capped(size))
         ]
-    return made
+    return objects
 
 
 def _lws_pod(
     lws: Json, name: str, owner: Json, template: Json, place: tuple[int, int, int]
 ) -> Json:
     group, index, size = place
-    return made_pod(
+    return pod_of(
         name,
         owner,
         template,
@@ -243,7 +243,7 @@ def spark_application_pods(app: Json) -> list[Json]:
         "spark-app-name": name,
         "spark-app-selector": f"spark-{uid_of(app).replace('-', '')}",
     }
-    driver = made_pod(
+    driver = pod_of(
         f"{name}-driver",
         app,
         {"metadata": {"labels": dig_map(app, "spec", "driver", "labels")}},
@@ -253,7 +253,7 @@ def spark_application_pods(app: Json) -> list[Json]:
     return [
         driver,
         *(
-            made_pod(
+            pod_of(
                 f"{name}-exec-{index + 1}",
                 driver,
                 template,
@@ -266,7 +266,7 @@ def spark_application_pods(app: Json) -> list[Json]:
 
 def volcano_job_pods(job: Json) -> list[Json]:
     return [
-        made_pod(
+        pod_of(
             f"{name_of(job)}-{dig_text(task, 'name')}-{index}",
             job,
             _with_scheduler(dig_map(task, "template"), dig_text(job, "spec", "schedulerName")),
@@ -295,6 +295,6 @@ def aml_job_pods(job: Json) -> list[Json]:
 def runai_job_pods(job: Json) -> list[Json]:
     """Name pods `<job>-<index>-<attempt>`, the form whose last part does not count."""
     return [
-        made_pod(f"{name_of(job)}-{index}-0", job, template_of(job))
+        pod_of(f"{name_of(job)}-{index}-0", job, template_of(job))
         for index in range(capped(replicas_of(job, "spec", "parallelism")))
     ]

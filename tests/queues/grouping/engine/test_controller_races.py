@@ -159,5 +159,5 @@ def test_defaults_that_cannot_be_read_are_as_if_empty_and_logged_once(
     assert spec["priorityClassName"] == "train"
     assert world.warnings.told == []
     (record,) = caplog.records
-    assert record.getMessage().startswith("ConfigMap kai/defaults gives no defaults: ")
+    assert record.getMessage().startswith("cannot read defaults from ConfigMap kai/defaults: ")
     assert reason in record.getMessage()

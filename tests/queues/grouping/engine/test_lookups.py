@@ -95,7 +95,7 @@ def test_an_owner_is_read_again_after_a_few_seconds_and_the_memory_is_bounded(
     world.gateway.seed(JOBS, *(job(f"j{index}") for index in range(5)))
     for index in range(5):
         owners.get("batch/v1", "Job", "lab", f"j{index}")
-    assert len(owners._found) == 3
+    assert len(owners._owners) == 3
     owners.get("batch/v1", "Job", "lab", "j4")
     assert world.verbs("get").count("jobs/j4") == 1
     owners.get("batch/v1", "Job", "lab", "j0")
@@ -104,7 +104,7 @@ def test_an_owner_is_read_again_after_a_few_seconds_and_the_memory_is_bounded(
     owners.get("batch/v1", "Job", "lab", "j4")
     assert world.verbs("get").count("jobs/j4") == 2
     owners.clear()
-    assert len(owners._found) == 0
+    assert len(owners._owners) == 0
 
 
 def test_a_missing_owner_and_a_failing_server_are_told_apart() -> None:

@@ -237,7 +237,7 @@ def spoilt(change: str) -> Json:
 def test_a_definition_that_does_not_fit_is_skipped_and_the_log_says_why_once(
     change: str, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    karta_rules._say_once.cache_clear()
+    karta_rules._warn_once.cache_clear()
     rule, the_ring = spoilt(change), ring(a={"replicas": 1})
     with caplog.at_level(logging.WARNING, logger="queues.grouping.karta.karta"):
         for _ in range(3):

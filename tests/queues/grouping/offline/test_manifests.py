@@ -9,20 +9,20 @@ import yaml
 
 from queues.grouping.base import Settings
 from queues.grouping.offline.manifests import read_manifests
-from queues.grouping.offline.report import Report, group_objects
+from queues.grouping.offline.report import GroupReport, group_objects
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 
 
-def grouped(file: str, **settings: Any) -> Report:
+def grouped(file: str, **settings: Any) -> GroupReport:
     return group_objects(read_manifests([MANIFESTS / file]), Settings(**settings))
 
 
-def specs(report: Report) -> dict[str, dict[str, Any]]:
+def specs(report: GroupReport) -> dict[str, dict[str, Any]]:
     return {group["metadata"]["name"]: group["spec"] for group in report.pod_groups}
 
 
-def owners(report: Report) -> dict[str, str]:
+def owners(report: GroupReport) -> dict[str, str]:
     found = {}
     for group in report.pod_groups:
         (owner,) = group["metadata"]["ownerReferences"]
@@ -42,7 +42,7 @@ def sub_groups(spec: dict[str, Any]) -> list[tuple[str, str, int]]:
     ]
 
 
-def places(report: Report, prefix: str = "") -> list[str]:
+def places(report: GroupReport, prefix: str = "") -> list[str]:
     return [
         result.sub_group for pod, result in report.pods.items() if pod.startswith(f"lab/{prefix}")
     ]

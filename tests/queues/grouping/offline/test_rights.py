@@ -8,7 +8,7 @@ import pytest
 
 from queues.grouping.base import Settings
 from queues.grouping.offline.manifests import parse_manifests
-from queues.grouping.offline.report import Report, group_objects
+from queues.grouping.offline.report import GroupReport, group_objects
 
 OPERATOR = """
 {apiVersion: example.test/v1, kind: Operator, metadata: {name: o, uid: u-o, labels: {kai.scheduler/queue: above}}}
@@ -31,11 +31,11 @@ GRANT = """
 """
 
 
-def report_of(text: str) -> Report:
+def report_of(text: str) -> GroupReport:
     return group_objects(parse_manifests(text, "test"), Settings())
 
 
-def names(report: Report) -> list[str]:
+def names(report: GroupReport) -> list[str]:
     return [group["metadata"]["name"] for group in report.pod_groups]
 
 
