@@ -156,6 +156,7 @@ class Store:
 
     @property
     def generation(self) -> int:
+        """Number of changes so far."""
         return self._generation
 
     def kind(self, resource: Resource) -> KindStore[Any]:
@@ -166,6 +167,7 @@ class Store:
             return self._kinds[resource]
 
     def add_index(self, resource: Resource, name: str, keys: IndexKeys) -> None:
+        """Keep the objects of a kind findable by the keys that `keys` returns for each."""
         with self._lock:
             self.kind(resource).add_index(name, keys)
 
@@ -179,6 +181,7 @@ class Store:
             return self.kind(resource).objects.get(key)
 
     def by_index(self, resource: Resource, name: str, key: str) -> list[Any]:
+        """Return the objects that an index holds under a key."""
         with self._lock:
             return self.kind(resource).by_index(name, key)
 
@@ -195,6 +198,7 @@ class Store:
             return StoreView(generation=self._generation, kinds=kinds, absent=absent)
 
     def wait_until_synced(self, timeout_s: float) -> bool:
+        """Wait until every kind has been listed once; return whether that came about in time."""
         with self._changed:
             return self._changed.wait_for(self.is_synced, timeout=timeout_s)
 

@@ -36,9 +36,13 @@ REFUSALS_ACCEPTED = 4
 class Sink(Protocol):
     """A receiver of lists and events, such as `kube.store.Store` or the mirror."""
 
-    def replace(self, resource: Resource, listing: Listing[Any]) -> None: ...
+    def replace(self, resource: Resource, listing: Listing[Any]) -> None:
+        """Take a full list in place of everything known of the kind."""
+        ...
 
-    def apply(self, resource: Resource, event: WatchEvent[Any]) -> None: ...
+    def apply(self, resource: Resource, event: WatchEvent[Any]) -> None:
+        """Take one change."""
+        ...
 
 
 @dataclass(slots=True)

@@ -1,0 +1,1 @@
+"""Commands of the binder room, found by Django."""

@@ -1,0 +1,1 @@
+"""Commands of the queues room, found by Django."""

@@ -124,7 +124,7 @@ class Server:
 
     def stop(self) -> None:
         """End all watches and let `serve` return. Call it on the event loop."""
-        for _, collection in self.store.items():
+        for collection in self.store.collections():
             for watcher in list(collection.log.watchers):
                 watcher.stop()
         self._uvicorn.should_exit = True
@@ -153,8 +153,10 @@ class Server:
         )
 
     def _restore(self, rows: list[Row]) -> None:
-        """Load the saved objects: CRDs first, because they define the kinds of others, and namespaces
-        last, because a namespace without its service account would get a new one."""
+        """Load the saved objects, CRDs first and namespaces last.
+
+        CRDs define the kinds of others; a namespace without its service account would get a new one.
+        """
         unknown = 0
         for storage, _, _, version, raw in sorted(rows, key=_load_order):
             resource = self.registry.stored(storage)
@@ -168,7 +170,7 @@ class Server:
     async def _compact(self) -> None:
         while True:
             await asyncio.sleep(_COMPACTION_INTERVAL_S)
-            for _, collection in self.store.items():
+            for collection in self.store.collections():
                 collection.log.compact(time.monotonic())
 
 

@@ -117,9 +117,10 @@ class Stack:
 
     def logs(self) -> str:
         """Return the last lines of every log, for the message of a failed test."""
-        tails = []
-        for log in sorted((self.home / "logs").glob("*.log")):
-            tails.append(f"== {log.name}\n" + "\n".join(log.read_text().splitlines()[-15:]))
+        tails = [
+            f"== {log.name}\n" + "\n".join(log.read_text().splitlines()[-15:])
+            for log in sorted((self.home / "logs").glob("*.log"))
+        ]
         return "\n".join(tails)
 
 

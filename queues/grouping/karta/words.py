@@ -1,7 +1,7 @@
-"""Find the words of a jq program that are refused: those for the host, the clock, or endless loops.
+r"""Find the words of a jq program that are refused: those for the host, the clock, or endless loops.
 
-The program is tokenised as jq does, as far as needed: strings are skipped, but `\\(...)` inside them is code; `.env` and `{env: ...}` name a field and are allowed.
-Comments are refused, because a quote in a comment would confuse the tokeniser.
+The program is tokenised as jq does, as far as needed: strings are skipped, but `\(...)` inside them is code;
+`.env` and `{env: ...}` name a field and are allowed. Comments are refused, because a quote in a comment would confuse the tokeniser.
 """
 
 from __future__ import annotations

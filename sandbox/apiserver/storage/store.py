@@ -11,7 +11,7 @@ All calls happen on the event loop's thread and none awaits, so each is atomic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from sandbox.apiserver.model.entry import Entry, Key, Obj
 from sandbox.apiserver.model.resources import ServedResource
@@ -74,8 +74,9 @@ class Store:
     def get(self, storage: str, namespace: str, name: str) -> Entry | None:
         return self.collection(storage).entries.get((namespace, name))
 
-    def items(self) -> Iterable[tuple[str, Collection]]:
-        return list(self._collections.items())
+    def collections(self) -> list[Collection]:
+        """Return the collections of all kinds that were used so far."""
+        return list(self._collections.values())
 
     def load(self, entry: Entry) -> None:
         """Add an object that was read from disk, without an event or a new version."""

@@ -51,7 +51,7 @@ class ConsolidationRules:
         del view
 
     def begin(self, view: GangView) -> ConsolidationAttempt:
-        """Always start."""
+        """Return an attempt for every pod group."""
         return ConsolidationAttempt(self._session, view)
 
 

@@ -46,7 +46,7 @@ class PreemptRules:
         return view.queue
 
     def begin(self, view: GangView) -> PreemptAttempt:
-        """Always start."""
+        """Return an attempt for every pod group."""
         return PreemptAttempt(self._session, view)
 
 

@@ -80,7 +80,7 @@ class ReclaimAttempt:
         self._reasons: dict[int, EvictReason] = {}
 
     def may_search(self) -> bool:
-        """Always search."""
+        """Return True: every reclaimer may search."""
         return True
 
     def victims(self, pool: VictimPool, passed_over: frozenset[int]) -> VictimSequence:

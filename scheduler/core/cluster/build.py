@@ -84,7 +84,7 @@ def _add_pod_groups(state: ClusterState) -> None:
 
 
 def _add_tasks(state: ClusterState) -> None:
-    """Number the tasks of all pod groups, and after them the pods outside of pod groups."""
+    """Assign task indexes: first the tasks of all pod groups, then the pods outside of pod groups."""
     pod_groups, others = state.pod_groups, state.cluster_input.other_pods
     inputs: list[TaskInput] = []
     pod_set_of: list[int] = []

@@ -29,8 +29,9 @@ UNKNOWN_GPU_MEMORY_MIB = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRequest:
-    """What one task requests. It uses at most one form of GPU request, except that device claims may
-    come with whole devices.
+    """What one task requests.
+
+    It uses at most one form of GPU request, except that device claims may come with whole devices.
 
     Attributes
     ----------

@@ -105,7 +105,7 @@ def fill_fractions(nodes: int = 100, fraction: float = 0.5) -> Document:
 
 
 def full_cluster_pending(nodes: int = 500, pending: int = 400) -> Document:
-    """A full cluster and a backlog that cannot run: looking and finding nothing."""
+    """Build a full cluster with a backlog that cannot run, so that allocate only searches."""
     cluster = Cluster("full_cluster_pending", ["allocate"], nodes=nodes, pending=pending)
     cluster.plain_nodes(nodes)
     gpus = nodes * GPUS_PER_NODE
@@ -170,7 +170,7 @@ def reclaim_large_job(nodes: int = 500) -> Document:
 
 
 def reclaim_many_single(nodes: int = 100, min_runtime_s: float | None = None) -> Document:
-    """The same full cluster; as many one-GPU jobs ask for everything: the whole cycle."""
+    """Build a full cluster in which as many one-GPU jobs of an entitled queue wait; runs the whole cycle."""
     cluster = Cluster("reclaim_many_single", WHOLE_CYCLE, nodes=nodes)
     cluster.plain_nodes(nodes)
     gpus = nodes * GPUS_PER_NODE
@@ -198,7 +198,7 @@ def reclaim_half(nodes: int = 100) -> Document:
 
 
 def reclaim_unschedulable(nodes: int = 100, mode: str = "proportion") -> Document:
-    """A full cluster and a gang of ten whole nodes that must not be served.
+    """Build a full cluster with a gang of ten whole nodes that must not be served.
 
     proportion: the running queue's quota is one GPU too high for the tenth node; antiaffinity: ten
     pods, nine racks; topology: all in one rack, which is too small.
