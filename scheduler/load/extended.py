@@ -45,7 +45,7 @@ def extended_body(allocation: ClaimAllocation, pod: Pod) -> dict[str, Any]:
 
 
 def extended_from(body: ExtendedClaimAllocation, namespace: str) -> ClaimAllocation:
-    """Read it back."""
+    """Read `extendedResourceClaimAllocation`."""
     requests = tuple(convert(item, ApiRequest) for item in body.device_requests)
     return replace(
         allocation_from(EXTENDED_CLAIM, namespace, body.allocation or {}),

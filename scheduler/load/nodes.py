@@ -32,7 +32,7 @@ _POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 
 @dataclass(slots=True)
 class NodeBuilder:
-    """Makes node inputs, remembering those whose node did not change."""
+    """Converts nodes and caches those that did not change."""
 
     params: ShardParams
     aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))

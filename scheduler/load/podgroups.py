@@ -34,7 +34,7 @@ Aliases = Mapping[str, Mapping[str, str]]
 
 @dataclass(slots=True)
 class GroupShape:
-    """What of a pod group does not change from cycle to cycle."""
+    """The parts of a pod group that do not change from cycle to cycle."""
 
     group: PodGroup
     root: SubGroupInput
@@ -58,7 +58,7 @@ class FreshMarks:
 
 @dataclass(slots=True)
 class GroupBuilder:
-    """Makes pod group inputs, remembering the shapes of groups that did not change."""
+    """Converts pod groups and caches the shapes of those that did not change."""
 
     params: ShardParams
     aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))

@@ -116,7 +116,7 @@ class TaskBuilder:
         return task
 
     def forget_all_but(self, keys: Mapping[str, Any]) -> None:
-        """Drop what is remembered of pods that are gone, once they are many."""
+        """Drop cached entries of pods that are gone, once there are many."""
         if len(self._known) > 2 * len(keys) + 64:
             self._known = {key: value for key, value in self._known.items() if key in keys}
         if len(self._shapes) > 4 * len(keys) + 1024:

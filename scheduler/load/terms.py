@@ -35,7 +35,7 @@ def node_terms(selector: pods.NodeSelector | None) -> tuple[NodeTerm, ...] | Non
 
 
 def required_node_affinity(affinity: pods.Affinity | None) -> tuple[NodeTerm, ...] | None:
-    """Return the node affinity a pod insists on."""
+    """Return the node affinity a pod requires."""
     if affinity is None or affinity.node_affinity is None:
         return None
     return node_terms(affinity.node_affinity.required)
@@ -53,12 +53,12 @@ def label_selector(selector: api.LabelSelector | None) -> LabelSelector:
 
 
 def required_pod_terms(affinity: pods.PodAffinity | None) -> tuple[PodTerm, ...]:
-    """Return the neighbours a pod insists on (or refuses)."""
+    """Return the neighbours a pod requires (or refuses)."""
     return tuple(_pod_term(term) for term in affinity.required) if affinity else ()
 
 
 def preferred_pod_terms(affinity: pods.PodAffinity | None) -> tuple[PodTerm, ...]:
-    """Return the neighbours a pod would like, with their weights."""
+    """Return the neighbours a pod prefers, with their weights."""
     if affinity is None:
         return ()
     return tuple(_pod_term(item.pod_affinity_term, item.weight) for item in affinity.preferred)

@@ -136,7 +136,7 @@ HttpGet = Callable[[str, float], bytes]
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Refuses to be sent elsewhere: who may name the address of Prometheus may not name others by it."""
+    """Refuses redirects, so that the address of Prometheus cannot lead to other servers."""
 
     def redirect_request(self, *_args: Any) -> None:
         """Return nothing, which makes the redirect an HTTPError."""
@@ -151,7 +151,7 @@ def http_get(address: str, timeout_s: float) -> bytes:
         raise UsageError(f"expected an http(s) address of Prometheus, got {address!r}")
     deadline = time.monotonic() + timeout_s
     body = bytearray()
-    # A director of our own: that of urlopen also knows ftp, file and data.
+    # Our own director, because that of urlopen also opens ftp, file and data addresses.
     opener = urllib.request.OpenerDirector()
     for handler in _HANDLERS:
         opener.add_handler(handler())

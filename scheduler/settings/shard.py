@@ -34,7 +34,7 @@ ACTION_PRIORITIES = {
 }
 #: Spellings of booleans; Go's flags accept them all.
 _TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
-#: The one Config that counts, and the one shard that always exists.
+#: The only Config that is read, and the only shard that always exists.
 CONFIG_NAME, DEFAULT_SHARD = "kai-config", "default"
 
 

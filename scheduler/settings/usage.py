@@ -44,7 +44,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricNames:
-    """The series asked for: what queues hold, and what the cluster has."""
+    """The series to query: the allocation of queues and the capacity of the cluster."""
 
     allocation: Mapping[str, str] = field(
         default_factory=lambda: {

@@ -70,7 +70,7 @@ WATCHED = (
     WatchedKind(NODES, Node, wakes=True, archived_as="nodes"),
     WatchedKind(QUEUES, Queue, wakes=True, archived_as="queues"),
     WatchedKind(PODGROUPS, PodGroup, wakes=True, archived_as="podGroups"),
-    # A failed one does not wake: a pod that always fails to bind is retried by the clock, not in a spin.
+    # A failed request does not start a cycle: otherwise a pod that always fails to bind would cause one after another.
     WatchedKind(BINDREQUESTS, BindRequest, archived_as="bindRequests"),
     WatchedKind(PRIORITY_CLASSES, PriorityClass, archived_as="priorityClasses"),
     WatchedKind(SHARDS, SchedulingShard, is_optional=True),
