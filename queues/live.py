@@ -111,7 +111,7 @@ _waker = _Waker()
 
 
 def wake() -> None:
-    """Tell the web processes to read the log. Never fails, because they also read it periodically."""
+    """Notify the web processes of new entries. Never fails, because they also read the log periodically."""
     _waker.wake(time.monotonic())
 
 

@@ -101,7 +101,7 @@ def queue_update(
 def queue_replace(
     gateway: Gateway, *, name: str, edit: object, request: WriteRequest
 ) -> WriteResult:
-    """Make the queue's editable fields exactly those of the edit.
+    """Replace the queue's editable fields by those of the edit.
 
     Raises
     ------

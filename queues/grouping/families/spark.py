@@ -1,4 +1,4 @@
-"""SparkApplication: queue and priority class may stand where Spark users write them. KAI has no rule for it."""
+"""SparkApplication: queue and priority class may also be in `batchSchedulerOptions`. KAI has no rule for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from queues.grouping.metadata import default_grouper
 
 
 def spark_application_grouper(ctx: Context) -> Metadata:
-    """Group driver and executors of a SparkApplication; the driver starts alone and asks for executors later."""
+    """Group driver and executors of a SparkApplication; the driver starts alone and requests executors later."""
     metadata = default_grouper(ctx)
     queue = dig_text(ctx.top, "spec", "batchSchedulerOptions", "queue")
     if queue and metadata.queue == keys.DEFAULT_QUEUE and not _names_queue(ctx):

@@ -1,4 +1,4 @@
-"""Volcano Job: it states its gang itself, in `spec.minAvailable`. KAI has no rule for it."""
+"""Volcano Job: the gang is `spec.minAvailable`. KAI has no rule for it."""
 
 from __future__ import annotations
 

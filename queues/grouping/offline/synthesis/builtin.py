@@ -75,7 +75,7 @@ def deployment_objects(deployment: Json) -> list[Json]:
 
 
 def deployment_of(name: str, owner: Json, template: Json, replicas: int) -> list[Json]:
-    """Return a Deployment that another controller makes, down to its pods."""
+    """Return a Deployment created by another controller, with its ReplicaSet and pods."""
     deployment = object_of(
         "apps/v1", "Deployment", name, owner, spec={"replicas": replicas, "template": template}
     )

@@ -1,4 +1,4 @@
-"""Workloads that are switched off: their controllers make no pods until somebody switches them on."""
+"""Suspended workloads: their controllers create no pods until they are resumed."""
 
 from __future__ import annotations
 
