@@ -107,10 +107,40 @@ class TrialRunner:
         return success
 
     def _run(self, trial: Trial, accepts: OutcomeCheck) -> tuple[str, Success | None]:
+        """Try a set of victims; where that moves pods without GPU, try whether they can stay.
+
+        They are drawn to nodes without GPUs, also where their own node keeps room for them.
+        """
+        result, success = self._try(trial, accepts)
+        if success is None or not self._has_moved_without_gpu(trial):
+            return result, success
+        lost = self._lost(trial)
+        success.statement.discard()
+        calm, success = self._try(trial, accepts, cpu_only_last=True)
+        if success is not None:
+            if self._lost(trial) <= lost:
+                return calm, success
+            success.statement.discard()
+        return self._try(trial, accepts)
+
+    def _has_moved_without_gpu(self, trial: Trial) -> bool:
+        tasks = self._session.state.tasks
+        return any(
+            tasks.status[task] == TaskStatus.NOMINATED and tasks.task_class[task].is_cpu_only
+            for task in trial.victims
+        )
+
+    def _lost(self, trial: Trial) -> set[int]:
+        status = self._session.state.tasks.status
+        return {task for task in trial.victims if status[task] == TaskStatus.RELEASING}
+
+    def _try(
+        self, trial: Trial, accepts: OutcomeCheck, *, cpu_only_last: bool = False
+    ) -> tuple[str, Success | None]:
         session = self._session
         statement = Statement(session, self._action)
         by_group = self._evict(statement, trial)
-        if not self._take_turns(statement, trial, by_group):
+        if not self._take_turns(statement, trial, by_group, cpu_only_last=cpu_only_last):
             statement.discard()
             return UNSOLVED, None
         if not accepts(trial.demand, by_group):
@@ -148,13 +178,26 @@ class TrialRunner:
         return any(status[task] == TaskStatus.RELEASING for task in tasks)
 
     def _take_turns(
-        self, statement: Statement, trial: Trial, victims: Mapping[int, Sequence[int]]
+        self,
+        statement: Statement,
+        trial: Trial,
+        victims: Mapping[int, Sequence[int]],
+        *,
+        cpu_only_last: bool,
     ) -> bool:
         session, evictor = self._session, trial.demand.view
         views: list[GangView] = [session.view(pod_group) for pod_group in victims]
         order = TurnOrder(session, self._pending, [*views, evictor])
         has_room = False
+        last: list[GangView] = []
         while (view := order.pop()) is not None:
+            if (
+                cpu_only_last
+                and view is not evictor
+                and self._are_cpu_only(victims[view.pod_group])
+            ):
+                last.append(view)
+                continue
             placed = self._placer.place(
                 statement,
                 view,
@@ -170,4 +213,29 @@ class TrialRunner:
                 order.push(view)
             elif not placed and not trial.may_lose:
                 return False
+        for view in last:
+            while self._has_evicted(victims[view.pod_group]):
+                if not self._place_near_home(statement, view, trial.nodes):
+                    if not trial.may_lose:
+                        return False
+                    break
         return has_room
+
+    def _are_cpu_only(self, tasks: Sequence[int]) -> bool:
+        class_of = self._session.state.tasks.task_class
+        return all(class_of[task].is_cpu_only for task in tasks)
+
+    def _place_near_home(self, statement: Statement, view: GangView, nodes: NodeSet) -> bool:
+        """Place the next chunk of a victim, each task on its own node if it has room for it."""
+        node_of = self._session.state.tasks.node
+        chunk = list(view.next_chunk(include_evicted=True))
+        start = statement.checkpoint()
+        for task in chunk:
+            sets = [nodes] if node_of[task] < 0 else [NodeSet.of([node_of[task]]), nodes]
+            if not any(
+                self._placer.place(statement, view, [task], node_set, nominate_only=True)
+                for node_set in sets
+            ):
+                statement.rollback(start)
+                return False
+        return bool(chunk)
