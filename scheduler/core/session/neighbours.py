@@ -87,15 +87,17 @@ class DomainCounter:
     domain_of : node -> index of its domain; nodes without the key share the last index, which stays 0
     domains : shape (nodes,); the same
     staying, leaving : per domain, the tasks that stay, and those that were leaving before the cycle
+    was_empty : whether no task was in any domain when the cycle began; those that leave exist till then
     """
 
-    __slots__ = ("domain_of", "domains", "leaving", "staying")
+    __slots__ = ("domain_of", "domains", "leaving", "staying", "was_empty")
 
     def __init__(self, domain_of: list[int], domain_count: int) -> None:
         self.domain_of = domain_of
         self.domains: Ints = np.array(domain_of, dtype=np.int64)
         self.staying = [0.0] * (domain_count + 1)
         self.leaving = [0.0] * (domain_count + 1)
+        self.was_empty = True
 
     def per_node(self) -> Floats:
         """Return shape (nodes,): how many staying tasks are in the node's domain."""
@@ -120,7 +122,7 @@ class DomainCounter:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no task is counted anywhere."""
+        """Return whether no task stays anywhere."""
         return not any(self.staying)
 
 
@@ -241,6 +243,7 @@ class Neighbours:
                 domain = counter.domain_of[node]
                 if domain < len(counter.staying) - 1:
                     (counter.leaving if is_leaving else counter.staying)[domain] += 1
+                    counter.was_empty = False
 
     def _counters(self, task: int) -> tuple[DomainCounter, ...]:
         key = self._identity(task)

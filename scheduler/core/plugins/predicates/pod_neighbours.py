@@ -7,6 +7,7 @@ import numpy as np
 from scheduler.core.arrays import Bools
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.state import ClusterState
+from scheduler.core.cluster.status import PENDING
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
 from scheduler.core.session.neighbours import DomainCounter, Neighbours, TermKind
@@ -20,6 +21,7 @@ class PodNeighbours:
 
     def __init__(self, state: ClusterState, neighbours: Neighbours) -> None:
         self._neighbours = neighbours
+        self._status = state.tasks.status
         self._count = len(state.nodes)
         #: Classes with a task that matches the anti-affinity of another pod.
         self._kept_apart: frozenset[int] = frozenset(
@@ -70,11 +72,17 @@ class PodNeighbours:
         return any(counter.leaving_near(node) for counter in self._repelling(task, task_class))
 
     def _may_be_first(self, task: int, task_class: TaskClass) -> bool:
-        """Return whether no pod matches the terms yet but the task itself does: then it may be the first."""
+        """Return whether no pod matches the terms yet but the task itself does: then it may be the first.
+
+        A pending pod is not the first while a matching pod is still there, even if that one leaves: it
+        would take the place beside which it asked to be. Evicted pods that look for their place again
+        have been there themselves.
+        """
         wanted = self._neighbours.matching_all(task_class, TermKind.AFFINITY)
-        return all(counter.is_empty for counter in wanted) and self._neighbours.matches_itself(
-            task, task_class
-        )
+        is_new = self._status[task] == PENDING
+        return all(
+            counter.is_empty and (counter.was_empty or not is_new) for counter in wanted
+        ) and self._neighbours.matches_itself(task, task_class)
 
     def _repelling(self, task: int, task_class: TaskClass) -> list[DomainCounter]:
         own = self._neighbours.matching_each(task_class, TermKind.ANTI_AFFINITY)
