@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from django.db.models import Count, Q
 
 from queues.models import PodGroup, Queue, WorkloadState
-from queues.tree.hierarchy import Usage
+from queues.tree.amounts import Usage
 from queues.tree.shape import RESOURCES, Amounts, QueueShape
 
 # From the units of the rows (bytes, millicores) to those of the custom resource.

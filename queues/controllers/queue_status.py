@@ -26,7 +26,8 @@ from kube.resources import PODGROUPS, QUEUES, Resource
 from kube.store import Store
 from queues.controllers.podgroup_status import Holdings, list_patch
 from queues.controllers.sums import GroupSums, add_holdings, empty_holdings
-from queues.tree.hierarchy import TOLERANCE, problem_of
+from queues.tree.amounts import TOLERANCE
+from queues.tree.hierarchy import problem_of
 from queues.tree.shape import QueueShape, read_queue
 from queues.workloads import accounting
 from queues.workloads.accounting import Amounts

@@ -12,18 +12,12 @@ too long for a label. The webhook does not check deletions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kube.durations import UNITS, parse_duration
+from queues.tree.amounts import NO_USAGE, Usage, among_relatives, own_amounts
 from queues.tree.shape import (
-    GPU_PLACES,
     LABEL_LENGTH,
-    LIMIT,
-    QUOTA,
-    RESOURCES,
-    REST_NAMES,
-    UNLIMITED,
-    WEIGHT,
     Finding,
     QueueShape,
     Severity,
@@ -32,10 +26,7 @@ from queues.tree.shape import (
 )
 
 Tree = Mapping[str, QueueShape]
-DEFAULT_PRIORITY = 100
 LONG_RUNTIME_NS = 24 * UNITS["h"]
-# Sums of decimals are inexact: differences below half a thousandth of a GPU are ignored.
-TOLERANCE = 5e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,18 +41,6 @@ class Rules:
 
 STRICT = Rules()
 ADMISSION = Rules(missing_parent=Severity.WARNING, long_name=Severity.WARNING, checks_places=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """What a queue holds now, in the units of the custom resource."""
-
-    allocated: Mapping[str, float] = field(default_factory=dict)
-    non_preemptible: Mapping[str, float] = field(default_factory=dict)
-    workloads: int = 0
-
-
-NO_USAGE = Usage()
 
 
 def check(
@@ -186,8 +165,10 @@ def _judge(
         )
     after = {**tree, shape.name: shape}
     yield from _place(after, shape, before, rules, usage)
-    yield from _own_amounts(shape, rules, usage.get(shape.name, NO_USAGE))
-    yield from _among_relatives(after, shape, before)
+    yield from own_amounts(
+        shape, usage.get(shape.name, NO_USAGE), checks_places=rules.checks_places
+    )
+    yield from among_relatives(after, shape, before)
     yield from _runtimes(shape)
 
 
@@ -284,111 +265,6 @@ def _height(tree: Tree, name: str) -> int:
     return height
 
 
-def _own_amounts(shape: QueueShape, rules: Rules, usage: Usage) -> Iterator[Finding]:
-    for resource in RESOURCES:
-        quota, limit = shape.quota[resource], shape.limit[resource]
-        if limit is None and shape.has_resources:
-            yield _amount_warning(
-                LIMIT, resource, "limit-unset", "is unset, so nothing of it may be used", None
-            )
-        if quota and limit is not None and _exceeds(quota, limit):
-            yield _amount_warning(
-                QUOTA, resource, "quota-over-limit", f"is over the limit {limit:g}; the limit wins",
-                quota, limit,
-            )  # fmt: skip
-        allocated = usage.allocated.get(resource, 0.0)
-        if limit not in (None, UNLIMITED) and allocated > (limit or 0) + TOLERANCE:
-            yield _amount_warning(
-                LIMIT, resource, "limit-below-allocated",
-                f"is below the {allocated:g} that the queue uses now", limit, allocated,
-            )  # fmt: skip
-        non_preemptible = usage.non_preemptible.get(resource, 0.0)
-        if quota != UNLIMITED and non_preemptible > (quota or 0) + TOLERANCE:
-            yield _amount_warning(
-                QUOTA, resource, "quota-below-non-preemptible",
-                f"is below the {non_preemptible:g} that non-preemptible workloads use now", quota, non_preemptible,
-            )  # fmt: skip
-    if rules.checks_places:
-        for what, amounts in ((QUOTA, shape.quota), (LIMIT, shape.limit)):
-            amount = amounts["gpu"]
-            if amount is not None and abs(round(amount, GPU_PLACES) - amount) > 1e-9:
-                yield Finding(
-                    pointer=f"/{what}/gpu",
-                    code="places",
-                    message=f"{what} of gpu: expected at most {GPU_PLACES} decimal places,"
-                    f" got {amount!r}",
-                    given=amount,
-                    allowed=GPU_PLACES,
-                )
-
-
-def _among_relatives(
-    after: Tree, shape: QueueShape, before: QueueShape | None
-) -> Iterator[Finding]:
-    parent = after.get(shape.parent) if shape.parent else None
-    siblings = [
-        queue
-        for queue in after.values()
-        if queue.parent == shape.parent and queue.name != shape.name
-    ]
-    own_children = [queue for queue in after.values() if queue.parent == shape.name]
-    for resource in RESOURCES:
-        if parent is not None and parent.name != shape.name:
-            yield from _sum_against(parent, [shape, *siblings], resource, "/quota")
-            limit, above = shape.limit[resource], parent.limit[resource]
-            if limit is not None and above is not None and _exceeds(limit, above):
-                yield _amount_warning(
-                    LIMIT, resource, "limit-over-parent",
-                    f"is over the limit {above:g} of the parent '{parent.name}'", limit, above,
-                )  # fmt: skip
-        yield from _sum_against(shape, own_children, resource, "/quota")
-        weights = [queue.weight[resource] for queue in siblings]
-        if not shape.weight[resource] and any(weights):
-            yield _amount_warning(
-                WEIGHT, resource, "weight-zero",
-                "is zero while siblings have one: it gets no surplus", shape.weight[resource],
-            )  # fmt: skip
-    priority = _priority(shape)
-    is_changed = before is None or _priority(before) != priority
-    if is_changed and siblings and all(_priority(queue) != priority for queue in siblings):
-        yield Finding(
-            pointer="/priority",
-            code="priority-differs",
-            message=f"priority {priority} differs from that of all siblings",
-            severity=Severity.WARNING,
-            given=priority,
-        )
-
-
-def _sum_against(
-    parent: QueueShape, below: list[QueueShape], resource: str, pointer: str
-) -> Iterator[Finding]:
-    quota = parent.quota[resource]
-    if quota == UNLIMITED or not below:
-        return
-    quotas = [queue.quota[resource] or 0.0 for queue in below]
-    is_unlimited = UNLIMITED in quotas
-    total = sum(quotas)
-    if not is_unlimited and total <= (quota or 0.0) + TOLERANCE:
-        return
-    if not total and not is_unlimited:
-        return
-    text = "unlimited" if is_unlimited else f"{total:g}"
-    yield Finding(
-        pointer=f"{pointer}/{REST_NAMES[resource]}",
-        code="children-over-parent",
-        message=f"total children {resource} quota ({text}) exceeds parent queue {parent.name}"
-        f" {resource} quota ({quota or 0:g}); shares are then not scaled down",
-        severity=Severity.WARNING,
-        given="unlimited" if is_unlimited else total,
-        allowed=quota,
-    )
-
-
-def _priority(shape: QueueShape) -> int:
-    return DEFAULT_PRIORITY if shape.priority is None else shape.priority
-
-
 def _runtimes(shape: QueueShape) -> Iterator[Finding]:
     for pointer, text in (
         ("/preemptMinRuntime", shape.preempt_min_runtime),
@@ -403,28 +279,3 @@ def _runtimes(shape: QueueShape) -> Iterator[Finding]:
                 given=text,
                 allowed="24h",
             )
-
-
-def _exceeds(amount: float, bound: float) -> bool:
-    if bound == UNLIMITED:
-        return False
-    return amount == UNLIMITED or amount > bound + TOLERANCE
-
-
-def _amount_warning(
-    what: str,
-    resource: str,
-    code: str,
-    text: str,
-    amount: float | None,
-    allowed: float | None = None,
-) -> Finding:
-    value = "unlimited" if amount == UNLIMITED else "" if amount is None else f"{amount:g}"
-    return Finding(
-        pointer=f"/{what}/{REST_NAMES[resource]}",
-        code=code,
-        message=f"{what} of {resource} {value} {text}".replace("  ", " "),
-        severity=Severity.WARNING,
-        given=amount,
-        allowed=allowed,
-    )

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queues.tree import hierarchy
-from queues.tree.hierarchy import ADMISSION, STRICT, Rules, Usage, check, errors, warnings
+from queues.tree.amounts import Usage
+from queues.tree.hierarchy import ADMISSION, STRICT, Rules, check, errors, warnings
 from queues.tree.shape import QueueShape, Severity, read_queue
 from scheduler.core.cluster.inputs import QueueInput
 from scheduler.core.cluster.queues import Queues
