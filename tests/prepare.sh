@@ -17,7 +17,7 @@ install_package() {
 command -v "${CHROMIUM:-chromium}" >/dev/null || install_package chromium browser
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || install_package postgresql PostgreSQL
 if command -v go >/dev/null; then
-  .venv/bin/python -m tests.reallane.build || echo "kube-apiserver could not be built: its tests will be skipped"
+  .venv/bin/python -m tests.real_cluster.build || echo "kube-apiserver could not be built: its tests will be skipped"
 else
   echo "no Go: the tests against a real kube-apiserver will be skipped"
 fi

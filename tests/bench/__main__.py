@@ -1,4 +1,4 @@
-"""`make bench`: the core on the standard workloads, grouping, and a burst through the whole road."""
+"""`make bench`: the core on the standard workloads, grouping, and a burst from submission to bound."""
 
 from __future__ import annotations
 

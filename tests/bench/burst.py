@@ -1,4 +1,4 @@
-"""4,000 one-GPU pods at once on 500 nodes with 8 GPUs each, through the whole road."""
+"""4,000 one-GPU pods at once on 500 nodes with 8 GPUs each, from submission to bound."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ from kube.resources import (
 from queues.controllers.assembly import Controllers, Options
 from queues.grouping.engine.lookups import KARTAS
 from tests.fakes.sandbox_server import sandbox_server
-from tests.queues.live.conftest import define
-from tests.queues.live.objects import definitions_of
+from tests.queues.live_cluster.conftest import define
+from tests.queues.live_cluster.objects import definitions_of
 
 NAMESPACE = "default"
 DEFINITIONS = Path(__file__).resolve().parents[2] / "deploy" / "crds"

@@ -17,7 +17,7 @@ from tests.integration.stack import running_stack
 WARM_UP_S = 40.0
 PODS_MEASURED = 60
 PAUSE_S = 0.5
-#: Kept free of demo work, so that what is measured is the road and not a full cluster.
+#: Kept free of demo work, so that the path of a pod is measured and not a full cluster.
 FREE_NODE = "gpu-lab-worker"
 
 

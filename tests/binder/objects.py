@@ -73,7 +73,7 @@ def fraction_request(name: str, *groups: str, node: str = "n1") -> dict[str, Any
     )
 
 
-class Rig:
+class Harness:
     """A binder without threads: `run` plays the watches, then the queue, until all is quiet."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Rig:
         ]
         self.gateway.seed(NODES, {"metadata": {"name": "n1"}})
 
-    def seed(self, *, pods: list[Any] = [], requests: list[Any] = []) -> Rig:  # noqa: B006
+    def seed(self, *, pods: list[Any] = [], requests: list[Any] = []) -> Harness:  # noqa: B006
         self.gateway.seed(PODS, *pods)
         self.gateway.seed(BINDREQUESTS, *requests)
         return self
@@ -103,7 +103,7 @@ class Rig:
         for reflector in self._reflectors:
             reflector.pass_once(Event())
 
-    def run(self) -> Rig:
+    def run(self) -> Harness:
         for _ in range(5):
             self.watch()
             self.work()

@@ -10,92 +10,92 @@ from binder.reconcile import retry_delay_s
 from binder.steps.table import make_steps
 from kube.errors import ConflictError, ServerError, UnauthorizedError
 from kube.resources import BINDREQUESTS, NODES
-from tests.binder.objects import Rig, pod, request
+from tests.binder.objects import Harness, pod, request
 from tests.fakes.gateway import FakeGateway
 
 
 def test_plain_pod_is_bound_with_four_writes() -> None:
-    rig = Rig().seed(pods=[pod()], requests=[request()]).run()
-    assert [call[:2] for call in rig.gateway.calls] == [
+    harness = Harness().seed(pods=[pod()], requests=[request()]).run()
+    assert [call[:2] for call in harness.gateway.calls] == [
         ("bind", "pods"),
         ("patch", "bindrequests"),
         ("patch", "pods"),
         ("create", "events"),
     ]
-    assert rig.pod()["spec"]["nodeName"] == "n1"
-    assert rig.pod()["metadata"]["annotations"] == {"received-resource-type": "Regular"}
-    assert rig.status() == {"phase": "Succeeded"}
-    assert rig.condition("PodBound") == {
+    assert harness.pod()["spec"]["nodeName"] == "n1"
+    assert harness.pod()["metadata"]["annotations"] == {"received-resource-type": "Regular"}
+    assert harness.status() == {"phase": "Succeeded"}
+    assert harness.condition("PodBound") == {
         "type": "PodBound",
         "status": "True",
         "reason": "Bound",
         "message": "Pod bound successfully to node n1",
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }
-    assert rig.events() == [("Normal", "Bound", "Pod bound successfully to node n1")]
+    assert harness.events() == [("Normal", "Bound", "Pod bound successfully to node n1")]
 
 
 def test_binding_sets_the_numa_prediction_as_an_annotation() -> None:
     zones = [{"zone": "node-0", "amount": {"cpu": "8"}}]
-    rig = Rig().seed(pods=[pod()], requests=[request(predictedNUMAZones=zones)]).run()
-    annotations = rig.pod()["metadata"]["annotations"]
+    harness = Harness().seed(pods=[pod()], requests=[request(predictedNUMAZones=zones)]).run()
+    annotations = harness.pod()["metadata"]["annotations"]
     assert annotations["kai.scheduler/numa-placement-predicted"] == (
         '[{"zone":"node-0","amount":{"cpu":"8"}}]'
     )
 
 
 def test_request_of_a_bound_pod_succeeds_without_a_binding() -> None:
-    rig = Rig().seed(pods=[pod(node="n7")], requests=[request()]).run()
-    assert ("bind", "pods", "p") not in rig.gateway.calls
-    assert rig.status() == {"phase": "Succeeded"}
-    assert rig.condition("PodBound")["message"] == "Pod bound successfully to node n7"
+    harness = Harness().seed(pods=[pod(node="n7")], requests=[request()]).run()
+    assert ("bind", "pods", "p") not in harness.gateway.calls
+    assert harness.status() == {"phase": "Succeeded"}
+    assert harness.condition("PodBound")["message"] == "Pod bound successfully to node n7"
 
 
 def test_conflict_with_our_own_earlier_binding_is_success() -> None:
-    rig = Rig().seed(pods=[pod()], requests=[request()])
-    rig.watch()
-    rig.gateway.bind(
+    harness = Harness().seed(pods=[pod()], requests=[request()])
+    harness.watch()
+    harness.gateway.bind(
         "ns", "p", pod_uid="uid-p", node="n1"
     )  # by a binder that died before its report
-    rig.work()
-    assert rig.status() == {"phase": "Succeeded"}
-    assert rig.condition("PodBound")["status"] == "True"
+    harness.work()
+    assert harness.status() == {"phase": "Succeeded"}
+    assert harness.condition("PodBound")["status"] == "True"
 
 
 def test_failure_without_backoff_limit_is_final_and_reported() -> None:
-    rig = Rig().seed(pods=[pod()], requests=[request()])
-    rig.gateway.fail_next("bind", "pods", ServerError("the API server is away"))
-    rig.run()
+    harness = Harness().seed(pods=[pod()], requests=[request()])
+    harness.gateway.fail_next("bind", "pods", ServerError("the API server is away"))
+    harness.run()
     reason = "failed to bind pod <ns/p> to node <n1>: the API server is away"
-    assert rig.status() == {"phase": "Failed", "reason": reason, "failedAttempts": 1}
-    assert rig.events() == [
+    assert harness.status() == {"phase": "Failed", "reason": reason, "failedAttempts": 1}
+    assert harness.events() == [
         ("Warning", "BindingError", f"Failed to bind pod ns/p to node n1: {reason}")
     ]
-    assert rig.condition("PodBound")["reason"] == "BindingError"
-    rig.now += 1000
-    rig.worker.sweep()
-    rig.run()
-    assert rig.status()["failedAttempts"] == 1
-    assert "nodeName" not in rig.pod()["spec"]
+    assert harness.condition("PodBound")["reason"] == "BindingError"
+    harness.now += 1000
+    harness.worker.sweep()
+    harness.run()
+    assert harness.status()["failedAttempts"] == 1
+    assert "nodeName" not in harness.pod()["spec"]
 
 
 def test_retries_wait_longer_each_time_and_status_follows_each() -> None:
-    rig = Rig().seed(pods=[pod()], requests=[request(backoffLimit=3)])
-    rig.gateway.fail_next("bind", "pods", ServerError("first"))
-    rig.gateway.fail_next("bind", "pods", ServerError("second"))
-    rig.run()
-    assert rig.status()["failedAttempts"] == 1
-    rig.now = 1.9
-    assert rig.worker.sweep() == 0
-    rig.now = 2.0
-    assert rig.worker.sweep() == 1
-    rig.run()
-    assert rig.status()["failedAttempts"] == 2
-    assert rig.status()["reason"].endswith("second")
-    rig.now = 6.0
-    assert rig.worker.sweep() == 1
-    rig.run()
-    assert rig.status() == {"phase": "Succeeded", "failedAttempts": 2}
+    harness = Harness().seed(pods=[pod()], requests=[request(backoffLimit=3)])
+    harness.gateway.fail_next("bind", "pods", ServerError("first"))
+    harness.gateway.fail_next("bind", "pods", ServerError("second"))
+    harness.run()
+    assert harness.status()["failedAttempts"] == 1
+    harness.now = 1.9
+    assert harness.worker.sweep() == 0
+    harness.now = 2.0
+    assert harness.worker.sweep() == 1
+    harness.run()
+    assert harness.status()["failedAttempts"] == 2
+    assert harness.status()["reason"].endswith("second")
+    harness.now = 6.0
+    assert harness.worker.sweep() == 1
+    harness.run()
+    assert harness.status() == {"phase": "Succeeded", "failedAttempts": 2}
 
 
 def test_pause_between_attempts_is_bounded_by_the_parameters() -> None:
@@ -110,63 +110,67 @@ def test_pause_between_attempts_is_bounded_by_the_parameters() -> None:
 
 
 def test_request_for_a_missing_pod_or_node_fails_and_names_it() -> None:
-    rig = Rig().seed(pods=[pod("q")], requests=[request("gone"), request("q", node="n9")]).run()
-    assert rig.status("gone")["reason"].startswith("pod <ns/gone> was not found")
-    assert rig.status("q")["reason"].startswith("node <n9> was not found")
+    harness = (
+        Harness().seed(pods=[pod("q")], requests=[request("gone"), request("q", node="n9")]).run()
+    )
+    assert harness.status("gone")["reason"].startswith("pod <ns/gone> was not found")
+    assert harness.status("q")["reason"].startswith("node <n9> was not found")
 
 
 def test_node_that_the_watch_has_not_shown_yet_is_read_from_the_server() -> None:
-    rig = Rig().seed(pods=[pod()], requests=[request(node="n2")])
-    rig.watch()
-    rig.gateway.seed(NODES, {"metadata": {"name": "n2"}})
-    rig.work()
-    assert rig.pod()["spec"]["nodeName"] == "n2"
+    harness = Harness().seed(pods=[pod()], requests=[request(node="n2")])
+    harness.watch()
+    harness.gateway.seed(NODES, {"metadata": {"name": "n2"}})
+    harness.work()
+    assert harness.pod()["spec"]["nodeName"] == "n2"
 
 
 def test_request_of_an_earlier_pod_of_that_name_causes_no_write() -> None:
-    rig = Rig().seed(pods=[pod()], requests=[request(owner="earlier")]).run()
-    assert rig.gateway.calls == []
+    harness = Harness().seed(pods=[pod()], requests=[request(owner="earlier")]).run()
+    assert harness.gateway.calls == []
 
 
 def test_request_from_a_worker_that_lost_its_shard_is_refused() -> None:
-    rig = Rig().seed(pods=[pod("a"), pod("b"), pod("c")])
+    harness = Harness().seed(pods=[pod("a"), pod("b"), pod("c")])
     fence = "kaiweb.dev/fence"
-    rig.watch()
+    harness.watch()
     for name, number in (("a", "7"), ("b", "8"), ("c", "7")):
-        rig.gateway.seed(BINDREQUESTS, request(name, annotations={fence: number}))
-    rig.run()
-    assert [rig.status(name)["phase"] for name in "abc"] == ["Succeeded", "Succeeded", "Failed"]
-    assert rig.status("c")["reason"] == "made by a scheduling worker that no longer owns the shard"
-    assert "nodeName" not in rig.pod("c")["spec"]
+        harness.gateway.seed(BINDREQUESTS, request(name, annotations={fence: number}))
+    harness.run()
+    assert [harness.status(name)["phase"] for name in "abc"] == ["Succeeded", "Succeeded", "Failed"]
+    assert (
+        harness.status("c")["reason"] == "made by a scheduling worker that no longer owns the shard"
+    )
+    assert "nodeName" not in harness.pod("c")["spec"]
 
 
 def test_refused_credentials_end_the_process() -> None:
-    rig = Rig().seed(pods=[pod()], requests=[request()])
-    rig.gateway.fail_next("bind", "pods", UnauthorizedError("401"))
-    rig.run()
-    assert [str(error) for error in rig.fatal] == ["401"]
+    harness = Harness().seed(pods=[pod()], requests=[request()])
+    harness.gateway.fail_next("bind", "pods", UnauthorizedError("401"))
+    harness.run()
+    assert [str(error) for error in harness.fatal] == ["401"]
 
 
 def test_defect_in_one_attempt_is_a_failure_of_that_request_only() -> None:
-    rig = Rig().seed(pods=[pod("a"), pod("b")], requests=[request("a"), request("b")])
-    rig.gateway.fail_next("bind", "pods", ZeroDivisionError("oops"))  # type: ignore[arg-type]
-    rig.run()
-    assert rig.status("a")["reason"] == "Internal Error: oops"
-    assert rig.status("b") == {"phase": "Succeeded"}
+    harness = Harness().seed(pods=[pod("a"), pod("b")], requests=[request("a"), request("b")])
+    harness.gateway.fail_next("bind", "pods", ZeroDivisionError("oops"))  # type: ignore[arg-type]
+    harness.run()
+    assert harness.status("a")["reason"] == "Internal Error: oops"
+    assert harness.status("b") == {"phase": "Succeeded"}
 
 
 def test_binds_go_before_reports_of_earlier_binds() -> None:
-    rig = Rig().seed(pods=[pod("a"), pod("b")], requests=[request("a"), request("b")]).run()
-    verbs = [(verb, name) for verb, _, name in rig.gateway.calls if verb in ("bind", "patch")]
+    harness = Harness().seed(pods=[pod("a"), pod("b")], requests=[request("a"), request("b")]).run()
+    verbs = [(verb, name) for verb, _, name in harness.gateway.calls if verb in ("bind", "patch")]
     assert verbs[:2] == [("bind", "a"), ("bind", "b")]
 
 
 def test_request_succeeds_although_its_pod_is_deleted_before_the_report() -> None:
-    rig = Rig().seed(pods=[pod()], requests=[request()])
-    rig.watch()
-    rig.gateway.fail_next("patch", "pods", ConflictError("gone"))
-    rig.run()
-    assert rig.status() == {"phase": "Succeeded"}
+    harness = Harness().seed(pods=[pod()], requests=[request()])
+    harness.watch()
+    harness.gateway.fail_next("patch", "pods", ConflictError("gone"))
+    harness.run()
+    assert harness.status() == {"phase": "Succeeded"}
 
 
 @pytest.mark.parametrize(

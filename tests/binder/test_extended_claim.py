@@ -8,7 +8,7 @@ import pytest
 
 from kube.errors import KubeError, ServerError
 from kube.resources import PODS, RESOURCE_CLAIMS
-from tests.binder.objects import Rig, pod, request
+from tests.binder.objects import Harness, pod, request
 
 ASKED = [
     {
@@ -40,8 +40,8 @@ def wanting(device: str = "d0") -> dict[str, Any]:
     )
 
 
-def rig(device: str = "d0", **extra: Any) -> Rig:
-    return Rig().seed(pods=[pod(**extra)], requests=[wanting(device)])
+def harness(device: str = "d0", **extra: Any) -> Harness:
+    return Harness().seed(pods=[pod(**extra)], requests=[wanting(device)])
 
 
 def left_over(name: str, *, device: str = "", owner: str = "uid-p", **spec: Any) -> dict[str, Any]:
@@ -60,13 +60,13 @@ def left_over(name: str, *, device: str = "", owner: str = "uid-p", **spec: Any)
     }
 
 
-def claims(rig: Rig) -> list[dict[str, Any]]:
-    names = rig.gateway.names(RESOURCE_CLAIMS, "ns")
-    return [rig.gateway.raw(RESOURCE_CLAIMS, name, "ns") for name in names]
+def claims(harness: Harness) -> list[dict[str, Any]]:
+    names = harness.gateway.names(RESOURCE_CLAIMS, "ns")
+    return [harness.gateway.raw(RESOURCE_CLAIMS, name, "ns") for name in names]
 
 
 def test_the_claim_is_owned_by_the_pod_and_named_in_its_status() -> None:
-    one = rig().run()
+    one = harness().run()
     (claim,) = claims(one)
     meta = claim["metadata"]
     assert meta["name"].startswith("p-extended-resources-")
@@ -97,7 +97,7 @@ def test_the_claim_is_owned_by_the_pod_and_named_in_its_status() -> None:
 
 @pytest.mark.parametrize("device", ["", "d0"])
 def test_a_matching_claim_of_an_interrupted_attempt_is_used(device: str) -> None:
-    one = rig()
+    one = harness()
     one.gateway.seed(RESOURCE_CLAIMS, left_over("old", device=device), left_over("twin"))
     one.run()
     (claim,) = claims(one)
@@ -114,7 +114,7 @@ def test_a_matching_claim_of_an_interrupted_attempt_is_used(device: str) -> None
     ],
 )
 def test_a_claim_of_an_earlier_attempt_that_differs_is_replaced(stale: dict[str, Any]) -> None:
-    one = rig()
+    one = harness()
     one.gateway.seed(RESOURCE_CLAIMS, stale)
     one.run()
     (claim,) = claims(one)
@@ -125,7 +125,7 @@ def test_a_claim_of_an_earlier_attempt_that_differs_is_replaced(stale: dict[str,
 def test_claims_of_other_owners_are_not_changed() -> None:
     ordinary = left_over("written-by-hand", device="d5")
     ordinary["metadata"]["annotations"] = {}
-    one = rig()
+    one = harness()
     one.gateway.seed(RESOURCE_CLAIMS, left_over("theirs", device="d6", owner="uid-q"), ordinary)
     one.gateway.fail_next("bind", "pods", KubeError("no"))
     one.run()
@@ -134,7 +134,7 @@ def test_claims_of_other_owners_are_not_changed() -> None:
 
 
 def test_a_failed_bind_deletes_the_claim() -> None:
-    one = rig()
+    one = harness()
     one.gateway.fail_next("bind", "pods", KubeError("the node said no"))
     one.run()
     assert one.status()["reason"] == "failed to bind pod <ns/p> to node <n1>: the node said no"
@@ -144,7 +144,7 @@ def test_a_failed_bind_deletes_the_claim() -> None:
 
 @pytest.mark.parametrize(("verb", "plural"), [("create", "resourceclaims"), ("patch", "pods")])
 def test_a_failed_request_during_preparation_leaves_no_claim(verb: str, plural: str) -> None:
-    one = rig()
+    one = harness()
     one.gateway.fail_next(verb, plural, KubeError("no"))
     one.run()
     assert one.status()["reason"] == "plugin dynamicresources failed in PreBind: no"
@@ -153,7 +153,7 @@ def test_a_failed_request_during_preparation_leaves_no_claim(verb: str, plural: 
 
 def test_a_failure_of_an_earlier_step_deletes_the_claim_of_an_earlier_attempt() -> None:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "gone"}}
-    one = rig(spec={"volumes": [volume]})
+    one = harness(spec={"volumes": [volume]})
     one.gateway.seed(RESOURCE_CLAIMS, left_over("old", device="d0"))
     one.run()
     assert one.status()["reason"].startswith("plugin volumebinding failed in PreBind: ")
@@ -161,7 +161,7 @@ def test_a_failure_of_an_earlier_step_deletes_the_claim_of_an_earlier_attempt() 
 
 
 def test_a_binding_without_an_answer_is_neither_reported_nor_rolled_back() -> None:
-    one = rig()
+    one = harness()
     one.gateway.fail_next("bind", "pods", ServerError("connection reset"))
     one.gateway.fail_next("get", "pods", ServerError("connection refused"))
     one.run()
@@ -175,7 +175,7 @@ def test_a_binding_without_an_answer_is_neither_reported_nor_rolled_back() -> No
 
 def test_a_request_with_an_empty_allocation_fails() -> None:
     body = request(extendedResourceClaimAllocation={"deviceRequests": ASKED})
-    one = Rig().seed(pods=[pod()], requests=[body]).run()
+    one = Harness().seed(pods=[pod()], requests=[body]).run()
     assert one.status()["reason"] == (
         "plugin dynamicresources failed in PreBind: empty allocation for extended resources in "
         "bind request for pod ns/p"

@@ -14,7 +14,7 @@ from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
 from kube.resources import NODES, PVCS, PVS, STORAGE_CLASSES
-from tests.binder.objects import Rig as BinderRig
+from tests.binder.objects import Harness as BinderRig
 from tests.binder.objects import pod, request
 from tests.fakes.gateway import FakeGateway
 
@@ -34,7 +34,7 @@ def _volume(name: str, node: str, size: str = "10Gi", **spec: Any) -> dict[str, 
     }
 
 
-class Rig:
+class Harness:
     """A claim `books` of pod `p`, and a volume controller that joins what is claimed while we wait."""
 
     def __init__(self, *volumes: dict[str, Any]) -> None:
@@ -87,55 +87,59 @@ class Rig:
 
 
 def test_the_smallest_volume_that_the_node_can_mount_is_reserved():
-    rig = Rig(_volume("near-big", "n1", "20Gi"), _volume("near", "n1"), _volume("far", "n2", "5Gi"))
-    rig.prepare("n1")
-    assert rig.claim_of("near") == {
+    harness = Harness(
+        _volume("near-big", "n1", "20Gi"), _volume("near", "n1"), _volume("far", "n2", "5Gi")
+    )
+    harness.prepare("n1")
+    assert harness.claim_of("near") == {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "namespace": "ns",
         "name": "books",
         "uid": "uid-books",
     }
-    assert (rig.claim_of("far"), rig.claim_of("near-big")) == (None, None)
+    assert (harness.claim_of("far"), harness.claim_of("near-big")) == (None, None)
 
 
 def test_a_volume_that_the_node_cannot_mount_is_not_reserved():
-    rig = Rig(_volume("far", "n2"))
+    harness = Harness(_volume("far", "n2"))
     with pytest.raises(BindError, match=r"didn't find available persistent volumes to bind"):
-        rig.prepare("n1")
-    assert rig.claim_of("far") is None
+        harness.prepare("n1")
+    assert harness.claim_of("far") is None
 
 
 def test_a_second_attempt_uses_the_volume_reserved_by_the_first():
-    rig = Rig(_volume("near", "n1"), _volume("nearer", "n1", "6Gi"))
-    rig.is_controller_there = False
+    harness = Harness(_volume("near", "n1"), _volume("nearer", "n1", "6Gi"))
+    harness.is_controller_there = False
     with pytest.raises(BindError, match="timed out waiting for claims to be bound: books"):
-        rig.prepare("n1")
-    assert rig.claim_of("nearer")["name"] == "books"
-    rig.is_controller_there = True
-    rig.prepare("n1")
-    assert rig.claim_of("near") is None
+        harness.prepare("n1")
+    assert harness.claim_of("nearer")["name"] == "books"
+    harness.is_controller_there = True
+    harness.prepare("n1")
+    assert harness.claim_of("near") is None
 
 
 def test_a_claim_that_stays_unbound_fails_the_request_after_two_minutes() -> None:
-    rig = BinderRig()
+    harness = BinderRig()
     claim = {"storageClassName": "late", "resources": {"requests": {"storage": "1Gi"}}}
     late = {"provisioner": "shelves.test", "volumeBindingMode": "WaitForFirstConsumer"}
-    rig.gateway.seed(STORAGE_CLASSES, {"metadata": {"name": "late"}, **late})
-    rig.gateway.seed(PVCS, {"metadata": {"name": "books", "namespace": "ns"}, "spec": claim})
+    harness.gateway.seed(STORAGE_CLASSES, {"metadata": {"name": "late"}, **late})
+    harness.gateway.seed(PVCS, {"metadata": {"name": "books", "namespace": "ns"}, "spec": claim})
     volume = {"name": "v", "persistentVolumeClaim": {"claimName": "books"}}
-    rig.seed(pods=[pod(spec={"volumes": [volume]})], requests=[request()])
+    harness.seed(pods=[pod(spec={"volumes": [volume]})], requests=[request()])
     waited: list[float] = []
-    step = Volumes(rig.gateway, DEFAULT_STEPS[0], clock=lambda: sum(waited), sleep=waited.append)
-    rig.worker.service.steps = (("volumebinding", step),)
-    rig.run()
-    annotations = rig.gateway.raw(PVCS, "books", "ns")["metadata"]["annotations"]
+    step = Volumes(
+        harness.gateway, DEFAULT_STEPS[0], clock=lambda: sum(waited), sleep=waited.append
+    )
+    harness.worker.service.steps = (("volumebinding", step),)
+    harness.run()
+    annotations = harness.gateway.raw(PVCS, "books", "ns")["metadata"]["annotations"]
     assert annotations == {"volume.kubernetes.io/selected-node": "n1"}
     assert sum(waited) == 120.0
     reason = (
         "plugin volumebinding failed in PreBind: K8sPlugin VolumeBinding failed Bind for pod: ns/p "
         "and node n1. error: timed out waiting for claims to be bound: books"
     )
-    assert rig.status() == {"phase": "Failed", "reason": reason, "failedAttempts": 1}
-    assert rig.condition("PodBound")["status"] == "False"
-    assert "nodeName" not in rig.pod()["spec"]
+    assert harness.status() == {"phase": "Failed", "reason": reason, "failedAttempts": 1}
+    assert harness.condition("PodBound")["status"] == "False"
+    assert "nodeName" not in harness.pod()["spec"]

@@ -49,7 +49,7 @@ class Server:
     """One API server under test.
 
     `forget_history(api, path)` returns a version that is too old to watch the kind of that object from; `has_controllers` tells whether owner
-    references are collected and namespaces emptied (the real lane has no controller manager).
+    references are collected and namespaces emptied (the real cluster has no controller manager).
     """
 
     name: str

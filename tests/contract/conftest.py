@@ -13,8 +13,8 @@ import yaml
 
 from tests.contract.api import APPLY, Api, Server
 from tests.fakes.sandbox_server import sandbox_server
-from tests.reallane.cluster import PLAIN_USER, RealCluster
-from tests.reallane.fixture import real_cluster  # noqa: F401 - a fixture
+from tests.real_cluster.cluster import PLAIN_USER, RealCluster
+from tests.real_cluster.fixture import real_cluster  # noqa: F401 - a fixture
 
 CRDS = Path(__file__).resolve().parents[2] / "deploy" / "crds"
 CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -6,7 +6,7 @@ import time
 
 from tests.contract.api import APPLY, Answer, Api
 from tests.contract.bodies import configmap
-from tests.reallane.cluster import PLAIN_USER
+from tests.real_cluster.cluster import PLAIN_USER
 
 MAPS = "/api/v1/namespaces/{ns}/configmaps"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

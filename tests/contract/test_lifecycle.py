@@ -51,7 +51,7 @@ def test_no_finalizer_can_be_added_to_a_dying_object(api: Api) -> None:
 
 def test_dependents_go_with_their_owner(api: Api) -> None:
     if not api.server.has_controllers:
-        pytest.skip("no controller manager on the real lane: nothing collects owner references")
+        pytest.skip("no controller manager on the real cluster: nothing collects owner references")
     owner = api.post(MAPS, configmap("owner")).ok(201)
     api.post(MAPS, owned("child", owner)).ok(201)
     api.delete(f"{MAPS}/owner").ok(200)
@@ -60,7 +60,7 @@ def test_dependents_go_with_their_owner(api: Api) -> None:
 
 def test_orphaned_dependents_stay(api: Api) -> None:
     if not api.server.has_controllers:
-        pytest.skip("no controller manager on the real lane: nothing collects owner references")
+        pytest.skip("no controller manager on the real cluster: nothing collects owner references")
     owner = api.post(MAPS, configmap("owner")).ok(201)
     api.post(MAPS, owned("child", owner)).ok(201)
     options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Orphan"}
@@ -71,7 +71,7 @@ def test_orphaned_dependents_stay(api: Api) -> None:
 
 def test_deleting_a_namespace_removes_its_objects(api: Api) -> None:
     if not api.server.has_controllers:
-        pytest.skip("no controller manager on the real lane: namespaces stay Terminating")
+        pytest.skip("no controller manager on the real cluster: namespaces stay Terminating")
     api.post(MAPS, configmap("a")).ok(201)
     api.delete(f"/api/v1/namespaces/{api.namespace}").ok(200)
     wait_gone(api, f"/api/v1/namespaces/{api.namespace}")

@@ -1,4 +1,4 @@
-"""What the API server itself noted about the requests of our processes: the one witness of their rights."""
+"""What the API server itself noted about the requests of our processes: the only proof of which rights they used."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.e2e.audit import AuditLog
 from tests.integration.stack import Stack
-from tests.reallane.cluster import RealCluster
-from tests.reallane.installation import prepared_cluster, stack_on
+from tests.real_cluster.cluster import RealCluster
+from tests.real_cluster.installation import prepared_cluster, stack_on
 
 
 @pytest.fixture(scope="package")

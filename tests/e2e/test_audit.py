@@ -1,4 +1,4 @@
-"""The witness itself: a refused request in the server's log is seen, whoever made it."""
+"""The audit log is read correctly: a refused request is reported, whichever account sent it."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.integration.manifests import pod_yaml
 from tests.integration.stack import Stack, wait_until
-from tests.reallane.cluster import RealCluster
+from tests.real_cluster.cluster import RealCluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(300)]
 

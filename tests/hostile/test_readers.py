@@ -25,7 +25,7 @@ from queues.models import Pod as PodRow
 from tests.binder import objects as binding
 from tests.hostile.bodies import hostile_values, spoiled
 from tests.queues.cluster_objects import a_pod
-from tests.queues.controllers import clusters
+from tests.queues.controllers import fake_cluster
 from tests.queues.controllers.test_podgroup_status import World as StatusWorld
 from tests.queues.grouping.engine import test_controller as grouping
 from tests.scheduler.load.objects import group, node, pod
@@ -89,16 +89,16 @@ def test_the_grouper_groups_the_healthy_pod_beside_objects_with(name: str) -> No
 @each_value
 def test_the_binder_binds_the_healthy_pod_beside_objects_with(name: str) -> None:
     value = hostile_values()[name]
-    rig = binding.Rig()
+    harness = binding.Harness()
     for resource, as_type in BINDER_WATCHED:
-        put(rig.worker.store, resource, as_type, value)
+        put(harness.worker.store, resource, as_type, value)
     with bounded():
-        rig.worker.sweep()
-        rig.work()
-    rig.seed(pods=[binding.pod("healthy")], requests=[binding.request("healthy")])
-    rig.watch()
-    rig.work()
-    assert rig.pod("healthy")["spec"]["nodeName"] == "n1"
+        harness.worker.sweep()
+        harness.work()
+    harness.seed(pods=[binding.pod("healthy")], requests=[binding.request("healthy")])
+    harness.watch()
+    harness.work()
+    assert harness.pod("healthy")["spec"]["nodeName"] == "n1"
 
 
 @each_value
@@ -107,10 +107,10 @@ def test_the_status_controllers_count_the_healthy_group_beside_objects_with(name
     world = StatusWorld()
     queues = QueueController(world.gateway, world.store)
     queues.follow()
-    world.gateway.seed(PODGROUPS, clusters.group("healthy"))
-    world.gateway.seed(PODS, clusters.pod("p", "healthy"))
+    world.gateway.seed(PODGROUPS, fake_cluster.group("healthy"))
+    world.gateway.seed(PODS, fake_cluster.pod("p", "healthy"))
     world.sync()
-    for resource, as_type in clusters.KINDS:
+    for resource, as_type in fake_cluster.KINDS:
         put(world.store, resource, as_type, value)
     with bounded():
         world.work()

@@ -12,8 +12,8 @@ from kube.resources import BINDREQUESTS, CONFIGS, NODES, PODGROUPS, PODS, SHARDS
 from scheduler.settings.watched import WATCHED
 from tests.hostile.bodies import hostile_values, spoiled
 from tests.scheduler.load.objects import group, node, pod
-from tests.scheduler.loop.rig import Rig
-from tests.scheduler.loop.rig import rig as open_rig
+from tests.scheduler.loop.harness import Harness
+from tests.scheduler.loop.harness import harness as open_harness
 
 CPU_S = 1.0
 TAINT = {"key": "healthy", "value": "yes", "effect": "NoSchedule"}
@@ -27,8 +27,8 @@ BASES = {
 
 
 @pytest.fixture
-def rig() -> Iterator[Rig]:
-    with open_rig() as made:
+def harness() -> Iterator[Harness]:
+    with open_harness() as made:
         made.cluster(nodes=1)
         made.seed(NODES, node("healthy", labels={"for": "healthy"}, taints=[TAINT]))
         made.pending(
@@ -40,29 +40,29 @@ def rig() -> Iterator[Rig]:
 
 
 @pytest.mark.parametrize("name", hostile_values())
-def test_a_cycle_binds_the_healthy_pod_beside_objects_with(rig: Rig, name: str) -> None:
+def test_a_cycle_binds_the_healthy_pod_beside_objects_with(harness: Harness, name: str) -> None:
     value = hostile_values()[name]
     for item in WATCHED:
         if item.resource in SETTINGS:
             continue
         for bad in spoiled(item.as_type, value, BASES.get(item.resource)):
             event = WatchEvent(type=EventType.ADDED, object=bad, resource_version="9000")
-            rig.worker.store.apply(item.resource, event)
+            harness.worker.store.apply(item.resource, event)
     began = time.process_time()
-    rig.cycle_unseen()
+    harness.cycle_unseen()
     assert time.process_time() - began < CPU_S
-    assert rig.gateway.raw(BINDREQUESTS, "healthy-0", "ns")["spec"]["selectedNode"] == "healthy"
+    assert harness.gateway.raw(BINDREQUESTS, "healthy-0", "ns")["spec"]["selectedNode"] == "healthy"
 
 
 @pytest.mark.parametrize("name", hostile_values())
-def test_a_worker_takes_no_harm_from_settings_with(rig: Rig, name: str) -> None:
+def test_a_worker_takes_no_harm_from_settings_with(harness: Harness, name: str) -> None:
     value = hostile_values()[name]
     wanted = {SHARDS: "default", CONFIGS: "kai-config"}
     for item in WATCHED:
         if item.resource not in SETTINGS:
             continue
-        store = rig.worker.store.kind(item.resource)
+        store = harness.worker.store.kind(item.resource)
         for bad in spoiled(item.as_type, value):
             store.objects[wanted[item.resource]] = bad
-            assert rig.worker.is_ready()
+            assert harness.worker.is_ready()
         del store.objects[wanted[item.resource]]

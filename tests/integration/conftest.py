@@ -1,4 +1,4 @@
-"""One installation for all road tests of this folder."""
+"""One installation for all end-to-end tests of this folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the road test applies beside `tests/manifests/road.yaml`: what is refused, hopeless, shared or in the way."""
+"""What the end-to-end tests apply beside `tests/manifests/example-workloads.yaml`: refused, hopeless and sharing workloads."""
 
 from __future__ import annotations
 

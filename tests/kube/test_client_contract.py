@@ -15,7 +15,7 @@ from kube.gateway import Gateway
 from kube.resources import NAMESPACES, SERVICE_ACCOUNTS
 from tests.fakes.sandbox_server import SandboxServer
 from tests.kube.contract import CHECKS
-from tests.reallane.cluster import RealCluster
+from tests.real_cluster.cluster import RealCluster
 
 Check = Callable[[Gateway, str], None]
 

@@ -17,7 +17,7 @@ from queues.admission.routes import (
 from queues.grouping.base import Settings
 from queues.grouping.offline.manifests import read_manifests
 from queues.grouping.offline.report import group_objects
-from tests.queues.admission.reviews import Answer, ask
+from tests.queues.admission.reviews import Answer, accepted, ask
 from tests.shared import shared_path
 
 pytestmark = pytest.mark.shared
@@ -67,7 +67,7 @@ def test_a_queue_without_resources_is_refused() -> None:
 def test_the_queue_tree_is_accepted_queue_by_queue() -> None:
     known: list[dict[str, Any]] = []
     for body in objects("01-queues"):
-        assert ask(VALIDATE_QUEUE, body, tree=tree_of(known)).allowed
+        assert ask(VALIDATE_QUEUE, body, tree=tree_of(known)) == accepted(body)
         known.append(body)
 
 

@@ -1,4 +1,4 @@
-"""One installation per lane for all samples, and a place of its own for each sample file."""
+"""One installation per kind of cluster for all samples, and a namespace of its own for each sample file."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.samples.lanes import Lane, embedded_lane, real_lane
-from tests.samples.place import Place, prepared_place
+from tests.samples.installations import (
+    Installation,
+    embedded_installation,
+    real_cluster_installation,
+)
+from tests.samples.sample import Sample, prepared_sample
 
-LANES = {"embedded": embedded_lane, "real": real_lane}
+INSTALLATIONS = {"embedded": embedded_installation, "real": real_cluster_installation}
 
 
 @pytest.fixture(
@@ -19,18 +23,18 @@ LANES = {"embedded": embedded_lane, "real": real_lane}
         pytest.param("real", marks=[pytest.mark.e2e, pytest.mark.integration]),
     ],
 )
-def lane(
+def installation(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Lane]:
-    """The running installation; pytest ends one lane before it starts the other."""
-    with LANES[request.param](tmp_path_factory.mktemp(request.param)) as running:
+) -> Iterator[Installation]:
+    """The running installation; pytest stops one before it starts the other."""
+    with INSTALLATIONS[request.param](tmp_path_factory.mktemp(request.param)) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def place(lane: Lane, request: pytest.FixtureRequest) -> Iterator[Place]:
+def sample(installation: Installation, request: pytest.FixtureRequest) -> Iterator[Sample]:
     """A namespace named after the module (`test_10_jobs` -> `s-10-jobs`), emptied at the end."""
     module = request.module.__name__.rpartition(".")[2]
     name = "s-" + module.removeprefix("test_").replace("_", "-")
-    with prepared_place(lane, name) as made:
+    with prepared_sample(installation, name) as made:
         yield made

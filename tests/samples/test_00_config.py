@@ -8,17 +8,17 @@ from collections.abc import Iterator
 import pytest
 
 from kube.resources import CONFIGS, PODGROUPS, QUEUES
-from tests.samples.lanes import MANIFESTS
-from tests.samples.place import Json, Place
-from tests.samples.singletons import (
+from tests.samples.cluster_config import (
     CONFIG,
     READY,
     apply_file,
-    config_given_back,
+    config_restored,
+    current_conditions,
     get,
-    said,
     wait_for,
 )
+from tests.samples.installations import MANIFESTS
+from tests.samples.sample import Json, Sample
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -48,29 +48,29 @@ spec:
 
 
 @pytest.fixture(scope="module")
-def configured(place: Place) -> Iterator[Place]:
+def configured(sample: Sample) -> Iterator[Sample]:
     """The manifest applied, and all of it done."""
-    with config_given_back(place.lane):
-        apply_file(place.lane, MANIFESTS / "00-config.yaml")
-        yield place
+    with config_restored(sample.installation):
+        apply_file(sample.installation, MANIFESTS / "00-config.yaml")
+        yield sample
 
 
 @pytest.fixture(scope="module")
-def applied(configured: Place) -> Json:
+def applied(configured: Sample) -> Json:
     """The object as it is right after kubectl has said what the user wants."""
-    return get(configured.lane, CONFIGS, CONFIG)
+    return get(configured.installation, CONFIGS, CONFIG)
 
 
-def test_all_five_conditions_speak_of_what_was_applied(configured: Place, applied: Json) -> None:
-    wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
-    assert said(configured.lane, CONFIGS, CONFIG) == READY
-    assert get(configured.lane, CONFIGS, CONFIG)["spec"] == applied["spec"]
-    generation = get(configured.lane, CONFIGS, CONFIG)["metadata"]["generation"]
+def test_all_five_conditions_speak_of_what_was_applied(configured: Sample, applied: Json) -> None:
+    wait_for(configured.installation, CONFIGS, CONFIG, "Ready", "True")
+    assert current_conditions(configured.installation, CONFIGS, CONFIG) == READY
+    assert get(configured.installation, CONFIGS, CONFIG)["spec"] == applied["spec"]
+    generation = get(configured.installation, CONFIGS, CONFIG)["metadata"]["generation"]
     assert generation == applied["metadata"]["generation"]
 
 
-def test_every_component_runs(configured: Place) -> None:
-    wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
+def test_every_component_runs(configured: Sample) -> None:
+    wait_for(configured.installation, CONFIGS, CONFIG, "Ready", "True")
     wanted = {"web", "controllers", "binding", "scheduling-default", "beat", "operator"}
     # One that starts anew with what the Config says is away for a moment.
     configured.wait(lambda: wanted <= set(configured.stack.pids()), f"{wanted}")
@@ -84,43 +84,45 @@ def test_every_component_runs(configured: Place) -> None:
     ],
 )
 def test_what_it_says_reaches_the_components_it_is_for(
-    configured: Place, port: str, metric: str
+    configured: Sample, port: str, metric: str
 ) -> None:
     def page() -> str:
-        address = f"http://127.0.0.1:{configured.lane.port(port)}/metrics"
+        address = f"http://127.0.0.1:{configured.installation.port(port)}/metrics"
         try:
             with urllib.request.urlopen(address, timeout=10) as answer:
                 return str(answer.read().decode())
         except OSError:
             return ""  # it is just being started anew
 
-    wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
+    wait_for(configured.installation, CONFIGS, CONFIG, "Ready", "True")
     configured.wait(lambda: f"sampled_{metric}" in page(), "metrics under the new name")
     assert f"\nkai_{metric}" not in page()
 
 
-def test_a_config_of_another_name_has_no_effect_and_no_status(configured: Place) -> None:
+def test_a_config_of_another_name_has_no_effect_and_no_status(configured: Sample) -> None:
     configured.apply("00-other-config.yaml")
     configured.stays(
         lambda: "status" not in configured.get(CONFIGS, "s00-bystander"),
         "pods are grouped and bound, and the other Config has no status",
     )
-    assert said(configured.lane, CONFIGS, CONFIG) == READY
+    assert current_conditions(configured.installation, CONFIGS, CONFIG) == READY
 
 
-def test_a_component_that_is_down_is_named_until_it_is_back(configured: Place) -> None:
-    wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
+def test_a_component_that_is_down_is_named_until_it_is_back(configured: Sample) -> None:
+    wait_for(configured.installation, CONFIGS, CONFIG, "Ready", "True")
     configured.stack.kill("binding")
-    wait_for(configured.lane, CONFIGS, CONFIG, "Available", "False", "Binder: not available")
-    assert said(configured.lane, CONFIGS, CONFIG)["Ready"][0] == "False"
-    wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
+    wait_for(
+        configured.installation, CONFIGS, CONFIG, "Available", "False", "Binder: not available"
+    )
+    assert current_conditions(configured.installation, CONFIGS, CONFIG)["Ready"][0] == "False"
+    wait_for(configured.installation, CONFIGS, CONFIG, "Ready", "True")
 
 
 @pytest.mark.parametrize(
     ("is_on", "text"), [(False, "GPU sharing is disabled"), (True, "pod/half created")]
 )
 def test_gpu_sharing_is_switched_while_everything_runs(
-    configured: Place, is_on: bool, text: str
+    configured: Sample, is_on: bool, text: str
 ) -> None:
     def answer() -> str:
         return configured.stack.kubectl(
@@ -129,16 +131,16 @@ def test_gpu_sharing_is_switched_while_everything_runs(
         )  # fmt: skip
 
     body = {"spec": {"admission": {"gpuSharing": is_on}}}
-    configured.lane.gateway.patch(CONFIGS, CONFIG, body)
+    configured.installation.gateway.patch(CONFIGS, CONFIG, body)
     configured.wait(lambda: text in answer(), text)
-    wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
+    wait_for(configured.installation, CONFIGS, CONFIG, "Ready", "True")
 
 
-def test_a_component_that_is_switched_off_ends_and_is_not_missed(configured: Place) -> None:
+def test_a_component_that_is_switched_off_ends_and_is_not_missed(configured: Sample) -> None:
     def switch(is_on: bool) -> None:
         body = {"spec": {"podGrouper": {"service": {"enabled": is_on}}}}
-        configured.lane.gateway.patch(CONFIGS, CONFIG, body)
-        wait_for(configured.lane, CONFIGS, CONFIG, "Ready", "True")
+        configured.installation.gateway.patch(CONFIGS, CONFIG, body)
+        wait_for(configured.installation, CONFIGS, CONFIG, "Ready", "True")
 
     switch(False)
     configured.apply_text(HALF.replace('{gpu-fraction: "0.5"}', "{}").replace("half", "alone"))

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kube.resources import PODGROUPS, QUEUES
-from tests.samples.place import Place
+from tests.samples.sample import Sample
 
 pytestmark = pytest.mark.timeout(240)
 QUOTAS = {
@@ -19,12 +19,12 @@ QUOTAS = {
 
 
 @pytest.fixture(scope="module")
-def tree(place: Place) -> Place:
-    place.apply("01-queues.yaml")
-    return place
+def tree(sample: Sample) -> Sample:
+    sample.apply("01-queues.yaml")
+    return sample
 
 
-def test_a_parent_lists_its_children(tree: Place) -> None:
+def test_a_parent_lists_its_children(tree: Sample) -> None:
     def children(name: str) -> list[str]:
         status = tree.get(QUEUES, name).get("status") or {}
         return sorted(status.get("childQueues") or ())
@@ -34,9 +34,9 @@ def test_a_parent_lists_its_children(tree: Place) -> None:
     assert children("s01-optics") == []
 
 
-def test_quotas_are_metrics_of_the_controllers(tree: Place) -> None:
+def test_quotas_are_metrics_of_the_controllers(tree: Sample) -> None:
     def told() -> dict[str, float]:
-        url = f"http://127.0.0.1:{tree.lane.port('controller-metrics')}/metrics"
+        url = f"http://127.0.0.1:{tree.installation.port('controller-metrics')}/metrics"
         with urllib.request.urlopen(url, timeout=10) as answer:
             families = text_string_to_metric_families(answer.read().decode())
             return {
@@ -49,7 +49,7 @@ def test_quotas_are_metrics_of_the_controllers(tree: Place) -> None:
     tree.wait(lambda: told().items() >= QUOTAS.items(), f"the metrics {QUOTAS}")
 
 
-def test_a_queue_stops_at_its_limit(tree: Place) -> None:
+def test_a_queue_stops_at_its_limit(tree: Sample) -> None:
     tree.wait_bound("capped", count=3)
     group = tree.pod_group_of("capped")["metadata"]["name"]
     text = "OverLimit: Optics quota has reached the allowable limit of GPUs. Limit is 3 GPUs"
@@ -60,11 +60,11 @@ def test_a_queue_stops_at_its_limit(tree: Place) -> None:
     assert len(tree.bound("capped")) == 3
 
 
-def test_a_queue_without_a_limit_goes_beyond_its_quota(tree: Place) -> None:
+def test_a_queue_without_a_limit_goes_beyond_its_quota(tree: Sample) -> None:
     tree.wait_bound("uncapped", count=6)
 
 
-def test_work_in_a_department_is_accepted_but_only_leaves_run_it(tree: Place) -> None:
+def test_work_in_a_department_is_accepted_but_only_leaves_run_it(tree: Sample) -> None:
     group = tree.pod_group_of("in-department")
     assert tree.get(PODGROUPS, group["metadata"]["name"])["spec"]["queue"] == "s01-college"
     tree.stays(lambda: not tree.bound("in-department"), "the pod of the department waits")

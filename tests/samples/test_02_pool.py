@@ -17,10 +17,10 @@ from kube.resources import BINDREQUESTS, NODES, PODGROUPS, SHARDS
 from scheduler.core.decisions import ActionName
 from scheduler.core.plugins.min_runtime import MinRuntimeArguments
 from scheduler.settings.shard import ShardSettings, settings_of
-from tests.samples.lanes import MANIFESTS
-from tests.samples.place import Place
-from tests.samples.pools import POOL, pod_yaml
-from tests.samples.singletons import READY, said, wait_for
+from tests.samples.cluster_config import READY, current_conditions, wait_for
+from tests.samples.installations import MANIFESTS
+from tests.samples.node_pool_pods import POOL, pod_yaml
+from tests.samples.sample import Sample
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -31,26 +31,26 @@ def pod(
     return pod_yaml(name, queue=queue, pool=pool, limits={"nvidia.com/gpu": str(gpus)}, **spec)
 
 
-def reasons_of(place: Place, name: str) -> str:
+def reasons_of(sample: Sample, name: str) -> str:
     """Return all that is said about why a pod's group waits."""
-    groups = place.pod_groups_of(name)
+    groups = sample.pod_groups_of(name)
     told = [str((group.get("status") or {}).get("schedulingConditions")) for group in groups]
     events = [
         message
         for group in groups
-        for _, _, message in place.events_of("PodGroup", group["metadata"]["name"])
+        for _, _, message in sample.events_of("PodGroup", group["metadata"]["name"])
     ]
     return " ".join([*told, *events])
 
 
-def patch(place: Place, **spec: Any) -> None:
-    place.lane.gateway.patch(SHARDS, "opal", {"spec": spec})
+def patch(sample: Sample, **spec: Any) -> None:
+    sample.installation.gateway.patch(SHARDS, "opal", {"spec": spec})
 
 
-def free_the_pool(place: Place) -> None:
+def free_the_pool(sample: Sample) -> None:
     """Delete every pod and wait until none is left."""
-    place.kubectl("delete", "pods", "--all", "--wait=false", "--grace-period=0", "--force")
-    place.wait(lambda: not place.kubectl("get", "pods", "-o", "name"), "an empty place")
+    sample.kubectl("delete", "pods", "--all", "--wait=false", "--grace-period=0", "--force")
+    sample.wait(lambda: not sample.kubectl("get", "pods", "-o", "name"), "an empty namespace")
 
 
 @pytest.fixture
@@ -84,23 +84,25 @@ def test_the_rest_of_the_spec_reaches_the_scheduler(settings: ShardSettings) -> 
 
 
 @pytest.fixture(scope="module")
-def pool(place: Place) -> Place:
+def pool(sample: Sample) -> Sample:
     """The pool with its machines, its scheduler and one bound pod."""
-    place.add_nodes("02-nodes.yaml")
-    place.apply("02-pool.yaml")
-    place.wait_bound("cutter", count=1)
-    return place
+    sample.add_nodes("02-nodes.yaml")
+    sample.apply("02-pool.yaml")
+    sample.wait_bound("cutter", count=1)
+    return sample
 
 
-def test_the_shard_has_a_scheduler_and_says_so(pool: Place) -> None:
+def test_the_shard_has_a_scheduler_and_says_so(pool: Sample) -> None:
     assert "scheduling-opal" in pool.stack.pids()
-    wait_for(pool.lane, SHARDS, "opal", "Ready", "True")
-    assert said(pool.lane, SHARDS, "opal") == READY
-    assert said(pool.lane, SHARDS, "default") == READY
+    wait_for(pool.installation, SHARDS, "opal", "Ready", "True")
+    assert current_conditions(pool.installation, SHARDS, "opal") == READY
+    assert current_conditions(pool.installation, SHARDS, "default") == READY
 
 
-def test_the_pool_label_travels_from_the_pod_to_its_group_and_its_bind_request(pool: Place) -> None:
-    seen = pool.lane.gateway.list(BINDREQUESTS, as_type=dict, namespace=pool.namespace)
+def test_the_pool_label_travels_from_the_pod_to_its_group_and_its_bind_request(
+    pool: Sample,
+) -> None:
+    seen = pool.installation.gateway.list(BINDREQUESTS, as_type=dict, namespace=pool.namespace)
     pool.apply_text(pod("polisher"))
     pool.wait_bound("polisher", count=1)
     uid = pool.pod("polisher")["metadata"]["uid"]
@@ -109,7 +111,7 @@ def test_the_pool_label_travels_from_the_pod_to_its_group_and_its_bind_request(p
     # The request may be gone already; what was written is in the history.
     (request, *_) = [
         event.object
-        for event in pool.lane.gateway.watch(
+        for event in pool.installation.gateway.watch(
             BINDREQUESTS,
             as_type=dict,
             resource_version=seen.resource_version,
@@ -121,7 +123,7 @@ def test_the_pool_label_travels_from_the_pod_to_its_group_and_its_bind_request(p
     assert request["metadata"]["labels"][POOL] == "opal"
 
 
-def test_pods_are_spread_over_the_machines_of_the_pool(pool: Place) -> None:
+def test_pods_are_spread_over_the_machines_of_the_pool(pool: Sample) -> None:
     free_the_pool(pool)
     for name in ("left", "right"):
         pool.apply_text(pod(name))
@@ -132,7 +134,7 @@ def test_pods_are_spread_over_the_machines_of_the_pool(pool: Place) -> None:
     }
 
 
-def test_machines_outside_of_the_pool_do_not_exist_for_it(pool: Place) -> None:
+def test_machines_outside_of_the_pool_do_not_exist_for_it(pool: Sample) -> None:
     free_the_pool(pool)
     pool.apply_text(pod("broad", gpus=5))
     text = "Max GPU resources available in a single node in the opal node-pool is topped at 4."
@@ -140,7 +142,7 @@ def test_machines_outside_of_the_pool_do_not_exist_for_it(pool: Place) -> None:
     assert pool.bound("broad") == []
 
 
-def test_the_default_pool_keeps_away_from_its_machines_and_queues(pool: Place) -> None:
+def test_the_default_pool_keeps_away_from_its_machines_and_queues(pool: Sample) -> None:
     selector = {"kubernetes.io/hostname": "opal-1"}
     pool.apply_text(pod("stray", queue="default-queue", pool="", nodeSelector=selector))
     pool.apply_text(pod("lost", pool=""))
@@ -150,19 +152,19 @@ def test_the_default_pool_keeps_away_from_its_machines_and_queues(pool: Place) -
     pool.stays(lambda: not pool.bound("stray", "lost"), "no pod crosses into the pool")
 
 
-def test_the_pool_does_not_know_queues_without_its_label(pool: Place) -> None:
+def test_the_pool_does_not_know_queues_without_its_label(pool: Sample) -> None:
     pool.apply_text(pod("guest", queue="default-queue"))
     missing = "Queue 'default-queue' does not exist"
     pool.wait(lambda: missing in reasons_of(pool, "guest"), missing)
     assert pool.bound("guest") == []
 
 
-def test_its_metrics_and_its_plugins_pages_have_a_port_of_their_own(pool: Place) -> None:
-    token = (pool.lane.stack.home / "debug-token").read_text()
+def test_its_metrics_and_its_plugins_pages_have_a_port_of_their_own(pool: Sample) -> None:
+    token = (pool.installation.stack.home / "debug-token").read_text()
 
     def page(port: str, path: str = "metrics") -> str:
         request = urllib.request.Request(
-            f"http://127.0.0.1:{pool.lane.port(port)}/{path}",
+            f"http://127.0.0.1:{pool.installation.port(port)}/{path}",
             headers={"Authorization": f"Bearer {token}"},
         )
         with urllib.request.urlopen(request, timeout=10) as answer:
@@ -178,11 +180,11 @@ def test_its_metrics_and_its_plugins_pages_have_a_port_of_their_own(pool: Place)
         page("scheduler-metrics", "get-job-order")
 
 
-def test_an_edit_is_followed_while_it_runs(pool: Place) -> None:
+def test_an_edit_is_followed_while_it_runs(pool: Sample) -> None:
     free_the_pool(pool)
     pid = pool.stack.pids()["scheduling-opal"]
     patch(pool, placementStrategy={"gpu": "binpack"})
-    wait_for(pool.lane, SHARDS, "opal", "Ready", "True")
+    wait_for(pool.installation, SHARDS, "opal", "Ready", "True")
     for name in ("one", "two", "three"):
         pool.apply_text(pod(name))
         pool.wait_bound(name, count=1)
@@ -209,58 +211,62 @@ def test_an_edit_is_followed_while_it_runs(pool: Place) -> None:
     ],
 )
 def test_an_edit_that_cannot_be_used_is_told_and_the_old_settings_stay(
-    pool: Place, spec: dict[str, Any], problem: str
+    pool: Sample, spec: dict[str, Any], problem: str
 ) -> None:
     before = pool.get(SHARDS, "opal")["spec"]
     patch(pool, **spec)
-    told = wait_for(pool.lane, SHARDS, "opal", "Deployed", "False", problem)
+    told = wait_for(pool.installation, SHARDS, "opal", "Deployed", "False", problem)
     assert problem in told
-    assert said(pool.lane, SHARDS, "opal")["Ready"] == ("False", "not_ready", "System not ready")
+    assert current_conditions(pool.installation, SHARDS, "opal")["Ready"] == (
+        "False",
+        "not_ready",
+        "System not ready",
+    )
     name = f"undeterred-{next(iter(spec)).lower()}"
     pool.apply_text(pod(name))
     pool.wait_bound(name, count=1)
     body = pool.get(SHARDS, "opal")
-    pool.lane.gateway.replace(SHARDS, "opal", {**body, "spec": before})
-    wait_for(pool.lane, SHARDS, "opal", "Ready", "True")
+    pool.installation.gateway.replace(SHARDS, "opal", {**body, "spec": before})
+    wait_for(pool.installation, SHARDS, "opal", "Ready", "True")
 
 
-def test_a_killed_scheduler_is_missed_and_comes_back(pool: Place) -> None:
+def test_a_killed_scheduler_is_missed_and_comes_back(pool: Sample) -> None:
     free_the_pool(pool)
     before = pool.stack.kill("scheduling-opal")
-    wait_for(pool.lane, SHARDS, "opal", "Available", "False", "Scheduler: not available")
-    assert said(pool.lane, SHARDS, "default")["Ready"] == READY["Ready"]
-    wait_for(pool.lane, SHARDS, "opal", "Ready", "True")
+    wait_for(pool.installation, SHARDS, "opal", "Available", "False", "Scheduler: not available")
+    assert current_conditions(pool.installation, SHARDS, "default")["Ready"] == READY["Ready"]
+    wait_for(pool.installation, SHARDS, "opal", "Ready", "True")
     assert pool.stack.pids()["scheduling-opal"] != before
     pool.apply_text(pod("phoenix"))
     pool.wait_bound("phoenix", count=1)
 
 
-def test_an_operator_that_dies_ends_nothing(pool: Place) -> None:
+def test_an_operator_that_dies_ends_nothing(pool: Sample) -> None:
     scheduler = pool.stack.pids()["scheduling-opal"]
     before = pool.stack.kill("operator")
     pool.wait(lambda: pool.stack.pids().get("operator", before) != before, "a new operator")
     patch(pool, placementStrategy={"cpu": "pile"})
-    wait_for(pool.lane, SHARDS, "opal", "Deployed", "False", "placementStrategy.cpu")
+    wait_for(pool.installation, SHARDS, "opal", "Deployed", "False", "placementStrategy.cpu")
     patch(pool, placementStrategy={"cpu": "binpack"})
-    wait_for(pool.lane, SHARDS, "opal", "Ready", "True")
+    wait_for(pool.installation, SHARDS, "opal", "Ready", "True")
     assert pool.stack.pids()["scheduling-opal"] == scheduler
 
 
-def test_a_shard_whose_name_cannot_be_a_process_says_so(pool: Place) -> None:
+def test_a_shard_whose_name_cannot_be_a_process_says_so(pool: Sample) -> None:
     pool.apply_text(
         "{apiVersion: kai.scheduler/v1, kind: SchedulingShard, metadata: {name: opal.south}}"
     )
     text = "metadata.name: expected a DNS label"
-    told = wait_for(pool.lane, SHARDS, "opal.south", "Deployed", "False", text)
+    told = wait_for(pool.installation, SHARDS, "opal.south", "Deployed", "False", text)
     assert "got 'opal.south'" in told
     assert "scheduling-opal.south" not in pool.stack.pids()
 
 
-def test_a_deleted_shard_ends_its_scheduler(pool: Place) -> None:
+def test_a_deleted_shard_ends_its_scheduler(pool: Sample) -> None:
     free_the_pool(pool)
     pool.kubectl("delete", "schedulingshard", "opal")
     pool.wait(lambda: "scheduling-opal" not in pool.stack.pids(), "the end of scheduling-opal")
-    with redis.Redis.from_url(pool.lane.broker_url()) as broker:
+    with redis.Redis.from_url(pool.installation.broker_url()) as broker:
         pool.wait(lambda: not broker.exists("kaiweb:lock:opal"), "the lock given back")
     pool.apply_text(pod("orphan"))
     pool.stays(lambda: not pool.bound("orphan"), "nobody schedules the pool")

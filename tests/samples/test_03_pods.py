@@ -6,21 +6,21 @@ import pytest
 import yaml
 
 from kube.resources import QUEUES
-from tests.samples.place import Place
+from tests.samples.sample import Sample
 
 pytestmark = pytest.mark.timeout(240)
 PODS_OF_FILE = ("abacus", "lamp")
 
 
 @pytest.fixture(scope="module")
-def running(place: Place) -> Place:
-    place.apply("03-pods.yaml")
-    place.wait_bound(*PODS_OF_FILE, count=2)
-    return place
+def running(sample: Sample) -> Sample:
+    sample.apply("03-pods.yaml")
+    sample.wait_bound(*PODS_OF_FILE, count=2)
+    return sample
 
 
 @pytest.mark.parametrize("name", PODS_OF_FILE)
-def test_each_pod_is_a_group_of_its_own(running: Place, name: str) -> None:
+def test_each_pod_is_a_group_of_its_own(running: Sample, name: str) -> None:
     uid = running.pod(name)["metadata"]["uid"]
     group = running.pod_group_of(name)
     metadata = group["metadata"]
@@ -38,7 +38,7 @@ def test_each_pod_is_a_group_of_its_own(running: Place, name: str) -> None:
     assert running.pod(name)["metadata"]["annotations"]["pod-group-name"] == metadata["name"]
 
 
-def test_the_class_train_stands_at_50_and_may_be_preempted(running: Place) -> None:
+def test_the_class_train_stands_at_50_and_may_be_preempted(running: Sample) -> None:
     assert running.kubectl("get", "priorityclass", "train", "-o", "jsonpath={.value}") == "50"
 
     def held() -> tuple[str, str]:
@@ -50,7 +50,7 @@ def test_the_class_train_stands_at_50_and_may_be_preempted(running: Place) -> No
 
 
 @pytest.mark.parametrize("name", PODS_OF_FILE)
-def test_a_bound_pod_says_so(running: Place, name: str) -> None:
+def test_a_bound_pod_says_so(running: Sample, name: str) -> None:
     def is_bound() -> bool:
         conditions = running.pod(name)["status"].get("conditions") or ()
         return any((c["type"], c["status"]) == ("PodBound", "True") for c in conditions)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.samples.place import Place
+from tests.samples.sample import Sample
 
 pytestmark = pytest.mark.timeout(240)
 DEFAULT_QUEUES = Path(__file__).resolve().parents[2] / "deploy" / "defaults" / "queues.yaml"
@@ -22,26 +22,27 @@ spec:
 
 
 @pytest.fixture(scope="module")
-def applied(place: Place) -> Place:
-    place.apply("04-queue-names.yaml")
-    return place
+def applied(sample: Sample) -> Sample:
+    sample.apply("04-queue-names.yaml")
+    return sample
 
 
 @pytest.fixture
-def no_default_queue(applied: Place) -> Iterator[Place]:
+def no_default_queue(applied: Sample) -> Iterator[Sample]:
     applied.kubectl("delete", "queue", "default-queue")
     yield applied
     applied.stack.kubectl("apply", "-f", str(DEFAULT_QUEUES))
 
 
-def wait_for_missing_queue(place: Place, pod: str, queue: str) -> None:
+def wait_for_missing_queue(sample: Sample, pod: str, queue: str) -> None:
     """Wait for the condition that names a queue nobody made; the pod stays pending."""
     wanted = {"QueueDoesNotExist": f"Queue '{queue}' does not exist"}
-    place.wait(
-        lambda: place.reasons_of(pod) == wanted, f"{wanted} of {pod}, found {place.reasons_of(pod)}"
+    sample.wait(
+        lambda: sample.reasons_of(pod) == wanted,
+        f"{wanted} of {pod}, found {sample.reasons_of(pod)}",
     )
-    assert place.pod(pod)["status"]["phase"] == "Pending"
-    assert not place.bound(pod)
+    assert sample.pod(pod)["status"]["phase"] == "Pending"
+    assert not sample.bound(pod)
 
 
 @pytest.mark.parametrize(
@@ -53,27 +54,27 @@ def wait_for_missing_queue(place: Place, pod: str, queue: str) -> None:
         ("typing-error", "s04-nowhere"),
     ],
 )
-def test_the_queue_of_a_pod(applied: Place, name: str, queue: str) -> None:
+def test_the_queue_of_a_pod(applied: Sample, name: str, queue: str) -> None:
     group = applied.pod_group_of(name)
     assert group["metadata"]["name"] == f"pg-{name}-{applied.pod(name)['metadata']['uid']}"
     assert group["spec"]["queue"] == queue
 
 
-def test_the_default_queue_runs_the_nameless(applied: Place) -> None:
+def test_the_default_queue_runs_the_nameless(applied: Sample) -> None:
     applied.wait_bound("nameless", count=1)
 
 
 @pytest.mark.parametrize(
     ("name", "queue"), [("old-project", "s04-meteor"), ("typing-error", "s04-nowhere")]
 )
-def test_a_queue_that_nobody_made_is_named(applied: Place, name: str, queue: str) -> None:
+def test_a_queue_that_nobody_made_is_named(applied: Sample, name: str, queue: str) -> None:
     wait_for_missing_queue(applied, name, queue)
 
 
-def test_without_the_default_queue_the_nameless_wait_for_it(no_default_queue: Place) -> None:
+def test_without_the_default_queue_the_nameless_wait_for_it(no_default_queue: Sample) -> None:
     no_default_queue.apply_text(BARE)
     wait_for_missing_queue(no_default_queue, "homeless", "default-queue")
 
 
-def test_they_start_when_the_queue_is_there_again(applied: Place) -> None:
+def test_they_start_when_the_queue_is_there_again(applied: Sample) -> None:
     applied.wait_bound("homeless", count=1)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.samples.place import Place
+from tests.samples.sample import Sample
 
 pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture(scope="module")
-def applied(place: Place) -> Place:
-    place.apply("05-priorities.yaml")
-    return place
+def applied(sample: Sample) -> Sample:
+    sample.apply("05-priorities.yaml")
+    return sample
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def applied(place: Place) -> Place:
     ],
 )
 def test_the_class_and_the_word_of_a_pod(
-    applied: Place, name: str, rank: str, preemptibility: str | None
+    applied: Sample, name: str, rank: str, preemptibility: str | None
 ) -> None:
     group = applied.pod_group_of(name)
     assert group["metadata"]["name"] == f"pg-{name}-{applied.pod(name)['metadata']['uid']}"
@@ -33,11 +33,11 @@ def test_the_class_and_the_word_of_a_pod(
     assert (spec["priorityClassName"], spec.get("preemptibility")) == (rank, preemptibility)
 
 
-def test_the_class_build_stands_at_100(applied: Place) -> None:
+def test_the_class_build_stands_at_100(applied: Sample) -> None:
     assert applied.kubectl("get", "priorityclass", "build", "-o", "jsonpath={.value}") == "100"
 
 
-def test_what_may_not_be_preempted_uses_quota_only(applied: Place) -> None:
+def test_what_may_not_be_preempted_uses_quota_only(applied: Sample) -> None:
     applied.wait_bound("loom", "wool", "mist", count=3)
     applied.wait(
         lambda: set(applied.reasons_of("anvil")) == {"NonPreemptibleOverQuota"},

@@ -5,27 +5,27 @@ from __future__ import annotations
 import pytest
 
 from kube.resources import PODGROUPS, PODS, QUEUES
-from tests.samples.place import Place
+from tests.samples.sample import Sample
 
 pytestmark = pytest.mark.timeout(240)
 
 
-def group_names(place: Place) -> set[str]:
+def group_names(sample: Sample) -> set[str]:
     return {
         f"pg-{name}-{pod['metadata']['uid']}"
-        for name, pod in place.all(PODS).items()
+        for name, pod in sample.all(PODS).items()
         if name.startswith("teller-")
     }
 
 
 @pytest.fixture(scope="module")
-def shop(place: Place) -> Place:
-    place.apply("12-deployment.yaml")
-    place.wait(lambda: len(place.bound()) == 2, "two bound replicas")
-    return place
+def shop(sample: Sample) -> Sample:
+    sample.apply("12-deployment.yaml")
+    sample.wait(lambda: len(sample.bound()) == 2, "two bound replicas")
+    return sample
 
 
-def test_every_replica_is_a_group_below_its_pod(shop: Place) -> None:
+def test_every_replica_is_a_group_below_its_pod(shop: Sample) -> None:
     groups = shop.all(PODGROUPS)
     assert set(groups) == group_names(shop)
     assert len(groups) == 2
@@ -38,7 +38,7 @@ def test_every_replica_is_a_group_below_its_pod(shop: Place) -> None:
         assert found == ("s12-shop", "inference", 1)
 
 
-def test_inference_stands_at_125_and_may_not_be_preempted(shop: Place) -> None:
+def test_inference_stands_at_125_and_may_not_be_preempted(shop: Sample) -> None:
     assert shop.kubectl("get", "priorityclass", "inference", "-o", "jsonpath={.value}") == "125"
 
     def protected() -> str:
@@ -48,7 +48,7 @@ def test_inference_stands_at_125_and_may_not_be_preempted(shop: Place) -> None:
     shop.wait(lambda: protected() == "2", "two protected GPUs")
 
 
-def test_scaling_up_adds_groups(shop: Place) -> None:
+def test_scaling_up_adds_groups(shop: Sample) -> None:
     before = set(shop.all(PODGROUPS))
     shop.kubectl("scale", "deployment", "teller", "--replicas=3")
     shop.wait(lambda: len(shop.all(PODGROUPS)) == 3, "three groups")
@@ -56,7 +56,7 @@ def test_scaling_up_adds_groups(shop: Place) -> None:
     shop.wait(lambda: len(shop.bound()) == 3, "three bound replicas")
 
 
-def test_the_group_of_a_deleted_pod_is_collected(shop: Place) -> None:
+def test_the_group_of_a_deleted_pod_is_collected(shop: Sample) -> None:
     name, pod = sorted(shop.all(PODS).items())[0]
     shop.kubectl("delete", "pod", name, "--wait=false")
     gone = f"pg-{name}-{pod['metadata']['uid']}"

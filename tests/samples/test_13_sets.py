@@ -7,22 +7,22 @@ import json
 import pytest
 
 from kube.resources import REPLICASETS, STATEFULSETS, Resource
-from tests.samples.place import Place
+from tests.samples.sample import Sample
 
 pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture(scope="module")
-def vault(place: Place) -> Place:
-    place.apply("13-sets.yaml")
-    return place
+def vault(sample: Sample) -> Sample:
+    sample.apply("13-sets.yaml")
+    return sample
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "pods"), [(STATEFULSETS, "drawers", 2), (REPLICASETS, "twins", 2)]
 )
 def test_a_set_is_one_group_for_all_its_pods(
-    vault: Place, kind: Resource, name: str, pods: int
+    vault: Sample, kind: Resource, name: str, pods: int
 ) -> None:
     bound = vault.wait_bound(name, count=pods)
     group = vault.pod_group_of(name)
@@ -34,7 +34,7 @@ def test_a_set_is_one_group_for_all_its_pods(
     assert named == {group["metadata"]["name"]}
 
 
-def test_above_one_pod_the_group_grows_as_there_is_room(vault: Place) -> None:
+def test_above_one_pod_the_group_grows_as_there_is_room(vault: Sample) -> None:
     vault.wait(lambda: len(vault.pods_of("drawers")) == 3, "three drawers")
     group = vault.pod_group_of("drawers")["metadata"]["name"]
     vault.wait(

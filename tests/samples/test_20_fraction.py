@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import pytest
 
 from kube.resources import CONFIGMAPS
-from tests.samples.lanes import Lane
-from tests.samples.parts import (
+from tests.samples.installations import Installation
+from tests.samples.sample import Json, Sample, prepared_sample
+from tests.samples.shared_gpus import (
     GROUP,
     RESERVATIONS,
     amounts,
@@ -20,7 +21,6 @@ from tests.samples.parts import (
     holders_of,
     maps_of,
 )
-from tests.samples.place import Json, Place, prepared_place
 
 pytestmark = pytest.mark.timeout(240)
 SIDES = ("left", "right")
@@ -28,34 +28,34 @@ SIDES = ("left", "right")
 
 @dataclass(frozen=True, slots=True)
 class Halves:
-    """Both pods, each in the place of its team."""
+    """Both pods, each in the namespace of its team."""
 
-    left: Place
-    right: Place
+    left: Sample
+    right: Sample
 
-    def place(self, side: str) -> Place:
+    def sample(self, side: str) -> Sample:
         return self.left if side == "left" else self.right
 
     def pod(self, side: str) -> Json:
-        return self.place(side).pod(f"{side}-half")
+        return self.sample(side).pod(f"{side}-half")
 
     def group(self, side: str) -> str:
         return str(self.pod(side)["metadata"]["labels"][GROUP])
 
 
 @pytest.fixture(scope="module")
-def annex(lane: Lane) -> Iterator[Place]:
-    with prepared_place(lane, "s-20-annex") as made:
+def annex(installation: Installation) -> Iterator[Sample]:
+    with prepared_sample(installation, "s-20-annex") as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def halves(place: Place, annex: Place) -> Halves:
-    place.apply("20-left-half.yaml")
+def halves(sample: Sample, annex: Sample) -> Halves:
+    sample.apply("20-left-half.yaml")
     annex.apply("20-right-half.yaml")
-    place.wait_bound("left-half", count=1)
+    sample.wait_bound("left-half", count=1)
     annex.wait_bound("right-half", count=1)
-    return Halves(place, annex)
+    return Halves(sample, annex)
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -105,7 +105,7 @@ def test_two_config_maps_of_the_pod_say_which_device_and_how_much(
     assert pod["metadata"]["annotations"]["received-resource-type"] == "Fraction"
     (holder,) = holders_of(halves.left, halves.group(side))
     device = holder["metadata"]["annotations"]["run.ai/reserve_for_gpu_index"]
-    maps = maps_of(halves.place(side), pod)
+    maps = maps_of(halves.sample(side), pod)
     assert {name: body.get("data", {}) for name, body in maps.items()} == {
         "0": {
             "NVIDIA_VISIBLE_DEVICES": device,
@@ -120,9 +120,9 @@ def test_two_config_maps_of_the_pod_say_which_device_and_how_much(
 
 @pytest.mark.parametrize("side", SIDES)
 def test_the_pod_group_counts_half_a_gpu(halves: Halves, side: str) -> None:
-    place, pod = halves.place(side), halves.pod(side)
+    sample, pod = halves.sample(side), halves.pod(side)
     name = f"{side}-half"
-    group = place.pod_group_of(name)
+    group = sample.pod_group_of(name)
     assert group["metadata"]["name"] == f"pg-{name}-{pod['metadata']['uid']}"
     spec = group["spec"]
     assert (spec["minMember"], spec["priorityClassName"], spec["queue"]) == (
@@ -132,13 +132,13 @@ def test_the_pod_group_counts_half_a_gpu(halves: Halves, side: str) -> None:
     )
 
     def stated() -> list[str]:
-        status = place.pod_group_of(name).get("status", {}).get("resourcesStatus", {})
+        status = sample.pod_group_of(name).get("status", {}).get("resourcesStatus", {})
         return [
             (status.get(part) or {}).get("nvidia.com/gpu") for part in ("requested", "allocated")
         ]
 
-    place.wait(lambda: stated() == ["500m", "500m"], f"500m and 500m, found {stated()}")
-    assert amounts(place, name, "requested").keys() == {"nvidia.com/gpu"}
+    sample.wait(lambda: stated() == ["500m", "500m"], f"500m and 500m, found {stated()}")
+    assert amounts(sample, name, "requested").keys() == {"nvidia.com/gpu"}
 
 
 def test_the_device_is_free_when_the_last_of_them_has_ended(halves: Halves) -> None:

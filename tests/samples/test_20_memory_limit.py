@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from kube.resources import CONFIGS
-from tests.samples.lanes import MANIFESTS
-from tests.samples.parts import config_map_prefix, holders_of, maps_of
-from tests.samples.place import Place
-from tests.samples.singletons import CONFIG, config_given_back, wait_for
+from tests.samples.cluster_config import CONFIG, config_restored, wait_for
+from tests.samples.installations import MANIFESTS
+from tests.samples.sample import Sample
+from tests.samples.shared_gpus import config_map_prefix, holders_of, maps_of
 
 pytestmark = pytest.mark.timeout(300)
 LIMIT = "CUDA_DEVICE_MEMORY_LIMIT"
@@ -26,23 +26,23 @@ FENCED = {
 
 
 @pytest.fixture(scope="module")
-def fenced(place: Place) -> Iterator[Place]:
-    before = place.stack.pids()
-    with config_given_back(place.lane):
-        place.lane.gateway.patch(CONFIGS, CONFIG, FENCED)
+def fenced(sample: Sample) -> Iterator[Sample]:
+    before = sample.stack.pids()
+    with config_restored(sample.installation):
+        sample.installation.gateway.patch(CONFIGS, CONFIG, FENCED)
 
         def are_new() -> bool:
-            now = place.stack.pids()
+            now = sample.stack.pids()
             return all(now.get(name, before[name]) != before[name] for name in ("web", "binding"))
 
-        place.wait(are_new, "webhook and binder started anew", timeout_s=90)
-        wait_for(place.lane, CONFIGS, CONFIG, "Ready", "True")
-        place.wait(lambda: " created" in place.answer_to(POD), "an answer of the webhook")
-        place.wait_bound("fenced", count=1)
-        yield place
+        sample.wait(are_new, "webhook and binder started anew", timeout_s=90)
+        wait_for(sample.installation, CONFIGS, CONFIG, "Ready", "True")
+        sample.wait(lambda: " created" in sample.answer_to(POD), "an answer of the webhook")
+        sample.wait_bound("fenced", count=1)
+        yield sample
 
 
-def test_the_container_reads_its_limit_from_what_the_binder_writes(fenced: Place) -> None:
+def test_the_container_reads_its_limit_from_what_the_binder_writes(fenced: Sample) -> None:
     pod = fenced.pod("fenced")
     (container,) = pod["spec"]["containers"]
     (limit,) = (one for one in container["env"] if one["name"] == LIMIT)
@@ -55,7 +55,7 @@ def test_the_container_reads_its_limit_from_what_the_binder_writes(fenced: Place
     assert maps_of(fenced, pod)["0"]["data"][LIMIT] == f"{memory // 4}m"
 
 
-def test_the_reservation_has_the_resources_the_config_gives_it(fenced: Place) -> None:
+def test_the_reservation_has_the_resources_the_config_gives_it(fenced: Sample) -> None:
     (holder,) = holders_of(fenced, fenced.pod("fenced")["metadata"]["labels"]["runai-gpu-group"])
     (container,) = holder["spec"]["containers"]
     assert container["resources"] == {

@@ -7,22 +7,22 @@ from fractions import Fraction
 import pytest
 
 from kube.resources import QUEUES
-from tests.samples.parts import amounts, maps_of, request_of
-from tests.samples.place import Place
+from tests.samples.sample import Sample
+from tests.samples.shared_gpus import amounts, maps_of, request_of
 
 pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture(scope="module")
-def weighed(place: Place) -> Place:
-    place.add_nodes("21-nodes.yaml")
-    place.apply("21-gpu-memory.yaml")
-    place.wait_bound("weighed", count=1)
-    return place
+def weighed(sample: Sample) -> Sample:
+    sample.add_nodes("21-nodes.yaml")
+    sample.apply("21-gpu-memory.yaml")
+    sample.wait_bound("weighed", count=1)
+    return sample
 
 
 @pytest.mark.parametrize("name", ["weighed", "unweighed"])
-def test_what_is_asked_is_counted_in_memory(weighed: Place, name: str) -> None:
+def test_what_is_asked_is_counted_in_memory(weighed: Sample, name: str) -> None:
     uid = weighed.pod(name)["metadata"]["uid"]
     assert weighed.pod_group_of(name)["metadata"]["name"] == f"pg-{name}-{uid}"
     asked = {"run.ai/gpu.memory": Fraction(2000)}
@@ -32,7 +32,7 @@ def test_what_is_asked_is_counted_in_memory(weighed: Place, name: str) -> None:
     )
 
 
-def test_what_is_held_is_a_part_of_the_device(weighed: Place) -> None:
+def test_what_is_held_is_a_part_of_the_device(weighed: Sample) -> None:
     def held() -> float:
         return float(amounts(weighed, "weighed", "allocated").get("nvidia.com/gpu", 0))
 
@@ -51,7 +51,7 @@ def test_what_is_held_is_a_part_of_the_device(weighed: Place) -> None:
     assert data["GPU_PORTION"] == "0.13"
 
 
-def test_a_machine_that_does_not_say_its_memory_cannot_host_it(weighed: Place) -> None:
+def test_a_machine_that_does_not_say_its_memory_cannot_host_it(weighed: Sample) -> None:
     weighed.stays(lambda: not weighed.bound("unweighed"), "unweighed has no machine")
     assert amounts(weighed, "unweighed", "allocated") == {}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.samples.parts import config_map_prefix, maps_of
-from tests.samples.place import Json, Place
-from tests.samples.refusals import check_answer, objects_of
+from tests.samples.expected_answers import check_answer, objects_of
+from tests.samples.sample import Json, Sample
+from tests.samples.shared_gpus import config_map_prefix, maps_of
 
 pytestmark = pytest.mark.timeout(240)
 INJECTED = {"NVIDIA_VISIBLE_DEVICES", "RUNAI_NUM_OF_GPUS", "GPU_PORTION"}
@@ -14,10 +14,10 @@ INJECTED = {"NVIDIA_VISIBLE_DEVICES", "RUNAI_NUM_OF_GPUS", "GPU_PORTION"}
 
 
 @pytest.fixture(scope="module")
-def bound(place: Place) -> Place:
-    place.apply("23-named-container.yaml")
-    place.wait_bound("for-the-second", "for-the-first-start", count=2)
-    return place
+def bound(sample: Sample) -> Sample:
+    sample.apply("23-named-container.yaml")
+    sample.wait_bound("for-the-second", "for-the-first-start", count=2)
+    return sample
 
 
 def injected(container: Json) -> set[str]:
@@ -29,7 +29,7 @@ def injected(container: Json) -> set[str]:
     [("for-the-second", "1", "learner"), ("for-the-first-start", "i0", "prelude")],
 )
 def test_only_the_named_container_is_pointed_at_the_maps(
-    bound: Place, name: str, index: str, chosen: str
+    bound: Sample, name: str, index: str, chosen: str
 ) -> None:
     pod = bound.pod(name)
     assert set(maps_of(bound, pod)) == {index, f"{index}-evar"}
@@ -50,5 +50,5 @@ def test_only_the_named_container_is_pointed_at_the_maps(
     assert data["NVIDIA_VISIBLE_DEVICES"].startswith("GPU-")
 
 
-def test_a_container_that_is_not_there_is_refused(bound: Place) -> None:
+def test_a_container_that_is_not_there_is_refused(bound: Sample) -> None:
     check_answer(bound, UNKNOWN)

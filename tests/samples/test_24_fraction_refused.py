@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from kube.resources import PODS
-from tests.samples.place import Json, Place
-from tests.samples.refusals import check_answer, objects_of
+from tests.samples.expected_answers import check_answer, objects_of
+from tests.samples.sample import Json, Sample
 
 pytestmark = pytest.mark.timeout(240)
 CASES = {body["metadata"]["name"]: body for body in objects_of("24-fraction-refused.yaml")}
 
 
 @pytest.mark.parametrize("body", CASES.values(), ids=CASES.keys())
-def test_the_answer_is_the_one_it_names(place: Place, body: Json) -> None:
-    check_answer(place, body)
+def test_the_answer_is_the_one_it_names(sample: Sample, body: Json) -> None:
+    check_answer(sample, body)
 
 
-def test_none_of_them_is_there(place: Place) -> None:
-    assert set(place.all(PODS)) & CASES.keys() == set()
+def test_none_of_them_is_there(sample: Sample) -> None:
+    assert set(sample.all(PODS)) & CASES.keys() == set()

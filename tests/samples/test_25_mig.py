@@ -7,21 +7,21 @@ from fractions import Fraction
 import pytest
 
 from kube.resources import NODES, QUEUES
-from tests.samples.parts import amounts, request_of
-from tests.samples.place import Place
+from tests.samples.sample import Sample
+from tests.samples.shared_gpus import amounts, request_of
 
 pytestmark = pytest.mark.timeout(240)
 THIN = "nvidia.com/mig-1g.10gb"
 
 
 @pytest.fixture(scope="module")
-def sliced(place: Place) -> Place:
-    place.apply("25-mig.yaml")
-    place.wait_bound("thin-slice", count=1)
-    return place
+def sliced(sample: Sample) -> Sample:
+    sample.apply("25-mig.yaml")
+    sample.wait_bound("thin-slice", count=1)
+    return sample
 
 
-def test_it_is_on_the_machine_that_has_such_slices(sliced: Place) -> None:
+def test_it_is_on_the_machine_that_has_such_slices(sliced: Sample) -> None:
     node = sliced.node_of("thin-slice")
     assert node["metadata"]["labels"]["nvidia.com/mig.strategy"] == "mixed"
     having = [
@@ -31,7 +31,7 @@ def test_it_is_on_the_machine_that_has_such_slices(sliced: Place) -> None:
     assert request_of(sliced, "thin-slice")["receivedResourceType"] == "MigInstance"
 
 
-def test_the_pod_group_counts_the_slice_by_its_name(sliced: Place) -> None:
+def test_the_pod_group_counts_the_slice_by_its_name(sliced: Sample) -> None:
     group = sliced.pod_group_of("thin-slice")
     uid = sliced.pod("thin-slice")["metadata"]["uid"]
     assert group["metadata"]["name"] == f"pg-thin-slice-{uid}"
@@ -51,7 +51,7 @@ def test_the_pod_group_counts_the_slice_by_its_name(sliced: Place) -> None:
     sliced.wait(lambda: of_queue() == {THIN: "1"}, f"one slice in the queue: {of_queue()}")
 
 
-def test_a_slice_of_two_is_too_much_for_a_queue_of_one_gpu(sliced: Place) -> None:
+def test_a_slice_of_two_is_too_much_for_a_queue_of_one_gpu(sliced: Sample) -> None:
     sliced.stays(lambda: not sliced.bound("wide-slice"), "wide-slice has no machine")
 
     def told() -> str:

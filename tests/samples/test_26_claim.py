@@ -7,24 +7,24 @@ from fractions import Fraction
 import pytest
 
 from kube.resources import BINDREQUESTS, RESOURCE_CLAIMS
-from tests.samples.parts import amounts, request_of
-from tests.samples.place import Json, Place
+from tests.samples.sample import Json, Sample
+from tests.samples.shared_gpus import amounts, request_of
 
 pytestmark = pytest.mark.timeout(240)
 POD = "claimant"
 
 
 @pytest.fixture(scope="module")
-def bound(place: Place) -> Place:
-    place.apply("26-claim.yaml")
-    place.wait_bound(POD, count=1)
-    return place
+def bound(sample: Sample) -> Sample:
+    sample.apply("26-claim.yaml")
+    sample.wait_bound(POD, count=1)
+    return sample
 
 
-def claim_of(place: Place, pod: str) -> Json:
-    (status,) = place.pod(pod)["status"]["resourceClaimStatuses"]
+def claim_of(sample: Sample, pod: str) -> Json:
+    (status,) = sample.pod(pod)["status"]["resourceClaimStatuses"]
     assert status["name"] == "accelerator"
-    return place.get(RESOURCE_CLAIMS, status["resourceClaimName"])
+    return sample.get(RESOURCE_CLAIMS, status["resourceClaimName"])
 
 
 def cards(claim: Json) -> set[str]:
@@ -34,7 +34,7 @@ def cards(claim: Json) -> set[str]:
     return {result["device"] for result in results}
 
 
-def test_the_bind_request_carries_what_the_claim_gets(bound: Place) -> None:
+def test_the_bind_request_carries_what_the_claim_gets(bound: Sample) -> None:
     spec = request_of(bound, POD)
     (given,) = spec["resourceClaimAllocations"]
     assert given["name"] == "accelerator"
@@ -51,7 +51,7 @@ def test_the_bind_request_carries_what_the_claim_gets(bound: Place) -> None:
     assert claim["status"]["reservedFor"] == [consumer]
 
 
-def test_the_binding_came_after_the_claim(bound: Place) -> None:
+def test_the_binding_came_after_the_claim(bound: Sample) -> None:
     bound.wait(
         lambda: bound.get(BINDREQUESTS, POD).get("status", {}).get("phase") == "Succeeded",
         "the phase Succeeded",
@@ -59,7 +59,7 @@ def test_the_binding_came_after_the_claim(bound: Place) -> None:
     bound.wait(lambda: bound.pod(POD)["status"].get("phase") == "Running", "the running pod")
 
 
-def test_the_pod_group_counts_it_under_the_class(bound: Place) -> None:
+def test_the_pod_group_counts_it_under_the_class(bound: Sample) -> None:
     uid = bound.pod(POD)["metadata"]["uid"]
     assert bound.pod_group_of(POD)["metadata"]["name"] == f"pg-{POD}-{uid}"
     for part in ("requested", "allocated"):
@@ -69,7 +69,7 @@ def test_the_pod_group_counts_it_under_the_class(bound: Place) -> None:
         )
 
 
-def test_a_device_is_given_once_and_again_when_its_pod_has_ended(bound: Place) -> None:
+def test_a_device_is_given_once_and_again_when_its_pod_has_ended(bound: Sample) -> None:
     bound.apply("26-more-claims.yaml")
     others = ("second-claimant", "third-claimant")
     (lucky,) = bound.wait_bound(*others, count=1)

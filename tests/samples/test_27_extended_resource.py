@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from kube.resources import BINDREQUESTS, RESOURCE_CLAIMS
-from tests.samples.parts import amounts, request_of
-from tests.samples.place import Json, Place
+from tests.samples.sample import Json, Sample
+from tests.samples.shared_gpus import amounts, request_of
 
 pytestmark = pytest.mark.timeout(240)
 POD = "asker"
@@ -23,16 +23,16 @@ ASKED = {
 
 
 @pytest.fixture(scope="module")
-def bound(place: Place) -> Place:
-    place.apply("27-extended-resource.yaml")
-    place.wait_bound(POD, count=1)
-    return place
+def bound(sample: Sample) -> Sample:
+    sample.apply("27-extended-resource.yaml")
+    sample.wait_bound(POD, count=1)
+    return sample
 
 
-def claims_of(place: Place, pod: str) -> list[Json]:
+def claims_of(sample: Sample, pod: str) -> list[Json]:
     return [
         claim
-        for name, claim in place.all(RESOURCE_CLAIMS).items()
+        for name, claim in sample.all(RESOURCE_CLAIMS).items()
         if name.startswith(f"{pod}-extended-resources-")
     ]
 
@@ -41,7 +41,7 @@ def cards(claim: Json) -> set[str]:
     return {result["device"] for result in claim["status"]["allocation"]["devices"]["results"]}
 
 
-def test_the_bind_request_says_what_to_claim_for_whom(bound: Place) -> None:
+def test_the_bind_request_says_what_to_claim_for_whom(bound: Sample) -> None:
     given = request_of(bound, POD)["extendedResourceClaimAllocation"]
     assert given["deviceRequests"] == [ASKED]
     assert given["containerMappings"] == [MAPPING]
@@ -53,7 +53,7 @@ def test_the_bind_request_says_what_to_claim_for_whom(bound: Place) -> None:
     )
 
 
-def test_the_binder_made_the_claim_and_told_the_pod(bound: Place) -> None:
+def test_the_binder_made_the_claim_and_told_the_pod(bound: Sample) -> None:
     pod = bound.pod(POD)
     (claim,) = claims_of(bound, POD)
     metadata = claim["metadata"]
@@ -76,7 +76,7 @@ def test_the_binder_made_the_claim_and_told_the_pod(bound: Place) -> None:
     bound.wait(lambda: bound.pod(POD)["status"].get("phase") == "Running", "the running pod")
 
 
-def test_the_pod_group_counts_the_resource_by_its_name(bound: Place) -> None:
+def test_the_pod_group_counts_the_resource_by_its_name(bound: Sample) -> None:
     wanted = {"cpu": Fraction(1, 10), "s27.test/gpu": Fraction(1)}
     for part in ("requested", "allocated"):
         bound.wait(
@@ -85,7 +85,7 @@ def test_the_pod_group_counts_the_resource_by_its_name(bound: Place) -> None:
         )
 
 
-def test_a_device_is_given_once_and_again_when_its_pod_is_gone(bound: Place) -> None:
+def test_a_device_is_given_once_and_again_when_its_pod_is_gone(bound: Sample) -> None:
     bound.apply("27-more-askers.yaml")
     others = ("second-asker", "third-asker")
     (lucky,) = bound.wait_bound(*others, count=1)
@@ -102,7 +102,7 @@ def test_a_device_is_given_once_and_again_when_its_pod_is_gone(bound: Place) -> 
     bound.wait(lambda: not claims_of(bound, POD), "the end of the claim of a pod that is gone")
 
 
-def test_a_bind_that_fails_takes_the_claim_back(bound: Place) -> None:
+def test_a_bind_that_fails_takes_the_claim_back(bound: Sample) -> None:
     """By a request made by hand: a shared GPU, which this pod did not ask for, fails after the claim is made."""
     bound.apply_text(yaml.safe_dump(_pod("refused")))
     uid = bound.pod("refused")["metadata"]["uid"]
@@ -120,7 +120,7 @@ def test_a_bind_that_fails_takes_the_claim_back(bound: Place) -> None:
     assert "extendedResourceClaimStatus" not in bound.pod("refused")["status"]
 
 
-def test_a_binder_killed_in_the_middle_makes_no_claim_twice(bound: Place) -> None:
+def test_a_binder_killed_in_the_middle_makes_no_claim_twice(bound: Sample) -> None:
     bound.apply("27-crowd.yaml")
     bound.wait(lambda: len(crowd_claims(bound)) >= 3, "the first claims of the crowd")
     bound.stack.kill("binding")
@@ -135,8 +135,8 @@ def test_a_binder_killed_in_the_middle_makes_no_claim_twice(bound: Place) -> Non
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def crowd_claims(place: Place) -> list[Json]:
-    return [one for name, one in place.all(RESOURCE_CLAIMS).items() if name.startswith("crowd-")]
+def crowd_claims(sample: Sample) -> list[Json]:
+    return [one for name, one in sample.all(RESOURCE_CLAIMS).items() if name.startswith("crowd-")]
 
 
 def _pod(name: str) -> Json:

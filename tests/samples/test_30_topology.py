@@ -8,31 +8,31 @@ from collections import Counter
 import pytest
 
 from kube.resources import JOBS, TOPOLOGIES
-from tests.samples.place import Place
+from tests.samples.sample import Sample
 
 pytestmark = pytest.mark.timeout(240)
 RACK = "place.test/rack"
 
 
 @pytest.fixture(scope="module")
-def hall(place: Place) -> Place:
-    place.apply("30-topology.yaml")
-    return place
+def hall(sample: Sample) -> Sample:
+    sample.apply("30-topology.yaml")
+    return sample
 
 
-def racks_of(place: Place, job: str) -> set[str]:
-    nodes = [place.node_of(pod["metadata"]["name"]) for pod in place.bound(job)]
+def racks_of(sample: Sample, job: str) -> set[str]:
+    nodes = [sample.node_of(pod["metadata"]["name"]) for pod in sample.bound(job)]
     return {node["metadata"]["labels"][RACK] for node in nodes}
 
 
-def hosts_of(place: Place, job: str) -> list[int]:
+def hosts_of(sample: Sample, job: str) -> list[int]:
     """Return how many pods each of its hosts has, most first."""
-    count = Counter(pod["spec"]["nodeName"] for pod in place.bound(job))
+    count = Counter(pod["spec"]["nodeName"] for pod in sample.bound(job))
     return sorted(count.values(), reverse=True)
 
 
 @pytest.mark.parametrize("job", ["close", "wide", "apart"])
-def test_the_group_knows_where_it_may_go(hall: Place, job: str) -> None:
+def test_the_group_knows_where_it_may_go(hall: Sample, job: str) -> None:
     group = hall.pod_group_of(job)
     assert group["metadata"]["name"] == f"pg-{job}-{hall.get(JOBS, job)['metadata']['uid']}"
     assert group["spec"]["minMember"] == 4
@@ -44,13 +44,13 @@ def test_the_group_knows_where_it_may_go(hall: Place, job: str) -> None:
 
 
 @pytest.mark.parametrize(("job", "hosts"), [("close", [4]), ("wide", [2, 2])])
-def test_a_gang_lands_in_one_rack_on_few_hosts(hall: Place, job: str, hosts: list[int]) -> None:
+def test_a_gang_lands_in_one_rack_on_few_hosts(hall: Sample, job: str, hosts: list[int]) -> None:
     hall.wait_bound(job, count=4)
     assert len(racks_of(hall, job)) == 1
     assert hosts_of(hall, job) == hosts
 
 
-def test_a_gang_that_no_rack_can_hold_is_not_bound(hall: Place) -> None:
+def test_a_gang_that_no_rack_can_hold_is_not_bound(hall: Sample) -> None:
     hall.kubectl("delete", "job", "close", "wide")
     hall.wait(lambda: not hall.bound("close", "wide"), "free machines")
     hall.stays(lambda: not hall.bound("apart"), "no pod of apart has a node")
@@ -63,7 +63,7 @@ def test_a_gang_that_no_rack_can_hold_is_not_bound(hall: Place) -> None:
     hall.wait(lambda: any(wanted in text for text in texts()), f"{wanted!r}, found {texts()}")
 
 
-def test_it_would_fit_without_the_rack(hall: Place) -> None:
+def test_it_would_fit_without_the_rack(hall: Sample) -> None:
     free = hall.get(JOBS, "apart")
     body = {
         "apiVersion": "batch/v1",
@@ -84,7 +84,7 @@ def test_it_would_fit_without_the_rack(hall: Place) -> None:
     assert hosts_of(hall, "anywhere") == [1, 1, 1, 1]
 
 
-def test_labels_of_levels_cannot_be_edited_but_aliases_can(hall: Place) -> None:
+def test_labels_of_levels_cannot_be_edited_but_aliases_can(hall: Sample) -> None:
     levels = hall.get(TOPOLOGIES, "s30-hall")["spec"]["levels"]
     moved = [levels[0], {**levels[1], "nodeLabel": "place.test/shelf"}, levels[2]]
     answer = hall.stack.kubectl(*_patch(moved), check=False)

@@ -6,38 +6,38 @@ import pytest
 import yaml
 
 from kube.resources import PODGROUPS
-from tests.queues.live.objects import resource_of
-from tests.samples.lanes import MANIFESTS
-from tests.samples.place import Json, Place
+from tests.queues.live_cluster.objects import resource_of
+from tests.samples.installations import MANIFESTS
+from tests.samples.sample import Json, Sample
 
 pytestmark = pytest.mark.timeout(240)
 SEGMENTS = {"worker-0": (0, 1), "worker-1": (2, 3), "worker-2": (4,)}
 
 
 @pytest.fixture(scope="module")
-def chain(place: Place) -> Json:
+def chain(sample: Sample) -> Json:
     """Return the job, after its pods were made as the training operator would make them."""
-    place.define("32-segments.yaml")
-    place.apply("32-segments.yaml")
+    sample.define("32-segments.yaml")
+    sample.apply("32-segments.yaml")
     documents = list(yaml.safe_load_all((MANIFESTS / "32-segments.yaml").read_text()))
-    job = place.get(resource_of(documents[-1]), "chain")
+    job = sample.get(resource_of(documents[-1]), "chain")
     pods = [
         _pod(job, role, index, replicas["template"])
         for role, replicas in job["spec"]["pytorchReplicaSpecs"].items()
         for index in range(replicas["replicas"])
     ]
-    place.apply_text(yaml.safe_dump_all(pods))
+    sample.apply_text(yaml.safe_dump_all(pods))
     return job
 
 
-def test_the_group_has_a_subgroup_per_segment(place: Place, chain: Json) -> None:
+def test_the_group_has_a_subgroup_per_segment(sample: Sample, chain: Json) -> None:
     name = f"pg-chain-{chain['metadata']['uid']}"
 
     def spec() -> Json:
-        found: Json = place.get(PODGROUPS, name)["spec"]
+        found: Json = sample.get(PODGROUPS, name)["spec"]
         return found
 
-    assert place.pod_group_of("chain")["metadata"]["name"] == name
+    assert sample.pod_group_of("chain")["metadata"]["name"] == name
     assert (spec()["queue"], spec()["priorityClassName"]) == ("s32-relay", "train")
     rack = {"topology": "s32-hall", "requiredTopologyLevel": "place.test/rack"}
     shapes = [
@@ -55,23 +55,23 @@ def test_the_group_has_a_subgroup_per_segment(place: Place, chain: Json) -> None
     assert constraints == [None, None, rack, rack, rack]
 
 
-def test_each_worker_is_told_its_segment(place: Place, chain: Json) -> None:
+def test_each_worker_is_told_its_segment(sample: Sample, chain: Json) -> None:
     def segment(pod: str) -> str:
-        return str(place.pod(pod)["metadata"]["labels"].get("kai.scheduler/subgroup-name"))
+        return str(sample.pod(pod)["metadata"]["labels"].get("kai.scheduler/subgroup-name"))
 
     for name, workers in SEGMENTS.items():
         for index in workers:
-            place.wait(
+            sample.wait(
                 lambda index=index, name=name: segment(f"chain-worker-{index}") == name,
                 f"worker {index} in {name}",
             )
-    place.wait(lambda: segment("chain-master-0") == "master", "the master's subgroup")
+    sample.wait(lambda: segment("chain-master-0") == "master", "the master's subgroup")
 
 
-def test_the_workers_of_a_segment_share_a_rack(place: Place, chain: Json) -> None:
-    place.wait_bound("chain", count=6)
+def test_the_workers_of_a_segment_share_a_rack(sample: Sample, chain: Json) -> None:
+    sample.wait_bound("chain", count=6)
     for workers in SEGMENTS.values():
-        nodes = [place.node_of(f"chain-worker-{index}") for index in workers]
+        nodes = [sample.node_of(f"chain-worker-{index}") for index in workers]
         assert len({node["metadata"]["labels"]["place.test/rack"] for node in nodes}) == 1
 
 

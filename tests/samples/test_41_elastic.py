@@ -5,35 +5,35 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.queues.live.objects import resource_of
-from tests.samples.lanes import MANIFESTS
-from tests.samples.place import Json, Place
+from tests.queues.live_cluster.objects import resource_of
+from tests.samples.installations import MANIFESTS
+from tests.samples.sample import Json, Sample
 
 pytestmark = pytest.mark.timeout(240)
 FILE = "41-elastic.yaml"
 
 
 @pytest.fixture(scope="module")
-def jobs(place: Place) -> dict[str, Json]:
+def jobs(sample: Sample) -> dict[str, Json]:
     """Return the jobs, after their pods were made as the training operator would make them."""
-    place.define(FILE)
-    place.apply(FILE)
-    place.wait_bound("lodger", count=1)
+    sample.define(FILE)
+    sample.apply(FILE)
+    sample.wait_bound("lodger", count=1)
     documents = list(yaml.safe_load_all((MANIFESTS / FILE).read_text()))
     found = {}
     for document in documents[-2:]:
-        job = place.get(resource_of(document), document["metadata"]["name"])
+        job = sample.get(resource_of(document), document["metadata"]["name"])
         found[job["metadata"]["name"]] = job
         for role, spec in job["spec"]["pytorchReplicaSpecs"].items():
             pods = [_pod(job, role, index, spec["template"]) for index in range(spec["replicas"])]
-            place.apply_text(yaml.safe_dump_all(pods))
+            sample.apply_text(yaml.safe_dump_all(pods))
     return found
 
 
 def test_the_elastic_minimum_is_the_gang_and_without_a_master_workers_are_its_only_part(
-    place: Place, jobs: dict[str, Json]
+    sample: Sample, jobs: dict[str, Json]
 ) -> None:
-    group = place.pod_group_of("flock")
+    group = sample.pod_group_of("flock")
     assert group["metadata"]["name"] == f"pg-flock-{jobs['flock']['metadata']['uid']}"
     assert group["spec"] == {
         "queue": "s41-herd",
@@ -44,9 +44,9 @@ def test_the_elastic_minimum_is_the_gang_and_without_a_master_workers_are_its_on
 
 
 def test_a_stated_minimum_wins_and_leaves_the_workers_what_the_master_does_not_take(
-    place: Place, jobs: dict[str, Json]
+    sample: Sample, jobs: dict[str, Json]
 ) -> None:
-    group = place.pod_group_of("floor")
+    group = sample.pod_group_of("floor")
     assert group["metadata"]["name"] == f"pg-floor-{jobs['floor']['metadata']['uid']}"
     assert group["spec"] == {
         "queue": "s41-herd",
@@ -54,27 +54,31 @@ def test_a_stated_minimum_wins_and_leaves_the_workers_what_the_master_does_not_t
         "minMember": 3,
         "subGroups": [{"name": "master", "minMember": 1}, {"name": "worker", "minMember": 2}],
     }
-    place.wait_bound("floor", count=6)
+    sample.wait_bound("floor", count=6)
 
 
-def test_two_of_six_start_where_there_is_room_for_two(place: Place, jobs: dict[str, Json]) -> None:
-    place.wait_bound("flock", count=2)
-    place.stays(lambda: len(place.bound("flock")) == 2, "two workers run")
+def test_two_of_six_start_where_there_is_room_for_two(
+    sample: Sample, jobs: dict[str, Json]
+) -> None:
+    sample.wait_bound("flock", count=2)
+    sample.stays(lambda: len(sample.bound("flock")) == 2, "two workers run")
 
 
 def test_surplus_comes_while_there_is_room_and_goes_first_when_the_queue_gives_back(
-    place: Place, jobs: dict[str, Json]
+    sample: Sample, jobs: dict[str, Json]
 ) -> None:
-    place.kubectl("delete", "pod", "lodger", "--wait=false")
-    place.wait_bound("flock", count=4)
-    place.apply("41-claimant.yaml")
-    place.wait_bound("claimant", count=1)
-    place.wait(
-        lambda: len(place.bound("flock")) == 2,
-        f"two workers left, found {[pod['metadata']['name'] for pod in place.bound('flock')]}",
+    sample.kubectl("delete", "pod", "lodger", "--wait=false")
+    sample.wait_bound("flock", count=4)
+    sample.apply("41-claimant.yaml")
+    sample.wait_bound("claimant", count=1)
+    sample.wait(
+        lambda: len(sample.bound("flock")) == 2,
+        f"two workers left, found {[pod['metadata']['name'] for pod in sample.bound('flock')]}",
     )
-    place.stays(lambda: len(place.bound("flock")) == 2, "the minimum stays")
-    evicted = [event for event in place.all_events("Evict") if "/flock-worker-" in event["message"]]
+    sample.stays(lambda: len(sample.bound("flock")) == 2, "the minimum stays")
+    evicted = [
+        event for event in sample.all_events("Evict") if "/flock-worker-" in event["message"]
+    ]
     assert len(evicted) == 2
 
 

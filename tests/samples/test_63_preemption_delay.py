@@ -7,18 +7,18 @@ from datetime import datetime, timedelta
 import pytest
 
 from kube.resources import PODGROUPS
-from tests.samples.place import Place
+from tests.samples.sample import Sample
 
 pytestmark = pytest.mark.timeout(240)
 LAST_EVICTION = "kai.scheduler/last-eviction-timestamp"
 
 
 @pytest.fixture(scope="module")
-def stable(place: Place) -> Place:
-    place.apply("63-preemption-delay.yaml")
-    place.wait_bound("tenant-still", "tenant-soon", "guest", count=3)
-    place.apply("63-delayed.yaml")
-    return place
+def stable(sample: Sample) -> Sample:
+    sample.apply("63-preemption-delay.yaml")
+    sample.wait_bound("tenant-still", "tenant-soon", "guest", count=3)
+    sample.apply("63-delayed.yaml")
+    return sample
 
 
 def window_text(delay: str, end: datetime) -> str:
@@ -44,17 +44,17 @@ def moment(text: str) -> datetime:
     ],
 )
 def test_the_delay_is_written_unless_it_says_nothing(
-    stable: Place, job: str, delay: str | None
+    stable: Sample, job: str, delay: str | None
 ) -> None:
     assert stable.pod_group_of(job)["spec"].get("preemptionDelay") == delay
 
 
-def test_free_room_is_taken_at_once(stable: Place) -> None:
+def test_free_room_is_taken_at_once(stable: Sample) -> None:
     stable.wait_bound("swift", count=1)
 
 
 @pytest.mark.parametrize("job", ["mule", "heir"])
-def test_the_condition_names_the_end_of_the_window(stable: Place, job: str) -> None:
+def test_the_condition_names_the_end_of_the_window(stable: Sample, job: str) -> None:
     group = stable.pod_group_of(job)
     end = moment(group["metadata"]["creationTimestamp"]) + timedelta(minutes=5)
     wanted = window_text("5m0s", end)
@@ -64,7 +64,7 @@ def test_the_condition_names_the_end_of_the_window(stable: Place, job: str) -> N
     )
 
 
-def test_somebody_goes_when_the_window_is_over(stable: Place) -> None:
+def test_somebody_goes_when_the_window_is_over(stable: Sample) -> None:
     group = stable.pod_group_of("pony")
     end = moment(group["metadata"]["creationTimestamp"]) + timedelta(seconds=8)
     stable.wait_bound("pony", count=1)
@@ -79,13 +79,13 @@ def test_somebody_goes_when_the_window_is_over(stable: Place) -> None:
 
 
 @pytest.mark.parametrize(("tenant", "job"), [("tenant-still", "mule"), ("guest", "heir")])
-def test_nobody_went_for_the_one_that_still_waits(stable: Place, tenant: str, job: str) -> None:
+def test_nobody_went_for_the_one_that_still_waits(stable: Sample, tenant: str, job: str) -> None:
     (pod,) = stable.bound(tenant)
     assert pod["metadata"].get("deletionTimestamp") is None
     assert not stable.bound(job)
 
 
-def test_another_queue_gets_its_own_back_from_work_without_a_delay(stable: Place) -> None:
+def test_another_queue_gets_its_own_back_from_work_without_a_delay(stable: Sample) -> None:
     stable.apply("63-claimant.yaml")
     name = stable.pod_group_of("claimant")["metadata"]["name"]
     text = f"was preempted by workload {stable.namespace}/{name}."
@@ -96,7 +96,7 @@ def test_another_queue_gets_its_own_back_from_work_without_a_delay(stable: Place
     assert text in farewell[0]
 
 
-def test_the_delay_protects_nobody_and_an_eviction_restarts_the_window(stable: Place) -> None:
+def test_the_delay_protects_nobody_and_an_eviction_restarts_the_window(stable: Sample) -> None:
     stable.apply("63-rival.yaml")
     stable.wait_bound("rival", count=1)
 

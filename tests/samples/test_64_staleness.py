@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.samples.place import Json, Place
+from tests.samples.sample import Json, Sample
 
 pytestmark = pytest.mark.timeout(240)
 STALE_SINCE = "kai.scheduler/stale-podgroup-timestamp"
@@ -15,43 +15,43 @@ JOBS_OF_FILE = ("patient", "frail", "ageless")
 
 
 @pytest.fixture(scope="module")
-def ward(place: Place) -> Place:
+def ward(sample: Sample) -> Sample:
     """Three running gangs, each of which then loses one pod for good: its Job wants one less."""
-    place.apply("64-staleness.yaml")
-    place.wait_bound(*JOBS_OF_FILE, count=9)
-    place.wait(
-        lambda: all(pod["status"].get("phase") == "Running" for pod in place.bound(*JOBS_OF_FILE)),
+    sample.apply("64-staleness.yaml")
+    sample.wait_bound(*JOBS_OF_FILE, count=9)
+    sample.wait(
+        lambda: all(pod["status"].get("phase") == "Running" for pod in sample.bound(*JOBS_OF_FILE)),
         "nine running pods",
     )
     for job in JOBS_OF_FILE:
-        wish(place, job, 2)
-    return place
+        wish(sample, job, 2)
+    return sample
 
 
-def wish(place: Place, job: str, pods: int) -> None:
+def wish(sample: Sample, job: str, pods: int) -> None:
     body = json.dumps({"spec": {"parallelism": pods}})
-    place.kubectl("patch", "job", job, "--type=merge", "-p", body)
+    sample.kubectl("patch", "job", job, "--type=merge", "-p", body)
 
 
-def stale_since(place: Place, job: str) -> str:
-    annotations = place.pod_group_of(job)["metadata"]["annotations"]
+def stale_since(sample: Sample, job: str) -> str:
+    annotations = sample.pod_group_of(job)["metadata"]["annotations"]
     return str(annotations.get(STALE_SINCE, ""))
 
 
 @pytest.mark.parametrize(
     ("job", "grace"), [("patient", "10m0s"), ("frail", "5s"), ("ageless", "-1s")]
 )
-def test_the_grace_is_written(ward: Place, job: str, grace: str) -> None:
+def test_the_grace_is_written(ward: Sample, job: str, grace: str) -> None:
     spec = ward.pod_group_of(job)["spec"]
     assert (spec["minMember"], spec["stalenessGracePeriod"]) == (3, grace)
 
 
 @pytest.mark.parametrize("job", JOBS_OF_FILE)
-def test_a_gang_below_its_minimum_is_marked(ward: Place, job: str) -> None:
+def test_a_gang_below_its_minimum_is_marked(ward: Sample, job: str) -> None:
     ward.wait(lambda: stale_since(ward, job), f"the mark of {job}")
 
 
-def test_the_survivors_go_when_the_grace_is_over(ward: Place) -> None:
+def test_the_survivors_go_when_the_grace_is_over(ward: Sample) -> None:
     since = datetime.fromisoformat(stale_since(ward, "frail"))
     group = ward.pod_group_of("frail")["metadata"]["name"]
     ward.wait(lambda: not ward.bound("frail"), "the end of the survivors")
@@ -70,13 +70,13 @@ def test_the_survivors_go_when_the_grace_is_over(ward: Place) -> None:
         assert at >= since + timedelta(seconds=5)
 
 
-def test_others_go_on_for_longer_or_for_ever(ward: Place) -> None:
+def test_others_go_on_for_longer_or_for_ever(ward: Sample) -> None:
     for job in ("patient", "ageless"):
         running = [pod for pod in ward.bound(job) if "deletionTimestamp" not in pod["metadata"]]
         assert len(running) == 2
 
 
-def test_a_gang_that_recovers_loses_its_mark(ward: Place) -> None:
+def test_a_gang_that_recovers_loses_its_mark(ward: Sample) -> None:
     wish(ward, "patient", 3)
     ward.wait_bound("patient", count=3)
     ward.wait(lambda: not stale_since(ward, "patient"), "no mark on patient")

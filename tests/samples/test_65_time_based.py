@@ -18,10 +18,10 @@ from kube.resources import CONFIGS, SHARDS
 from scheduler.core.plugins.proportion import ProportionArguments
 from scheduler.settings.shard import settings_of
 from scheduler.settings.usage import read_usage_config, with_connection
-from tests.samples.lanes import MANIFESTS
-from tests.samples.place import Place
-from tests.samples.pools import pod_yaml
-from tests.samples.singletons import CONFIG, config_given_back, said, wait_for
+from tests.samples.cluster_config import CONFIG, config_restored, current_conditions, wait_for
+from tests.samples.installations import MANIFESTS
+from tests.samples.node_pool_pods import pod_yaml
+from tests.samples.sample import Sample
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -75,12 +75,12 @@ def prometheus() -> Iterator[Prometheus]:
     made.server.server_close()
 
 
-def point_at(place: Place, **prometheus: Any) -> None:
-    place.lane.gateway.patch(CONFIGS, CONFIG, {"spec": {"prometheus": prometheus}})
+def point_at(sample: Sample, **prometheus: Any) -> None:
+    sample.installation.gateway.patch(CONFIGS, CONFIG, {"spec": {"prometheus": prometheus}})
 
 
-def log_of(place: Place) -> str:
-    file = place.stack.home / "logs" / "scheduling-quartz.log"
+def log_of(sample: Sample) -> str:
+    file = sample.stack.home / "logs" / "scheduling-quartz.log"
     return file.read_text() if file.exists() else ""
 
 
@@ -99,17 +99,17 @@ def test_the_strength_reaches_the_plugin_and_the_address_follows_from_the_config
 
 
 @pytest.fixture(scope="module")
-def pool(place: Place) -> Iterator[Place]:
-    with config_given_back(place.lane):
-        place.add_nodes("65-nodes.yaml")
-        place.apply("65-time-based.yaml")
-        yield place
+def pool(sample: Sample) -> Iterator[Sample]:
+    with config_restored(sample.installation):
+        sample.add_nodes("65-nodes.yaml")
+        sample.apply("65-time-based.yaml")
+        yield sample
 
 
-def test_without_a_prometheus_the_shard_says_what_is_missing(pool: Place) -> None:
-    told = wait_for(pool.lane, SHARDS, "quartz", "Deployed", "False", MISSING)
+def test_without_a_prometheus_the_shard_says_what_is_missing(pool: Sample) -> None:
+    told = wait_for(pool.installation, SHARDS, "quartz", "Deployed", "False", MISSING)
     assert told.startswith(MISSING)
-    assert said(pool.lane, SHARDS, "quartz")["Available"] == (
+    assert current_conditions(pool.installation, SHARDS, "quartz")["Available"] == (
         "False",
         "available",
         "Scheduler: not available",
@@ -117,21 +117,21 @@ def test_without_a_prometheus_the_shard_says_what_is_missing(pool: Place) -> Non
     assert "scheduling-quartz" not in pool.stack.pids()
 
 
-def test_a_prometheus_of_the_cluster_is_asked_for_under_its_usual_name(pool: Place) -> None:
+def test_a_prometheus_of_the_cluster_is_asked_for_under_its_usual_name(pool: Sample) -> None:
     point_at(pool, enabled=True)
     text = "\nKAI-prometheus is missing prometheus operator"
-    assert wait_for(pool.lane, CONFIGS, CONFIG, "DependenciesFulfilled", "False") == text
-    wait_for(pool.lane, SHARDS, "quartz", "Ready", "True")
+    assert wait_for(pool.installation, CONFIGS, CONFIG, "DependenciesFulfilled", "False") == text
+    wait_for(pool.installation, SHARDS, "quartz", "Ready", "True")
     pool.wait(lambda: INSIDE in log_of(pool), f"{INSIDE} in the scheduler's log")
 
 
-def test_a_queue_that_had_much_gets_less(pool: Place, prometheus: Prometheus) -> None:
+def test_a_queue_that_had_much_gets_less(pool: Sample, prometheus: Prometheus) -> None:
     point_at(pool, externalPrometheusUrl=prometheus.url)
     pool.wait(
         lambda: any("kai_queue_allocated_memory" in query for query in prometheus.asked),
         "the last question of a round",
     )
-    wait_for(pool.lane, CONFIGS, CONFIG, "DependenciesFulfilled", "True")
+    wait_for(pool.installation, CONFIGS, CONFIG, "DependenciesFulfilled", "True")
     for number in range(4):
         for queue in HELD:
             name = f"{queue.removeprefix('s65-')}-{number}"
@@ -146,7 +146,7 @@ def test_a_queue_that_had_much_gets_less(pool: Place, prometheus: Prometheus) ->
 
 
 def test_the_question_has_the_window_and_the_half_life_of_the_shard(
-    pool: Place, prometheus: Prometheus
+    pool: Sample, prometheus: Prometheus
 ) -> None:
     assert pool.exists(SHARDS, "quartz")
     (question, *_) = [query for query in prometheus.asked if "kai_queue_allocated_gpus" in query]

@@ -9,57 +9,57 @@ import pytest
 
 from kube.quantity import parse_quantity
 from kube.resources import CONFIGS, QUEUES
-from tests.samples.lanes import MANIFESTS
-from tests.samples.place import Json, Place
-from tests.samples.singletons import CONFIG, apply_file, config_given_back, get, wait_for
+from tests.samples.cluster_config import CONFIG, apply_file, config_restored, get, wait_for
+from tests.samples.installations import MANIFESTS
+from tests.samples.sample import Json, Sample
 
 pytestmark = pytest.mark.timeout(300)
 
 Choice = tuple[str, str | None]
 
 
-def choice(place: Place, owner: str) -> Choice:
+def choice(sample: Sample, owner: str) -> Choice:
     """Return priority class and preemptibility of the group of an owner or of its one pod."""
-    group = place.pod_group_of(owner)
+    group = sample.pod_group_of(owner)
     return group["spec"]["priorityClassName"], group["spec"].get("preemptibility")
 
 
-def choices(place: Place, when: str) -> dict[str, Choice]:
+def choices(sample: Sample, when: str) -> dict[str, Choice]:
     """Apply the workloads and return what the pod grouper chose for each."""
-    place.apply_text((MANIFESTS / "67-workloads.yaml").read_text().format(when=when))
-    (replica,) = place.wait(
-        lambda: [p for p in place.bound() if p["metadata"]["name"].startswith(f"kiosk-{when}-")],
+    sample.apply_text((MANIFESTS / "67-workloads.yaml").read_text().format(when=when))
+    (replica,) = sample.wait(
+        lambda: [p for p in sample.bound() if p["metadata"]["name"].startswith(f"kiosk-{when}-")],
         "the replica",
     )
     return {
-        "press": choice(place, f"press-{when}"),
-        "edition": choice(place, f"edition-{when}"),
-        "kiosk": choice(place, replica["metadata"]["name"]),
-        "archive": choice(place, f"archive-{when}"),
+        "press": choice(sample, f"press-{when}"),
+        "edition": choice(sample, f"edition-{when}"),
+        "kiosk": choice(sample, replica["metadata"]["name"]),
+        "archive": choice(sample, f"archive-{when}"),
     }
 
 
 @pytest.fixture(scope="module")
-def before(place: Place) -> Iterator[dict[str, Choice]]:
+def before(sample: Sample) -> Iterator[dict[str, Choice]]:
     """What holds while nobody has named the ConfigMap."""
-    # It lives in the components' namespace, not in the place.
-    apply_file(place.lane, MANIFESTS / "67-kind-defaults.yaml")
-    yield choices(place, "before")
-    place.stack.kubectl("delete", "-f", str(MANIFESTS / "67-kind-defaults.yaml"))
+    # It lives in the components' namespace, not in the namespace of the sample.
+    apply_file(sample.installation, MANIFESTS / "67-kind-defaults.yaml")
+    yield choices(sample, "before")
+    sample.stack.kubectl("delete", "-f", str(MANIFESTS / "67-kind-defaults.yaml"))
 
 
 @pytest.fixture(scope="module")
-def named(place: Place, before: dict[str, Choice]) -> Iterator[Place]:
+def named(sample: Sample, before: dict[str, Choice]) -> Iterator[Sample]:
     """The Config names the ConfigMap."""
     assert before
-    with config_given_back(place.lane):
-        apply_file(place.lane, MANIFESTS / "67-config.yaml")
-        wait_for(place.lane, CONFIGS, CONFIG, "Ready", "True")
-        yield place
+    with config_restored(sample.installation):
+        apply_file(sample.installation, MANIFESTS / "67-config.yaml")
+        wait_for(sample.installation, CONFIGS, CONFIG, "Ready", "True")
+        yield sample
 
 
 @pytest.fixture(scope="module")
-def after(named: Place) -> dict[str, Choice]:
+def after(named: Sample) -> dict[str, Choice]:
     return choices(named, "after")
 
 
@@ -88,8 +88,8 @@ def test_a_priority_class_that_does_not_exist_is_ignored(after: dict[str, Choice
     assert after["archive"][0] == "train"
 
 
-def test_the_config_keeps_the_words_of_others(named: Place, after: dict[str, Choice]) -> None:
-    spec: Json = get(named.lane, CONFIGS, CONFIG)["spec"]
+def test_the_config_keeps_the_words_of_others(named: Sample, after: dict[str, Choice]) -> None:
+    spec: Json = get(named.installation, CONFIGS, CONFIG)["spec"]
     assert spec["global"]["schedulerName"] == "kai-scheduler"
     assert spec["podGrouper"]["args"]["defaultPrioritiesConfigMapName"] == "s67-kinds"
     # The queue the workloads are in is counted by the same process, which was started anew.

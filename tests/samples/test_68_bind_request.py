@@ -6,14 +6,14 @@ import pytest
 import yaml
 
 from kube.resources import BINDREQUESTS
-from tests.samples.place import Json, Place
+from tests.samples.sample import Json, Sample
 
 pytestmark = pytest.mark.timeout(240)
 LOST = "node <no-such-machine> was not found"
 
 
-def request(place: Place, pod: str, node: str, **labels: str) -> str:
-    uid = place.pod(pod)["metadata"]["uid"]
+def request(sample: Sample, pod: str, node: str, **labels: str) -> str:
+    uid = sample.pod(pod)["metadata"]["uid"]
     body = {
         "apiVersion": BINDREQUESTS.api_version,
         "kind": BINDREQUESTS.kind,
@@ -33,28 +33,28 @@ def request(place: Place, pod: str, node: str, **labels: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def carried(place: Place) -> Place:
-    place.apply("68-carried.yaml")
-    place.apply_text(request(place, "carried", "kite-2"))
+def carried(sample: Sample) -> Sample:
+    sample.apply("68-carried.yaml")
+    sample.apply_text(request(sample, "carried", "kite-2"))
     # Of another pool, so that no scheduler clears the failed one away.
     labels = {"kai.scheduler/node-pool": "s68-none"}
-    place.apply_text(request(place, "stranded", "no-such-machine", **labels))
-    return place
+    sample.apply_text(request(sample, "stranded", "no-such-machine", **labels))
+    return sample
 
 
-def status(place: Place, name: str) -> Json:
-    found: Json = place.get(BINDREQUESTS, name).get("status") or {}
+def status(sample: Sample, name: str) -> Json:
+    found: Json = sample.get(BINDREQUESTS, name).get("status") or {}
     return found
 
 
-def bound_condition(place: Place, pod: str) -> tuple[str, str, str]:
-    for one in place.pod(pod)["status"].get("conditions") or ():
+def bound_condition(sample: Sample, pod: str) -> tuple[str, str, str]:
+    for one in sample.pod(pod)["status"].get("conditions") or ():
         if one["type"] == "PodBound":
             return one["status"], one["reason"], one["message"]
     return "", "", ""
 
 
-def test_the_pod_is_bound_where_it_says_and_the_request_tells(carried: Place) -> None:
+def test_the_pod_is_bound_where_it_says_and_the_request_tells(carried: Sample) -> None:
     carried.wait(lambda: status(carried, "carried").get("phase") == "Succeeded", "Succeeded")
     assert status(carried, "carried") == {"phase": "Succeeded"}
     pod = carried.pod("carried")
@@ -67,13 +67,13 @@ def test_the_pod_is_bound_where_it_says_and_the_request_tells(carried: Place) ->
     )
 
 
-def test_it_goes_with_its_pod(carried: Place) -> None:
+def test_it_goes_with_its_pod(carried: Sample) -> None:
     carried.wait(lambda: status(carried, "carried").get("phase") == "Succeeded", "Succeeded")
     carried.kubectl("delete", "pod", "carried", "--wait=false")
     carried.wait(lambda: not carried.exists(BINDREQUESTS, "carried"), "the end of the request")
 
 
-def test_a_machine_that_is_not_there_is_the_reason_of_the_failure(carried: Place) -> None:
+def test_a_machine_that_is_not_there_is_the_reason_of_the_failure(carried: Sample) -> None:
     carried.wait(lambda: status(carried, "stranded").get("phase") == "Failed", "Failed")
     reason = status(carried, "stranded")["reason"]
     assert reason.startswith(LOST)

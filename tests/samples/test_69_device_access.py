@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from kube.resources import CONFIGS
-from tests.samples.place import Json, Place
-from tests.samples.refusals import check_answer, objects_of
-from tests.samples.singletons import CONFIG, config_given_back
+from tests.samples.cluster_config import CONFIG, config_restored
+from tests.samples.expected_answers import check_answer, objects_of
+from tests.samples.sample import Json, Sample
 
 pytestmark = pytest.mark.timeout(300)
 REFUSED = {body["metadata"]["name"]: body for body in objects_of("69-device-access-refused.yaml")}
@@ -19,31 +19,31 @@ PEEPING = "69-device-access.yaml"
 
 
 @pytest.fixture(scope="module")
-def open_answer(place: Place) -> str:
+def open_answer(sample: Sample) -> str:
     """What becomes of a pod while the switch is off, as it is by default."""
-    return dry_run(place)
+    return dry_run(sample)
 
 
 @pytest.fixture(scope="module")
-def blocked(place: Place, open_answer: str) -> Iterator[Place]:
+def blocked(sample: Sample, open_answer: str) -> Iterator[Sample]:
     """The switch on, and the webhook started anew with it."""
     assert "value: all" in open_answer
-    with config_given_back(place.lane):
-        place.lane.gateway.patch(CONFIGS, CONFIG, BLOCKED)
-        place.wait(lambda: "value: void" in dry_run(place), "a webhook that blocks", timeout_s=90)
-        yield place
+    with config_restored(sample.installation):
+        sample.installation.gateway.patch(CONFIGS, CONFIG, BLOCKED)
+        sample.wait(lambda: "value: void" in dry_run(sample), "a webhook that blocks", timeout_s=90)
+        yield sample
 
 
-def dry_run(place: Place) -> str:
+def dry_run(sample: Sample) -> str:
     """Return the pod as it would be stored; empty while the webhook is down."""
     (body,) = objects_of(PEEPING)
-    return place.stack.kubectl(
-        "create", "-n", place.namespace, "--dry-run=server", "-o", "yaml", "-f", "-",
+    return sample.stack.kubectl(
+        "create", "-n", sample.namespace, "--dry-run=server", "-o", "yaml", "-f", "-",
         stdin=yaml.safe_dump(body), check=False,
     )  # fmt: skip
 
 
-def test_a_container_without_devices_is_blinded(blocked: Place) -> None:
+def test_a_container_without_devices_is_blinded(blocked: Sample) -> None:
     blocked.apply(PEEPING)
     (container,) = blocked.pod("peeping")["spec"]["containers"]
     assert container["env"] == [
@@ -53,7 +53,7 @@ def test_a_container_without_devices_is_blinded(blocked: Place) -> None:
 
 
 @pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED.keys())
-def test_a_container_that_would_choose_is_refused(blocked: Place, body: Json) -> None:
+def test_a_container_that_would_choose_is_refused(blocked: Sample, body: Json) -> None:
     check_answer(blocked, body)
     assert body["metadata"]["name"] not in blocked.stack.kubectl(
         "get", "pods", "-n", blocked.namespace, "-o", "name"

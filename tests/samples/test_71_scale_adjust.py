@@ -9,9 +9,9 @@ import pytest
 
 from kube.errors import NotFoundError
 from kube.resources import CONFIGS, PODS
-from tests.samples.parts import RESERVATIONS
-from tests.samples.place import Json, Place
-from tests.samples.singletons import CONFIG, config_given_back, wait_for
+from tests.samples.cluster_config import CONFIG, config_restored, wait_for
+from tests.samples.sample import Json, Sample
+from tests.samples.shared_gpus import RESERVATIONS
 
 pytestmark = pytest.mark.timeout(400)
 NAMESPACE = "kai-scale-adjust"
@@ -21,37 +21,37 @@ PAUSE_S = 60
 
 
 @pytest.fixture(scope="module")
-def full(place: Place) -> Iterator[Place]:
+def full(sample: Sample) -> Iterator[Sample]:
     """A full pool, two pods that wait for parts of its GPU, and the adjuster switched on."""
-    place.add_nodes("71-nodes.yaml")
-    place.apply("71-full.yaml")
-    place.wait_bound("settled", count=1)
-    with config_given_back(place.lane):
-        place.lane.gateway.patch(CONFIGS, CONFIG, ADJUSTED)
-        wait_for(place.lane, CONFIGS, CONFIG, "Ready", "True")
-        place.apply("71-thirsty.yaml")
+    sample.add_nodes("71-nodes.yaml")
+    sample.apply("71-full.yaml")
+    sample.wait_bound("settled", count=1)
+    with config_restored(sample.installation):
+        sample.installation.gateway.patch(CONFIGS, CONFIG, ADJUSTED)
+        wait_for(sample.installation, CONFIGS, CONFIG, "Ready", "True")
+        sample.apply("71-thirsty.yaml")
         try:
-            yield place
+            yield sample
         finally:
             # A stand-in that outlives its adjuster would keep GPUs from being shared for ever.
-            for name in stand_ins(place):
-                remove(place, name)
+            for name in stand_ins(sample):
+                remove(sample, name)
 
 
-def stand_ins(place: Place) -> dict[str, Json]:
-    listing = place.lane.gateway.list(PODS, as_type=dict, namespace=NAMESPACE)
+def stand_ins(sample: Sample) -> dict[str, Json]:
+    listing = sample.installation.gateway.list(PODS, as_type=dict, namespace=NAMESPACE)
     return {item["metadata"]["name"]: item for item in listing.items}
 
 
-def remove(place: Place, name: str) -> None:
+def remove(sample: Sample, name: str) -> None:
     try:
-        place.lane.gateway.delete(PODS, name, namespace=NAMESPACE, grace_period_s=0)
+        sample.installation.gateway.delete(PODS, name, namespace=NAMESPACE, grace_period_s=0)
     except NotFoundError:
         return
 
 
-def named(place: Place, *sources: str) -> set[str]:
-    return {f"{place.namespace}-{source}" for source in sources}
+def named(sample: Sample, *sources: str) -> set[str]:
+    return {f"{sample.namespace}-{source}" for source in sources}
 
 
 def scheduled(pod: Json) -> tuple[str, str]:
@@ -61,7 +61,7 @@ def scheduled(pod: Json) -> tuple[str, str]:
     return "", ""
 
 
-def test_each_part_that_needs_a_device_gets_a_stand_in(full: Place) -> None:
+def test_each_part_that_needs_a_device_gets_a_stand_in(full: Sample) -> None:
     wanted = named(full, "thirsty-a", "thirsty-b")
     full.wait(lambda: stand_ins(full).keys() == wanted, f"{wanted}, found {set(stand_ins(full))}")
     full.wait(
@@ -89,7 +89,7 @@ def test_each_part_that_needs_a_device_gets_a_stand_in(full: Place) -> None:
         }
 
 
-def test_no_device_is_reserved_meanwhile(full: Place) -> None:
+def test_no_device_is_reserved_meanwhile(full: Sample) -> None:
     full.wait(lambda: len(stand_ins(full)) == 2, "two stand-ins")
     held = reservations(full)
     full.apply("71-elsewhere.yaml")
@@ -105,18 +105,18 @@ def test_no_device_is_reserved_meanwhile(full: Place) -> None:
     assert reservations(full) == held
 
 
-def reservations(place: Place) -> set[str]:
-    listing = place.lane.gateway.list(PODS, as_type=dict, namespace=RESERVATIONS)
+def reservations(sample: Sample) -> set[str]:
+    listing = sample.installation.gateway.list(PODS, as_type=dict, namespace=RESERVATIONS)
     return {item["metadata"]["name"] for item in listing.items}
 
 
-def test_a_stand_in_goes_with_its_source_and_none_comes_for_a_minute(full: Place) -> None:
+def test_a_stand_in_goes_with_its_source_and_none_comes_for_a_minute(full: Sample) -> None:
     full.wait(lambda: len(stand_ins(full)) == 2, "two stand-ins")
     late, gone = named(full, "thirsty-c"), named(full, "thirsty-b")
     before = datetime.now(UTC)
     full.kubectl("delete", "pod", "thirsty-b", "--wait=false", "--grace-period=0", "--force")
     full.wait(lambda: not gone & stand_ins(full).keys(), "the end of the stand-in of thirsty-b")
-    if full.lane.name == "real":
+    if full.installation.name == "real":
         return  # the minute is measured by the adjuster's own clock, so once is enough
     full.apply("71-late.yaml")
     full.wait(lambda: late <= stand_ins(full).keys(), "a stand-in for thirsty-c", timeout_s=120)
@@ -126,7 +126,7 @@ def test_a_stand_in_goes_with_its_source_and_none_comes_for_a_minute(full: Place
     assert (came - before).total_seconds() > PAUSE_S - 1
 
 
-def test_a_source_that_is_scheduled_needs_no_stand_in(full: Place) -> None:
+def test_a_source_that_is_scheduled_needs_no_stand_in(full: Sample) -> None:
     full.kubectl(
         "delete", "pod", "thirsty-c", "--wait=false", "--grace-period=0", "--force", "--ignore-not-found"
     )  # fmt: skip

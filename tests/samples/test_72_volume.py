@@ -7,8 +7,8 @@ import json
 import pytest
 
 from kube.resources import PVCS
-from tests.samples.parts import request_of
-from tests.samples.place import Place
+from tests.samples.sample import Sample
+from tests.samples.shared_gpus import request_of
 
 pytestmark = pytest.mark.timeout(240)
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -25,24 +25,24 @@ spec:
 
 
 @pytest.fixture(scope="module")
-def waiting(place: Place) -> Place:
-    place.apply("72-volume.yaml")
-    return place
+def waiting(sample: Sample) -> Sample:
+    sample.apply("72-volume.yaml")
+    return sample
 
 
-def selected_node(place: Place) -> str:
-    annotations = place.get(PVCS, "notebook")["metadata"].get("annotations") or {}
+def selected_node(sample: Sample) -> str:
+    annotations = sample.get(PVCS, "notebook")["metadata"].get("annotations") or {}
     return str(annotations.get(SELECTED_NODE, ""))
 
 
-def test_the_provisioner_is_told_where_and_waited_for(waiting: Place) -> None:
+def test_the_provisioner_is_told_where_and_waited_for(waiting: Sample) -> None:
     waiting.wait(lambda: selected_node(waiting), f"the annotation {SELECTED_NODE}")
     assert selected_node(waiting) == request_of(waiting, "writer")["selectedNode"]
     waiting.stays(lambda: not waiting.bound("writer"), "writer waits for its volume")
 
 
-def test_the_pod_is_bound_once_its_volume_is(waiting: Place) -> None:
-    name = f"s72-{waiting.lane.name}"
+def test_the_pod_is_bound_once_its_volume_is(waiting: Sample) -> None:
+    name = f"s72-{waiting.installation.name}"
     waiting.apply_text(VOLUME.format(name=name))
     # What a provisioner and the volume controller would do.
     waiting.kubectl("patch", "pvc", "notebook", "-p", json.dumps({"spec": {"volumeName": name}}))
@@ -52,7 +52,7 @@ def test_the_pod_is_bound_once_its_volume_is(waiting: Place) -> None:
     assert waiting.pod("writer")["spec"]["nodeName"] == selected_node(waiting)
 
 
-def test_it_is_a_pod_group_of_one(waiting: Place) -> None:
+def test_it_is_a_pod_group_of_one(waiting: Sample) -> None:
     group = waiting.pod_group_of("writer")
     uid = waiting.pod("writer")["metadata"]["uid"]
     assert group["metadata"]["name"] == f"pg-writer-{uid}"

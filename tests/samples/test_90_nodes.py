@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from kube.resources import NODES
-from tests.samples.place import PLAIN_POD, Place
+from tests.samples.sample import PLAIN_POD, Sample
 
 pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture(scope="module")
-def nodes(place: Place) -> dict[str, Any]:
-    return place.all(NODES)
+def nodes(sample: Sample) -> dict[str, Any]:
+    return sample.all(NODES)
 
 
 def test_the_machines_are_ready_and_untainted(nodes: dict[str, Any]) -> None:
@@ -42,15 +42,15 @@ def test_they_offer_whole_gpus_slices_or_none(
         assert {k: v for k, v in offered.items() if "/" in k} == resources
 
 
-def test_pods_run_on_each_kind(place: Place) -> None:
-    place.apply_text(PLAIN_POD.format(name="whole", limits='nvidia.com/gpu: "8"'))
-    place.apply_text(PLAIN_POD.format(name="slice", limits='nvidia.com/mig-1g.10gb: "1"'))
-    place.apply_text(PLAIN_POD.format(name="plain", limits="cpu: 100m"))
+def test_pods_run_on_each_kind(sample: Sample) -> None:
+    sample.apply_text(PLAIN_POD.format(name="whole", limits='nvidia.com/gpu: "8"'))
+    sample.apply_text(PLAIN_POD.format(name="slice", limits='nvidia.com/mig-1g.10gb: "1"'))
+    sample.apply_text(PLAIN_POD.format(name="plain", limits="cpu: 100m"))
 
     def runs(name: str) -> bool:
-        return bool(place.pod(name)["status"].get("phase") == "Running")
+        return bool(sample.pod(name)["status"].get("phase") == "Running")
 
     for name in ("whole", "slice", "plain"):
-        place.wait(lambda name=name: runs(name), f"running pod {name}")
-    assert place.node_of("whole")["metadata"]["labels"]["nvidia.com/gpu.count"] == "8"
-    assert place.pod("slice")["spec"]["nodeName"] == "sliced-1"
+        sample.wait(lambda name=name: runs(name), f"running pod {name}")
+    assert sample.node_of("whole")["metadata"]["labels"]["nvidia.com/gpu.count"] == "8"
+    assert sample.pod("slice")["spec"]["nodeName"] == "sliced-1"

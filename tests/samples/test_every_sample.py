@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.samples.lanes import MANIFESTS
+from tests.samples.installations import MANIFESTS
 from tests.shared import shared_path
 
 TESTS = MANIFESTS.parent.parent
-LIVE_GROUPING = TESTS / "queues" / "live" / "test_live_grouping.py"
+GROUPING_TEST = TESTS / "queues" / "live_cluster" / "test_grouping.py"
 #: Third-party kinds that need no scheduler: number of a sample -> own manifest below tests/queues/manifests.
 GROUPED = {
     "40": "kubeflow.yaml",
@@ -39,7 +39,7 @@ def equivalents(number: str) -> list[Path]:
 
 def users(manifest: Path) -> list[Path]:
     """Return the files of tests that name a manifest."""
-    here = [LIVE_GROUPING] if manifest.parent != MANIFESTS else sorted(TESTS.glob("samples/*.py"))
+    here = [GROUPING_TEST] if manifest.parent != MANIFESTS else sorted(TESTS.glob("samples/*.py"))
     return [file for file in here if f'"{manifest.name}"' in file.read_text()]
 
 

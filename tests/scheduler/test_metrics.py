@@ -16,8 +16,8 @@ from scheduler.metrics import SchedulerMetrics
 from scheduler.settings.usage import read_usage_config
 from tests.builders import cluster
 from tests.scheduler.load.objects import group, meta, node, pod, queue
-from tests.scheduler.loop.rig import FREE, Rig
-from tests.scheduler.loop.rig import rig as open_rig
+from tests.scheduler.loop.harness import FREE, Harness
+from tests.scheduler.loop.harness import harness as open_harness
 
 ONE_GPU = {"nvidia.com/gpu": "1"}
 QUEUE_LABELS = {"queue_name", "queue_metadata_name", "queue_display_name"}
@@ -64,8 +64,8 @@ def metrics(monkeypatch: pytest.MonkeyPatch) -> SchedulerMetrics:
 
 
 @pytest.fixture
-def rig() -> Iterator[Rig]:
-    with open_rig() as made:
+def harness() -> Iterator[Harness]:
+    with open_harness() as made:
         yield made
 
 
@@ -78,21 +78,23 @@ def of_queue(metrics: SchedulerMetrics, name: str, queue_name: str, display: str
     return value(metrics, name, queue_name=display or queue_name, **labels)
 
 
-def crowded(rig: Rig) -> Rig:
+def crowded(harness: Harness) -> Harness:
     """Let `high` need what `low` holds, in one queue of two."""
     cells = {"cpu": FREE, "memory": FREE, "gpu": {"quota": 1, "limit": -1, "overQuotaWeight": 1}}
-    rig.seed(QUEUES, queue("top", resources=dict.fromkeys(("cpu", "memory", "gpu"), FREE)))
-    rig.seed(QUEUES, queue("q", parentQueue="top", displayName="The queue", resources=cells))
-    rig.seed(NODES, node("n0", gpus=2))
-    rig.seed(PRIORITY_CLASSES, {"metadata": meta("high"), "value": 90})
-    rig.seed(PODGROUPS, group("low"), group("high", priorityClassName="high"), group("fits"))
-    rig.seed(PODS, pod("low-0", group="low", node="n0", phase="Running", requests={**ONE_GPU, "cpu": "1500m"}))  # fmt: skip
-    rig.seed(PODS, pod("high-0", group="high", requests={"nvidia.com/gpu": "2", "memory": "3G"}))
-    return rig.seed(PODS, pod("fits-0", group="fits", requests={"cpu": "1"}))
+    harness.seed(QUEUES, queue("top", resources=dict.fromkeys(("cpu", "memory", "gpu"), FREE)))
+    harness.seed(QUEUES, queue("q", parentQueue="top", displayName="The queue", resources=cells))
+    harness.seed(NODES, node("n0", gpus=2))
+    harness.seed(PRIORITY_CLASSES, {"metadata": meta("high"), "value": 90})
+    harness.seed(PODGROUPS, group("low"), group("high", priorityClassName="high"), group("fits"))
+    harness.seed(PODS, pod("low-0", group="low", node="n0", phase="Running", requests={**ONE_GPU, "cpu": "1500m"}))  # fmt: skip
+    harness.seed(
+        PODS, pod("high-0", group="high", requests={"nvidia.com/gpu": "2", "memory": "3G"})
+    )
+    return harness.seed(PODS, pod("fits-0", group="fits", requests={"cpu": "1"}))
 
 
-def test_names_types_and_labels(rig: Rig, metrics: SchedulerMetrics) -> None:
-    crowded(rig).cycle()
+def test_names_types_and_labels(harness: Harness, metrics: SchedulerMetrics) -> None:
+    crowded(harness).cycle()
     metrics.search_exhausted.labels("preempt").inc(0)
     text = metrics.exposition().decode()
     types = dict(re.findall(r"^# TYPE kai_(\S+) (\S+)$", text, re.MULTILINE))
@@ -115,8 +117,8 @@ def test_another_prefix() -> None:
     assert "kai_" not in text
 
 
-def test_what_a_cycle_counts(rig: Rig, metrics: SchedulerMetrics) -> None:
-    crowded(rig).cycle()
+def test_what_a_cycle_counts(harness: Harness, metrics: SchedulerMetrics) -> None:
+    crowded(harness).cycle()
     assert value(metrics, "podgroups_scheduled_by_action", action="allocate") == 1
     assert value(metrics, "podgroups_acted_on_by_action", action="allocate") is None
     assert value(metrics, "podgroups_scheduled_by_action", action="preempt") == 1
@@ -150,14 +152,16 @@ def test_stale_gangs_are_neither_scheduled_nor_acted_on(metrics: SchedulerMetric
         assert value(metrics, name, action="stalegangeviction") is None
 
 
-def test_shares_of_every_queue_under_its_shown_name(rig: Rig, metrics: SchedulerMetrics) -> None:
-    crowded(rig).cycle()
+def test_shares_of_every_queue_under_its_shown_name(
+    harness: Harness, metrics: SchedulerMetrics
+) -> None:
+    crowded(harness).cycle()
     assert of_queue(metrics, "queue_fair_share_gpu", "q", "The queue") == 2
     assert of_queue(metrics, "queue_fair_share_cpu_cores", "q", "The queue") == 2.5
     assert of_queue(metrics, "queue_fair_share_memory_gb", "q", "The queue") == 3
     assert of_queue(metrics, "queue_fair_share_gpu", "top") == 2
-    rig.gateway.delete(QUEUES, "q")
-    rig.cycle(seconds=1)
+    harness.gateway.delete(QUEUES, "q")
+    harness.cycle(seconds=1)
     assert of_queue(metrics, "queue_fair_share_gpu", "q", "The queue") is None
     assert of_queue(metrics, "queue_gpu_usage", "q", "The queue") is None
 
@@ -172,14 +176,14 @@ def test_past_use_is_a_fraction_of_the_cluster(metrics: SchedulerMetrics) -> Non
     assert of_queue(metrics, "queue_gpu_usage", "a") is None
 
 
-def test_past_use_of_a_cycle(rig: Rig, metrics: SchedulerMetrics) -> None:
+def test_past_use_of_a_cycle(harness: Harness, metrics: SchedulerMetrics) -> None:
     source = {"clientType": "history", "connectionString": "here"}
-    rig.seed(SHARDS, {"metadata": meta("default"), "spec": {"usageDBConfig": source}})
-    rig.cluster(gpus=2).seed(PODGROUPS, group("pg"))
-    rig.seed(PODS, pod("p", group="pg", node="n0", phase="Running", requests=ONE_GPU)).cycle()
+    harness.seed(SHARDS, {"metadata": meta("default"), "spec": {"usageDBConfig": source}})
+    harness.cluster(gpus=2).seed(PODGROUPS, group("pg"))
+    harness.seed(PODS, pod("p", group="pg", node="n0", phase="Running", requests=ONE_GPU)).cycle()
     assert of_queue(metrics, "queue_gpu_usage", "q", "The queue") == 0
-    rig.cycle(seconds=120)
-    rig.cycle(seconds=120)
+    harness.cycle(seconds=120)
+    harness.cycle(seconds=120)
     # Half of the two GPUs was held all the time.
     assert of_queue(metrics, "queue_gpu_usage", "q", "The queue") == 0.5
 
@@ -197,8 +201,8 @@ def test_each_query_for_past_use_is_timed(metrics: SchedulerMetrics) -> None:
     assert value(metrics, "usage_query_latency_milliseconds_count") == 6
 
 
-def test_buckets(rig: Rig, metrics: SchedulerMetrics) -> None:
-    crowded(rig).cycle()
+def test_buckets(harness: Harness, metrics: SchedulerMetrics) -> None:
+    crowded(harness).cycle()
     text = metrics.exposition().decode()
 
     def bounds(name: str) -> list[float]:

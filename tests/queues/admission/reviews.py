@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,13 @@ class Answer:
     warnings: list[str]
     object: dict[str, Any]
     has_patch: bool
+
+
+def accepted(obj: dict[str, Any] | None, *, warnings: Sequence[str] = ()) -> Answer:
+    """Return the answer that lets an object pass unchanged."""
+    return Answer(
+        allowed=True, message="", warnings=list(warnings), object=obj or {}, has_patch=False
+    )
 
 
 def ask(

@@ -17,7 +17,7 @@ from queues.controllers import assembly
 from queues.controllers.arguments import add_common, add_pod_grouper, add_status, options_of
 from queues.controllers.assembly import Controllers, Options
 from tests.fakes.gateway import FakeGateway
-from tests.queues.controllers.clusters import queue
+from tests.queues.controllers.fake_cluster import queue
 
 
 def eventually(condition: Callable[[], bool], timeout_s: float = 20.0) -> bool:

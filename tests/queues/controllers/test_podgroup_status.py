@@ -17,7 +17,7 @@ from queues.controllers.podgroup_status import SETTLE_S, PodGroupController
 from queues.grouping.base import Settings
 from queues.grouping.offline.manifests import read_manifests
 from queues.grouping.offline.report import group_objects
-from tests.queues.controllers.clusters import Cluster, group, pod
+from tests.queues.controllers.fake_cluster import Cluster, group, pod
 
 
 class World(Cluster):

@@ -17,7 +17,7 @@ from queues.controllers.metrics import QueueMetrics, parse_pairs, queue_values
 from queues.controllers.podgroup_status import PodGroupController
 from queues.controllers.queue_status import QueueController
 from queues.controllers.sums import GroupSums
-from tests.queues.controllers.clusters import Cluster, group, pod, queue
+from tests.queues.controllers.fake_cluster import Cluster, group, pod, queue
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = datetime(2026, 1, 2, tzinfo=UTC)

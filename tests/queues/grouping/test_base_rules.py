@@ -10,7 +10,7 @@ from queues.grouping.base import Kind, KindDefault, Settings
 from queues.grouping.engine.reconcile import GroupingDecision, decide
 from queues.grouping.engine.table import BEYOND_KAI, KAI, TABLE, select_grouper
 from queues.grouping.metadata import parse_kind_defaults
-from tests.queues.grouping.worlds import (
+from tests.queues.grouping.owned_pods import (
     chain,
     decided,
     error_of,

@@ -8,7 +8,7 @@ import pytest
 
 from queues.grouping.errors import GroupingError
 from queues.grouping.metadata import parse_kind_defaults
-from tests.queues.grouping.worlds import error_of, owner, pod
+from tests.queues.grouping.owned_pods import error_of, owner, pod
 
 KUBEFLOW = "kubeflow.org/v1"
 LWS = "leaderworkerset.x-k8s.io/v1"

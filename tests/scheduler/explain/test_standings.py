@@ -8,20 +8,20 @@ import pytest
 
 from kube.resources import PODGROUPS, PODS, PRIORITY_CLASSES, SHARDS
 from tests.scheduler.load.objects import group, pod
-from tests.scheduler.loop.rig import Rig
-from tests.scheduler.loop.rig import rig as open_rig
+from tests.scheduler.loop.harness import Harness
+from tests.scheduler.loop.harness import harness as open_harness
 
 
 @pytest.fixture
-def rig() -> Iterator[Rig]:
-    with open_rig() as made:
+def harness() -> Iterator[Harness]:
+    with open_harness() as made:
         yield made
 
 
-def full(rig: Rig) -> Rig:
+def full(harness: Harness) -> Harness:
     """Let one tenant hold the only node."""
-    rig.cluster().seed(PODGROUPS, group("tenant", preemptibility="non-preemptible"))
-    return rig.seed(
+    harness.cluster().seed(PODGROUPS, group("tenant", preemptibility="non-preemptible"))
+    return harness.seed(
         PODS,
         pod(
             "tenant-0", group="tenant", node="n0", phase="Running", requests={"nvidia.com/gpu": "8"}
@@ -29,10 +29,10 @@ def full(rig: Rig) -> Rig:
     )
 
 
-def test_places_follow_the_order_of_turns(rig: Rig) -> None:
-    full(rig).pending("late").pending("urgent", priorityClassName="high").pending("later")
-    rig.seed(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 90})
-    found = rig.cycle().standings
+def test_places_follow_the_order_of_turns(harness: Harness) -> None:
+    full(harness).pending("late").pending("urgent", priorityClassName="high").pending("later")
+    harness.seed(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 90})
+    found = harness.cycle().standings
     assert {key: one.position for key, one in found.items()} == {
         "ns/urgent": 1,
         "ns/late": 2,
@@ -40,15 +40,17 @@ def test_places_follow_the_order_of_turns(rig: Rig) -> None:
     }
 
 
-def test_beyond_the_depth_of_its_queue_nobody_had_a_turn(rig: Rig) -> None:
+def test_beyond_the_depth_of_its_queue_nobody_had_a_turn(harness: Harness) -> None:
     shard = {"metadata": {"name": "default"}, "spec": {"queueDepthPerAction": {"allocate": 2}}}
-    full(rig).seed(SHARDS, shard).pending("a").pending("b").pending("c")
-    third = rig.cycle().standings["ns/c"]
+    full(harness).seed(SHARDS, shard).pending("a").pending("b").pending("c")
+    third = harness.cycle().standings["ns/c"]
     assert (third.code, third.position) == ("OrderBehind", None)
     assert third.text == "Its turn did not come in this cycle; 2 workloads of its queue are ahead"
 
 
-def test_only_the_first_thousand_places_are_told(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_first_thousand_places_are_told(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("scheduler.explain.standings.RANKED", 2)
-    full(rig).pending("a").pending("b").pending("c")
-    assert [one.position for one in rig.cycle().standings.values()] == [1, 2, None]
+    full(harness).pending("a").pending("b").pending("c")
+    assert [one.position for one in harness.cycle().standings.values()] == [1, 2, None]

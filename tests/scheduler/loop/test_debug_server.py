@@ -28,13 +28,13 @@ from scheduler.loop.debug_server import (
     snapshot_page,
 )
 from tests.scheduler.load.objects import meta
-from tests.scheduler.loop.rig import Rig
-from tests.scheduler.loop.rig import rig as open_rig
+from tests.scheduler.loop.harness import Harness
+from tests.scheduler.loop.harness import harness as open_harness
 
 
 @pytest.fixture
-def rig() -> Iterator[Rig]:
-    with open_rig() as made:
+def harness() -> Iterator[Harness]:
+    with open_harness() as made:
         yield made
 
 
@@ -53,18 +53,18 @@ def get(port: int, path: str, token: str = TOKEN) -> tuple[int, bytes]:
             return error.code, error.read()
 
 
-def test_pages_of_a_shard(rig: Rig) -> None:
+def test_pages_of_a_shard(harness: Harness) -> None:
     spec = {"plugins": {"reflectjoborder": {"enabled": True}}}
-    rig.seed(SHARDS, {"metadata": meta("default"), "spec": spec})
-    rig.cluster(gpus=1).pending("a", gpus=2).pending("b").pending("late", queue="nowhere")
-    rig.watch()
-    rig.worker.is_ready()
-    pages = {**plugin_pages(rig.worker), "/metrics": metrics_page}
+    harness.seed(SHARDS, {"metadata": meta("default"), "spec": spec})
+    harness.cluster(gpus=1).pending("a", gpus=2).pending("b").pending("late", queue="nowhere")
+    harness.watch()
+    harness.worker.is_ready()
+    pages = {**plugin_pages(harness.worker), "/metrics": metrics_page}
     server = PluginServer("127.0.0.1", 0, pages, token=TOKEN)
     port = server.start()
     try:
         assert get(port, "/get-job-order") == (503, b"Job order data not ready")
-        rig.cycle()
+        harness.cycle()
         status, body = get(port, "/get-job-order")
         entries = [{"id": "ns/a", "priority": 50}, {"id": "ns/b", "priority": 50}]
         assert (status, json.loads(body)) == (
@@ -114,9 +114,9 @@ def test_without_a_token_the_pages_are_off() -> None:
         assert get(port, "/metrics", "")[0] == 200
 
 
-def test_snapshots_are_taken_one_at_a_time_and_after_a_pause(rig: Rig) -> None:
+def test_snapshots_are_taken_one_at_a_time_and_after_a_pause(harness: Harness) -> None:
     turns = Turns(pause_s=60.0)
-    page = snapshot_page(rig.worker, turns)
+    page = snapshot_page(harness.worker, turns)
     with turns.take() as rest_s:
         assert rest_s == 0
         busy = page()
@@ -124,11 +124,11 @@ def test_snapshots_are_taken_one_at_a_time_and_after_a_pause(rig: Rig) -> None:
     paused = page()
     assert paused.status == 429
     assert 55 <= int(paused.headers["Retry-After"]) <= 60
-    assert snapshot_page(rig.worker, Turns())().status == 200
+    assert snapshot_page(harness.worker, Turns())().status == 200
 
 
 def test_a_snapshot_waits_for_the_end_of_the_cycle(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[str] = []
     in_cycle = threading.Event()
@@ -145,12 +145,12 @@ def test_a_snapshot_waits_for_the_end_of_the_cycle(
         events.append("read")
         return original(*args)
 
-    monkeypatch.setattr(type(rig.worker.runner), "run", lambda _self, *, fence: cycle(fence))
+    monkeypatch.setattr(type(harness.worker.runner), "run", lambda _self, *, fence: cycle(fence))
     monkeypatch.setattr(debug_server, "read_objects", read)
     with ThreadPoolExecutor(2) as pool:
-        running = pool.submit(rig.worker.cycle)
+        running = pool.submit(harness.worker.cycle)
         assert in_cycle.wait(10)
-        snapshot = pool.submit(snapshot_page(rig.worker, Turns()))
+        snapshot = pool.submit(snapshot_page(harness.worker, Turns()))
         threading.Timer(0.1, goes_on.set).start()
         running.result(10)
         assert snapshot.result(10).status == 200

@@ -13,20 +13,20 @@ from queues.models import LiveChange
 from scheduler.loop.cycle import CycleSummary
 from scheduler.loop.report import Reporter, is_idle, report_cycle
 from scheduler.models import GroupStanding, QueueShare, SessionRecord, Shard
-from tests.scheduler.loop.rig import START, Rig
-from tests.scheduler.loop.rig import rig as open_rig
+from tests.scheduler.loop.harness import START, Harness
+from tests.scheduler.loop.harness import harness as open_harness
 
 
 @pytest.fixture
-def rig() -> Iterator[Rig]:
-    with open_rig() as made:
+def harness() -> Iterator[Harness]:
+    with open_harness() as made:
         yield made
 
 
 @pytest.mark.django_db
-def test_cycle_and_shares_are_on_record(rig: Rig) -> None:
-    rig.cluster(nodes=2, gpus=4).pending("small").pending("huge", gpus=9)
-    row = report_cycle("default", rig.cycle())
+def test_cycle_and_shares_are_on_record(harness: Harness) -> None:
+    harness.cluster(nodes=2, gpus=4).pending("small").pending("huge", gpus=9)
+    row = report_cycle("default", harness.cycle())
     assert (row.number, row.bound, row.pending_before, row.unschedulable) == (1, 1, 2, 1)
     assert (row.nodes, row.queues, row.pod_groups, row.pods) == (2, 2, 2, 2)
     assert row.started_at == START
@@ -39,8 +39,8 @@ def test_cycle_and_shares_are_on_record(rig: Rig) -> None:
 
 
 @pytest.mark.django_db
-def test_standings_are_written_when_they_change_and_dropped_when_they_end(rig: Rig) -> None:
-    rig.cluster().pending("huge", gpus=9).pending("larger", gpus=10)
+def test_standings_are_written_when_they_change_and_dropped_when_they_end(harness: Harness) -> None:
+    harness.cluster().pending("huge", gpus=9).pending("larger", gpus=10)
 
     def told() -> list[str]:
         entries = LiveChange.objects.filter(kind="standing").order_by("id")
@@ -48,38 +48,38 @@ def test_standings_are_written_when_they_change_and_dropped_when_they_end(rig: R
         entries.delete()
         return keys
 
-    report_cycle("default", rig.cycle())
+    report_cycle("default", harness.cycle())
     rows = GroupStanding.objects.values_list("key", "shard", "code", "position")
     assert list(rows) == [
         ("ns/huge", "default", "NeverFits", 1),
         ("ns/larger", "default", "NeverFits", 2),
     ]
     assert told() == ["ns/huge", "ns/larger"]
-    report_cycle("default", rig.cycle(seconds=1))
+    report_cycle("default", harness.cycle(seconds=1))
     assert told() == []
-    rig.gateway.delete(PODS, "huge-0", namespace="ns")
-    report_cycle("default", rig.cycle(seconds=1))
+    harness.gateway.delete(PODS, "huge-0", namespace="ns")
+    report_cycle("default", harness.cycle(seconds=1))
     assert told() == ["ns/huge", "ns/larger"]
     assert list(GroupStanding.objects.values_list("key", "position")) == [("ns/larger", 1)]
-    report_cycle("other", rig.cycle(seconds=1))
+    report_cycle("other", harness.cycle(seconds=1))
     assert GroupStanding.objects.get().shard == "other"
 
 
 @pytest.mark.django_db
-def test_unchanged_shares_are_left_alone_and_gone_queues_removed(rig: Rig) -> None:
-    rig.cluster().pending("huge", gpus=9)
-    report_cycle("default", rig.cycle())
-    report_cycle("default", rig.cycle(seconds=1))
+def test_unchanged_shares_are_left_alone_and_gone_queues_removed(harness: Harness) -> None:
+    harness.cluster().pending("huge", gpus=9)
+    report_cycle("default", harness.cycle())
+    report_cycle("default", harness.cycle(seconds=1))
     assert set(QueueShare.objects.values_list("cycle", flat=True)) == {1}
-    rig.gateway.delete(QUEUES, "q")
-    report_cycle("default", rig.cycle(seconds=1))
+    harness.gateway.delete(QUEUES, "q")
+    report_cycle("default", harness.cycle(seconds=1))
     assert set(QueueShare.objects.values_list("queue", flat=True)) == {"top"}
     assert Shard.objects.get(name="default").last_number == 3
     assert list(SessionRecord.objects.values_list("number", flat=True)) == [3, 2, 1]
 
 
-def test_idle_cycles_are_reported_now_and_then(rig: Rig) -> None:
-    rig.cluster()
+def test_idle_cycles_are_reported_now_and_then(harness: Harness) -> None:
+    harness.cluster()
     reported: list[CycleSummary] = []
     seen = Event()
 
@@ -90,7 +90,7 @@ def test_idle_cycles_are_reported_now_and_then(rig: Rig) -> None:
     reporter = Reporter("default", write=write)
     reporter.start()
     for seconds in (0, 1, 8, 2):
-        summary = rig.cycle(seconds=seconds)
+        summary = harness.cycle(seconds=seconds)
         assert is_idle(summary)
         reporter.offer(summary)
         if seconds in (0, 2):

@@ -18,8 +18,8 @@ from scheduler.loop.cycle import CycleSummary
 from scheduler.loop.report import Reporter
 from scheduler.loop.services import RunningShard
 from tests.scheduler.load.objects import meta
-from tests.scheduler.loop.rig import Rig
-from tests.scheduler.loop.rig import rig as open_rig
+from tests.scheduler.loop.harness import Harness
+from tests.scheduler.loop.harness import harness as open_harness
 
 
 class FakeBroker:
@@ -66,19 +66,19 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def rig() -> Iterator[Rig]:
-    with open_rig() as made:
+def harness() -> Iterator[Harness]:
+    with open_harness() as made:
         yield made
 
 
 def running(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch, *, is_free: bool = True
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, *, is_free: bool = True
 ) -> tuple[FakeLock, list[CycleSummary]]:
     lock = FakeLock(FakeBroker(), is_free=is_free)
     reported: list[CycleSummary] = []
     reporter = Reporter("default")
     monkeypatch.setattr(Reporter, "offer", lambda _, summary: reported.append(summary))
-    made = RunningShard(rig.worker, lock, reporter)  # type: ignore[arg-type]
+    made = RunningShard(harness.worker, lock, reporter)  # type: ignore[arg-type]
     monkeypatch.setitem(services._running, "default", made)
     return lock, reported
 
@@ -102,11 +102,11 @@ def test_kick_without_a_broker_is_left_to_the_clock(sent: list[dict[str, Any]]) 
 
 
 def test_cycle_runs_under_the_lock_and_opens_the_way_for_the_next_kick(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, reported = running(rig, monkeypatch)
+    lock, reported = running(harness, monkeypatch)
     lock.client.keys[services.kick_key("default")] = "1"
-    rig.cluster().pending("pg").watch()
+    harness.cluster().pending("pg").watch()
     summary = services.run_cycle("default")
     assert summary is not None
     assert [ref.name for ref in summary.commit.bound] == ["pg-0"]
@@ -116,44 +116,48 @@ def test_cycle_runs_under_the_lock_and_opens_the_way_for_the_next_kick(
 
 
 def test_no_cycle_while_another_worker_holds_the_shard(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, reported = running(rig, monkeypatch, is_free=False)
-    rig.cluster().pending("pg").watch()
+    lock, reported = running(harness, monkeypatch, is_free=False)
+    harness.cluster().pending("pg").watch()
     assert services.run_cycle("default") is None
     assert (lock.log, reported) == (["acquire"], [])
 
 
-def test_no_cycle_before_the_cluster_is_known(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    lock, _ = running(rig, monkeypatch)
-    rig.cluster().pending("pg")
+def test_no_cycle_before_the_cluster_is_known(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, _ = running(harness, monkeypatch)
+    harness.cluster().pending("pg")
     assert services.run_cycle("default") is None
     assert lock.log == []
 
 
-def test_lock_is_given_back_when_a_cycle_fails(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    lock, reported = running(rig, monkeypatch)
-    rig.watch()
+def test_lock_is_given_back_when_a_cycle_fails(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, reported = running(harness, monkeypatch)
+    harness.watch()
 
     def fail(**_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(type(rig.worker), "cycle", lambda _, **options: fail(**options))
+    monkeypatch.setattr(type(harness.worker), "cycle", lambda _, **options: fail(**options))
     with pytest.raises(ZeroDivisionError):
         services.run_cycle("default")
     assert (lock.log, reported) == (["acquire", "release"], [])
 
 
 def test_a_taken_port_keeps_no_shard_from_scheduling(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch, settings: Any
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.KAIWEB_DEBUG_TOKEN = "s3cret"
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = settings.KAIWEB_SCHEDULER_METRICS_PORT = taken.getsockname()[1]
         taken.listen()
-        running(rig, monkeypatch)
-        rig.cluster().pending("pg").watch()
+        running(harness, monkeypatch)
+        harness.cluster().pending("pg").watch()
         summary = services.run_cycle("default")
         assert summary is not None
         assert [ref.name for ref in summary.commit.bound] == ["pg-0"]
@@ -162,7 +166,7 @@ def test_a_taken_port_keeps_no_shard_from_scheduling(
     # A page of a plugin is there while the plugin is on.
     assert _status(port, "/get-job-order") == 404
     spec = {"plugins": {"reflectjoborder": {"enabled": True}}}
-    rig.seed(SHARDS, {"metadata": meta("default"), "spec": spec}).watch()
+    harness.seed(SHARDS, {"metadata": meta("default"), "spec": spec}).watch()
     services.run_cycle("default")
     services.run_cycle("default")
     assert _status(port, "/get-job-order") == 200

@@ -9,25 +9,25 @@ import pytest
 from kube.resources import CONFIGS, SHARDS
 from scheduler.load.usage import PrometheusUsage
 from tests.scheduler.load.objects import meta
-from tests.scheduler.loop.rig import Rig
-from tests.scheduler.loop.rig import rig as open_rig
+from tests.scheduler.loop.harness import Harness
+from tests.scheduler.loop.harness import harness as open_harness
 
 PARTITION = {"partitionLabelValue": "amber"}
 
 
 @pytest.fixture
-def amber() -> Iterator[Rig]:
-    with open_rig("amber") as made:
+def amber() -> Iterator[Harness]:
+    with open_harness("amber") as made:
         yield made
 
 
 def test_the_default_shard_needs_no_object() -> None:
-    with open_rig() as rig:
-        assert not rig.worker.is_ready()
-        assert rig.watch().worker.is_ready()
+    with open_harness() as harness:
+        assert not harness.worker.is_ready()
+        assert harness.watch().worker.is_ready()
 
 
-def test_another_shard_waits_for_its_object_and_stops_when_it_goes(amber: Rig) -> None:
+def test_another_shard_waits_for_its_object_and_stops_when_it_goes(amber: Harness) -> None:
     assert not amber.watch().worker.is_ready()
     amber.seed(SHARDS, {"metadata": meta("amber"), "spec": PARTITION})
     assert amber.watch().worker.is_ready()
@@ -39,7 +39,7 @@ def test_another_shard_waits_for_its_object_and_stops_when_it_goes(amber: Rig) -
 
 
 def test_settings_that_were_never_valid_start_nothing_and_spoilt_ones_keep_the_old(
-    amber: Rig,
+    amber: Harness,
 ) -> None:
     spoilt = {**PARTITION, "placementStrategy": {"gpu": "pile"}}
     amber.seed(SHARDS, {"metadata": meta("amber"), "spec": spoilt})
@@ -55,7 +55,7 @@ def test_settings_that_were_never_valid_start_nothing_and_spoilt_ones_keep_the_o
     assert amber.worker.settings.core.has_plugin("gpuspread")
 
 
-def test_an_edited_shard_is_followed_without_a_restart(amber: Rig) -> None:
+def test_an_edited_shard_is_followed_without_a_restart(amber: Harness) -> None:
     amber.seed(SHARDS, {"metadata": meta("amber"), "spec": PARTITION})
     amber.watch().worker.is_ready()
     amber.gateway.patch(
@@ -78,7 +78,7 @@ def test_an_edited_shard_is_followed_without_a_restart(amber: Rig) -> None:
     assert "preempt" not in settings.core.actions
 
 
-def test_the_address_of_prometheus_follows_the_config(amber: Rig) -> None:
+def test_the_address_of_prometheus_follows_the_config(amber: Harness) -> None:
     usage = {"usageDBConfig": {"clientType": "prometheus"}}
     amber.seed(SHARDS, {"metadata": meta("amber"), "spec": PARTITION})
     amber.watch().worker.is_ready()

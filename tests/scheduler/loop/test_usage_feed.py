@@ -11,8 +11,8 @@ from kube.resources import PODGROUPS, PODS, SHARDS
 from scheduler.loop.usage_feed import make_feed
 from scheduler.settings.usage import UsageConfigError
 from tests.scheduler.load.objects import group, meta, pod
-from tests.scheduler.loop.rig import Rig
-from tests.scheduler.loop.rig import rig as open_rig
+from tests.scheduler.loop.harness import Harness
+from tests.scheduler.loop.harness import harness as open_harness
 
 HISTORY = {
     "clientType": "history",
@@ -22,35 +22,35 @@ HISTORY = {
 
 
 @pytest.fixture
-def rig() -> Iterator[Rig]:
-    with open_rig() as made:
+def harness() -> Iterator[Harness]:
+    with open_harness() as made:
         yield made
 
 
-def test_what_a_queue_held_is_known_to_the_next_cycle(rig: Rig) -> None:
-    rig.seed(SHARDS, {"metadata": meta("default"), "spec": {"usageDBConfig": HISTORY}})
-    rig.cluster(gpus=8).seed(PODGROUPS, group("pg"))
-    rig.seed(
+def test_what_a_queue_held_is_known_to_the_next_cycle(harness: Harness) -> None:
+    harness.seed(SHARDS, {"metadata": meta("default"), "spec": {"usageDBConfig": HISTORY}})
+    harness.cluster(gpus=8).seed(PODGROUPS, group("pg"))
+    harness.seed(
         PODS, pod("p", group="pg", node="n0", phase="Running", requests={"nvidia.com/gpu": "4"})
     )
-    first = rig.cycle()
+    first = harness.cycle()
     assert {queue.name: queue.gpu.usage for queue in first.snapshot.cluster.queues} == {
         "q": 0.0,
         "top": 0.0,
     }
-    rig.cycle(seconds=30)
-    third = rig.cycle(seconds=30)
+    harness.cycle(seconds=30)
+    third = harness.cycle(seconds=30)
     assert {queue.name: queue.gpu.usage for queue in third.snapshot.cluster.queues} == {
         "q": 0.5,
         "top": 0.5,
     }
 
 
-def test_wrong_usage_configuration_is_shown(rig: Rig) -> None:
+def test_wrong_usage_configuration_is_shown(harness: Harness) -> None:
     broken = {"clientType": "oracle", "connectionString": "x"}
-    rig.seed(SHARDS, {"metadata": meta("default"), "spec": {"usageDBConfig": broken}})
-    rig.cluster().cycle()
-    assert rig.worker.follower.error == "clientType: expected prometheus, history, got 'oracle'"
+    harness.seed(SHARDS, {"metadata": meta("default"), "spec": {"usageDBConfig": broken}})
+    harness.cluster().cycle()
+    assert harness.worker.follower.error == "clientType: expected prometheus, history, got 'oracle'"
 
 
 def test_own_history_lives_in_the_folder(tmp_path: Path) -> None:

@@ -12,27 +12,27 @@ from scheduler.core.actions.table import ACTIONS
 from scheduler.core.decisions import ActionName
 from scheduler.core.errors import InvariantError
 from tests.scheduler.load.objects import bind_request, group, meta, node, pod, queue
-from tests.scheduler.loop.rig import FREE, NOTHING, Rig
-from tests.scheduler.loop.rig import rig as open_rig
+from tests.scheduler.loop.harness import FREE, NOTHING, Harness
+from tests.scheduler.loop.harness import harness as open_harness
 
 
 @pytest.fixture
-def rig() -> Iterator[Rig]:
-    with open_rig() as made:
+def harness() -> Iterator[Harness]:
+    with open_harness() as made:
         yield made
 
 
-def writes(rig: Rig, *, since: int = 0) -> list[tuple[str, str, str]]:
-    return [call for call in rig.gateway.calls[since:] if call[1] != "events"]
+def writes(harness: Harness, *, since: int = 0) -> list[tuple[str, str, str]]:
+    return [call for call in harness.gateway.calls[since:] if call[1] != "events"]
 
 
 # ------------------------------------------------------------------------------------------- binds
 
 
-def test_pending_pod_becomes_a_bind_request(rig: Rig) -> None:
-    rig.cluster().pending("pg")
-    rig.cycle(fence=7)
-    body = rig.gateway.raw(BINDREQUESTS, "pg-0", "ns")
+def test_pending_pod_becomes_a_bind_request(harness: Harness) -> None:
+    harness.cluster().pending("pg")
+    harness.cycle(fence=7)
+    body = harness.gateway.raw(BINDREQUESTS, "pg-0", "ns")
     assert body["metadata"]["labels"] == {"selected-node": "n0"}
     assert body["metadata"]["annotations"] == {"kaiweb.dev/fence": "7"}
     assert body["metadata"]["ownerReferences"] == [
@@ -44,7 +44,7 @@ def test_pending_pod_becomes_a_bind_request(rig: Rig) -> None:
         "receivedResourceType": "Regular",
         "receivedGPU": {"count": 1, "portion": "1.00"},
     }
-    assert rig.events("pg-0") == [
+    assert harness.events("pg-0") == [
         (
             "Normal",
             "Scheduled",
@@ -53,68 +53,72 @@ def test_pending_pod_becomes_a_bind_request(rig: Rig) -> None:
     ]
 
 
-def test_a_pod_that_cannot_be_read_is_told_so_and_does_not_hold_up_the_others(rig: Rig) -> None:
+def test_a_pod_that_cannot_be_read_is_told_so_and_does_not_hold_up_the_others(
+    harness: Harness,
+) -> None:
     term = {"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    rig.cluster().pending("bad", pod={"affinity": {"nodeAffinity": required}}).pending("good")
-    rig.cycle()
-    assert rig.condition("bad-0")["message"] == "The pod cannot be read: unknown operator 'Near'"
-    assert rig.gateway.names(BINDREQUESTS, "ns") == ["good-0"]
+    harness.cluster().pending("bad", pod={"affinity": {"nodeAffinity": required}}).pending("good")
+    harness.cycle()
+    assert (
+        harness.condition("bad-0")["message"] == "The pod cannot be read: unknown operator 'Near'"
+    )
+    assert harness.gateway.names(BINDREQUESTS, "ns") == ["good-0"]
 
 
-def test_next_cycle_knows_its_own_binds_before_the_watch_does(rig: Rig) -> None:
-    rig.cluster(gpus=1).pending("first").pending("second")
-    rig.cycle()
-    before = len(rig.gateway.calls)
-    summary = rig.cycle_unseen()
-    assert len(rig.gateway.names(BINDREQUESTS)) == 1
+def test_next_cycle_knows_its_own_binds_before_the_watch_does(harness: Harness) -> None:
+    harness.cluster(gpus=1).pending("first").pending("second")
+    harness.cycle()
+    before = len(harness.gateway.calls)
+    summary = harness.cycle_unseen()
+    assert len(harness.gateway.names(BINDREQUESTS)) == 1
     assert summary.commit.bound == []
-    assert [call for call in rig.gateway.calls[before:] if call[0] == "create"] == []
+    assert [call for call in harness.gateway.calls[before:] if call[0] == "create"] == []
 
 
-def test_failed_bind_is_told_and_tried_again(rig: Rig) -> None:
-    rig.cluster().pending("pg")
-    rig.gateway.fail_next("create", "bindrequests", ServerError("busy"))
-    rig.cycle()
+def test_failed_bind_is_told_and_tried_again(harness: Harness) -> None:
+    harness.cluster().pending("pg")
+    harness.gateway.fail_next("create", "bindrequests", ServerError("busy"))
+    harness.cycle()
     text = "Failed to bind pod ns/pg-0 to node n0. busy"
-    assert ("Warning", "FailedBinding", text) in rig.events("pg-0")
-    assert (rig.condition("pg-0")["reason"], rig.condition("pg-0")["message"]) == (
+    assert ("Warning", "FailedBinding", text) in harness.events("pg-0")
+    assert (harness.condition("pg-0")["reason"], harness.condition("pg-0")["message"]) == (
         "BindingError",
         text,
     )
-    rig.cycle()
-    assert rig.gateway.names(BINDREQUESTS) == ["pg-0"]
+    harness.cycle()
+    assert harness.gateway.names(BINDREQUESTS) == ["pg-0"]
 
 
-def test_request_that_is_there_already_is_no_news_for_the_pod(rig: Rig) -> None:
-    rig.cluster().pending("pg")
-    rig.gateway.fail_next("create", "bindrequests", AlreadyExistsError("there"))
-    rig.cycle()
-    assert rig.condition("pg-0") == {}
+def test_request_that_is_there_already_is_no_news_for_the_pod(harness: Harness) -> None:
+    harness.cluster().pending("pg")
+    harness.gateway.fail_next("create", "bindrequests", AlreadyExistsError("there"))
+    harness.cycle()
+    assert harness.condition("pg-0") == {}
 
 
-def test_spent_request_is_deleted_and_the_pod_bound_in_the_same_cycle(rig: Rig) -> None:
-    rig.cluster().pending("pg")
-    rig.seed(BINDREQUESTS, bind_request("pg-0", "n0", status={"phase": "Failed"}))
-    rig.cycle()
-    assert writes(rig)[:2] == [
+def test_spent_request_is_deleted_and_the_pod_bound_in_the_same_cycle(harness: Harness) -> None:
+    harness.cluster().pending("pg")
+    harness.seed(BINDREQUESTS, bind_request("pg-0", "n0", status={"phase": "Failed"}))
+    harness.cycle()
+    assert writes(harness)[:2] == [
         ("delete", "bindrequests", "pg-0"),
         ("create", "bindrequests", "pg-0"),
     ]
-    assert rig.gateway.raw(BINDREQUESTS, "pg-0", "ns").get("status", {}) == {}
+    assert harness.gateway.raw(BINDREQUESTS, "pg-0", "ns").get("status", {}) == {}
 
 
-def test_refused_credentials_end_the_cycle(rig: Rig) -> None:
-    rig.cluster().pending("pg")
-    rig.gateway.fail_next("create", "bindrequests", UnauthorizedError("401"))
+def test_refused_credentials_end_the_cycle(harness: Harness) -> None:
+    harness.cluster().pending("pg")
+    harness.gateway.fail_next("create", "bindrequests", UnauthorizedError("401"))
     with pytest.raises(UnauthorizedError):
-        rig.cycle()
+        harness.cycle()
 
 
 def test_defect_in_a_later_action_does_not_undo_earlier_decisions(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rig.cluster().pending("pg")
+    harness.cluster().pending("pg")
 
     class Broken:
         name = ActionName.CONSOLIDATION
@@ -124,59 +128,59 @@ def test_defect_in_a_later_action_does_not_undo_earlier_decisions(
 
     monkeypatch.setitem(ACTIONS, ActionName.CONSOLIDATION, Broken)
     with pytest.raises(InvariantError):
-        rig.cycle()
-    assert rig.gateway.names(BINDREQUESTS) == ["pg-0"]
+        harness.cycle()
+    assert harness.gateway.names(BINDREQUESTS) == ["pg-0"]
 
 
-def test_worker_that_lost_its_shard_writes_nothing(rig: Rig) -> None:
-    rig.cluster().pending("pg")
-    rig.is_allowed = False
-    summary = rig.cycle()
-    assert rig.gateway.names(BINDREQUESTS) == []
+def test_worker_that_lost_its_shard_writes_nothing(harness: Harness) -> None:
+    harness.cluster().pending("pg")
+    harness.is_allowed = False
+    summary = harness.cycle()
+    assert harness.gateway.names(BINDREQUESTS) == []
     assert summary.commit.bound == []
 
 
 def test_shard_labels_its_requests_and_pods() -> None:
     pool = "kai.scheduler/node-pool"
-    with open_rig("a100") as rig:
-        rig.seed(SHARDS, {"metadata": meta("a100"), "spec": {"partitionLabelValue": "a100"}})
-        rig.seed(NODES, node("n0", labels={pool: "a100"}), node("other"))
-        rig.seed(
+    with open_harness("a100") as harness:
+        harness.seed(SHARDS, {"metadata": meta("a100"), "spec": {"partitionLabelValue": "a100"}})
+        harness.seed(NODES, node("n0", labels={pool: "a100"}), node("other"))
+        harness.seed(
             QUEUES,
             queue(
                 "q", labels={pool: "a100"}, resources=dict.fromkeys(("gpu", "cpu", "memory"), FREE)
             ),
         )
-        rig.seed(PODGROUPS, group("pg", labels={pool: "a100"}))
-        rig.seed(PODS, pod("p", group="pg", requests={"nvidia.com/gpu": "1"}))
-        rig.cycle()
-        labels = rig.gateway.raw(BINDREQUESTS, "p", "ns")["metadata"]["labels"]
+        harness.seed(PODGROUPS, group("pg", labels={pool: "a100"}))
+        harness.seed(PODS, pod("p", group="pg", requests={"nvidia.com/gpu": "1"}))
+        harness.cycle()
+        labels = harness.gateway.raw(BINDREQUESTS, "p", "ns")["metadata"]["labels"]
         assert labels == {"selected-node": "n0", pool: "a100"}
-        assert rig.gateway.raw(PODS, "p", "ns")["metadata"]["labels"] == {pool: "a100"}
-        assert rig.events("p")[0][2].endswith("at node-pool a100")
+        assert harness.gateway.raw(PODS, "p", "ns")["metadata"]["labels"] == {pool: "a100"}
+        assert harness.events("p")[0][2].endswith("at node-pool a100")
 
 
 # ------------------------------------------------------------------------------------------ words
 
 
-def test_pod_too_large_for_the_free_room(rig: Rig) -> None:
-    rig.cluster(nodes=2, gpus=4)
-    rig.seed(PODS, pod("busy", node="n0", phase="Running", requests={"nvidia.com/gpu": "2"}))
-    rig.seed(PODS, pod("busier", node="n1", phase="Running", requests={"nvidia.com/gpu": "2"}))
-    rig.pending("pg", gpus=4)
-    summary = rig.cycle()
+def test_pod_too_large_for_the_free_room(harness: Harness) -> None:
+    harness.cluster(nodes=2, gpus=4)
+    harness.seed(PODS, pod("busy", node="n0", phase="Running", requests={"nvidia.com/gpu": "2"}))
+    harness.seed(PODS, pod("busier", node="n1", phase="Running", requests={"nvidia.com/gpu": "2"}))
+    harness.pending("pg", gpus=4)
+    summary = harness.cycle()
     text = (
         "no nodes with enough resources were found: 2 node(s) didn't have enough resources: GPUs."
     )
-    assert rig.events("pg-0") == [("Warning", "Unschedulable", text)]
-    assert rig.condition("pg-0") == {
+    assert harness.events("pg-0") == [("Warning", "Unschedulable", text)]
+    assert harness.condition("pg-0") == {
         "type": "PodScheduled",
         "status": "False",
         "reason": "Unschedulable",
         "message": text,
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }
-    (condition,) = rig.group_conditions("pg")
+    (condition,) = harness.group_conditions("pg")
     assert condition["message"] == (
         f"PodSchedulingErrors: Resources were not found for pod ns/pg-0 due to: {text}."
     )
@@ -189,16 +193,16 @@ def test_pod_too_large_for_the_free_room(rig: Rig) -> None:
     assert summary.unschedulable == 1
 
 
-def test_non_preemptible_work_over_quota(rig: Rig) -> None:
-    rig.cluster(queue_gpu=NOTHING).pending("firm", preemptibility="non-preemptible")
-    rig.cycle()
+def test_non_preemptible_work_over_quota(harness: Harness) -> None:
+    harness.cluster(queue_gpu=NOTHING).pending("firm", preemptibility="non-preemptible")
+    harness.cycle()
     said = (
         "Non-preemptible workload is over quota. Workload requested 1 GPUs, but The queue quota is "
         "0 GPUs, while 0 GPUs are already allocated for non-preemptible pods. "
         "Use a preemptible workload to go over quota."
     )
-    assert rig.condition("firm-0")["message"] == f"NonPreemptibleOverQuota: {said}."
-    (reason,) = rig.group_conditions("firm")[0]["reasons"]
+    assert harness.condition("firm-0")["message"] == f"NonPreemptibleOverQuota: {said}."
+    (reason,) = harness.group_conditions("firm")[0]["reasons"]
     assert (reason["reason"], reason["message"]) == ("NonPreemptibleOverQuota", said)
     details = reason["details"]["queueDetails"]
     assert details["name"] == "q"
@@ -210,36 +214,36 @@ def test_non_preemptible_work_over_quota(rig: Rig) -> None:
     assert details["podGroupRequestedNonPreemptibleResources"]["nvidia.com/gpu"] == "1"
 
 
-def test_work_that_only_its_queue_holds_can_be_told_apart(rig: Rig) -> None:
-    rig.cluster(gpus=4, queue_gpu=NOTHING).pending("firm", preemptibility="non-preemptible")
-    rig.pending("large", gpus=5)
+def test_work_that_only_its_queue_holds_can_be_told_apart(harness: Harness) -> None:
+    harness.cluster(gpus=4, queue_gpu=NOTHING).pending("firm", preemptibility="non-preemptible")
+    harness.pending("large", gpus=5)
     args = {"queue-limited-condition": "QueueLimited"}
-    rig.seed(SHARDS, {"metadata": meta("default"), "spec": {"args": args}})
-    rig.cycle()
-    held = rig.condition("firm-0")
+    harness.seed(SHARDS, {"metadata": meta("default"), "spec": {"args": args}})
+    harness.cycle()
+    held = harness.condition("firm-0")
     assert (held["status"], held["reason"]) == ("False", "QueueLimited")
     assert held["message"].startswith("NonPreemptibleOverQuota: ")
-    assert rig.events("firm-0")[0][:2] == ("Warning", "Unschedulable")
-    assert rig.condition("large-0")["reason"] == "Unschedulable"
+    assert harness.events("firm-0")[0][:2] == ("Warning", "Unschedulable")
+    assert harness.condition("large-0")["reason"] == "Unschedulable"
 
 
-def test_held_work_looks_as_in_kai_unless_a_shard_says_otherwise(rig: Rig) -> None:
-    rig.cluster(queue_gpu=NOTHING).pending("firm", preemptibility="non-preemptible")
-    rig.cycle()
-    assert rig.condition("firm-0")["reason"] == "Unschedulable"
+def test_held_work_looks_as_in_kai_unless_a_shard_says_otherwise(harness: Harness) -> None:
+    harness.cluster(queue_gpu=NOTHING).pending("firm", preemptibility="non-preemptible")
+    harness.cycle()
+    assert harness.condition("firm-0")["reason"] == "Unschedulable"
     args = {"queue-limited-condition": "Gone"}
-    rig.seed(SHARDS, {"metadata": meta("default"), "spec": {"args": args}})
-    rig.cycle()
-    assert rig.worker.follower.error == (
+    harness.seed(SHARDS, {"metadata": meta("default"), "spec": {"args": args}})
+    harness.cycle()
+    assert harness.worker.follower.error == (
         "queue-limited-condition: expected Unschedulable or QueueLimited, got 'Gone'"
     )
 
 
-def test_gang_that_finds_room_for_some(rig: Rig) -> None:
-    rig.cluster(gpus=4).pending("gang", gpus=3, pods=2)
-    rig.cycle()
-    assert rig.gateway.names(BINDREQUESTS) == []
-    (condition,) = rig.group_conditions("gang")
+def test_gang_that_finds_room_for_some(harness: Harness) -> None:
+    harness.cluster(gpus=4).pending("gang", gpus=3, pods=2)
+    harness.cycle()
+    assert harness.gateway.names(BINDREQUESTS) == []
+    (condition,) = harness.group_conditions("gang")
     assert condition["message"] == (
         "PodSchedulingErrors: Resources were found for 1 pods while 2 are required for gang "
         "scheduling. Additional pods cannot be scheduled due to: no nodes with enough resources "
@@ -247,64 +251,64 @@ def test_gang_that_finds_room_for_some(rig: Rig) -> None:
     )
 
 
-def test_gang_without_all_its_pods_is_not_ready(rig: Rig) -> None:
-    rig.cluster().pending("gang", pods=1, minMember=3)
-    rig.cycle()
-    assert rig.events("gang") == [
+def test_gang_without_all_its_pods_is_not_ready(harness: Harness) -> None:
+    harness.cluster().pending("gang", pods=1, minMember=3)
+    harness.cycle()
+    assert harness.events("gang") == [
         (
             "Normal",
             "NotReady",
             "Job is not ready for scheduling. Waiting for 3 pods, currently 1 exist, 0 are gated",
         )
     ]
-    assert rig.events("gang-0") == []
-    assert rig.group_conditions("gang") == []
+    assert harness.events("gang-0") == []
+    assert harness.group_conditions("gang") == []
 
 
-def test_missing_queue(rig: Rig) -> None:
-    rig.cluster().pending("lost", queue="nowhere")
-    rig.cycle()
-    assert rig.group_conditions("lost")[0]["message"] == (
+def test_missing_queue(harness: Harness) -> None:
+    harness.cluster().pending("lost", queue="nowhere")
+    harness.cycle()
+    assert harness.group_conditions("lost")[0]["message"] == (
         "QueueDoesNotExist: Queue 'nowhere' does not exist."
     )
 
 
-def test_pod_of_an_unknown_subgroup_is_told(rig: Rig) -> None:
-    rig.cluster().pending("pg")
+def test_pod_of_an_unknown_subgroup_is_told(harness: Harness) -> None:
+    harness.cluster().pending("pg")
     label = {"kai.scheduler/subgroup-name": "nosuch"}
-    rig.seed(PODS, pod("stray", group="pg", labels=label))
-    rig.cycle()
-    assert rig.condition("stray")["message"] == (
+    harness.seed(PODS, pod("stray", group="pg", labels=label))
+    harness.cycle()
+    assert harness.condition("stray")["message"] == (
         'Pod references subgroup "nosuch", which does not exist in PodGroup ns/pg'
     )
 
 
-def test_backoff_of_one_names_the_pool(rig: Rig) -> None:
-    rig.cluster(gpus=1).pending("pg", gpus=2, schedulingBackoff=1)
-    rig.cycle()
-    assert rig.condition("pg-0")["message"].startswith("Node-Pool 'default': ")
-    assert rig.group_conditions("pg")[0]["message"].startswith("Node-Pool 'default': ")
+def test_backoff_of_one_names_the_pool(harness: Harness) -> None:
+    harness.cluster(gpus=1).pending("pg", gpus=2, schedulingBackoff=1)
+    harness.cycle()
+    assert harness.condition("pg-0")["message"].startswith("Node-Pool 'default': ")
+    assert harness.group_conditions("pg")[0]["message"].startswith("Node-Pool 'default': ")
 
 
-def test_unmarked_group_has_events_but_no_pod_condition(rig: Rig) -> None:
-    rig.cluster(gpus=1).pending("pg", gpus=2, markUnschedulable=False)
-    rig.cycle()
-    assert rig.condition("pg-0") == {}
-    assert rig.events("pg-0")[0][1] == "Unschedulable"
+def test_unmarked_group_has_events_but_no_pod_condition(harness: Harness) -> None:
+    harness.cluster(gpus=1).pending("pg", gpus=2, markUnschedulable=False)
+    harness.cycle()
+    assert harness.condition("pg-0") == {}
+    assert harness.events("pg-0")[0][1] == "Unschedulable"
 
 
-def test_detailed_errors_go_node_by_node(rig: Rig) -> None:
-    rig.seed(
+def test_detailed_errors_go_node_by_node(harness: Harness) -> None:
+    harness.seed(
         SHARDS, {"metadata": meta("default"), "spec": {"args": {"detailed-fit-errors": "true"}}}
     )
-    rig.cluster(nodes=2, gpus=4)
-    rig.seed(NODES, node("n9", gpus=8, unschedulable=True))
+    harness.cluster(nodes=2, gpus=4)
+    harness.seed(NODES, node("n9", gpus=8, unschedulable=True))
     busy = {"phase": "Running", "requests": {"nvidia.com/gpu": "1"}}
-    rig.seed(PODS, pod("a", node="n0", **busy), pod("b", node="n1", **busy))
-    rig.pending("pg", gpus=4)
-    rig.cycle()
+    harness.seed(PODS, pod("a", node="n0", **busy), pod("b", node="n1", **busy))
+    harness.pending("pg", gpus=4)
+    harness.cycle()
     lacks = "Node didn't have enough resources: GPUs, requested: 4, used: 1, capacity: 4"
-    assert rig.condition("pg-0")["message"] == (
+    assert harness.condition("pg-0")["message"] == (
         f"\n<n0>: {lacks}."
         f"\n<n1>: {lacks}."
         "\n<n9>: node is unschedulable."
@@ -312,119 +316,121 @@ def test_detailed_errors_go_node_by_node(rig: Rig) -> None:
     )
 
 
-def test_detailed_errors_of_a_gang_hide_figures(rig: Rig) -> None:
-    rig.seed(
+def test_detailed_errors_of_a_gang_hide_figures(harness: Harness) -> None:
+    harness.seed(
         SHARDS, {"metadata": meta("default"), "spec": {"args": {"detailed-fit-errors": "true"}}}
     )
     busy = {"phase": "Running", "requests": {"nvidia.com/gpu": "2"}}
-    rig.cluster(gpus=4).seed(PODS, pod("a", node="n0", **busy))
-    rig.pending("gang", gpus=3, pods=2)
-    rig.cycle()
+    harness.cluster(gpus=4).seed(PODS, pod("a", node="n0", **busy))
+    harness.pending("gang", gpus=3, pods=2)
+    harness.cycle()
     assert (
         "\n<n0>: Node didn't have enough resources: GPUs, taking all considerations into account."
-        in rig.group_conditions("gang")[0]["message"]
+        in harness.group_conditions("gang")[0]["message"]
     )
 
 
 # --------------------------------------------------------------------------------- not repeated
 
 
-def test_same_verdict_is_written_once(rig: Rig) -> None:
-    rig.cluster(gpus=1).pending("pg", gpus=2)
-    rig.cycle()
-    written = len(writes(rig))
-    rig.cycle_unseen()  # the watch has not brought the conditions back yet
+def test_same_verdict_is_written_once(harness: Harness) -> None:
+    harness.cluster(gpus=1).pending("pg", gpus=2)
+    harness.cycle()
+    written = len(writes(harness))
+    harness.cycle_unseen()  # the watch has not brought the conditions back yet
     for _ in range(5):
-        rig.cycle(seconds=1)
-    assert len(writes(rig)) == written
+        harness.cycle(seconds=1)
+    assert len(writes(harness)) == written
 
 
-def test_new_verdict_replaces_the_condition_and_counts_up(rig: Rig) -> None:
+def test_new_verdict_replaces_the_condition_and_counts_up(harness: Harness) -> None:
     busy = {"node": "n0", "phase": "Running", "requests": {"nvidia.com/gpu": "1"}}
-    rig.cluster(gpus=2).seed(PODS, pod("busy", **busy))
-    rig.pending("pg", gpus=2)
-    rig.cycle()
-    first = rig.condition("pg-0")
-    rig.seed(NODES, node("n7", gpus=1))
-    rig.cycle(seconds=60)
-    (condition,) = rig.group_conditions("pg")
+    harness.cluster(gpus=2).seed(PODS, pod("busy", **busy))
+    harness.pending("pg", gpus=2)
+    harness.cycle()
+    first = harness.condition("pg-0")
+    harness.seed(NODES, node("n7", gpus=1))
+    harness.cycle(seconds=60)
+    (condition,) = harness.group_conditions("pg")
     assert condition["transitionID"] == "2"
     assert "2 node(s)" in condition["message"]
-    assert rig.condition("pg-0")["lastTransitionTime"] == first["lastTransitionTime"]
+    assert harness.condition("pg-0")["lastTransitionTime"] == first["lastTransitionTime"]
 
 
-def test_running_group_loses_its_old_conditions(rig: Rig) -> None:
+def test_running_group_loses_its_old_conditions(harness: Harness) -> None:
     old = {"schedulingConditions": [{"type": "UnschedulableOnNodePool", "nodePool": "default"}]}
-    rig.cluster().seed(PODGROUPS, group("pg", status=old))
-    rig.seed(PODS, pod("p", group="pg", node="n0", phase="Running"))
-    rig.cycle()
-    assert rig.group_conditions("pg") == []
+    harness.cluster().seed(PODGROUPS, group("pg", status=old))
+    harness.seed(PODS, pod("p", group="pg", node="n0", phase="Running"))
+    harness.cycle()
+    assert harness.group_conditions("pg") == []
 
 
-def test_group_with_running_pods_gets_no_condition(rig: Rig) -> None:
-    rig.cluster(gpus=1).seed(PODGROUPS, group("pg", minMember=1))
+def test_group_with_running_pods_gets_no_condition(harness: Harness) -> None:
+    harness.cluster(gpus=1).seed(PODGROUPS, group("pg", minMember=1))
     one = {"nvidia.com/gpu": "1"}
-    rig.seed(PODS, pod("a", group="pg", node="n0", phase="Running", requests=one))
-    rig.seed(PODS, pod("b", group="pg", requests=one))
-    rig.cycle()
-    assert rig.group_conditions("pg") == []
-    assert rig.condition("b")["reason"] == "Unschedulable"
+    harness.seed(PODS, pod("a", group="pg", node="n0", phase="Running", requests=one))
+    harness.seed(PODS, pod("b", group="pg", requests=one))
+    harness.cycle()
+    assert harness.group_conditions("pg") == []
+    assert harness.condition("b")["reason"] == "Unschedulable"
 
 
-def test_a_moment_is_written_with_the_second_it_fell_into(rig: Rig) -> None:
-    rig.cluster().pending("pg")
-    rig.cycle(seconds=0.9)
-    annotations = rig.gateway.raw(PODGROUPS, "pg", "ns")["metadata"]["annotations"]
+def test_a_moment_is_written_with_the_second_it_fell_into(harness: Harness) -> None:
+    harness.cluster().pending("pg")
+    harness.cycle(seconds=0.9)
+    annotations = harness.gateway.raw(PODGROUPS, "pg", "ns")["metadata"]["annotations"]
     assert annotations["kai.scheduler/last-start-timestamp"] == "2026-01-01T00:00:00Z"
 
 
-def test_start_is_remembered_on_the_group(rig: Rig) -> None:
-    rig.cluster().pending("pg")
-    rig.cycle()
-    annotations = rig.gateway.raw(PODGROUPS, "pg", "ns")["metadata"]["annotations"]
+def test_start_is_remembered_on_the_group(harness: Harness) -> None:
+    harness.cluster().pending("pg")
+    harness.cycle()
+    annotations = harness.gateway.raw(PODGROUPS, "pg", "ns")["metadata"]["annotations"]
     assert annotations["kai.scheduler/last-start-timestamp"] == "2026-01-01T00:00:00Z"
-    before = len(writes(rig))
-    rig.cycle(seconds=5)
-    assert writes(rig)[before:] == []
+    before = len(writes(harness))
+    harness.cycle(seconds=5)
+    assert writes(harness)[before:] == []
 
 
 # ------------------------------------------------------------------------------------- evictions
 
 
-def test_preempted_pod_is_deleted_told_and_not_deleted_twice(rig: Rig) -> None:
-    rig.cluster(gpus=1)
-    rig.seed(PODGROUPS, group("low", priorityClassName="low"))
-    rig.seed(
+def test_preempted_pod_is_deleted_told_and_not_deleted_twice(harness: Harness) -> None:
+    harness.cluster(gpus=1)
+    harness.seed(PODGROUPS, group("low", priorityClassName="low"))
+    harness.seed(
         PODS,
         pod("low-0", group="low", node="n0", phase="Running", requests={"nvidia.com/gpu": "1"}),
     )
-    rig.seed(PRIORITY_CLASSES, {"metadata": meta("high"), "value": 90})
-    rig.pending("high", priorityClassName="high")
-    rig.cycle()
-    assert "deletionTimestamp" in rig.gateway.raw(PODS, "low-0", "ns")["metadata"]
-    assert rig.events("low") == [
+    harness.seed(PRIORITY_CLASSES, {"metadata": meta("high"), "value": 90})
+    harness.pending("high", priorityClassName="high")
+    harness.cycle()
+    assert "deletionTimestamp" in harness.gateway.raw(PODS, "low-0", "ns")["metadata"]
+    assert harness.events("low") == [
         (
             "Normal",
             "Evict",
             "Pod ns/low-0 was preempted by higher priority workload ns/high",
         )
     ]
-    deletes = [call for call in rig.gateway.calls if call[0] == "delete"]
-    rig.cycle_unseen()
-    assert [call for call in rig.gateway.calls if call[0] == "delete"] == deletes
-    assert ("Normal", "Pipelined", "Pod ns/high-0 was pipelined to node n0") in rig.events("high-0")
+    deletes = [call for call in harness.gateway.calls if call[0] == "delete"]
+    harness.cycle_unseen()
+    assert [call for call in harness.gateway.calls if call[0] == "delete"] == deletes
+    assert ("Normal", "Pipelined", "Pod ns/high-0 was pipelined to node n0") in harness.events(
+        "high-0"
+    )
 
 
 # -------------------------------------------------------------------------------------- settings
 
 
-def test_wrong_shard_keeps_the_old_settings_and_says_why(rig: Rig) -> None:
-    rig.cluster().pending("pg")
-    rig.seed(
+def test_wrong_shard_keeps_the_old_settings_and_says_why(harness: Harness) -> None:
+    harness.cluster().pending("pg")
+    harness.seed(
         SHARDS, {"metadata": meta("default"), "spec": {"placementStrategy": {"gpu": "sideways"}}}
     )
-    rig.cycle()
-    assert rig.worker.follower.error == (
+    harness.cycle()
+    assert harness.worker.follower.error == (
         "placementStrategy.gpu: expected binpack or spread, got 'sideways'"
     )
-    assert rig.gateway.names(BINDREQUESTS) == ["pg-0"]
+    assert harness.gateway.names(BINDREQUESTS) == ["pg-0"]

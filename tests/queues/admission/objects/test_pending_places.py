@@ -28,16 +28,20 @@ def routes_of(cluster: FakeGateway) -> Routes:
     return Routes(tree=lambda: listed_tree(cluster))
 
 
-def is_allowed(
+def refusal(
     routes: Routes, old: dict[str, Any] | None, new: dict[str, Any], *, dry_run: bool = False
-) -> bool:
+) -> str:
+    """Return the message with which the webhook refuses a write, empty when it is allowed."""
     operation = "UPDATE" if old else "CREATE"
     request = {
         "uid": "u", "operation": operation, "object": new, "oldObject": old, "dryRun": dry_run,
     }  # fmt: skip
     raw = routes.answer(VALIDATE_QUEUE, json.dumps({"request": request}).encode())
     assert raw is not None
-    return bool(json.loads(raw)["response"]["allowed"])
+    response = json.loads(raw)["response"]
+    message = str(response.get("status", {}).get("message", ""))
+    assert response["allowed"] is (not message)
+    return message
 
 
 def moved(cluster: FakeGateway, name: str, parent: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -51,44 +55,53 @@ def store(cluster: FakeGateway, name: str, parent: str | None) -> None:
 
 def test_of_two_moves_at_once_that_make_a_circle_one_is_refused(cluster: FakeGateway) -> None:
     routes = routes_of(cluster)
-    assert is_allowed(routes, *moved(cluster, "a", "b"))
-    assert not is_allowed(routes, *moved(cluster, "b", "a"))
+    assert refusal(routes, *moved(cluster, "a", "b")) == ""
+    assert refusal(routes, *moved(cluster, "b", "a")) == (
+        "queue 'b' cannot be below 'a': another edit is putting 'a' below 'b', "
+        "and 'b' would be among its own ancestors"
+    )
 
 
 def test_three_moves_at_once_make_no_circle_either(cluster: FakeGateway) -> None:
     routes = routes_of(cluster)
-    assert is_allowed(routes, *moved(cluster, "a", "b"))
-    assert is_allowed(routes, *moved(cluster, "b", "c"))
-    assert not is_allowed(routes, *moved(cluster, "c", "a"))
+    assert refusal(routes, *moved(cluster, "a", "b")) == ""
+    assert refusal(routes, *moved(cluster, "b", "c")) == ""
+    assert refusal(routes, *moved(cluster, "c", "a")) == (
+        "queue 'c' cannot be below 'a': another edit is putting 'a' below 'b' below 'c', "
+        "and 'c' would be among its own ancestors"
+    )
 
 
 def test_a_creation_that_closes_a_circle_with_a_move_under_way_is_refused(
     cluster: FakeGateway,
 ) -> None:
     routes = routes_of(cluster)
-    assert is_allowed(routes, *moved(cluster, "a", "new"))
-    assert not is_allowed(routes, None, queue_body("new", "a"))
+    assert refusal(routes, *moved(cluster, "a", "new")) == ""
+    assert refusal(routes, None, queue_body("new", "a")) == (
+        "queue 'new' cannot be below 'a': another edit is putting 'a' below 'new', "
+        "and 'new' would be among its own ancestors"
+    )
 
 
 def test_a_move_that_was_stored_and_undone_hinders_nobody(cluster: FakeGateway) -> None:
     routes = routes_of(cluster)
-    assert is_allowed(routes, *moved(cluster, "a", "b"))
+    assert refusal(routes, *moved(cluster, "a", "b")) == ""
     store(cluster, "a", "b")
     store(cluster, "a", None)
-    assert is_allowed(routes, *moved(cluster, "b", "a"))
+    assert refusal(routes, *moved(cluster, "b", "a")) == ""
 
 
 def test_a_move_that_lost_against_another_write_hinders_nobody(cluster: FakeGateway) -> None:
     routes = routes_of(cluster)
-    assert is_allowed(routes, *moved(cluster, "a", "b"))
+    assert refusal(routes, *moved(cluster, "a", "b")) == ""
     cluster.patch(QUEUES, "a", {"metadata": {"labels": {"x": "y"}}})
-    assert is_allowed(routes, *moved(cluster, "b", "a"))
+    assert refusal(routes, *moved(cluster, "b", "a")) == ""
 
 
 def test_a_dry_run_hinders_nobody(cluster: FakeGateway) -> None:
     routes = routes_of(cluster)
-    assert is_allowed(routes, *moved(cluster, "a", "b"), dry_run=True)
-    assert is_allowed(routes, *moved(cluster, "b", "a"))
+    assert refusal(routes, *moved(cluster, "a", "b"), dry_run=True) == ""
+    assert refusal(routes, *moved(cluster, "b", "a")) == ""
 
 
 def test_a_move_of_which_nothing_was_heard_is_forgotten() -> None:
@@ -112,7 +125,7 @@ def test_threads_that_ask_at_once_make_no_circle(cluster: FakeGateway) -> None:
         ) -> None:
             old, new = moved(cluster, name, parent)
             start.wait()
-            if is_allowed(routes, old, new):
+            if not refusal(routes, old, new):
                 store(cluster, name, parent)
 
         threads = [threading.Thread(target=write, args=pair) for pair in (("a", "b"), ("b", "a"))]

@@ -8,7 +8,7 @@ import pytest
 
 from queues.admission.objects.queue import tree_of
 from queues.admission.routes import VALIDATE_QUEUE, VALIDATE_TOPOLOGY
-from tests.queues.admission.reviews import Answer, ask
+from tests.queues.admission.reviews import Answer, accepted, ask
 
 
 def queue(
@@ -36,36 +36,40 @@ def test_a_queue_needs_resources() -> None:
 
 def test_a_parent_with_children_may_be_deleted_as_clients_delete_by_name() -> None:
     root = queue("root")
-    assert judged(None, root, queue("b", "root"), queue("a", "root"), old=root).allowed
+    assert judged(None, root, queue("b", "root"), queue("a", "root"), old=root) == accepted(None)
 
 
 def test_a_name_that_no_label_can_hold_is_a_warning() -> None:
-    answer = judged(queue("a" * 64))
-    assert answer.allowed
-    assert [text for text in answer.warnings if "at most 63 characters, got 64" in text]
+    name = "a" * 64
+    body = queue(name)
+    warning = f"queue '{name}': expected a name of at most 63 characters, got 64; no label of a workload can hold it"
+    assert judged(body) == accepted(body, warnings=[warning])
 
 
 def test_a_cycle_is_refused() -> None:
     old = queue("root")
     answer = judged(queue("root", "child"), old, queue("child", "root"), old=old)
     assert not answer.allowed
-    assert "would be among its own ancestors" in answer.message
+    assert (
+        answer.message
+        == "queue 'root' cannot be below 'child': 'root' would be among its own ancestors"
+    )
 
 
 def test_negative_quotas_are_refused() -> None:
     answer = judged(queue("a", gpu=-7))
     assert not answer.allowed
-    assert "gpu" in answer.message
+    assert answer.message == "quota of gpu: expected a number >= 0, or unlimited (-1), got -7"
 
 
 def test_a_missing_parent_is_only_a_warning_as_kubectl_may_bring_it_next() -> None:
-    answer = judged(queue("a", "later"))
-    assert answer.allowed
-    assert answer.warnings == ["parent queue 'later' does not exist"]
+    body = queue("a", "later")
+    warning = "parent queue 'later' does not exist"
+    assert judged(body) == accepted(body, warnings=[warning])
 
 
 def test_a_queue_that_the_mirror_knows_already_can_still_be_created() -> None:
-    assert judged(queue("a"), queue("a")).allowed
+    assert judged(queue("a"), queue("a")) == accepted(queue("a"))
 
 
 CPU, GPU, MEMORY = 1000, 2, 5
@@ -156,6 +160,6 @@ def test_confusing_aliases_are_refused(levels: list[tuple[str, str]], message: s
 
 
 def test_plain_topologies_pass() -> None:
-    assert ask(VALIDATE_TOPOLOGY, topology(("a", "x"), ("b", ""), ("c", ""))).allowed
-    assert ask(VALIDATE_TOPOLOGY, {"spec": {}}).allowed
-    assert ask(VALIDATE_TOPOLOGY, None, old={"spec": {}}).allowed
+    for body in (topology(("a", "x"), ("b", ""), ("c", "")), {"spec": {}}):
+        assert ask(VALIDATE_TOPOLOGY, body) == accepted(body)
+    assert ask(VALIDATE_TOPOLOGY, None, old={"spec": {}}) == accepted(None)

@@ -10,7 +10,7 @@ import pytest
 from queues.admission.pods.gpu_sharing import config_map_prefix, volume_name
 from queues.admission.routes import MUTATE_POD, VALIDATE_POD
 from queues.grouping.offline.manifests import read_manifests
-from tests.queues.admission.reviews import ask
+from tests.queues.admission.reviews import accepted, ask
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 GOOD = {pod["metadata"]["name"]: pod for pod in read_manifests([MANIFESTS / "fractions.yaml"])}
@@ -43,8 +43,8 @@ def test_contradictory_requests_are_refused(body: dict[str, Any]) -> None:
 def test_sensible_requests_pass(name: str) -> None:
     mutated = ask(MUTATE_POD, GOOD[name])
     assert mutated.allowed
-    assert ask(VALIDATE_POD, mutated.object).allowed
-    assert ask(VALIDATE_POD, mutated.object, old=GOOD[name]).allowed
+    assert ask(VALIDATE_POD, mutated.object) == accepted(mutated.object)
+    assert ask(VALIDATE_POD, mutated.object, old=GOOD[name]) == accepted(mutated.object)
 
 
 def test_any_part_of_a_gpu_is_refused_while_sharing_is_off() -> None:
@@ -130,11 +130,11 @@ def test_the_hami_limit_is_optional_and_only_on_request() -> None:
 def test_pods_of_other_schedulers_and_whole_gpus_are_untouched() -> None:
     other = pod(**{"gpu-fraction": "nonsense"})
     other["spec"]["schedulerName"] = "default-scheduler"
-    assert ask(VALIDATE_POD, other).allowed
-    assert not ask(MUTATE_POD, other).has_patch
+    assert ask(VALIDATE_POD, other) == accepted(other)
+    assert ask(MUTATE_POD, other) == accepted(other)
     whole = pod({"name": "main", "resources": {"limits": {"nvidia.com/gpu": "2"}}})
-    assert not ask(MUTATE_POD, whole).has_patch
-    assert ask(VALIDATE_POD, whole).allowed
+    assert ask(MUTATE_POD, whole) == accepted(whole)
+    assert ask(VALIDATE_POD, whole) == accepted(whole)
 
 
 def test_an_explicit_runtime_class_is_kept_and_none_is_set_when_switched_off() -> None:
@@ -161,10 +161,11 @@ def test_cpu_containers_lose_sight_of_devices() -> None:
     sneaky = pod({"name": "main", "env": [visible("all")]})
     fixed = ask(MUTATE_POD, sneaky, block_visible_devices=True)
     assert fixed.object["spec"]["containers"][0]["env"] == [visible("void")]
-    assert ask(VALIDATE_POD, fixed.object, block_visible_devices=True).allowed
+    checked = ask(VALIDATE_POD, fixed.object, block_visible_devices=True)
+    assert checked == accepted(fixed.object)
     silent = ask(MUTATE_POD, pod(), block_visible_devices=True)
     assert silent.object["spec"]["containers"][0]["env"] == [visible("void")]
-    assert not ask(MUTATE_POD, sneaky).has_patch
+    assert ask(MUTATE_POD, sneaky) == accepted(sneaky)
 
 
 def test_gpu_containers_may_not_choose_their_devices() -> None:
@@ -187,12 +188,13 @@ def test_gpu_containers_may_not_choose_their_devices() -> None:
         "reference. This is forbidden due to possible conflicts with Nvidia's device plugin"
     )
     fine = pod({"name": "main", "env": [visible("none")], "resources": limits})
-    assert ask(VALIDATE_POD, fine, block_visible_devices=True).allowed
+    assert ask(VALIDATE_POD, fine, block_visible_devices=True) == accepted(fine)
 
 
 def test_the_fraction_container_itself_may_carry_the_variable() -> None:
     mutated = ask(MUTATE_POD, GOOD["picky"], block_visible_devices=True)
-    assert ask(VALIDATE_POD, mutated.object, block_visible_devices=True).allowed
+    checked = ask(VALIDATE_POD, mutated.object, block_visible_devices=True)
+    assert checked == accepted(mutated.object)
     side, trainer = mutated.object["spec"]["containers"]
     assert side["env"] == [visible("void")]
     assert "valueFrom" in trainer["env"][0]
@@ -200,7 +202,7 @@ def test_the_fraction_container_itself_may_carry_the_variable() -> None:
 
 def test_mig_requests_are_gpu_requests() -> None:
     mig = pod({"name": "main", "resources": {"requests": {"nvidia.com/mig-1g.10gb": "1"}}})
-    assert not ask(MUTATE_POD, mig, block_visible_devices=True).has_patch
+    assert ask(MUTATE_POD, mig, block_visible_devices=True) == accepted(mig)
 
 
 def test_config_map_names_stay_short() -> None:

@@ -89,8 +89,14 @@ def test_damaged_files_are_replaced(tmp_path: Path, broken: str) -> None:
 
 
 def test_other_names_mean_another_certificate(tmp_path: Path) -> None:
-    ensure_certificates(tmp_path, NAMES, NOW)
-    assert ensure_certificates(tmp_path, ("admission.kai.svc",), NOW).is_new
+    first = ensure_certificates(tmp_path, NAMES, NOW)
+    renamed = ensure_certificates(tmp_path, ("admission.kai.svc",), NOW)
+    names = leaf(renamed.certificate).extensions.get_extension_for_class(
+        x509.SubjectAlternativeName
+    )
+    assert renamed.is_new
+    assert names.value.get_values_for_type(x509.DNSName) == ["admission.kai.svc"]
+    assert renamed.bundle == first.bundle
 
 
 def test_replicas_share_one_authority_through_a_secret(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from queues.grouping.base import KindDefault, Settings
 from queues.grouping.engine.reconcile import Skip, decide
 from queues.grouping.errors import NotReadableError
 from queues.grouping.offline.file_cluster import FileCluster
-from tests.queues.grouping.worlds import (
+from tests.queues.grouping.owned_pods import (
     chain,
     decided,
     error_of,

@@ -8,7 +8,15 @@ import pytest
 
 from queues.grouping.base import Settings
 from tests.queues.grouping.offline.test_manifests import grouped, owners, specs, sub_groups
-from tests.queues.grouping.worlds import chain, decided, error_of, owner, pod, spec_of, stored_group
+from tests.queues.grouping.owned_pods import (
+    chain,
+    decided,
+    error_of,
+    owner,
+    pod,
+    spec_of,
+    stored_group,
+)
 
 Json = dict[str, Any]
 REVISION = "serving.knative.dev/revision"

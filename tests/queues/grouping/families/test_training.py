@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from queues.grouping.base import Settings
-from tests.queues.grouping.worlds import (
+from tests.queues.grouping.owned_pods import (
     chain,
     decided,
     error_of,

@@ -10,7 +10,7 @@ import pytest
 
 from queues.grouping.karta import karta as karta_rules
 from queues.grouping.karta.jq import Evaluator
-from tests.queues.grouping.worlds import decided, error_of, owner, pod, spec_of
+from tests.queues.grouping.owned_pods import decided, error_of, owner, pod, spec_of
 
 Json = dict[str, Any]
 ROLE = '.metadata.labels["role"]'

@@ -147,8 +147,10 @@ def test_a_stopped_notebook_or_service_makes_no_pods() -> None:
         ).pods
 
     stopped = 'kubeflow-resource-stopped: "2026-01-01T00:00:00Z"'
-    assert not report("kubeflow.org/v1beta1", "Notebook", stopped)
-    assert report("kubeflow.org/v1beta1", "Notebook", "other: x")
+    assert report("kubeflow.org/v1beta1", "Notebook", stopped) == {}
+    assert list(report("kubeflow.org/v1beta1", "Notebook", "other: x")) == ["default/w-0"]
     stop = "serving.kserve.io/stop"
-    assert not report("serving.kserve.io/v1beta1", "InferenceService", f'{stop}: "true"')
-    assert report("serving.kserve.io/v1beta1", "InferenceService", f'{stop}: "false"')
+    service = ("serving.kserve.io/v1beta1", "InferenceService")
+    assert report(*service, f'{stop}: "true"') == {}
+    (name,) = report(*service, f'{stop}: "false"')
+    assert name.startswith("default/w-predictor-")

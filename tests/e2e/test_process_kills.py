@@ -1,0 +1,23 @@
+"""Kill the processes that decide and write, on a real kube-apiserver: their rights and their memory come back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.process_kills import kill_during_a_burst
+from tests.integration.stack import Stack
+
+pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(300)]
+
+VICTIMS = ("scheduling-default", "binding", "controllers")
+
+
+@pytest.fixture(scope="module")
+def bursting(stack: Stack) -> Stack:
+    stack.kubectl("create", "namespace", "burst")
+    return stack
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_killed_process_costs_nothing(bursting: Stack, victim: str):
+    kill_during_a_burst(bursting, victim)

@@ -1,0 +1,24 @@
+"""Kill one process after another with SIGKILL during a burst, on the embedded cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.process_kills import kill_during_a_burst
+from tests.integration.stack import Stack, running_stack
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+VICTIMS = ("web", "mirror", "scheduling-default", "binding", "broker", "controllers", "cluster")
+
+
+@pytest.fixture(scope="module")
+def own_stack(tmp_path_factory: pytest.TempPathFactory):
+    with running_stack(tmp_path_factory.mktemp("kills")) as running:
+        running.kubectl("create", "namespace", "burst")
+        yield running
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_killed_process_costs_nothing(own_stack: Stack, victim: str):
+    kill_during_a_burst(own_stack, victim)

@@ -1,0 +1,78 @@
+"""An installation of ours on a real kube-apiserver: each process with the rights of its own account only.
+
+The administrator's kubeconfig goes to bootstrap (custom resources, default objects) and to the simulators,
+which play kubelets and workload controllers. There is no controller manager: our simulated collector knows the
+kinds that scheduling meets, and no namespace is ever finalised.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from kaiweb.supervisor.layout import ACCOUNTS
+from tests.integration.stack import Stack, kubectl_path, running_stack
+from tests.real_cluster.cluster import RealCluster
+from tests.real_cluster.fixture import running_or_skip
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+
+
+@contextmanager
+def prepared_cluster(folder: Path, *, extra_flags: Sequence[str] = ()) -> Iterator[RealCluster]:
+    """A real cluster that knows our accounts and their roles, or a skip."""
+    with running_or_skip(folder, extra_flags=extra_flags) as running:
+        _kubectl(running, "apply", "-f", str(DEPLOY / "defaults" / "namespaces.yaml"))
+        _kubectl(running, "apply", "-f", str(DEPLOY / "rbac"))
+        yield running
+
+
+@contextmanager
+def stack_on(
+    cluster: RealCluster, home: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[Stack]:
+    """Everything but the embedded API server, without the demo stream."""
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "kubeconfig").write_bytes(cluster.kubeconfig.read_bytes())
+    accounts = home / "accounts"
+    accounts.mkdir()
+    for account in ACCOUNTS:
+        token = _kubectl(cluster, "create", "token", account, "-n", "kai-scheduler").strip()
+        _write_kubeconfig(accounts / f"{account}.kubeconfig", cluster, token)
+    settings = {
+        "KAIWEB_KUBECONFIG": str(home / "kubeconfig"),
+        "KAIWEB_SIMULATE": "1",
+        "KAIWEB_ACCOUNTS": str(accounts),
+        **(environment or {}),
+    }
+    with running_stack(home, settings) as running:
+        yield running
+
+
+def _kubectl(cluster: RealCluster, *arguments: str) -> str:
+    done = subprocess.run(
+        [kubectl_path(), "--kubeconfig", str(cluster.kubeconfig), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "HOME": str(cluster.folder)},
+    )
+    assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+    return done.stdout
+
+
+def _write_kubeconfig(file: Path, cluster: RealCluster, token: str) -> None:
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config["users"] = [{"name": "account", "user": {"token": token}}]
+    config["contexts"] = [
+        {"name": "account", "context": {"cluster": "real-cluster", "user": "account"}}
+    ]
+    config["current-context"] = "account"
+    file.touch(mode=0o600)
+    file.write_text(yaml.safe_dump(config))
