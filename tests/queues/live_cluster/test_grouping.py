@@ -15,7 +15,7 @@ from queues.controllers.assembly import Controllers
 from queues.grouping.base import Settings
 from queues.grouping.engine.lookups import KARTAS, Karta
 from queues.grouping.offline.manifests import read_manifests
-from queues.grouping.offline.report import GroupReport, World, expand, group_objects
+from queues.grouping.offline.report import ExpandedObjects, GroupReport, expand, group_objects
 from tests.queues.live_cluster.conftest import define
 from tests.queues.live_cluster.objects import create_all, definitions_of
 from tests.queues.live_cluster.waiting import eventually
@@ -33,10 +33,10 @@ def test_a_live_cluster_agrees_with_the_offline_answer(
 ) -> None:
     objects = read_manifests([MANIFESTS / file])
     foretold = group_objects(objects, Settings())
-    world = expand(objects, Settings())
-    everything = list(world.cluster.objects.values())
+    expanded = expand(objects, Settings())
+    everything = list(expanded.cluster.objects.values())
     define(gateway, definitions_of(everything))
-    kartas = world.cluster.of_kind("run.ai", "Karta")
+    kartas = expanded.cluster.of_kind("run.ai", "Karta")
     create_all(gateway, kartas, namespace)
     # Only pod events start work, so a definition must be known before the pods that need it.
     eventually(lambda: knows_kartas(controllers, len(kartas)), "the Kartas are seen", 60.0)
@@ -70,7 +70,7 @@ def test_a_live_cluster_agrees_with_the_offline_answer(
         item["metadata"]["name"]
         for item in gateway.list(PODGROUPS, as_type=dict, namespace=namespace).items
     ]
-    assert len(live) == len(foretold.pod_groups) + len(given_groups(world))
+    assert len(live) == len(foretold.pod_groups) + len(groups_of(expanded))
 
 
 def test_the_status_of_groups_and_queues_follows(
@@ -184,5 +184,5 @@ def expected(report: GroupReport, name: str, uids: dict[str, str]) -> dict[str, 
     return found
 
 
-def given_groups(world: World) -> list[dict[str, Any]]:
-    return world.cluster.of_kind("scheduling.run.ai", "PodGroup")
+def groups_of(expanded: ExpandedObjects) -> list[dict[str, Any]]:
+    return expanded.cluster.of_kind("scheduling.run.ai", "PodGroup")

@@ -1,6 +1,6 @@
 """Workloads that change while they start, and flags of the pod grouper, on a live cluster.
 
-What stands still is in test_live_grouping. Each story is told to the embedded API server and to a real one.
+What stands still is in test_grouping. Each test runs on the embedded API server and on a real one.
 """
 
 from __future__ import annotations
