@@ -73,7 +73,7 @@ def test_a_pending_workload_shows_the_same_reason_in_list_page_and_rest(live: St
     expect(page.get_by_role("rowheader", name="greedy")).to_be_visible()
 
 
-def test_a_waiting_workload_shows_whose_turn_it_is(live: Stack, page: Page):
+def test_a_waiting_workload_shows_its_position_in_the_order(live: Stack, page: Page):
     _apply(live, "holder", gpus=8, priority_class="build-preemptible")
     wait_until(
         lambda: live.objects("pod", "holder", "-n", manifests.NAMESPACE)[0]["spec"].get("nodeName"),

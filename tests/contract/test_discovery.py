@@ -13,7 +13,7 @@ def test_version_names_major_and_minor(api: Api) -> None:
     assert body["gitVersion"].startswith("v1.")
 
 
-def test_health_endpoints_say_ok(api: Api) -> None:
+def test_health_endpoints_answer_ok(api: Api) -> None:
     assert [api.get(path).ok() for path in ("/livez", "/readyz", "/healthz")] == ["ok"] * 3
 
 

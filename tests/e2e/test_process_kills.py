@@ -19,5 +19,5 @@ def bursting(stack: Stack) -> Stack:
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
-def test_a_killed_process_costs_nothing(bursting: Stack, victim: str):
+def test_a_killed_process_loses_no_work(bursting: Stack, victim: str):
     kill_during_a_burst(bursting, victim)

@@ -72,7 +72,7 @@ def test_installed_tools_are_no_sources(tree: Path):
     assert build.is_current()
 
 
-def test_a_machine_without_node_is_told_what_to_install(
+def test_without_node_js_the_message_names_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(build.shutil, "which", lambda _name: None)

@@ -55,7 +55,7 @@ def test_a_cycle_binds_the_healthy_pod_beside_objects_with(harness: Harness, nam
 
 
 @pytest.mark.parametrize("name", hostile_values())
-def test_a_worker_takes_no_harm_from_settings_with(harness: Harness, name: str) -> None:
+def test_a_worker_stays_ready_with_settings_that_hold(harness: Harness, name: str) -> None:
     value = hostile_values()[name]
     wanted = {SHARDS: "default", CONFIGS: "kai-config"}
     for item in WATCHED:

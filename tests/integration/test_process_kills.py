@@ -20,5 +20,5 @@ def own_stack(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
-def test_a_killed_process_costs_nothing(own_stack: Stack, victim: str):
+def test_a_killed_process_loses_no_work(own_stack: Stack, victim: str):
     kill_during_a_burst(own_stack, victim)

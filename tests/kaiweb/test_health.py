@@ -72,7 +72,9 @@ def readiness(clock: Clock, wall: Callable[[], datetime] = lambda: NOW, **checks
 # ------------------------------------------------------------------------------------- the answer
 
 
-def test_all_is_well(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+def test_an_object_without_faults_gets_five_good_conditions(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
     monkeypatch.setattr(
         health, "READINESS", readiness(clock, database=lambda: "", mirror=lambda: "")
     )
@@ -102,7 +104,7 @@ def test_a_failed_check_is_named_with_its_fault_and_since_when(
     )
 
 
-def test_a_flood_of_askers_costs_one_look_a_second(clock: Clock) -> None:
+def test_many_requests_run_the_checks_once_a_second(clock: Clock) -> None:
     looks: list[float] = []
     ready = readiness(clock, database=lambda: looks.append(clock.now) or "")
     for _ in range(100):
@@ -162,7 +164,7 @@ def test_migrations_are_planned_once_while_they_are_fine(
     assert check() == ""
 
 
-def test_a_broker_that_is_away_is_told(settings) -> None:
+def test_an_unreachable_broker_is_reported(settings) -> None:
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
     assert BrokerCheck()().startswith("the broker does not answer: ")
 
@@ -183,7 +185,7 @@ class FakeBroker:
         return self.life_ms
 
 
-def test_a_lock_that_no_scheduler_took_is_told_when_it_lasts(
+def test_a_lock_held_by_no_scheduler_is_reported_when_it_lasts(
     clock: Clock, monkeypatch: pytest.MonkeyPatch, settings, home: Path
 ) -> None:
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/7"
@@ -200,7 +202,7 @@ def test_a_lock_that_no_scheduler_took_is_told_when_it_lasts(
     assert check() == ""
 
 
-def test_a_shard_without_a_recent_cycle_is_told(clock: Clock, home: Path) -> None:
+def test_a_shard_without_a_recent_cycle_is_reported(clock: Clock, home: Path) -> None:
     check = CyclesCheck(Freshness(clock))
     assert check().startswith("shard default has not finished a scheduling cycle yet")
     cycle(1)
@@ -232,7 +234,7 @@ def test_every_wanted_shard_must_have_cycles_and_none_that_is_off(clock: Clock, 
     assert "shard default" not in fault
 
 
-def test_a_long_cycle_that_gives_signs_is_no_fault(clock: Clock, home: Path) -> None:
+def test_a_long_cycle_that_reports_progress_is_no_fault(clock: Clock, home: Path) -> None:
     check = CyclesCheck(Freshness(clock))
     cycle(1)
     check()
@@ -247,7 +249,7 @@ def test_a_long_cycle_that_gives_signs_is_no_fault(clock: Clock, home: Path) -> 
         progress.stop()
 
 
-def test_a_mirror_that_is_late_is_told(clock: Clock) -> None:
+def test_a_mirror_that_is_late_is_reported(clock: Clock) -> None:
     check = MirrorCheck(Freshness(clock))
     assert check().startswith("the mirror has not met the cluster yet")
     write_heartbeat(timezone.now())
@@ -258,7 +260,7 @@ def test_a_mirror_that_is_late_is_told(clock: Clock) -> None:
     assert check() == ""
 
 
-def test_a_missing_config_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_config_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     gateway = FakeGateway()
     monkeypatch.setattr(checks, "gateway", lambda: gateway)
     assert checks.config_fault() == "Config kai-config does not exist; run: kaiweb bootstrap"
@@ -266,7 +268,7 @@ def test_a_missing_config_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert checks.config_fault() == ""
 
 
-def test_a_cluster_that_keeps_us_waiting_is_told_and_asked_once(clock: Clock) -> None:
+def test_a_slow_cluster_is_reported_and_asked_only_once(clock: Clock) -> None:
     asked: list[int] = []
     go_on = threading.Event()
 
@@ -285,7 +287,7 @@ def test_a_cluster_that_keeps_us_waiting_is_told_and_asked_once(clock: Clock) ->
     assert len(asked) <= 2
 
 
-def test_the_faults_of_the_processes_are_the_watchdogs(home: Path) -> None:
+def test_readiness_reports_the_faults_the_watchdog_found(home: Path) -> None:
     assert checks.processes_fault() == ""
     well = {"pid": 1, "is_steady": True, "restarts": 0, "hangs": 0, "fault": ""}
     states = {"mirror": {**well, "fault": "it makes no progress"}, "web": well}

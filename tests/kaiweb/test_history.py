@@ -28,7 +28,7 @@ def test_shares_and_standings_of_ended_schedulers_go_and_their_sessions_stay() -
     assert told == {("queue", "q-amber"), ("standing", "ns/pg-amber")}
 
 
-def test_nothing_is_told_when_nobody_has_ended() -> None:
+def test_nothing_is_deleted_while_every_scheduler_runs() -> None:
     QueueShare.objects.create(shard="default", queue="q", cycle=1)
     forget_shards({"default"})
     assert QueueShare.objects.count() == 1

@@ -56,7 +56,7 @@ def test_what_people_changed_is_never_touched_again() -> None:
     assert gateway.raw(QUEUES, "a")["spec"]["resources"]["gpu"]["quota"] == 9
 
 
-def test_a_second_start_does_not_wait_for_our_own_webhooks() -> None:
+def test_a_restart_does_not_wait_for_the_webhooks_of_the_same_installation() -> None:
     gateway = FakeGateway()
     install.create_missing(gateway, [queue("a")])
     unasked = ServerError('failed calling webhook "queue-validation.kai.scheduler": refused')

@@ -70,9 +70,7 @@ def until(is_true: Callable[[], Any]) -> None:
         time.sleep(0.02)
 
 
-def test_it_follows_until_it_is_told_to_stop(
-    cluster: FakeGateway, start: Callable[[], Running]
-) -> None:
+def test_it_follows_until_it_is_stopped(cluster: FakeGateway, start: Callable[[], Running]) -> None:
     cluster.seed(QUEUES, {"metadata": {"name": "team"}, "spec": {"resources": {}}})
     running = start()
     until(lambda: Queue.objects.filter(name="team").exists())

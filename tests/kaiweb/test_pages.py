@@ -18,7 +18,7 @@ from scheduler.models import SessionRecord
 pytestmark = pytest.mark.django_db
 
 
-def test_metrics_tell_the_age_of_the_mirror() -> None:
+def test_metrics_hold_the_age_of_the_mirror() -> None:
     write_heartbeat(datetime.now(UTC))
     text = Client().get("/metrics").content.decode()
     age = next(

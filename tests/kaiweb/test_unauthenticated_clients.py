@@ -95,7 +95,7 @@ def test_with_a_token_every_scrape_needs_it(
     assert response.status_code == status
 
 
-def test_a_foreign_host_gets_a_problem_and_one_short_line_of_log(
+def test_an_unknown_host_gets_a_problem_and_one_log_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     client = Client(HTTP_HOST="evil.example" + "x" * 2000)

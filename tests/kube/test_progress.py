@@ -99,7 +99,7 @@ def test_the_file_has_the_supervisors_name_and_mode_0600(home: Path, monkeypatch
     assert not beat_file(home, "celery").exists()
 
 
-def test_a_stopped_writer_leaves_no_signs(home: Path):
+def test_a_stopped_writer_leaves_no_beat_file(home: Path):
     progress.start("mirror", home)
     progress.track().beat("work")
     progress.stop()
@@ -118,12 +118,12 @@ def test_a_missing_or_foreign_file_reads_as_none(tmp_path: Path):
     assert read_beat(tmp_path / "strange.beat") is None
 
 
-def test_silence_within_the_limit_and_rest_are_no_standstill():
+def test_no_beat_within_the_limit_or_at_rest_is_no_standstill():
     assert standstill(beat(sign(70.0)), 100.0) is None
     assert standstill(beat(sign(0.0, limit_s=0.0)), 1000.0) is None
 
 
-def test_silence_past_the_limit_is_a_standstill_and_names_the_object():
+def test_no_beat_past_the_limit_is_a_standstill_and_names_the_object():
     still = standstill(beat(sign(60.0, held=held()), sign(99.0, held=held("b"))), 100.0)
     assert still is not None
     assert (still.since, still.held) == (60.0, held())

@@ -61,7 +61,9 @@ def applied(configured: Sample) -> Json:
     return get(configured.installation, CONFIGS, CONFIG)
 
 
-def test_all_five_conditions_speak_of_what_was_applied(configured: Sample, applied: Json) -> None:
+def test_all_five_conditions_observe_the_applied_generation(
+    configured: Sample, applied: Json
+) -> None:
     wait_for(configured.installation, CONFIGS, CONFIG, "Ready", "True")
     assert current_conditions(configured.installation, CONFIGS, CONFIG) == READY
     assert get(configured.installation, CONFIGS, CONFIG)["spec"] == applied["spec"]
@@ -136,7 +138,9 @@ def test_gpu_sharing_is_switched_while_everything_runs(
     wait_for(configured.installation, CONFIGS, CONFIG, "Ready", "True")
 
 
-def test_a_component_that_is_switched_off_ends_and_is_not_missed(configured: Sample) -> None:
+def test_a_component_that_is_switched_off_ends_and_is_not_reported_as_missing(
+    configured: Sample,
+) -> None:
     def switch(is_on: bool) -> None:
         body = {"spec": {"podGrouper": {"service": {"enabled": is_on}}}}
         configured.installation.gateway.patch(CONFIGS, CONFIG, body)

@@ -210,7 +210,7 @@ def test_an_edit_is_followed_while_it_runs(pool: Sample) -> None:
         ),
     ],
 )
-def test_an_edit_that_cannot_be_used_is_told_and_the_old_settings_stay(
+def test_an_invalid_edit_is_reported_and_the_old_settings_stay(
     pool: Sample, spec: dict[str, Any], problem: str
 ) -> None:
     before = pool.get(SHARDS, "opal")["spec"]
@@ -230,7 +230,7 @@ def test_an_edit_that_cannot_be_used_is_told_and_the_old_settings_stay(
     wait_for(pool.installation, SHARDS, "opal", "Ready", "True")
 
 
-def test_a_killed_scheduler_is_missed_and_comes_back(pool: Sample) -> None:
+def test_a_killed_scheduler_is_reported_and_restarted(pool: Sample) -> None:
     free_the_pool(pool)
     before = pool.stack.kill("scheduling-opal")
     wait_for(pool.installation, SHARDS, "opal", "Available", "False", "Scheduler: not available")
@@ -241,7 +241,7 @@ def test_a_killed_scheduler_is_missed_and_comes_back(pool: Sample) -> None:
     pool.wait_bound("phoenix", count=1)
 
 
-def test_an_operator_that_dies_ends_nothing(pool: Sample) -> None:
+def test_schedulers_keep_running_when_the_operator_is_killed(pool: Sample) -> None:
     scheduler = pool.stack.pids()["scheduling-opal"]
     before = pool.stack.kill("operator")
     pool.wait(lambda: pool.stack.pids().get("operator", before) != before, "a new operator")

@@ -60,21 +60,21 @@ def test_the_queue_of_a_pod(applied: Sample, name: str, queue: str) -> None:
     assert group["spec"]["queue"] == queue
 
 
-def test_the_default_queue_runs_the_nameless(applied: Sample) -> None:
+def test_pods_without_a_queue_run_in_the_default_queue(applied: Sample) -> None:
     applied.wait_bound("nameless", count=1)
 
 
 @pytest.mark.parametrize(
     ("name", "queue"), [("old-project", "s04-meteor"), ("typing-error", "s04-nowhere")]
 )
-def test_a_queue_that_nobody_made_is_named(applied: Sample, name: str, queue: str) -> None:
+def test_a_queue_that_does_not_exist_is_named(applied: Sample, name: str, queue: str) -> None:
     wait_for_missing_queue(applied, name, queue)
 
 
-def test_without_the_default_queue_the_nameless_wait_for_it(no_default_queue: Sample) -> None:
+def test_without_the_default_queue_pods_without_a_queue_wait(no_default_queue: Sample) -> None:
     no_default_queue.apply_text(BARE)
     wait_for_missing_queue(no_default_queue, "homeless", "default-queue")
 
 
-def test_they_start_when_the_queue_is_there_again(applied: Sample) -> None:
+def test_they_start_when_the_default_queue_is_back(applied: Sample) -> None:
     applied.wait_bound("homeless", count=1)

@@ -24,7 +24,7 @@ def applied(sample: Sample) -> Sample:
         ("mist", "train", None),
     ],
 )
-def test_the_class_and_the_word_of_a_pod(
+def test_priority_class_and_preemptibility_of_each_pod(
     applied: Sample, name: str, rank: str, preemptibility: str | None
 ) -> None:
     group = applied.pod_group_of(name)

@@ -43,7 +43,7 @@ def test_a_gang_starts_when_all_fit(applied: Sample) -> None:
     applied.wait_bound("team", count=4)
 
 
-def test_a_size_that_is_no_number_is_told_to_every_pod(applied: Sample) -> None:
+def test_a_size_that_is_no_number_is_an_event_on_every_pod(applied: Sample) -> None:
     pods = applied.wait(lambda: applied.pods_of("blurred"), "the pods of blurred")
     assert len(pods) == 2
     for pod in pods:

@@ -55,7 +55,7 @@ def test_the_group_has_a_subgroup_per_segment(sample: Sample, chain: Json) -> No
     assert constraints == [None, None, rack, rack, rack]
 
 
-def test_each_worker_is_told_its_segment(sample: Sample, chain: Json) -> None:
+def test_each_worker_is_labelled_with_its_segment(sample: Sample, chain: Json) -> None:
     def segment(pod: str) -> str:
         return str(sample.pod(pod)["metadata"]["labels"].get("kai.scheduler/subgroup-name"))
 

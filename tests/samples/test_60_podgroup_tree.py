@@ -54,7 +54,7 @@ def test_the_players_of_the_branch_share_a_rack(concert: Sample) -> None:
     assert len(racks) == 1
 
 
-def test_the_grouper_kept_away(concert: Sample) -> None:
+def test_the_grouper_leaves_the_pod_group_alone(concert: Sample) -> None:
     assert {n for n in concert.all(PODGROUPS) if not n.startswith("pg-probe-")} == {"orchestra"}
     for pod in concert.bound(*STRINGS, "drum"):
         assert pod["metadata"]["annotations"]["pod-group-name"] == "orchestra"

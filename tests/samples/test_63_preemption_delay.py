@@ -64,7 +64,7 @@ def test_the_condition_names_the_end_of_the_window(stable: Sample, job: str) -> 
     )
 
 
-def test_somebody_goes_when_the_window_is_over(stable: Sample) -> None:
+def test_a_pod_is_evicted_when_the_window_is_over(stable: Sample) -> None:
     group = stable.pod_group_of("pony")
     end = moment(group["metadata"]["creationTimestamp"]) + timedelta(seconds=8)
     stable.wait_bound("pony", count=1)
@@ -79,7 +79,9 @@ def test_somebody_goes_when_the_window_is_over(stable: Sample) -> None:
 
 
 @pytest.mark.parametrize(("tenant", "job"), [("tenant-still", "mule"), ("guest", "heir")])
-def test_nobody_went_for_the_one_that_still_waits(stable: Sample, tenant: str, job: str) -> None:
+def test_no_pod_is_evicted_for_the_job_that_still_waits(
+    stable: Sample, tenant: str, job: str
+) -> None:
     (pod,) = stable.bound(tenant)
     assert pod["metadata"].get("deletionTimestamp") is None
     assert not stable.bound(job)

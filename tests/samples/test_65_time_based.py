@@ -125,7 +125,7 @@ def test_a_prometheus_of_the_cluster_is_asked_for_under_its_usual_name(pool: Sam
     pool.wait(lambda: INSIDE in log_of(pool), f"{INSIDE} in the scheduler's log")
 
 
-def test_a_queue_that_had_much_gets_less(pool: Sample, prometheus: Prometheus) -> None:
+def test_a_queue_with_high_past_usage_gets_less(pool: Sample, prometheus: Prometheus) -> None:
     point_at(pool, externalPrometheusUrl=prometheus.url)
     pool.wait(
         lambda: any("kai_queue_allocated_memory" in query for query in prometheus.asked),

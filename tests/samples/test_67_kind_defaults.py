@@ -88,7 +88,7 @@ def test_a_priority_class_that_does_not_exist_is_ignored(after: dict[str, Choice
     assert after["archive"][0] == "train"
 
 
-def test_the_config_keeps_the_words_of_others(named: Sample, after: dict[str, Choice]) -> None:
+def test_the_config_keeps_fields_of_other_managers(named: Sample, after: dict[str, Choice]) -> None:
     spec: Json = get(named.installation, CONFIGS, CONFIG)["spec"]
     assert spec["global"]["schedulerName"] == "kai-scheduler"
     assert spec["podGrouper"]["args"]["defaultPrioritiesConfigMapName"] == "s67-kinds"

@@ -67,7 +67,7 @@ def test_the_pod_is_bound_where_it_says_and_the_request_tells(carried: Sample) -
     )
 
 
-def test_it_goes_with_its_pod(carried: Sample) -> None:
+def test_the_bind_request_is_deleted_with_its_pod(carried: Sample) -> None:
     carried.wait(lambda: status(carried, "carried").get("phase") == "Succeeded", "Succeeded")
     carried.kubectl("delete", "pod", "carried", "--wait=false")
     carried.wait(lambda: not carried.exists(BINDREQUESTS, "carried"), "the end of the request")

@@ -43,7 +43,7 @@ def dry_run(sample: Sample) -> str:
     )  # fmt: skip
 
 
-def test_a_container_without_devices_is_blinded(blocked: Sample) -> None:
+def test_a_container_without_devices_sees_no_gpus(blocked: Sample) -> None:
     blocked.apply(PEEPING)
     (container,) = blocked.pod("peeping")["spec"]["containers"]
     assert container["env"] == [
@@ -53,7 +53,7 @@ def test_a_container_without_devices_is_blinded(blocked: Sample) -> None:
 
 
 @pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED.keys())
-def test_a_container_that_would_choose_is_refused(blocked: Sample, body: Json) -> None:
+def test_a_container_that_picks_its_devices_is_refused(blocked: Sample, body: Json) -> None:
     check_answer(blocked, body)
     assert body["metadata"]["name"] not in blocked.stack.kubectl(
         "get", "pods", "-n", blocked.namespace, "-o", "name"

@@ -32,7 +32,7 @@ def test_searches_and_scenarios_are_counted() -> None:
     assert value(metrics, "scenario_search_action_budget_exhausted_total", **reclaim) is None
 
 
-def test_refused_scenarios_and_a_lack_of_time_are_told_apart() -> None:
+def test_refused_scenarios_and_exhausted_time_are_counted_separately() -> None:
     metrics = SchedulerMetrics()
     built = cluster().nodes(1, 3).queue("a", 2).queue("b", 1)
     built.running("gang", ["n0", "n0", "n0"], queue="a").pending("want", queue="b")

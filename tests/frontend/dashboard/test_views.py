@@ -78,7 +78,7 @@ def test_without_a_build_the_page_says_what_to_do(
         load_assets(tmp_path, "/static/")
 
 
-def test_strangers_are_sent_to_the_log_in_and_back(dist: Path, user: User) -> None:
+def test_unauthenticated_users_are_sent_to_the_log_in_and_back(dist: Path, user: User) -> None:
     browser = Client(enforce_csrf_checks=True)
     assert browser.get("/queues?q=a")["Location"] == "/login?next=/queues%3Fq%3Da"
     form = browser.get("/login?next=/queues").content.decode()

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize(
     "path", ["me", "queues", "workloads", "nodes", "gpus", "sessions", "tokens", "version"]
 )
-def test_strangers_get_401_and_a_challenge(path: str) -> None:
+def test_unauthenticated_requests_get_401_and_a_challenge(path: str) -> None:
     response = APIClient().get(f"/api/v1/{path}")
     assert (response.status_code, response["WWW-Authenticate"]) == (401, 'Bearer realm="kaiweb"')
     assert response["Content-Type"] == "application/problem+json"

@@ -68,7 +68,7 @@ def fail_completion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(QuerySet, "update", update)
 
 
-def test_while_the_database_is_locked_nothing_is_done_and_that_is_said(
+def test_a_locked_database_refuses_the_edit_with_a_clear_error(
     client: APIClient, cluster: FakeGateway
 ) -> None:
     before = cluster.raw(QUEUES, "physics")

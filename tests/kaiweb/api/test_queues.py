@@ -301,7 +301,9 @@ def test_an_unknown_queue_is_not_found(client: APIClient) -> None:
         assert (response.status_code, slug(response)) == (404, "not-found")
 
 
-def test_a_cluster_that_does_not_answer_is_said_so(client: APIClient, cluster: FakeGateway) -> None:
+def test_a_cluster_that_does_not_answer_is_reported(
+    client: APIClient, cluster: FakeGateway
+) -> None:
     tag = etag(cluster, "physics")
     cluster.fail_next("get", "queues", ServerError("connection refused"))
     response = client.patch(

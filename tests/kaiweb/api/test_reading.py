@@ -94,7 +94,7 @@ def test_a_filter_that_means_nothing_is_refused(
     assert client.get(f"{API}/workloads{query}").status_code == 400
 
 
-def test_a_waiting_workload_tells_the_same_reason_everywhere(
+def test_a_waiting_workload_has_the_same_reason_everywhere(
     client: APIClient, world: Mirror
 ) -> None:
     text = "OverLimit: team quota has reached the allowable limit of GPUs."
@@ -120,7 +120,9 @@ def test_a_waiting_workload_tells_the_same_reason_everywhere(
     }  # fmt: skip
 
 
-def test_order_position_and_who_is_ahead_are_told(client: APIClient, world: Mirror) -> None:
+def test_the_order_lists_the_position_and_the_workloads_ahead(
+    client: APIClient, world: Mirror
+) -> None:
     said = {
         f"default/{name}": Standing(code="DeviceShortage", position=place)
         for name, place in (("waits", 3), ("first", 1), ("second", 2))

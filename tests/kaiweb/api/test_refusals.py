@@ -79,7 +79,7 @@ HOOK = 'PATCH /apis/x: 403 admission webhook "{}" denied the request: {}'
         ),
     ],
 )  # fmt: skip
-def test_a_no_of_the_cluster_gets_the_right_type_and_pointer(
+def test_a_refusal_of_the_cluster_gets_the_right_type_and_pointer(
     client: APIClient,
     cluster: FakeGateway,
     error: Exception,
@@ -141,7 +141,7 @@ def test_a_key_that_occurs_twice_is_refused(
         ("?dryRun=maybe", "?dryRun"), (f"?reason={'a' * 1025}", "?reason"),
     ],
 )  # fmt: skip
-def test_a_parameter_that_says_two_things_or_nothing_writes_nothing(
+def test_an_ambiguous_or_empty_parameter_writes_nothing(
     client: APIClient, cluster: FakeGateway, query: str, pointer: str
 ) -> None:
     status, slug, errors = outline(patch(client, cluster, {"priority": 3}, query))

@@ -246,14 +246,14 @@ async def test_an_unknown_topic_is_answered_and_the_connection_lives(connect: Co
 @pytest.mark.parametrize(
     "raw", ["{", "[]", '"x"', '{"t":"dance"}', '{"t":"pause","id":"1"}', '{"t":"sub"}', '{"t":7}']
 )
-async def test_nonsense_closes_the_connection(connect: Connect, raw: str) -> None:
+async def test_a_malformed_request_closes_the_connection(connect: Connect, raw: str) -> None:
     browser = await connect()
     await browser.socket.send_to(text_data=raw)
     assert (await browser.hear())["t"] == "err"
     assert await close_code(browser) == 4400
 
 
-async def test_strangers_and_other_pages_stay_out(connect: Connect) -> None:
+async def test_unauthenticated_and_cross_origin_sockets_are_refused(connect: Connect) -> None:
     assert await close_code(await connect(cookie="")) == 4401
     assert await close_code(await connect(cookie="sessionid=invented")) == 4401
     assert await close_code(await connect(origin="http://evil.example")) == 4401

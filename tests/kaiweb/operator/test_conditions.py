@@ -6,7 +6,7 @@ from kaiweb.operator.conditions import ObjectState, beginning, conditions
 from kube.conditions import ConditionState
 
 
-def test_all_is_well() -> None:
+def test_an_object_without_faults_gets_five_good_conditions() -> None:
     assert conditions(ObjectState(generation=3)) == {
         "Reconciling": ConditionState(
             "False", "reconciled", "Reconciliation completed successfully", 3
@@ -26,7 +26,7 @@ def test_a_generation_that_was_not_looked_at_is_being_reconciled() -> None:
     }
 
 
-def test_what_the_supervisor_has_not_heard_of_is_not_deployed() -> None:
+def test_a_shard_the_supervisor_has_not_adopted_is_not_deployed() -> None:
     states = conditions(ObjectState(generation=1, is_adopted=False))
     assert states["Reconciling"] == beginning(1)["Reconciling"]
     assert states["Deployed"] == ConditionState(
@@ -42,7 +42,7 @@ def test_every_missing_component_is_named() -> None:
     assert (states["Deployed"].status, states["Ready"].status) == ("True", "False")
 
 
-def test_settings_that_cannot_be_used_are_told_where_kai_tells_a_failed_deployment() -> None:
+def test_invalid_settings_are_reported_in_the_condition_deployed() -> None:
     states = conditions(ObjectState(generation=1, problem="kValue: expected x, got y"))
     assert states["Deployed"] == ConditionState("False", "deployed", "kValue: expected x, got y", 1)
     assert (states["Reconciling"].status, states["Available"].status) == ("True", "True")

@@ -103,7 +103,7 @@ def test_config_and_shard_become_ready_and_are_then_left_alone(scene: Scene) -> 
     assert scene.gateway.raw(CONFIGS, "kai-config")["spec"] == before
 
 
-def test_a_new_generation_is_greeted_before_it_is_worked_on(
+def test_a_new_generation_is_reported_as_reconciling_before_it_is_applied(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.put(SHARDS, "default", generation=4)
@@ -146,7 +146,9 @@ def test_the_file_is_written_only_when_what_is_wanted_changes(scene: Scene) -> N
     assert (scene.home / FILE).stat().st_mtime_ns == 5
 
 
-def test_a_spoilt_shard_goes_on_also_after_the_operator_was_started_anew(scene: Scene) -> None:
+def test_a_shard_that_became_invalid_keeps_its_settings_after_an_operator_restart(
+    scene: Scene,
+) -> None:
     write_wanted(scene.home, Wanted(shards=("amber", "default")))
     scene.put(SHARDS, "amber", placementStrategy={"cpu": "pile"})
     scene.passes(2)
@@ -174,7 +176,7 @@ def test_processes_that_are_not_up_are_named_on_whom_they_serve(scene: Scene) ->
     assert scene.said(SHARDS, "default")["Ready"] == ("True", "System is ready")
 
 
-def test_a_component_that_is_switched_off_is_not_missed(scene: Scene) -> None:
+def test_a_component_that_is_switched_off_is_not_reported_as_missing(scene: Scene) -> None:
     off = {"service": {"enabled": False}}
     scene.put(CONFIGS, "kai-config", binder=off, podGrouper=off, scheduler=off)
     scene.put(SHARDS, "default")
@@ -206,7 +208,7 @@ def test_a_status_that_could_not_be_written_is_written_in_the_next_pass(scene: S
     assert scene.said(SHARDS, "default")["Ready"] == ("True", "System is ready")
 
 
-def test_a_cluster_that_stops_answering_stops_nothing(scene: Scene) -> None:
+def test_a_cluster_that_stops_answering_ends_no_process(scene: Scene) -> None:
     scene.put(SHARDS, "amber")
     scene.passes()
     for kind in ("configs", "schedulingshards"):
@@ -216,7 +218,7 @@ def test_a_cluster_that_stops_answering_stops_nothing(scene: Scene) -> None:
     assert read_wanted(scene.home).shards == ("amber", "default")
 
 
-def test_what_a_scheduler_said_is_forgotten_when_it_has_ended_and_not_before(scene: Scene) -> None:
+def test_results_of_a_scheduler_are_deleted_when_it_has_ended_and_not_before(scene: Scene) -> None:
     scene.put(SHARDS, "amber")
     scene.passes(2)
     assert scene.remaining == [{"amber", "default"}]
@@ -231,7 +233,7 @@ def test_what_a_scheduler_said_is_forgotten_when_it_has_ended_and_not_before(sce
     assert scene.remaining == [{"amber", "default"}, {"default"}]
 
 
-def test_a_scheduler_that_makes_no_progress_is_told_on_its_shard(scene: Scene) -> None:
+def test_a_scheduler_that_makes_no_progress_is_reported_on_its_shard(scene: Scene) -> None:
     scene.put(SHARDS, "default")
     scene.passes(2)
     state = {"pid": 7, "is_steady": True, "restarts": 0, "hangs": 1, "fault": "no progress"}
@@ -245,7 +247,7 @@ def test_a_scheduler_that_makes_no_progress_is_told_on_its_shard(scene: Scene) -
     assert told["Ready"] == ("False", "System not ready")
 
 
-def test_a_scheduler_without_cycles_is_told_on_its_shard(scene: Scene) -> None:
+def test_a_scheduler_without_cycles_is_reported_on_its_shard(scene: Scene) -> None:
     scene.put(SHARDS, "default")
     scene.operator.cycle_fault = lambda shard: f"shard {shard} has no cycles"
     scene.passes(2)

@@ -51,7 +51,7 @@ def test_a_process_with_a_port_is_up_as_soon_as_it_answers(machine: Machine) -> 
     assert machine.up(60) == {"controllers", "scheduling-default"}
 
 
-def test_a_process_without_a_port_must_have_lived_for_a_moment(machine: Machine) -> None:
+def test_a_process_without_a_port_is_up_after_a_minimum_time(machine: Machine) -> None:
     machine.run(binding=10)
     assert machine.up(0) == set()
     assert machine.up(CALM_S) == {"binding"}
@@ -60,7 +60,7 @@ def test_a_process_without_a_port_must_have_lived_for_a_moment(machine: Machine)
     assert machine.up(2 * CALM_S + 1) == {"binding"}
 
 
-def test_a_process_that_was_started_anew_is_missed_once(machine: Machine) -> None:
+def test_a_restarted_process_is_reported_as_missing_once(machine: Machine) -> None:
     machine.run(web=10)
     assert machine.up(0) == {"web"}
     machine.run(web=20)
@@ -68,7 +68,7 @@ def test_a_process_that_was_started_anew_is_missed_once(machine: Machine) -> Non
     assert machine.up(2) == {"web"}
 
 
-def test_a_dead_pid_is_not_up_even_if_the_supervisor_still_lists_it(machine: Machine) -> None:
+def test_an_ended_process_is_not_up_even_if_the_supervisor_still_lists_it(machine: Machine) -> None:
     machine.run(web=10, beat=11)
     machine.up(0)
     machine.dead = {11}
@@ -81,7 +81,7 @@ def test_without_a_supervisor_nothing_is_up_and_nothing_adopted(machine: Machine
     assert (seen.up, seen.is_adopted) == (frozenset(), False)
 
 
-def test_a_wish_is_adopted_when_the_supervisor_has_written_after_it(machine: Machine) -> None:
+def test_a_change_is_adopted_when_the_supervisor_has_written_after_it(machine: Machine) -> None:
     write_wanted(machine.home, Wanted())
     machine.run(web=10)
     os.utime(machine.home / FILE, ns=(5, 5))

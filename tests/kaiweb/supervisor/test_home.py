@@ -25,7 +25,9 @@ def umask() -> Iterator[None]:
     os.umask(before)
 
 
-def test_a_home_in_use_is_refused_with_pid_and_url_of_its_user(tmp_path: Path) -> None:
+def test_a_home_in_use_is_refused_with_the_pid_and_url_of_the_running_installation(
+    tmp_path: Path,
+) -> None:
     first = claim_home(tmp_path, URL)
     with pytest.raises(StartError, match=rf"in use by another .*\(pid {os.getpid()}, {URL}\)"):
         claim_home(tmp_path, "http://127.0.0.1:9000/")

@@ -90,7 +90,7 @@ def stand_still(world: World, held: Held | None = POD) -> None:
         world.look()
 
 
-def test_a_child_that_gives_signs_is_well(world: World):
+def test_a_child_that_reports_progress_is_healthy(world: World):
     world.signs(world.now)
     assert world.look() == ""
     assert world.child.kills == 0
@@ -128,7 +128,7 @@ def test_without_an_object_in_hand_nothing_is_set_aside(world: World):
     assert read_entries(world.home) == []
 
 
-def test_signs_of_a_former_life_are_not_judged(world: World):
+def test_beats_of_an_earlier_process_are_ignored(world: World):
     world.signs(0.0, pid=PID - 1)
     assert world.look() == ""
     world.child.uptime_s = START_S + 1
@@ -136,14 +136,14 @@ def test_signs_of_a_former_life_are_not_judged(world: World):
     assert world.child.kills == 0
 
 
-def test_a_pause_of_the_whole_machine_ends_nobody(world: World):
+def test_a_pause_of_the_whole_machine_ends_no_process(world: World):
     world.signs(world.now)
     assert world.look(after_s=600.0) == ""
     assert world.look() == ""
     assert world.child.kills == 0
 
 
-def test_what_does_not_run_or_ends_again_and_again_is_told(world: World):
+def test_a_process_that_does_not_run_or_keeps_ending_is_reported(world: World):
     world.child.is_running, world.child.exit_code = False, 1
     assert world.look().startswith("it ended with code 1 and starts again soon")
     world.child.is_running, world.child.is_steady = True, False

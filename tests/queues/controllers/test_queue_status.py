@@ -104,7 +104,7 @@ def test_a_queue_that_moves_takes_its_sums_along() -> None:
     }
 
 
-def test_orphans_are_told_so_and_recover() -> None:
+def test_queues_below_a_missing_parent_get_the_condition_orphan_and_recover() -> None:
     world = World()
     world.gateway.seed(QUEUES, queue("child", "gone"), queue("grandchild", "child"))
     world.settle()

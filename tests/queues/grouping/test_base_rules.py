@@ -77,7 +77,7 @@ def test_only_the_default_rule_listens_to_the_whole_chain() -> None:
     assert spec == {"queue": "default-queue", "minMember": 1, "priorityClassName": "build"}
 
 
-def test_the_nearest_owner_speaks_first_and_the_pod_last() -> None:
+def test_labels_of_the_nearest_owner_win_and_the_pods_come_last() -> None:
     top = owner(
         "kubeflow.org/v1alpha1", "ScheduledWorkflow", labels={"priorityClassName": "inference"}
     )
@@ -99,7 +99,7 @@ def test_the_nearest_owner_speaks_first_and_the_pod_last() -> None:
     assert spec_of(the_pod, near, top)["priorityClassName"] == "inference"
 
 
-def test_unknown_words_and_bad_delays_give_the_word_to_the_next() -> None:
+def test_unknown_values_and_bad_delays_fall_through_to_the_next_source() -> None:
     job = owner(
         "batch/v1", "Job", labels={PREEMPTIBILITY: "often"}, annotations={DELAY: "300", GRACE: "x"}
     )

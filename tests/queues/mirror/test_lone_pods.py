@@ -64,7 +64,7 @@ def test_nothing_is_written_while_nothing_changes(mirror: Mirror) -> None:
     assert show_lone_pods("kai-scheduler", LATER) == 0
 
 
-def test_the_text_says_why(mirror: Mirror) -> None:
+def test_the_text_names_the_reason(mirror: Mirror) -> None:
     skip = {"kai.scheduler/skip-podgrouper": "true"}
     mirror.consume(
         [

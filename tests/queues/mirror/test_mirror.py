@@ -86,7 +86,7 @@ def test_a_queue_with_a_forbidden_amount_is_mirrored_with_that_amount_unset(mirr
     assert (odd.quota_gpu, odd.limit_gpu) == (None, 4)
 
 
-def test_a_repeated_event_writes_nothing_and_tells_nobody(mirror: Mirror) -> None:
+def test_a_repeated_event_writes_no_row_and_publishes_no_change(mirror: Mirror) -> None:
     mirror.consume([listed(QUEUES, a_queue("a", 5))])
     written, told = mirror.writer.written, len(changes())
     mirror.consume([modified(QUEUES, a_queue("a", 5)), added(QUEUES, a_queue("a", 5))])

@@ -41,7 +41,7 @@ def codes(findings: Any) -> list[str]:
     return [finding.code for finding in findings]
 
 
-def test_a_sound_creation_has_nothing_said_about_it() -> None:
+def test_a_valid_creation_has_no_findings() -> None:
     assert check(FAMILY, old=None, new=body("new", "top")) == ()
 
 

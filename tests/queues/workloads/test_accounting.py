@@ -127,7 +127,7 @@ def test_mig_slices_keep_their_name() -> None:
     assert not demand.legacy_mig
 
 
-def test_the_old_mig_annotation_is_told_apart() -> None:
+def test_the_old_mig_annotation_has_a_reason_of_its_own() -> None:
     demand = pod_demand(pod(container(), annotations={"nvidia.com/mig-1g.5gb": "1"}))
     assert demand.legacy_mig
     assert dict(demand.mig) == {"nvidia.com/mig-1g.5gb": 1}

@@ -51,12 +51,12 @@ def test_the_text_and_time_are_those_of_the_condition() -> None:
     assert reason.since.isoformat() == "2026-11-29T12:00:00+00:00"
 
 
-def test_what_no_object_says_is_told_in_the_standings_own_words() -> None:
+def test_a_reason_without_a_text_in_the_cluster_uses_the_text_of_the_standing() -> None:
     reason = dominant(Facts(queue="team", alive=1, conditions=[OVER_LIMIT], standing=BEHIND))
     assert reason.text == "others took it"
 
 
-def test_a_group_that_was_let_go_says_of_which_pool_and_why() -> None:
+def test_a_group_that_is_no_longer_tried_names_its_pool_and_reason() -> None:
     facts = Facts(queue="q", alive=1, is_backed_off=True, pool="a100", conditions=[OVER_LIMIT])
     assert dominant(facts).text == (
         "Not retried on node pool 'a100', because its schedulingBackoff allows one attempt. "
@@ -64,7 +64,7 @@ def test_a_group_that_was_let_go_says_of_which_pool_and_why() -> None:
     )
 
 
-def test_an_incomplete_group_is_told_in_the_schedulers_words() -> None:
+def test_an_incomplete_group_gets_the_schedulers_message() -> None:
     assert dominant(Facts(queue="q", alive=2, gated=1, min_member=4)).text == (
         "Job is not ready for scheduling. Waiting for 4 pods, currently 2 exist, 1 are gated"
     )

@@ -156,7 +156,7 @@ async def test_keyed_lists_merge_and_lose_only_own_items(cluster: InProcess) -> 
     assert found == {"main": None, "side": None}
 
 
-async def test_ports_are_told_apart_by_their_default_protocol(cluster: InProcess) -> None:
+async def test_a_port_without_protocol_is_tcp(cluster: InProcess) -> None:
     container = {"name": "main", "image": "m", "ports": [{"containerPort": 80}]}
     made = (
         await cluster.patch(f"{DEPLOYMENTS}/d?fieldManager=m1", deployment(container), APPLY)

@@ -85,7 +85,7 @@ async def test_transition_rule(cluster: InProcess) -> None:
     )
 
 
-async def test_status_is_a_world_of_its_own(cluster: InProcess) -> None:
+async def test_the_status_endpoint_writes_the_status_only(cluster: InProcess) -> None:
     await serve(cluster)
     body = {**widget("a", size=1), "status": {"phase": "x"}}
     assert "status" not in (await cluster.post(WIDGETS, body)).ok(201)

@@ -46,7 +46,7 @@ async def test_dry_run_stores_nothing(cluster: InProcess) -> None:
     assert (await cluster.get(f"{MAPS}/a")).code == 404
 
 
-async def test_pages_show_one_moment(cluster: InProcess) -> None:
+async def test_all_pages_show_one_snapshot(cluster: InProcess) -> None:
     for name in "abcde":
         await cluster.post(MAPS, configmap(name))
     first = (await cluster.get(f"{MAPS}?limit=2")).ok()

@@ -56,7 +56,7 @@ def test_maps_times_quantities_and_ports() -> None:
     assert quota["spec"] == {"hard": {"pods": "3"}}
 
 
-def test_two_event_kinds_are_told_apart_by_group() -> None:
+def test_two_kinds_named_event_are_distinguished_by_group() -> None:
     core = decode_object(envelope("v1", "Event", _text(4, "text")))
     new = decode_object(envelope("events.k8s.io/v1", "Event", _text(10, "text")))
     assert (core["message"], new["note"]) == ("text", "text")

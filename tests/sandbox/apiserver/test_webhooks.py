@@ -179,7 +179,7 @@ async def test_a_write_that_comes_between_is_no_conflict_of_who_deletes(
         },
     ],
 )
-async def test_what_does_not_match_is_not_asked(
+async def test_webhooks_that_do_not_match_are_not_called(
     cluster: InProcess, hooks: Hooks, fields: dict[str, Any]
 ) -> None:
     await hooks.register("validating", **fields)
@@ -198,7 +198,9 @@ async def test_match_condition_that_holds(cluster: InProcess, hooks: Hooks) -> N
 
 
 @pytest.mark.parametrize(("policy", "code"), [("Fail", 500), ("Ignore", 201)])
-async def test_silent_webhook(cluster: InProcess, hooks: Hooks, policy: str, code: int) -> None:
+async def test_a_webhook_that_does_not_answer(
+    cluster: InProcess, hooks: Hooks, policy: str, code: int
+) -> None:
     await hooks.register("validating", failurePolicy=policy)
 
     def silent(request: dict[str, Any]) -> dict[str, Any]:

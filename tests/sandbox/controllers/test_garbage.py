@@ -49,7 +49,7 @@ def test_dependents_are_queued_when_their_owner_goes() -> None:
     assert made.queue.get(timeout_s=0) == "pods ns/a"
 
 
-def test_object_without_living_owner_is_deleted() -> None:
+def test_an_object_whose_owners_are_all_gone_is_deleted() -> None:
     gateway = FakeGateway()
     seed(gateway, PODGROUPS, "pg", owner(PODS, "gone"))
     made = collector(gateway)
@@ -78,7 +78,7 @@ def test_namesake_of_the_owner_does_not_count() -> None:
     assert gateway.names(BINDREQUESTS, "ns") == []
 
 
-def test_one_living_owner_is_enough_and_unknown_kinds_count_as_alive() -> None:
+def test_one_existing_owner_is_enough_and_unknown_kinds_count_as_existing() -> None:
     gateway = FakeGateway()
     seed(gateway, PODS, "a")
     seed(gateway, PODGROUPS, "two", owner(JOBS, "gone"), owner(PODS, "a"))

@@ -169,7 +169,7 @@ def test_finished_and_gone_pods_give_their_devices_back() -> None:
     assert actions(timetable.due(NOW)) == [(PodAction.START, "c")]
 
 
-def test_reservation_pod_is_told_a_free_device() -> None:
+def test_a_reservation_pod_gets_a_free_device() -> None:
     timetable = kubelets(gpus=2)
     timetable.pod_seen(sim_pod("whole", gpus=1), NOW)
     timetable.pod_seen(sim_pod("r", gpus=1, labels={"app": "kai-resource-reservation"}), NOW)

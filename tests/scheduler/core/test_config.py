@@ -53,7 +53,7 @@ from scheduler.core.plugins.table import PLUGINS
         ),
     ],
 )
-def test_nonsense_is_refused(make, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_invalid_arguments_are_refused(make, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ConfigError, match=message):
         make()
 

@@ -92,7 +92,7 @@ def test_every_failed_check_has_a_line(harness: Harness) -> None:
     )
 
 
-def test_an_action_that_evicts_tells_a_check_in_one_sentence(harness: Harness) -> None:
+def test_an_evicting_action_reports_a_failed_check_in_one_sentence(harness: Harness) -> None:
     """When placing was not even tried, because the queue is at its limit."""
     queues(harness, quota=1, limit=1).seed(NODES, node("n0"))
     harness.seed(CONFIGMAPS, {"metadata": meta("other", "ns")})
@@ -225,7 +225,7 @@ def test_device_claims_that_the_cluster_does_not_serve(harness: Harness) -> None
     )
 
 
-def test_a_claim_that_nobody_made(harness: Harness) -> None:
+def test_a_claim_that_does_not_exist(harness: Harness) -> None:
     device_class(devices(queues(harness), 1)).seed(NODES, node("n0", gpus=0))
     assert told(wants(harness, **CLAIMS)) == "resource claim ns/c does not exist"
 
@@ -249,7 +249,7 @@ def test_a_claim_with_as_many_consumers_as_there_may_be(harness: Harness) -> Non
         ),
     ],
 )
-def test_a_claim_that_others_may_name_says_whose_queue_pays(
+def test_a_shared_claim_names_the_queue_it_is_charged_to(
     harness: Harness, labels: dict[str, str], text: str
 ) -> None:
     device_class(devices(queues(harness), 1)).seed(NODES, node("n0", gpus=0))

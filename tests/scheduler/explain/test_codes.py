@@ -133,7 +133,7 @@ def test_a_place_that_is_being_freed_names_who_is_waited_for(harness: Harness) -
     )
 
 
-def test_a_topology_wish_that_cannot_be_met_is_told_apart(harness: Harness) -> None:
+def test_a_topology_constraint_that_cannot_be_met_has_a_code_of_its_own(harness: Harness) -> None:
     wish = {"topology": "nowhere", "requiredTopologyLevel": "rack"}
     harness.cluster().pending("packed", topologyConstraint=wish)
     assert standing(harness.cycle(), "packed").code == "TopologyFragmented"

@@ -87,7 +87,7 @@ def test_a_bind_that_could_not_be_written(harness: Harness) -> None:
     }
 
 
-def test_a_percent_sign_stays_one(harness: Harness) -> None:
+def test_a_percent_sign_is_kept(harness: Harness) -> None:
     queues(harness).seed(NODES, node("n0"))
     harness.gateway.fail_next("create", "bindrequests", ServerError("disk 100%s full"))
     wants(harness, ONE_GPU).cycle()
@@ -193,7 +193,7 @@ def _reclaiming(harness: Harness) -> None:
     harness.seed(PODS, pod("p", group="pg", requests={**ONE_GPU, "memory": "2G"}))
 
 
-def test_reclaim_tells_both_queues(harness: Harness) -> None:
+def test_a_reclaim_event_names_both_queues(harness: Harness) -> None:
     _reclaiming(harness)
     harness.cycle()
     ((message, marks),) = evict_events(harness, "l0") + evict_events(harness, "l1")
@@ -307,7 +307,7 @@ def test_what_is_left_of_a_gang_with_subgroups_goes_and_strays_with_it(harness: 
 # ------------------------------------------------------------------------------- disruption target
 
 
-def test_a_victim_is_told_before_it_goes(harness: Harness) -> None:
+def test_a_victim_gets_its_condition_before_its_deletion(harness: Harness) -> None:
     _preempting(harness)
     args(harness, update_pod_eviction_condition="true").cycle()
     calls = [c[:3] for c in harness.gateway.calls if c[1] == "pods" and c[2] == "low-0"]
@@ -324,7 +324,7 @@ def test_a_victim_is_told_before_it_goes(harness: Harness) -> None:
     ]
 
 
-def test_a_victim_that_could_not_be_told_stays(harness: Harness) -> None:
+def test_a_victim_whose_condition_could_not_be_written_is_not_deleted(harness: Harness) -> None:
     _preempting(harness)
     args(harness, update_pod_eviction_condition="true")
     for _ in range(2):

@@ -168,7 +168,7 @@ def test_a_queue_with_children(harness: Harness) -> None:
     ]
 
 
-def test_a_delay_before_anybody_is_disturbed(harness: Harness) -> None:
+def test_an_eviction_waits_for_the_preemption_delay(harness: Harness) -> None:
     queues(harness).seed(NODES, node("n0", gpus=1))
     taken(harness, ONE_GPU)
     harness.seed(PODGROUPS, group("pg", preemptionDelay="5m", priorityClassName="x"))
@@ -249,7 +249,7 @@ def test_transitions_count_over_all_pools(harness: Harness) -> None:
     assert conditions[2]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
 
 
-def test_a_condition_that_says_the_same_moves_to_the_end(harness: Harness) -> None:
+def test_an_unchanged_condition_moves_to_the_end(harness: Harness) -> None:
     text = f"PodSchedulingErrors: Resources were not found for pod ns/p due to: {LACKS_GPUS}."
     old = [{**_condition("default", "5"), "message": text}, _condition("a100", "4")]
     taken(queues(harness), ONE_GPU).seed(NODES, node("n0", gpus=1))
@@ -261,7 +261,7 @@ def test_a_condition_that_says_the_same_moves_to_the_end(harness: Harness) -> No
     assert [(c["nodePool"], c["transitionID"]) for c in harness.group_conditions("pg")] == found
 
 
-def test_other_reasons_alone_are_no_news(harness: Harness) -> None:
+def test_a_condition_that_differs_only_in_its_reasons_is_not_rewritten(harness: Harness) -> None:
     text = f"PodSchedulingErrors: Resources were not found for pod ns/p due to: {LACKS_GPUS}."
     old = [{**_condition("default", "5"), "message": text, "reasons": [{"reason": "Other"}]}]
     taken(queues(harness), ONE_GPU).seed(NODES, node("n0", gpus=1))
@@ -321,7 +321,7 @@ def test_a_group_without_evidence(harness: Harness) -> None:
     assert harness.events("e") == []
 
 
-def test_a_pod_nobody_looked_at(harness: Harness) -> None:
+def test_a_pod_that_no_cycle_has_tried(harness: Harness) -> None:
     """An action looks at so many groups of a queue as the shard says."""
     spec = {"queueDepthPerAction": dict.fromkeys(DEPTHS, 1)}
     taken(queues(harness), ONE_GPU).seed(NODES, node("n0", gpus=1))

@@ -56,7 +56,7 @@ def test_what_a_full_node_lacks(
     assert told(wants(harness, wanted)) == f"{NO_NODES}: 1 node(s) didn't have enough {reason}."
 
 
-def test_several_lacking_resources_of_one_node_are_all_told(harness: Harness) -> None:
+def test_all_lacking_resources_of_a_node_are_reported(harness: Harness) -> None:
     queues(harness).seed(NODES, node("n0", gpus=2))
     harness.seed(PODS, sits("busy", {"cpu": "30", "nvidia.com/gpu": "2"}))
     assert told(wants(harness, {"cpu": "4", "nvidia.com/gpu": "1"})) == (
@@ -422,7 +422,7 @@ def test_a_driver_with_room_is_no_obstacle(harness: Harness) -> None:
     assert harness.events("p")[0][1] == "Scheduled"
 
 
-def test_books_of_storage_say_the_class(harness: Harness) -> None:
+def test_a_lack_of_storage_names_the_class(harness: Harness) -> None:
     args(queues(harness), schedule_csi_storage="true").seed(NODES, node("n0"))
     driver(storage_class(harness), "4Gi").seed(PVCS, claim())
     assert told(wants(harness, **MOUNTS)) == (
@@ -430,7 +430,7 @@ def test_books_of_storage_say_the_class(harness: Harness) -> None:
     )
 
 
-def test_storage_that_no_capacity_tells_of(harness: Harness) -> None:
+def test_storage_without_a_capacity_object(harness: Harness) -> None:
     args(queues(harness), schedule_csi_storage="true").seed(NODES, node("n0"))
     harness.seed(CSI_DRIVERS, {"metadata": meta("csi.example.com")})
     storage_class(harness).seed(PVCS, claim())

@@ -48,7 +48,7 @@ def test_beyond_the_depth_of_its_queue_nobody_had_a_turn(harness: Harness) -> No
     assert third.text == "Its turn did not come in this cycle; 2 workloads of its queue are ahead"
 
 
-def test_only_the_first_thousand_places_are_told(
+def test_only_the_first_thousand_positions_are_recorded(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scheduler.explain.standings.RANKED", 2)

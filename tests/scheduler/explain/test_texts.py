@@ -53,7 +53,7 @@ def test_node_reasons(reason: NodeReason, text: str) -> None:
     assert texts.node_reason(reason, POD, "told") == text
 
 
-def test_every_kind_of_reason_has_words() -> None:
+def test_every_kind_of_reason_has_a_message() -> None:
     for kind in Kind:
         assert texts.node_reason(NodeReason(kind, "subject", "node"), POD) not in ("", kind.value)
 
@@ -138,7 +138,7 @@ def test_not_ready_and_stale() -> None:
     )
 
 
-def test_reclaim_tells_both_sides() -> None:
+def test_reclaim_writes_events_on_both_pod_groups() -> None:
     inf = float("inf")
     victim = QueueSide("left", (500.0, 2e9, 3.0), (inf, inf, 2.0), (inf, inf, 2.5), 100)
     evictor = QueueSide("right", (0.0, 0.0, 0.0), (1000.0, 1e9, 4.0), (1000.0, 1e9, 4.0), 50)

@@ -91,7 +91,7 @@ def test_the_whole_cluster_is_too_small(harness: Harness) -> None:
     )
 
 
-def test_a_subgroup_with_a_wish_of_its_own(harness: Harness) -> None:
+def test_a_subgroup_with_a_topology_constraint_of_its_own(harness: Harness) -> None:
     mapped(queues(harness), "r1", "r2")
     wish = {"topology": "map", "requiredTopologyLevel": "rack"}
     subgroups = [{"name": "work", "minMember": 2, "topologyConstraint": wish}]

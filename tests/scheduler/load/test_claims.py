@@ -302,7 +302,7 @@ def test_the_bind_request_says_what_to_claim() -> None:
     assert spec["extendedResourceClaimAllocation"] == EXTENDED_ALLOCATION
 
 
-def test_containers_are_told_which_requests_are_theirs() -> None:
+def test_containers_name_their_claim_requests() -> None:
     nic = "example.com/nic"
 
     def container(name: str, count: int, **extra: Any) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def test_samples_before_a_sliding_window_do_not_count() -> None:
     assert store.fetch(3 * HOUR)["a"][2] == pytest.approx(0.25)
 
 
-def test_a_full_time_user_of_everything_has_a_usage_of_one_at_any_half_life() -> None:
+def test_a_queue_that_holds_the_whole_cluster_has_usage_one_at_any_half_life() -> None:
     params = UsageParams(window_s=10 * HOUR, half_life_s=HOUR, fetch_interval_s=HOUR)
     store = history(params, [sample(hour * HOUR, a=10.0, b=0.0) for hour in range(1, 10)])
     assert store.fetch(9 * HOUR)["a"][2] == pytest.approx(1.0)

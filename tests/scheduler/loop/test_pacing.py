@@ -53,7 +53,7 @@ def test_search_that_found_something_goes_on_at_once() -> None:
     assert searches(pacer)
 
 
-def test_news_stop_a_long_search_and_keep_the_next_from_starting() -> None:
+def test_a_relevant_change_stops_a_long_search_and_defers_the_next() -> None:
     pacer, clock = made()
     searches(pacer)
     pacer.may_start(ActionName.CONSOLIDATION)
@@ -69,7 +69,7 @@ def test_news_stop_a_long_search_and_keep_the_next_from_starting() -> None:
     assert not pacer.should_stop()
 
 
-def test_news_before_the_cycle_do_not_count() -> None:
+def test_changes_before_the_cycle_do_not_stop_a_search() -> None:
     pacer, clock = made()
     pacer.interrupt()
     searches(pacer)
@@ -78,7 +78,7 @@ def test_news_before_the_cycle_do_not_count() -> None:
     assert not pacer.should_stop()
 
 
-def test_steady_news_cannot_starve_the_search() -> None:
+def test_steady_changes_cannot_starve_the_search() -> None:
     pacer, clock = made()
     ran = interrupted = 0
     for _ in range(400):  # a pod every quarter of a second, a search that needs two seconds

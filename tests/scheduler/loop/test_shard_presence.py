@@ -38,7 +38,7 @@ def test_another_shard_waits_for_its_object_and_stops_when_it_goes(amber: Harnes
     assert amber.worker.settings.params.partition_value == "amber"
 
 
-def test_settings_that_were_never_valid_start_nothing_and_spoilt_ones_keep_the_old(
+def test_settings_that_were_never_valid_start_nothing_and_later_invalid_ones_keep_the_old(
     amber: Harness,
 ) -> None:
     spoilt = {**PARTITION, "placementStrategy": {"gpu": "pile"}}

@@ -53,7 +53,7 @@ def test_pending_pod_becomes_a_bind_request(harness: Harness) -> None:
     ]
 
 
-def test_a_pod_that_cannot_be_read_is_told_so_and_does_not_hold_up_the_others(
+def test_a_pod_that_cannot_be_read_gets_an_event_and_does_not_block_the_others(
     harness: Harness,
 ) -> None:
     term = {"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}
@@ -76,7 +76,7 @@ def test_next_cycle_knows_its_own_binds_before_the_watch_does(harness: Harness) 
     assert [call for call in harness.gateway.calls[before:] if call[0] == "create"] == []
 
 
-def test_failed_bind_is_told_and_tried_again(harness: Harness) -> None:
+def test_a_failed_bind_is_an_event_and_is_retried(harness: Harness) -> None:
     harness.cluster().pending("pg")
     harness.gateway.fail_next("create", "bindrequests", ServerError("busy"))
     harness.cycle()
@@ -90,7 +90,7 @@ def test_failed_bind_is_told_and_tried_again(harness: Harness) -> None:
     assert harness.gateway.names(BINDREQUESTS) == ["pg-0"]
 
 
-def test_request_that_is_there_already_is_no_news_for_the_pod(harness: Harness) -> None:
+def test_an_existing_bind_request_causes_no_event_on_the_pod(harness: Harness) -> None:
     harness.cluster().pending("pg")
     harness.gateway.fail_next("create", "bindrequests", AlreadyExistsError("there"))
     harness.cycle()
@@ -273,7 +273,7 @@ def test_missing_queue(harness: Harness) -> None:
     )
 
 
-def test_pod_of_an_unknown_subgroup_is_told(harness: Harness) -> None:
+def test_a_pod_of_an_unknown_subgroup_gets_an_event(harness: Harness) -> None:
     harness.cluster().pending("pg")
     label = {"kai.scheduler/subgroup-name": "nosuch"}
     harness.seed(PODS, pod("stray", group="pg", labels=label))
@@ -395,7 +395,7 @@ def test_start_is_remembered_on_the_group(harness: Harness) -> None:
 # ------------------------------------------------------------------------------------- evictions
 
 
-def test_preempted_pod_is_deleted_told_and_not_deleted_twice(harness: Harness) -> None:
+def test_a_preempted_pod_gets_a_condition_and_is_deleted_once(harness: Harness) -> None:
     harness.cluster(gpus=1)
     harness.seed(PODGROUPS, group("low", priorityClassName="low"))
     harness.seed(

@@ -129,7 +129,7 @@ def test_gang_of_subgroups_needs_only_as_many_as_it_says() -> None:
     assert len(judge(pods=pods, groups=[group("gang", subGroups=subgroups)])) == 1
 
 
-def test_bind_requests_tell_the_truth() -> None:
+def test_bind_requests_match_the_decisions() -> None:
     done = {"phase": "Succeeded"}
     assert judge(pods=[pod("p")], requests=[bind_request("p", "n0", status=done)]) == [
         ("bind-request-lies", ("ns/p",))

@@ -83,7 +83,7 @@ def test_a_creation_that_closes_a_circle_with_a_move_under_way_is_refused(
     )
 
 
-def test_a_move_that_was_stored_and_undone_hinders_nobody(cluster: FakeGateway) -> None:
+def test_a_move_that_was_stored_and_undone_blocks_no_later_move(cluster: FakeGateway) -> None:
     routes = routes_of(cluster)
     assert refusal(routes, *moved(cluster, "a", "b")) == ""
     store(cluster, "a", "b")
@@ -91,20 +91,20 @@ def test_a_move_that_was_stored_and_undone_hinders_nobody(cluster: FakeGateway) 
     assert refusal(routes, *moved(cluster, "b", "a")) == ""
 
 
-def test_a_move_that_lost_against_another_write_hinders_nobody(cluster: FakeGateway) -> None:
+def test_a_move_that_lost_against_another_write_blocks_no_later_move(cluster: FakeGateway) -> None:
     routes = routes_of(cluster)
     assert refusal(routes, *moved(cluster, "a", "b")) == ""
     cluster.patch(QUEUES, "a", {"metadata": {"labels": {"x": "y"}}})
     assert refusal(routes, *moved(cluster, "b", "a")) == ""
 
 
-def test_a_dry_run_hinders_nobody(cluster: FakeGateway) -> None:
+def test_a_dry_run_blocks_no_later_move(cluster: FakeGateway) -> None:
     routes = routes_of(cluster)
     assert refusal(routes, *moved(cluster, "a", "b"), dry_run=True) == ""
     assert refusal(routes, *moved(cluster, "b", "a")) == ""
 
 
-def test_a_move_of_which_nothing_was_heard_is_forgotten() -> None:
+def test_a_move_without_a_watch_event_is_forgotten() -> None:
     now = 0.0
     places = PendingPlaces(clock=lambda: now)
     tree = tree_of([{**queue_body(name)} for name in ("a", "b")])

@@ -157,7 +157,7 @@ def test_the_namespace_is_filled_in_and_must_match() -> None:
     )
 
 
-def test_cpu_containers_lose_sight_of_devices() -> None:
+def test_containers_without_gpu_get_no_visible_devices() -> None:
     sneaky = pod({"name": "main", "env": [visible("all")]})
     fixed = ask(MUTATE_POD, sneaky, block_visible_devices=True)
     assert fixed.object["spec"]["containers"][0]["env"] == [visible("void")]

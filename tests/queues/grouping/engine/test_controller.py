@@ -172,7 +172,7 @@ def test_an_owners_edit_shows_at_the_next_pod_event_after_a_few_seconds() -> Non
     assert world.gateway.raw(PODGROUPS, "pg-j-u-j", "lab")["spec"]["minMember"] == 2
 
 
-def test_a_pod_that_cannot_be_grouped_is_told_why_and_tried_again_later_and_later() -> None:
+def test_a_pod_that_cannot_be_grouped_gets_an_event_and_is_retried_with_growing_pauses() -> None:
     world = World()
     world.gateway.seed(JOBS, job(annotations={"kai.scheduler/batch-min-member": "x"}))
     world.pods(pod("p0", job()))
@@ -210,7 +210,7 @@ def test_a_write_conflict_is_tried_again_without_an_event() -> None:
     }
 
 
-def test_a_namesake_is_no_news_but_any_other_refusal_is() -> None:
+def test_an_existing_object_of_the_same_name_is_ignored_but_other_refusals_are_reported() -> None:
     world = World()
     world.pods(pod("p0", uid="u0"), pod("p1", uid="u1"))
     immutable = 'Pod "p0" is invalid: metadata.uid: Invalid value: "u0": field is immutable'

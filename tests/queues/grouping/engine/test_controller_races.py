@@ -65,7 +65,7 @@ def test_a_conflict_on_the_group_is_tried_again_without_an_event() -> None:
     assert grouped(world, "p0") == "pg-j-u-j"
 
 
-def test_a_cluster_that_knows_no_pod_groups_is_told_on_the_pod() -> None:
+def test_a_cluster_without_pod_groups_is_an_event_on_the_pod() -> None:
     world = World()
     world.pods(pod("p0", uid="u0"))
     missing = "the server could not find the requested resource"
@@ -77,7 +77,7 @@ def test_a_cluster_that_knows_no_pod_groups_is_told_on_the_pod() -> None:
     assert grouped(world, "p0") == "pg-p0-u0"
 
 
-def test_a_refused_write_is_told_on_the_pod() -> None:
+def test_a_refused_write_is_an_event_on_the_pod() -> None:
     world = World()
     world.pods(pod("p0", uid="u0"))
     world.gateway.fail_next("patch", "pods", ForbiddenError("may not patch pods"))
@@ -117,7 +117,7 @@ def test_a_retry_reads_every_owner_up_the_chain_anew() -> None:
     assert grouped(world, "p0") == "pg-s-u-s"
 
 
-def test_a_recreated_owner_is_an_error_and_a_leaving_pod_says_nothing() -> None:
+def test_a_recreated_owner_is_an_error_but_not_for_a_terminating_pod() -> None:
     world = World()
     world.gateway.seed(JOBS, job())
     old = job()

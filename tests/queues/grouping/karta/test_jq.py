@@ -178,7 +178,7 @@ def test_an_expression_that_eats_memory_takes_only_its_process_along(evaluator: 
     assert asked(evaluator, ".a") == [3]
 
 
-def test_a_process_that_nobody_watches_ends_by_itself() -> None:
+def test_a_process_without_a_watchdog_ends_by_itself_when_it_hangs() -> None:
     evaluator = Evaluator(deadline_s=60, cpu_s=1)
     with pytest.raises(JqOverrunError, match=r"needs too much memory or time$"):
         asked(evaluator, ENDLESS)

@@ -218,7 +218,7 @@ JOINS = (
          f"no pods are foretold: kind Gadget of example.test is not known here and has no pod template at spec.template; {JOINS}"),
     ],
 )  # fmt: skip
-def test_a_workload_without_pods_is_not_passed_over_in_silence(
+def test_a_workload_without_pods_is_listed_in_the_notes(
     said: Any, api_version: str, kind: str, spec: str, note: str
 ) -> None:
     labels = "labels: {kai.scheduler/queue: bio}"
@@ -240,7 +240,7 @@ def test_pods_in_the_files_are_placed_and_need_no_note(said: Any) -> None:
     assert {group["spec"]["queue"] for group in body["podGroups"]} == {"bio"}
 
 
-def test_it_is_said_where_the_scheduler_of_pods_had_to_be_assumed(said: Any) -> None:
+def test_an_assumed_scheduler_name_is_a_note(said: Any) -> None:
     train_job = "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: w, uid: u}, spec: {trainer: {numNodes: 2}}}"
     body = json.loads(said(train_job, "--json", "--scheduler-name", "mine"))
     assert len(body["pods"]) == 2
@@ -261,7 +261,7 @@ def test_it_is_said_where_the_scheduler_of_pods_had_to_be_assumed(said: Any) -> 
         ("componentName: lead", "componentName: led", "gang scheduling names component 'led', which does not exist"),
     ],
 )  # fmt: skip
-def test_whoever_writes_a_karta_is_told_why_it_is_not_used(
+def test_an_unused_karta_gets_a_condition_with_the_reason(
     said: Any, old: str, new: str, reason: str
 ) -> None:
     text = (MANIFESTS / "karta.yaml").read_text()
@@ -271,7 +271,7 @@ def test_whoever_writes_a_karta_is_told_why_it_is_not_used(
     assert notes["Karta solver"] == f"not used: {reason}"
 
 
-def test_two_kartas_of_one_kind_are_both_told_so(said: Any) -> None:
+def test_two_kartas_of_one_kind_both_get_a_condition(said: Any) -> None:
     text = (MANIFESTS / "karta.yaml").read_text()
     twin = text.partition("\n---")[0].replace("name: solver, labels", "name: twin, labels")
     answer = json.loads(said(f"{text}\n---\n{twin}", "--json"))

@@ -169,7 +169,7 @@ def test_each_pod_of_a_deployment_is_an_inference_group_of_its_own() -> None:
         assert owners(report)[name].startswith("Pod/rank-")
 
 
-def test_durations_without_unit_and_negative_delays_say_nothing() -> None:
+def test_durations_without_unit_and_negative_delays_are_ignored() -> None:
     by_name = specs(grouped("delays-ignored.yaml"))
     assert by_name["pg-unitless-u-unitless"]["stalenessGracePeriod"] == "10m0s"
     assert "preemptionDelay" not in by_name["pg-unitless-u-unitless"]

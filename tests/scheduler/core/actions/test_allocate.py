@@ -179,7 +179,7 @@ def test_an_elastic_task_may_wait_while_the_gang_is_bound() -> None:
     assert result.state.pod_groups.last_start[1] == 0.0
 
 
-def test_a_stuck_task_frees_nothing() -> None:
+def test_a_task_stuck_in_termination_frees_no_resources() -> None:
     built = cluster().node("n", gpus=1).running("old", ["n"]).pending("new")
     built._groups[0] = _with_status(built._groups[0], TaskStatus.STUCK_IN_RELEASING)
     assert built.cycle(ALLOCATE).decisions == []
@@ -203,7 +203,7 @@ def test_queue_depth_keeps_the_best_pod_groups() -> None:
     assert [one.task.name for one in result.decisions] == ["high-0", "middle-0"]
 
 
-def test_a_missing_queue_is_said_and_others_go_on() -> None:
+def test_a_missing_queue_is_reported_and_other_queues_are_scheduled() -> None:
     built = cluster().node("n").queue("q").pending("lost", queue="nowhere").pending("p")
     result = built.cycle(ALLOCATE)
     assert list(placements(result)) == ["p-0"]

@@ -103,7 +103,7 @@ def test_giving_back_one_by_one_what_was_charged_in_bulk_empties_the_nodes() -> 
     assert state.nodes.whole_gpus_used == [0.0, 0.0]
 
 
-def test_a_nomination_in_the_snapshot_is_charged_as_a_promise() -> None:
+def test_a_nomination_in_the_snapshot_is_charged_to_the_node() -> None:
     built = cluster().node("n").running("r", ["n"], gpus=2)
     group = built._groups[0]
     nominated = replace(group.tasks[0], status=TaskStatus.NOMINATED)
@@ -199,7 +199,7 @@ def test_parts_of_several_devices_are_rounded_to_hundredths() -> None:
     assert task_class.gate_amounts_on(1000)[2] == pytest.approx(1.02)
 
 
-def test_broken_states_are_told_apart() -> None:
+def test_each_kind_of_inconsistency_is_reported_by_name() -> None:
     session = cluster().node("n").running("r", ["n"]).session()
     state = session.state
     state.pod_groups.pod_sets.pending[0] = 5

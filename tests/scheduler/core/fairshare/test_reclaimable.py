@@ -116,7 +116,7 @@ def test_non_preemptible_work_must_fit_into_the_quota_of_every_ancestor() -> Non
     assert found == QuotaViolation(queue=0)
 
 
-def test_a_share_of_nothing_counts_as_endlessly_full() -> None:
+def test_a_zero_share_counts_as_infinitely_used() -> None:
     books = ledger(queue("A", quota=0, share=(inf, inf, 0.0)), queue("B", quota=0, share=1, held=4))
     found = violation(books, reclaimer(0), {1: [gpus(1)]})
     assert isinstance(found, SaturationViolation)

@@ -92,7 +92,7 @@ def test_two_claims_never_share_a_device() -> None:
     assert sorted(devices) == [("gpu.example.com", "a", "0"), ("gpu.example.com", "b", "0")]
 
 
-def test_checks_speak_before_any_node_is_asked() -> None:
+def test_failed_checks_are_reported_before_any_node_is_tried() -> None:
     def wants(*claims: DeviceClaim, name: str = "c", **options: bool) -> ClusterBuilder:
         return _cluster(*claims, **options).pending(
             "p", request=_asking(), constraints=_wanting(name)
@@ -354,7 +354,7 @@ def _devices_by_pod(built: ClusterBuilder) -> dict[str, list[str]]:
     }
 
 
-def test_what_is_asked_goes_along_with_what_is_given() -> None:
+def test_a_bind_carries_the_request_its_claim_will_have() -> None:
     [bind] = _nic_pod(_nic_cluster(), "p", 2).cycle(ALLOCATE, config=CONFIG).decisions
     assert isinstance(bind, Bind)
     assert bind.claim_allocations[0].requests == (

@@ -91,7 +91,7 @@ def test_other_namespaces_count_only_where_the_term_says_so() -> None:
         assert placements(built.cycle(ALLOCATE))["p-0"] == node
 
 
-def test_a_place_beside_a_leaving_enemy_is_nominated_not_bound() -> None:
+def test_a_node_where_the_repelled_pod_is_terminating_is_nominated_not_bound() -> None:
     apart = TaskConstraints(pod_anti_affinity=(_app("old", RACK),))
     built = cluster().node("n", 4, labels={RACK: "r"})
     built._add("old", [(TaskStatus.RELEASING, "n")], {"task": _labelled("old")})

@@ -225,7 +225,7 @@ def test_room_for_pods_is_a_resource_like_others() -> None:
     assert reasons(result) == {NodeReason(Kind.INSUFFICIENT, "pods"): 1}
 
 
-def test_a_node_in_debt_takes_not_even_an_empty_request() -> None:
+def test_an_over_committed_node_rejects_even_an_empty_request() -> None:
     built = cluster().node("n", memory=1).running("r", ["n"], request=request(0, memory=2))
     result = built.pending("p", request=request(0, cpu=0, memory=0)).cycle(ALLOCATE)
     assert reasons(result) == {NodeReason(Kind.INSUFFICIENT, "memory"): 1}
@@ -241,7 +241,7 @@ def test_the_gate_of_a_shared_task_is_asked_with_the_devices_of_the_node() -> No
     assert placements(session) == {"p-0": "m"}
 
 
-def test_why_a_shared_task_passes_no_gate_anywhere_is_told_by_node() -> None:
+def test_a_shared_task_that_passes_no_gate_has_a_reason_per_node() -> None:
     built = cluster().node("n", gpu_memory_mib=400).node("big", gpu_memory_mib=2000)
     built.queue("q", 8, limit=0.3).running("r", ["big"] * 8, minimum=0, gpus=1, queue="other")
     built.queue("other", 8)

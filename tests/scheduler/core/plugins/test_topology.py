@@ -116,7 +116,9 @@ def test_a_gang_that_fits_no_single_rack_says_how_many_each_could_take() -> None
         ),
     ],
 )
-def test_a_wrong_wish_is_said_and_places_nothing(wish: dict[str, str], text: str) -> None:
+def test_an_invalid_topology_constraint_is_reported_and_nothing_is_placed(
+    wish: dict[str, str], text: str
+) -> None:
     built = _two_zones().pending("gang", 2, root=_gang(2, **wish))
     result = built.cycle(ALLOCATE)
     assert placements(result) == {}

@@ -175,7 +175,7 @@ def test_evicting_a_nominated_task_gives_back_the_promise_and_deletes_nothing() 
     session.state.validate()
 
 
-def test_a_task_moved_twice_is_told_to_go_once() -> None:
+def test_a_task_moved_twice_is_evicted_once() -> None:
     session = cluster().nodes(3, gpus=1).running("r", ["n0"]).session()
     for target in (1, 2):
         statement = Statement(session, ActionName.CONSOLIDATION)

@@ -97,7 +97,7 @@ def test_different_sizes_are_matched_largest_first() -> None:
     assert test.passes()
 
 
-def test_a_want_of_nothing_passes() -> None:
+def test_an_empty_demand_passes() -> None:
     session = full().pending("want", 1, request=request(0)).session()
     assert filters(session, demand(session)).passes()
 

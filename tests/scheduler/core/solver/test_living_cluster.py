@@ -108,7 +108,7 @@ def test_no_pod_is_evicted_twice_for_one_reclaimer(seed, cycles) -> None:
     assert repeated == []
 
 
-def test_a_cluster_left_alone_comes_to_rest() -> None:
+def test_a_cluster_without_new_work_stops_evicting() -> None:
     rng = random.Random(11)
     here = living(nodes=2, gpus=4)
     for number in range(16):

@@ -62,7 +62,7 @@ def test_fewer_or_smaller_tasks_are_easier() -> None:
     }
 
 
-def test_other_constraints_are_another_matter() -> None:
+def test_other_constraints_are_searched_again() -> None:
     here = session(("plain", {}), ("tolerant", {"constraints": GPU_TAINT}))
     assert after_failure(here, "plain", "tolerant")
 

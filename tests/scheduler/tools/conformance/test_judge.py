@@ -115,7 +115,7 @@ def test_a_start_must_be_old_enough() -> None:
     assert len(found(expected, {"a-0": running()})) == 1
 
 
-def test_an_error_text_asks_for_some_reason() -> None:
+def test_an_error_text_needs_a_reason() -> None:
     expected = {"jobs": {"a": {"error_message": "wording of the reference"}}}
     assert found(expected, {"a-0": running()}, explained=frozenset({"a"})) == []
     assert len(found(expected, {"a-0": running()})) == 1
