@@ -1,7 +1,7 @@
-"""Read the environment: every variable of kaiweb is parsed here, and the error for a bad value names it.
+"""Read the environment variables of the settings and the supervisor; the error for a bad value names the variable.
 
-Nothing else in the project reads `os.environ` for configuration. Each reader takes the mapping as an argument,
-so that tests can pass a dict.
+Each reader takes the mapping as an argument, so that tests can pass a dict. Packages below kaiweb read the few
+variables of their own themselves. docs/operations/environment.md lists all of them.
 """
 
 from __future__ import annotations

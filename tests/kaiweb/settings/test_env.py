@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,18 @@ def test_each_shard_has_a_tick_that_is_worthless_after_the_next() -> None:
         "cycle-default", "cycle-a100", "settle-changes", "sweep-bind-requests", "trim-history",
         "trim-live-log",
     }  # fmt: skip
+
+
+def test_every_variable_of_the_product_is_in_the_documentation() -> None:
+    checkout = Path(__file__).resolve().parents[3]
+    packages = ("kaiweb", "frontend", "scheduler", "binder", "queues", "kube", "sandbox")
+    files = [file for package in packages for file in (checkout / package).rglob("*.py")]
+    read = {
+        name
+        for file in files
+        if "node_modules" not in file.parts
+        for name in re.findall(r'"(KAIWEB_[A-Z_]+|REDIS_URL|DATABASE_URL|DEMO)"', file.read_text())
+    }
+    page = (checkout / "docs" / "operations" / "environment.md").read_text()
+    assert "KAIWEB_PORT" in read
+    assert sorted(name for name in read if f"`{name}`" not in page) == []
