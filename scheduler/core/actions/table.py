@@ -1,4 +1,4 @@
-"""All actions by name, made anew for each cycle."""
+"""The factory of each action by its name; every cycle makes its own actions."""
 
 from __future__ import annotations
 

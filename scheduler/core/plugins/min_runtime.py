@@ -83,7 +83,7 @@ class MinRuntimeArguments:
 
     @classmethod
     def parse(cls, texts: ArgumentTexts) -> MinRuntimeArguments:
-        """Read them."""
+        """Return the arguments of a configuration; what it does not name has its default."""
         return cls(
             default_preempt_s=texts.seconds("defaultPreemptMinRuntime", 0.0),
             default_reclaim_s=texts.seconds("defaultReclaimMinRuntime", 0.0),

@@ -29,7 +29,7 @@ class NodePlacementArguments:
 
     @classmethod
     def parse(cls, texts: ArgumentTexts) -> NodePlacementArguments:
-        """Read them."""
+        """Return the arguments of a configuration; what it does not name has its default."""
         return cls(cpu=texts.text("cpu", BINPACK), gpu=texts.text("gpu", BINPACK))
 
 

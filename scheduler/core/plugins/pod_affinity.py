@@ -41,7 +41,7 @@ class PodAffinityPlugin:
         session.hooks.scores.append(self)
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Concern tasks with preferences, and tasks that match terms of other pods."""
+        """Return whether tasks have preferred terms, or match terms of other pods."""
         constraints = task_class.constraints
         return bool(
             constraints.preferred_pod_affinity or constraints.preferred_pod_anti_affinity

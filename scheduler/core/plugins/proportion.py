@@ -25,7 +25,13 @@ from scheduler.core.session.session import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProportionArguments:
-    """k_value: strength of past usage (not below 0); saturation_multiplier: not below 1."""
+    """Arguments of the plugin.
+
+    Attributes
+    ----------
+    k_value : strength with which past usage lowers the share of a queue; not below 0
+    saturation_multiplier : how much more saturated the other queue must stay in a reclaim; not below 1
+    """
 
     k_value: float = 1.0
     saturation_multiplier: float = 1.0
@@ -37,7 +43,7 @@ class ProportionArguments:
 
     @classmethod
     def parse(cls, texts: ArgumentTexts) -> ProportionArguments:
-        """Read them; the second name of the multiplier is one that KAI once misspelled."""
+        """Return the arguments of a configuration; KAI once misspelled the multiplier, so both names count."""
         misspelled = texts.number("relcaimerSaturationMultiplier", 1.0)
         return cls(
             k_value=texts.number("kValue", 1.0),

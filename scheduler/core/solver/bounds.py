@@ -1,8 +1,7 @@
-"""Conditions that any successful search or trial must meet; where one fails, it is not run at all.
+"""Necessary conditions for the success of a search or a trial, checked before it is run.
 
-Each bound is necessary for success, so refusing by it never changes what is decided; it only saves
-trials that cannot succeed. Where a figure would not be an upper bound (shared devices, device claims)
-the trial is run.
+A search or trial that misses one cannot succeed, so skipping it changes no decision and only saves time.
+Where a figure would not be an upper bound (shared devices, device claims) nothing is skipped.
 """
 
 from __future__ import annotations
@@ -22,30 +21,38 @@ from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.filters import DomainGpusFilter
 from scheduler.core.solver.victims import Batch
 
-#: Forgives float noise, as a part of what one task needs.
+#: Relative tolerance for float noise.
 SLACK = 1e-6
-#: How much of one shared device rounding to hundredths may hide.
+#: GPUs per shared device that may be free beyond the figures, because these are rounded to hundredths.
 SHARE_NOISE = 0.02
-#: More places than any node has.
+#: Start value of a minimum: more places than any node has.
 MANY = 1 << 30
 
 
 class Places:
-    """How many tasks of a demand nodes could take if victims leave and none of them comes back.
+    """Upper bounds on how many tasks of a demand fit onto each node once victims are evicted for good.
 
-    Counted for demands of one class, in every resource the class needs, on the nodes its rules allow
-    at all; `is_known` is False where the figures would not bound what a trial finds (requests for shared
-    devices, device claims, rules that change what must be free).
+    A place is room for one task, in every resource that its class needs.
+
+    Parameters
+    ----------
+    settled : victims of earlier probes, which are evicted in any case
+
+    Attributes
+    ----------
+    is_known : False where the figures would not bound what a trial finds: tasks of several classes,
+        requests for shared devices, device claims, rules that change what must be free
+    allowed_nodes : shape (nodes,); which nodes the rules of the class allow at all
     """
 
     __slots__ = (
-        "_amounts_of",
         "_base",
+        "_most_freed_of",
         "_nodes",
         "_rows",
         "_settled",
         "_tasks",
-        "is_allowed",
+        "allowed_nodes",
         "is_known",
     )
 
@@ -63,45 +70,46 @@ class Places:
             or rules.fit_rules
             or any(tasks.task_class[task] is not task_class for task in demand.tasks)
         )
-        self.is_allowed: Bools = rules.static_mask
+        self.allowed_nodes: Bools = rules.static_mask
         self._rows = tuple((row, need) for row, need in task_class.must_be_free if need > 0)
-        self._amounts_of: dict[int, tuple[float, ...]] = {}
+        self._most_freed_of: dict[int, tuple[float, ...]] = {}
         self._settled = self._freed(settled) if self.is_known else {}
         self._base: Ints | None = None
 
-    def add_up(self, victims: Iterable[int], wanted: int) -> int:
-        """Count the places if these victims left too; counting may stop at `wanted`."""
+    def count(self, victims: Iterable[int], wanted: int) -> int:
+        """Return how many places there are if these victims leave too; counting may stop at `wanted`."""
         freed = self._freed(victims)
-        alone = {node: self._on(node, amounts) for node, amounts in freed.items()}
-        most = max(alone.values(), default=0)
+        places_of = {node: self._places_on(node, amounts) for node, amounts in freed.items()}
+        most = max(places_of.values(), default=0)
         if most >= wanted:
             return most
         base = self._base_places()
-        return int(base.sum()) + sum(places - int(base[node]) for node, places in alone.items())
+        return int(base.sum()) + sum(places - int(base[node]) for node, places in places_of.items())
 
-    def if_all_gone(self, victims: Iterable[int]) -> Ints:
-        """Return shape (nodes,): the places if all these victims left."""
+    def by_node(self, victims: Iterable[int]) -> Ints:
+        """Return shape (nodes,): the places on each node if these victims leave too."""
         places = self._base_places().copy()
         for node, amounts in self._freed(victims).items():
-            places[node] = self._on(node, amounts)
+            places[node] = self._places_on(node, amounts)
         return places
 
     def _base_places(self) -> Ints:
+        """Return shape (nodes,): the places on each node if only the settled victims leave."""
         if self._base is None:
             nodes = self._nodes
             places = np.full(len(nodes), np.inf)
             for row, need in self._rows:
                 free = np.array(nodes.idle_rows[row]) + np.array(nodes.releasing_rows[row])
                 places = np.minimum(places, np.floor((free + SLACK * need) / need))
-            places = np.where(self.is_allowed, np.maximum(places, 0), 0)
+            places = np.where(self.allowed_nodes, np.maximum(places, 0), 0)
             self._base = places.astype(np.int64)
             for node in self._settled:
-                self._base[node] = self._on(node, None)
+                self._base[node] = self._places_on(node, None)
         return self._base
 
-    def _on(self, node: int, freed: list[float] | None) -> int:
-        """Count the places of one node without the settled victims, and with `freed` freed too."""
-        if not self.is_allowed[node]:
+    def _places_on(self, node: int, freed: list[float] | None) -> int:
+        """Return the places on one node if the settled victims leave and `freed` is freed too."""
+        if not self.allowed_nodes[node]:
             return 0
         nodes, settled = self._nodes, self._settled.get(node)
         places = MANY
@@ -115,14 +123,14 @@ class Places:
         return max(places, 0)
 
     def _freed(self, victims: Iterable[int]) -> dict[int, list[float]]:
-        """Return per node what victims free there, in the order of the rows."""
+        """Return node -> the amounts that victims free there, in the order of `_rows`."""
         node_of, class_of = self._tasks.node, self._tasks.task_class
         freed: dict[int, list[float]] = {}
         for task in victims:
             node = node_of[task]
             if node < 0:
                 continue
-            amounts = self._amounts(class_of[task])
+            amounts = self._most_freed(class_of[task])
             sums = freed.get(node)
             if sums is None:
                 freed[node] = list(amounts)
@@ -131,22 +139,22 @@ class Places:
                     sums[index] += amount
         return freed
 
-    def _amounts(self, task_class: TaskClass) -> tuple[float, ...]:
-        """Return what a victim frees at most; a shared device counts as a whole one."""
-        amounts = self._amounts_of.get(task_class.index)
+    def _most_freed(self, task_class: TaskClass) -> tuple[float, ...]:
+        """Return the most that a victim frees, in the order of `_rows`; a shared device counts as a whole one."""
+        amounts = self._most_freed_of.get(task_class.index)
         if amounts is None:
             held = dict(task_class.charge)
             if task_class.is_shared:
                 held[GPU_ROW] = float(task_class.devices)
             amounts = tuple(held.get(row, 0.0) for row, _ in self._rows)
-            self._amounts_of[task_class.index] = amounts
+            self._most_freed_of[task_class.index] = amounts
         return amounts
 
 
 def may_fit(places: Places, demand: ProbeDemand, victims: Iterable[int]) -> bool:
-    """Return whether evicting these (besides settled victims) could make room for all tasks."""
+    """Return whether evicting these victims, besides the settled ones, could make room for all tasks."""
     wanted = len(demand.tasks)
-    return not places.is_known or places.add_up(victims, wanted) >= wanted
+    return not places.is_known or places.count(victims, wanted) >= wanted
 
 
 def is_hopeless(
@@ -161,22 +169,22 @@ def is_hopeless(
 
     Parameters
     ----------
-    places : of the whole chunk, nothing settled
+    places : for the whole chunk, without settled victims
     demand : the whole chunk
     room : shape (nodes,); GPUs idle or being freed
     batches : every batch that could be taken
     takeable : exclusive upper bound on the GPUs that the action's rules allow to evict together
     """
     if places.is_known:
-        most = places.if_all_gone(task for batch in batches for task in batch.tasks)
+        most = places.by_node(task for batch in batches for task in batch.tasks)
         if int(most.sum()) < len(demand.tasks):
             return True
         if _needs_more_domains(session, demand, np.flatnonzero(most > 0).tolist()):
             return True
-    if not demand.unit or any(session.state.nodes.shared_gpus):
+    if not demand.gpus_per_task or any(session.state.nodes.shared_gpus):
         return False
     missing = demand.total_gpus - float(np.maximum(room, 0).sum())
-    # Where nothing is missing, victims need only move, or not even that.
+    # If enough GPUs are idle in total, it may be enough to move pods; `takeable` does not bound that.
     if missing > TOLERANCE and missing >= takeable - 1e-9:
         return True
     gpus = room.copy()
@@ -202,24 +210,25 @@ def is_shut_in(
     """
     state = session.state
     task_class = state.tasks.task_class[demand.tasks[0]]
-    inside: Bools = np.zeros(len(state.nodes), dtype=np.bool_)
+    reachable: Bools = np.zeros(len(state.nodes), dtype=np.bool_)
     for task in demand.tasks:
-        inside |= rules_of(task).static_mask
-    waiting: dict[int, tuple[Bools, Bools]] = {}
+        reachable |= rules_of(task).static_mask
+    # task class -> the nodes that its victims are on, and the nodes that they may move to
+    unreached: dict[int, tuple[Bools, Bools]] = {}
     for batch in batches:
         for task, node in zip(batch.tasks, batch.nodes, strict=True):
             index = state.tasks.task_class[task].index
-            if index not in waiting:
+            if index not in unreached:
                 on: Bools = np.zeros(len(state.nodes), dtype=np.bool_)
-                waiting[index] = (on, rules_of(task).static_mask)
+                unreached[index] = (on, rules_of(task).static_mask)
             if node >= 0:
-                waiting[index][0][node] = True
-    grows = True
-    while grows:
-        reached = [index for index, (on, _) in waiting.items() if (on & inside).any()]
+                unreached[index][0][node] = True
+    has_grown = True
+    while has_grown:
+        reached = [index for index, (on, _) in unreached.items() if (on & reachable).any()]
         for index in reached:
-            inside |= waiting.pop(index)[1]
-        grows = bool(reached)
+            reachable |= unreached.pop(index)[1]
+        has_grown = bool(reached)
     for row in (CPU_ROW, MEMORY_ROW, GPU_ROW):
         wanted = sum(state.tasks.task_class[task].vector[row] for task in demand.tasks)
         if row == GPU_ROW:
@@ -227,7 +236,8 @@ def is_shut_in(
             free = np.maximum(room, 0) + SHARE_NOISE * shared
         else:
             free = np.maximum(state.nodes.idle[row] + state.nodes.releasing[row], 0)
-        if wanted > float(free[inside].sum()) * (1 + SLACK):
+        if wanted > float(free[reachable].sum()) * (1 + SLACK):
+            # GPUs requested through device claims are not bounded by the free GPUs of nodes.
             return not (row == GPU_ROW and task_class.is_dra)
     return False
 

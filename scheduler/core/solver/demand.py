@@ -19,13 +19,24 @@ class ProbeDemand:
     ----------
     view : the pod group as if only its running tasks and these existed, minimums lowered to match
     tasks : in the order they are placed
-    gpus : what each task asks for, largest first; 0 for requests by GPU memory
+    key : identifies the demand within its search: the number of tasks
+    gpus : GPUs that each task requests, largest first; 0 for requests by GPU memory
     total_gpus : their sum
-    unit : GPUs per task if all tasks want the same number of whole devices, else 0
-    required : what the tasks ask of their queue
+    gpus_per_task : GPUs of each task if all request the same number of whole devices, else 0
+    required : the amounts that the tasks request from their queue
+    wants_gpu : whether every task requests GPUs
     """
 
-    __slots__ = ("gpus", "key", "required", "tasks", "total_gpus", "unit", "view", "wants_gpu")
+    __slots__ = (
+        "gpus",
+        "gpus_per_task",
+        "key",
+        "required",
+        "tasks",
+        "total_gpus",
+        "view",
+        "wants_gpu",
+    )
 
     def __init__(self, session: Session, view: GangView, tasks: Sequence[int]) -> None:
         class_of = session.state.tasks.task_class
@@ -33,16 +44,18 @@ class ProbeDemand:
         self.key = len(self.tasks)
         self.view = partial_view(session, view, self.tasks)
         classes = [class_of[task] for task in self.tasks]
-        self.gpus = sorted((kind.gpu_amount + kind.mig_units for kind in classes), reverse=True)
+        self.gpus = sorted(
+            (task_class.gpu_amount + task_class.mig_units for task_class in classes), reverse=True
+        )
         self.total_gpus = sum(self.gpus)
-        self.wants_gpu = all(not kind.is_cpu_only for kind in classes)
+        self.wants_gpu = all(not task_class.is_cpu_only for task_class in classes)
         first = classes[0]
-        is_uniform = all(kind is first for kind in classes) or (
+        is_uniform = all(task_class is first for task_class in classes) or (
             self.gpus[0] == self.gpus[-1]
-            and all(kind.request.gpus and not kind.is_dra for kind in classes)
+            and all(task_class.request.gpus and not task_class.is_dra for task_class in classes)
         )
         is_whole = first.request.gpus > 0 and not (first.is_shared or first.is_mig or first.is_dra)
-        self.unit = self.gpus[0] if is_uniform and is_whole else 0.0
+        self.gpus_per_task = self.gpus[0] if is_uniform and is_whole else 0.0
         self.required: Amounts = session.requested_by(self.tasks)
 
 
@@ -70,27 +83,27 @@ def partial_view(session: Session, view: GangView, tasks: Sequence[int]) -> Gang
         for pod_set, count in present.items()
         if count < view.minimum(pod_set)
     }
-    required: dict[str, int] = {}
-    _require_members(view, view.root, required)
+    required_members: dict[str, int] = {}
+    _require_members(view, view.root, required_members)
     return GangView(
         state,
         view.pod_group,
         hidden=frozenset(hidden),
         minimums=minimums,
-        required=required,
+        required=required_members,
         is_ordered=view.is_ordered,
     )
 
 
-def _require_members(view: GangView, group: SubgroupNode, out: dict[str, int]) -> None:
-    """Fill `out` with the numbers of required members of the subgroups that are not complete."""
+def _require_members(view: GangView, group: SubgroupNode, required_members: dict[str, int]) -> None:
+    """Fill in subgroup -> number of required members, for the subgroups that are not complete."""
     if not view.is_satisfied(group):
-        out[group.name] = len(group.members)
+        required_members[group.name] = len(group.members)
     for member in group.members:
         if isinstance(member, SubgroupNode):
-            _require_members(view, member, out)
+            _require_members(view, member, required_members)
 
 
-def whole_units(gpus: float, unit: float) -> int:
-    """Return how many tasks of `unit` GPUs fit into some GPUs, forgiving float noise."""
-    return max(0, floor((gpus + 1e-6) / unit))
+def tasks_fitting(gpus: float, gpus_per_task: float) -> int:
+    """Return how many equal tasks fit into some GPUs, forgiving float noise."""
+    return max(0, floor((gpus + 1e-6) / gpus_per_task))

@@ -15,7 +15,7 @@ from scheduler.core.arrays import Floats
 from scheduler.core.cluster.podgroups import SubgroupNode
 from scheduler.core.session.hooks import NODE_AFFINITY
 from scheduler.core.session.session import Session
-from scheduler.core.solver.demand import ProbeDemand, whole_units
+from scheduler.core.solver.demand import ProbeDemand, tasks_fitting
 from scheduler.core.solver.victims import Batch
 
 
@@ -65,7 +65,7 @@ class VictimFilters:
 
 
 def _idle_gpus_filter(demand: ProbeDemand, room: Floats) -> GrowingFilter:
-    if demand.unit:
+    if demand.gpus_per_task:
         return UniformGpusFilter(demand, room)
     return NodeGpusFilter(demand, room)
 
@@ -74,18 +74,20 @@ class UniformGpusFilter:
     """For equal tasks with whole devices: there must be as many places as tasks."""
 
     def __init__(self, demand: ProbeDemand, room: Floats) -> None:
-        self._unit, self._wanted = demand.unit, len(demand.tasks)
+        self._gpus_per_task, self._wanted = demand.gpus_per_task, len(demand.tasks)
         self._room = room
-        self._more: dict[int, float] = {}
-        self._places = int(np.maximum(np.floor((room + 1e-6) / self._unit), 0).sum())
+        self._freed: dict[int, float] = {}
+        self._places = int(np.maximum(np.floor((room + 1e-6) / self._gpus_per_task), 0).sum())
 
     def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
         """Count the places each victim adds on its node."""
         for node, freed in zip(nodes, gpus, strict=True):
             if freed and node >= 0:
-                old = float(self._room[node]) + self._more.get(node, 0.0)
-                self._more[node] = self._more.get(node, 0.0) + freed
-                self._places += whole_units(old + freed, self._unit) - whole_units(old, self._unit)
+                old = float(self._room[node]) + self._freed.get(node, 0.0)
+                self._freed[node] = self._freed.get(node, 0.0) + freed
+                self._places += tasks_fitting(old + freed, self._gpus_per_task) - tasks_fitting(
+                    old, self._gpus_per_task
+                )
 
     def passes(self) -> bool:
         """Return whether there are as many places as tasks."""
@@ -114,9 +116,9 @@ class DomainGpusFilter:
     """For subgroups confined to one domain: the largest must fit into the domains with most GPUs."""
 
     def __init__(
-        self, wants: Mapping[tuple[str, str], list[float]], domains: _Domains, room: Floats
+        self, requests: Mapping[tuple[str, str], list[float]], domains: _Domains, room: Floats
     ) -> None:
-        self._wants = {key: sorted(gpus, reverse=True) for key, gpus in wants.items()}
+        self._requests = {key: sorted(gpus, reverse=True) for key, gpus in requests.items()}
         self._domains = domains
         self._free = {
             key: np.bincount(index[index >= 0], weights=room[index >= 0], minlength=count).astype(
@@ -128,18 +130,18 @@ class DomainGpusFilter:
     @classmethod
     def make(cls, session: Session, demand: ProbeDemand, room: Floats) -> DomainGpusFilter | None:
         """Return the filter, or None if no subgroup with members has a required level."""
-        wants: dict[tuple[str, str], list[float]] = {}
-        _collect_wants(session, demand, demand.view.root, wants)
-        if not wants:
+        requests: dict[tuple[str, str], list[float]] = {}
+        _collect_requests(session, demand, demand.view.root, requests)
+        if not requests:
             return None
         inputs = session.state.nodes.inputs
         domains: _Domains = {}
-        for key in wants:
+        for key in requests:
             values = [node.labels.get(key[1], "") for node in inputs]
             names = sorted(set(values) - {""})
             number = {name: position for position, name in enumerate(names)}
             domains[key] = (np.array([number.get(v, -1) for v in values]), len(names))
-        return cls(wants, domains, room)
+        return cls(requests, domains, room)
 
     def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
         """Add freed GPUs to the domains of their nodes."""
@@ -151,24 +153,24 @@ class DomainGpusFilter:
 
     def passes(self) -> bool:
         """Match the subgroups of each level to its domains."""
-        return all(_greedy_match(gpus, self._free[key]) for key, gpus in self._wants.items())
+        return all(_greedy_match(gpus, self._free[key]) for key, gpus in self._requests.items())
 
 
 _Domains = dict[tuple[str, str], tuple["np.ndarray[tuple[int], np.dtype[np.int64]]", int]]
 
 
-def _collect_wants(
+def _collect_requests(
     session: Session,
     demand: ProbeDemand,
     group: SubgroupNode,
-    wants: dict[tuple[str, str], list[float]],
+    requests: dict[tuple[str, str], list[float]],
 ) -> None:
     if group.topology is not None and group.topology.required_level:
         key = (group.topology.topology, group.topology.required_level)
-        wants.setdefault(key, []).append(_gpus_below(session, demand, group))
+        requests.setdefault(key, []).append(_gpus_below(session, demand, group))
     for member in group.members:
         if isinstance(member, SubgroupNode):
-            _collect_wants(session, demand, member, wants)
+            _collect_requests(session, demand, member, requests)
 
 
 def _gpus_below(session: Session, demand: ProbeDemand, group: SubgroupNode) -> float:
@@ -183,14 +185,14 @@ def _gpus_below(session: Session, demand: ProbeDemand, group: SubgroupNode) -> f
 
 
 class NodeAffinityFilter:
-    """For tasks with node selectors or affinity: each needs an allowed node among those in play.
+    """For tasks with node selectors or affinity: each needs an allowed node among the usable ones.
 
-    In play are the nodes with free GPUs (all nodes for CPU tasks) and those of victims.
+    Usable are the nodes with free GPUs (all nodes for CPU tasks) and those of victims.
     """
 
-    def __init__(self, masks: list[Floats], in_play: set[int]) -> None:
+    def __init__(self, masks: list[Floats], usable: set[int]) -> None:
         self._masks = masks
-        self._open = [mask for mask in masks if not any(mask[node] for node in in_play)]
+        self._unmet = [mask for mask in masks if not any(mask[node] for node in usable)]
 
     @classmethod
     def make(cls, session: Session, demand: ProbeDemand, room: Floats) -> NodeAffinityFilter | None:
@@ -207,37 +209,37 @@ class NodeAffinityFilter:
             return None
         masks = [affinity.mask(task, tasks.task_class[task]) for task in classes.values()]
         if demand.wants_gpu:
-            in_play = set(np.flatnonzero(room > 0).tolist())
+            usable = set(np.flatnonzero(room > 0).tolist())
         else:
-            in_play = set(range(len(room)))
-        return cls([mask.astype(np.float64) for mask in masks], in_play)
+            usable = set(range(len(room)))
+        return cls([mask.astype(np.float64) for mask in masks], usable)
 
     def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
-        """Bring the nodes of victims into play."""
+        """Add the nodes of victims to the usable ones."""
         del gpus
-        self._open = [m for m in self._open if not any(n >= 0 and m[n] for n in nodes)]
+        self._unmet = [m for m in self._unmet if not any(n >= 0 and m[n] for n in nodes)]
 
     def passes(self) -> bool:
         """Return whether every task has a node."""
-        return not self._open
+        return not self._unmet
 
 
-def _greedy_match(wants: Sequence[float], room: Floats) -> bool:
-    """Return whether the wants, largest first, fit into the largest rooms; zeros always fit."""
-    count = min(len(wants), len(room))
-    left = np.sort(room)[::-1][:count].tolist()
-    for want in wants:
-        if want == 0:
+def _greedy_match(requests: Sequence[float], room: Floats) -> bool:
+    """Return whether requests, sorted from the largest, fit where most GPUs are free; zeros always fit."""
+    count = min(len(requests), len(room))
+    free = np.sort(room)[::-1][:count].tolist()
+    for gpus in requests:
+        if gpus == 0:
             return True
-        position = _first_at_least(left, want)
+        position = _first_at_least(free, gpus)
         if position is None:
             return False
-        left[position] -= want
+        free[position] -= gpus
     return True
 
 
-def _first_at_least(left: Iterable[float], want: float) -> int | None:
-    for position, gpus in enumerate(left):
-        if gpus + 1e-9 >= want:
+def _first_at_least(free: Iterable[float], need: float) -> int | None:
+    for position, gpus in enumerate(free):
+        if gpus + 1e-9 >= need:
             return position
     return None

@@ -58,9 +58,10 @@ class Probe:
         self.filters = VictimFilters(session, demand, self.room)
 
     def growing(self) -> Iterator[Batch | None]:
-        """Yield the newest batch each time the set of victims passes the filters.
+        """Add batches to the set of victims one by one, and yield each after it was added.
 
-        The empty set comes first, as None. Batches with settled victims are skipped.
+        First comes None for the empty set, if that passes the filters. Batches with settled victims are
+        skipped.
         """
         if self.filters.passes():
             yield None
@@ -172,6 +173,7 @@ class _Collected:
             step *= 2
 
     def _first_prefix(self, nodes: Sequence[int]) -> int | None:
+        """Return how many nodes cover the demand; None if all together do not."""
         need = self._probe.demand.total_gpus - self._baseline
         if need <= 1e-9:
             return 0
@@ -187,7 +189,7 @@ class _Collected:
 
 
 def _nodes_of(session: Session, pod_group: int) -> list[int]:
-    """Return the nodes any task of a pod group is on, in order of name."""
+    """Return the nodes that tasks of a pod group are on, in order of name."""
     pod_groups, tasks = session.state.pod_groups, session.state.tasks
     first = pod_groups.first_task[pod_group]
     count = pod_groups.task_count[pod_group]

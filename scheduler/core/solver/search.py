@@ -39,13 +39,13 @@ PATIENCE = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchTask:
-    """What one search is told by its action.
+    """What an action gives to one search: the pod group that needs room, and the rules of the action.
 
     Attributes
     ----------
-    view : the pod group that wants room
-    make_sequence : tasks that are gone already -> what may be evicted, in order; called again where
-        settled victims are elastic
+    view : the pod group that needs room
+    make_sequence : tasks that count as evicted already -> what else may be evicted, in order; called
+        again where settled victims are elastic
     accepts : the action's rules on the outcome of a trial
     reason_of : (victim, number of victims) -> why it is evicted
     takeable : every batch there is -> exclusive upper bound on the GPUs that may be evicted together
@@ -61,7 +61,7 @@ class SearchTask:
 
 
 class OutOfTimeError(Exception):
-    """The pod group's time is over; the whole search ends."""
+    """The time budget of the pod group is used up, so the whole search ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Search:
         return self._probe(name, whole, settled)
 
     def _halve(self, name: str, low: int, high: int, settled: tuple[int, ...]) -> tuple[int, ...]:
-        """Find the largest part that can be served between a success and a failure."""
+        """Find the largest part that can get room, between a success and a failure; return its victims."""
         while high - low > 1:
             middle = (low + high) // 2
             success = self._probe(name, middle, settled)
@@ -207,7 +207,7 @@ class Search:
             self._failures += 1
         return success
 
-    # ------------------------------------------------------------------------------- the parts
+    # ------------------------------------------------------------------- the parts of a probe
 
     def _demand(self, size: int) -> ProbeDemand:
         demand = self._demands.get(size)

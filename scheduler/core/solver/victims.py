@@ -45,7 +45,7 @@ class Batch:
 
 
 class VictimPool(LeafTable):
-    """Preemptible pod groups that hold room."""
+    """The preemptible pod groups that hold resources, by leaf queue."""
 
     def __init__(self, session: Session) -> None:
         self._lowest: dict[int, float] = {}
@@ -76,7 +76,7 @@ class VictimSequence:
     pool : the candidates
     leaves : the leaf queues whose pod groups may be evicted
     may_evict : whether a pod group may be evicted; called when its turn comes
-    most_groups : at most so many pod groups
+    most_groups : limit on how many pod groups lose tasks
     passed_over : tasks that count as gone already and appear in no batch
     """
 
@@ -139,14 +139,14 @@ class VictimSequence:
         leaf = self._leaves[queue]
         while leaf.head is None:
             remainder = leaf.remainders[-1] if leaf.remainders else None
-            candidate = leaf.candidates[leaf.left - 1] if leaf.left else None
+            candidate = leaf.candidates[leaf.unread - 1] if leaf.unread else None
             if remainder is not None and (candidate is None or remainder[:2] > candidate):
                 leaf.remainders.pop()
                 leaf.head = remainder[2]
                 break
             if candidate is None:
                 return None
-            leaf.left -= 1
+            leaf.unread -= 1
             view = self._session.view(candidate[1])
             if self._is_allowed(view):
                 leaf.head = view
@@ -240,16 +240,16 @@ class _LeafVictims:
 
     Attributes
     ----------
-    candidates, left : the pod groups of the queue, of which the first `left` are still to come
+    candidates, unread : the pod groups of the queue, read from the end; the first `unread` are left
     remainders : pod groups that lost a batch and hold more, the next to lose last
     head : the pod group that loses next, once it is known
     """
 
-    __slots__ = ("candidates", "head", "left", "remainders")
+    __slots__ = ("candidates", "head", "remainders", "unread")
 
     def __init__(self, candidates: Sequence[Entry]) -> None:
         self.candidates = candidates
-        self.left = len(candidates)
+        self.unread = len(candidates)
         self.remainders: list[tuple[Any, int, GangView]] = []
         self.head: GangView | None = None
 

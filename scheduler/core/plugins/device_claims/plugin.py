@@ -66,7 +66,7 @@ class DeviceClaimsPlugin:
             session.state.charge_rules.append(shared.adjust)
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Concern tasks with claims or with resources that a device class provides."""
+        """Return whether tasks have claims or request resources that a device class provides."""
         return (
             bool(task_class.constraints.device_claims) or task_class.index in self._wants_extended
         )
@@ -291,7 +291,7 @@ class _DeviceBacked:
         self._plugin = plugin
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Concern tasks that request such a resource; GPUs are excepted, since nodes count them."""
+        """Return whether tasks request such a resource; GPUs do not count, because nodes report them."""
         return bool(task_class.request.other) and self._plugin.concerns(task_class)
 
     def adjust(self, task: int, node: int, needs: RowAmounts) -> RowAmounts:

@@ -41,7 +41,7 @@ class SharedDevices:
         return bool(self._sharers)
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Concern tasks that request GPUs through claims."""
+        """Return whether tasks request GPUs through claims."""
         return task_class.is_dra
 
     def adjust(self, task: int, node: int, needs: RowAmounts) -> RowAmounts:

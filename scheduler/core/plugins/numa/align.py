@@ -11,11 +11,12 @@ from itertools import combinations
 
 ZoneAmounts = Mapping[str, float]
 
+# Policies of the kubelet's Topology Manager. A strict one refuses a pod that it cannot align.
 SINGLE = "single-numa-node"
 RESTRICTED = "restricted"
 BEST_EFFORT = "best-effort"
 STRICT = (SINGLE, RESTRICTED)
-AWARE = (*STRICT, BEST_EFFORT)
+ALIGNING = (*STRICT, BEST_EFFORT)
 
 
 def choose_zones(
@@ -44,7 +45,7 @@ def choose_zones(
 
 
 def _width(allocatable: Sequence[ZoneAmounts], name: str, amount: float) -> int | None:
-    """Return how many zones a resource needs at least, if the largest are taken."""
+    """Return the smallest number of zones that cover an amount; None if all together do not."""
     total = 0.0
     sizes = sorted((zone.get(name, 0.0) for zone in allocatable), reverse=True)
     for count, size in enumerate(sizes, start=1):
@@ -87,10 +88,10 @@ def _greedy(available: Sequence[ZoneAmounts], request: ZoneAmounts) -> tuple[int
     return tuple(chosen)
 
 
-def draw(
+def take_from_zones(
     available: Sequence[ZoneAmounts], zones: Sequence[int], request: ZoneAmounts
 ) -> dict[int, dict[str, float]]:
-    """Take each resource from the chosen zones one after the other; return zone -> amounts."""
+    """Return zone -> amounts taken there; the chosen zones are emptied one after the other."""
     by_zone: dict[int, dict[str, float]] = {}
     for name, amount in request.items():
         rest = amount

@@ -23,12 +23,13 @@ class NumaDemand:
 
     Attributes
     ----------
-    together : app containers and sidecars, or the whole pod; each takes from what the last one left
-    alone : ordinary init containers: each sees the untouched zones
+    main : requests of app containers and sidecars, or of the whole pod; each takes from what the one
+        before it left
+    init : requests of ordinary init containers; each is aligned to zones from which nothing is taken
     """
 
-    together: tuple[dict[str, float], ...]
-    alone: tuple[dict[str, float], ...] = ()
+    main: tuple[dict[str, float], ...]
+    init: tuple[dict[str, float], ...] = ()
 
 
 def is_device(resource: str) -> bool:
@@ -37,9 +38,9 @@ def is_device(resource: str) -> bool:
 
 
 def read_demand(
-    task_class: TaskClass, axis: ResourceAxis, aware: Collection[str], *, per_container: bool
+    task_class: TaskClass, axis: ResourceAxis, resources: Collection[str], *, per_container: bool
 ) -> NumaDemand:
-    """Return the part of a task's request to align on a node that reports `aware` resources.
+    """Return the part of a task's request to align on a node that aligns `resources`.
 
     A task whose containers are not known is measured by its pod request.
     """
@@ -49,31 +50,31 @@ def read_demand(
         units = [
             (
                 container.kind == "init",
-                _aligned(dict(container.requests), aware, guaranteed=guaranteed),
+                _aligned(dict(container.requests), resources, guaranteed=guaranteed),
             )
             for container in containers
         ]
         return NumaDemand(
-            together=tuple(request for is_init, request in units if not is_init and request),
-            alone=tuple(request for is_init, request in units if is_init and request),
+            main=tuple(request for is_init, request in units if not is_init and request),
+            init=tuple(request for is_init, request in units if is_init and request),
         )
     whole = {
         axis.names[row]: float(amount)
         for row, amount in enumerate(task_class.vector.tolist())
         if amount
     }
-    request = _aligned(whole, aware, guaranteed=guaranteed)
+    request = _aligned(whole, resources, guaranteed=guaranteed)
     if CPU in request and containers:
         request[CPU] = _pinned_cpu(task_class)
-    return NumaDemand(together=({name: amount for name, amount in request.items() if amount > 0},))
+    return NumaDemand(main=({name: amount for name, amount in request.items() if amount > 0},))
 
 
 def _aligned(
-    request: dict[str, float], aware: Collection[str], *, guaranteed: bool
+    request: dict[str, float], resources: Collection[str], *, guaranteed: bool
 ) -> dict[str, float]:
     aligned = {}
     for name, amount in request.items():
-        if amount <= 0 or name not in aware or (not guaranteed and not is_device(name)):
+        if amount <= 0 or name not in resources or (not guaranteed and not is_device(name)):
             continue
         if name == CPU and amount % WHOLE_CPU_MILLI:
             continue

@@ -1,4 +1,4 @@
-"""Filter, score and ledger of NUMA zones; opt-in."""
+"""NUMA alignment, opt-in: a filter and a score of nodes, and the ledger of what their zones have free."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.inputs import NumaShare, NumaTopology
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED
-from scheduler.core.plugins.numa.align import AWARE, STRICT, choose_zones, draw
+from scheduler.core.plugins.numa.align import ALIGNING, STRICT, choose_zones, take_from_zones
 from scheduler.core.plugins.numa.demand import GUARANTEED, NumaDemand, is_device, read_demand
 from scheduler.core.plugins.spec import ArgumentTexts
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
@@ -19,7 +19,7 @@ from scheduler.core.session.hooks import Scope
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 
-SCORE = 100.0
+MAX_SCORE = 100.0
 
 #: Zone -> the amounts a task takes there.
 ZoneShares = dict[int, dict[str, float]]
@@ -27,14 +27,21 @@ ZoneShares = dict[int, dict[str, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumaArguments:
-    """ignore: resources left out of alignment; reconstruct_available: derive it from placements."""
+    """Arguments of the plugin.
+
+    Attributes
+    ----------
+    ignore : names of resources that are not aligned
+    reconstruct_available : compute what a zone has free from the tasks placed there, instead of using
+        the amounts that the node reports
+    """
 
     ignore: tuple[str, ...] = ()
     reconstruct_available: bool = True
 
     @classmethod
     def parse(cls, texts: ArgumentTexts) -> NumaArguments:
-        """Read them."""
+        """Return the arguments of a configuration; what it does not name has its default."""
         names = (name.strip() for name in texts.text("ignoreList", "").split(","))
         return cls(
             ignore=tuple(name for name in names if name),
@@ -43,7 +50,7 @@ class NumaArguments:
 
 
 class NumaPlugin:
-    """Registers itself where nodes report zones.
+    """Aligns tasks to NUMA zones; does nothing in a cluster whose nodes report no zones.
 
     Attributes
     ----------
@@ -57,19 +64,21 @@ class NumaPlugin:
         self._arguments = arguments
 
     def open(self, session: Session) -> None:
-        """Build the ledger from what runs, and register."""
+        """Build the ledger from the running tasks, and register the hooks."""
         self._state: ClusterState = session.state
         self._topologies = [node.numa for node in session.state.nodes.inputs]
         if not any(self._topologies):
             return
         self._most_zones = max(len(numa.zones) for numa in self._topologies if numa)
-        self._aware: list[frozenset[str]] = [self._aware_of(numa) for numa in self._topologies]
+        self._aligned: list[frozenset[str]] = [
+            self._aligned_resources(numa) for numa in self._topologies
+        ]
         self._devices = frozenset(
-            name for aware in self._aware for name in aware if is_device(name)
+            name for resources in self._aligned for name in resources if is_device(name)
         )
         self._demands: dict[tuple[int, frozenset[str], bool], NumaDemand] = {}
         self.free: list[list[dict[str, float]]] = [
-            self._opening(n) for n in range(len(self._aware))
+            self._free_at_start(n) for n in range(len(self._aligned))
         ]
         session.hooks.filters.append(self)
         session.hooks.scores.append(self)
@@ -77,7 +86,7 @@ class NumaPlugin:
         session.hooks.numa = self
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Concern Guaranteed tasks, and those that request a device some node aligns."""
+        """Return whether tasks are Guaranteed or request a device that some node aligns."""
         return task_class.constraints.qos_class == GUARANTEED or bool(
             self._devices & self._requested(task_class)
         )
@@ -93,7 +102,7 @@ class NumaPlugin:
         """Return whether one node can align a task."""
         del task
         topology = self._topologies[node]
-        if topology is None or topology.policy not in STRICT or not self._handles(task_class, node):
+        if topology is None or topology.policy not in STRICT or not self._aligns(task_class, node):
             return True
         return self._shares(task_class, node) is not None
 
@@ -109,15 +118,15 @@ class NumaPlugin:
         return np.array([self.score(task, task_class, node) for node in nodes.indices.tolist()])
 
     def score(self, task: int, task_class: TaskClass, node: int) -> float:
-        """Return 100 over the number of zones a task would span."""
+        """Return 100 divided by the number of zones that the task would span; 0 where it cannot be aligned."""
         del task
         topology = self._topologies[node]
         if topology is None:
-            return SCORE / self._most_zones
-        if topology.policy not in AWARE or not self._handles(task_class, node):
-            return SCORE / max(len(topology.zones), 1)
+            return MAX_SCORE / self._most_zones
+        if topology.policy not in ALIGNING or not self._aligns(task_class, node):
+            return MAX_SCORE / max(len(topology.zones), 1)
         shares = self._shares(task_class, node)
-        return 0.0 if shares is None else SCORE / max(len(shares), 1)
+        return 0.0 if shares is None else MAX_SCORE / max(len(shares), 1)
 
     # ------------------------------------------------------------------------------------- ledger
 
@@ -125,7 +134,11 @@ class NumaPlugin:
         """Return what a task would take from which zone of a node."""
         topology = self._topologies[node]
         task_class = self._state.tasks.task_class[task]
-        if topology is None or topology.policy not in AWARE or not self._handles(task_class, node):
+        if (
+            topology is None
+            or topology.policy not in ALIGNING
+            or not self._aligns(task_class, node)
+        ):
             return ()
         shares = self._shares(task_class, node) or {}
         return tuple(
@@ -159,9 +172,10 @@ class NumaPlugin:
             return []
         return [(index_of[share.zone], share.amounts) for share in shares]
 
-    def _opening(self, node: int) -> list[dict[str, float]]:
+    def _free_at_start(self, node: int) -> list[dict[str, float]]:
+        """Return the free amounts of each zone of a node when the session opens."""
         topology = self._topologies[node]
-        if topology is None or topology.policy not in AWARE:
+        if topology is None or topology.policy not in ALIGNING:
             return []
         if not self._arguments.reconstruct_available:
             return [dict(zone.available) for zone in topology.zones]
@@ -175,16 +189,16 @@ class NumaPlugin:
             if any(share.zone not in index_of for share in shares):
                 continue
             for share in shares:
-                of_zone = free[index_of[share.zone]]
+                zone_free = free[index_of[share.zone]]
                 for name, amount in share.amounts:
-                    of_zone[name] = of_zone.get(name, 0.0) - amount
+                    zone_free[name] = zone_free.get(name, 0.0) - amount
         return free
 
     # ------------------------------------------------------------------------------------ helpers
 
-    def _aware_of(self, topology: NumaTopology | None) -> frozenset[str]:
-        """Return the resources a node reports in any zone and that count in this session."""
-        if topology is None or topology.policy not in AWARE:
+    def _aligned_resources(self, topology: NumaTopology | None) -> frozenset[str]:
+        """Return the resources that a node reports in some zone and that this session aligns."""
+        if topology is None or topology.policy not in ALIGNING:
             return frozenset()
         row_of = self._state.axis.row_of
         return frozenset(
@@ -200,37 +214,38 @@ class NumaPlugin:
             names[row] for row, amount in enumerate(task_class.vector.tolist()) if amount
         )
 
-    def _handles(self, task_class: TaskClass, node: int) -> bool:
+    def _aligns(self, task_class: TaskClass, node: int) -> bool:
+        """Return whether the kubelet of a node would align tasks of this class."""
         if task_class.constraints.qos_class == GUARANTEED:
             return True
-        return any(is_device(name) for name in self._aware[node] & self._requested(task_class))
+        return any(is_device(name) for name in self._aligned[node] & self._requested(task_class))
 
     def _shares(self, task_class: TaskClass, node: int) -> ZoneShares | None:
-        """Return what a task takes from which zone, None if the policy refuses."""
+        """Return what a task would take from which zone; None if the policy refuses it."""
         topology = self._topologies[node]
         if topology is None:
             return None
         per_container = topology.scope == "container"
-        key = (task_class.index, self._aware[node], per_container)
+        key = (task_class.index, self._aligned[node], per_container)
         demand = self._demands.get(key)
         if demand is None:
             demand = self._demands[key] = read_demand(
-                task_class, self._state.axis, self._aware[node], per_container=per_container
+                task_class, self._state.axis, self._aligned[node], per_container=per_container
             )
         allocatable = [zone.allocatable for zone in topology.zones]
         free = self.free[node]
-        for request in demand.alone:
+        for request in demand.init:
             if choose_zones(topology.policy, allocatable, free, request) is None:
                 return None
-        rest = [dict(zone) for zone in free]
+        remaining = [dict(zone) for zone in free]
         total: ZoneShares = {}
-        for request in demand.together:
-            zones = choose_zones(topology.policy, allocatable, rest, request)
+        for request in demand.main:
+            zones = choose_zones(topology.policy, allocatable, remaining, request)
             if zones is None:
                 return None
-            for zone, amounts in draw(rest, zones, request).items():
+            for zone, amounts in take_from_zones(remaining, zones, request).items():
                 sums = total.setdefault(zone, {})
                 for name, amount in amounts.items():
                     sums[name] = sums.get(name, 0.0) + amount
-                    rest[zone][name] -= amount
+                    remaining[zone][name] -= amount
         return total

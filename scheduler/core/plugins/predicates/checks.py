@@ -27,11 +27,11 @@ class ConfigMapCheck:
         self._existing = state.cluster_input.config_maps
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Check tasks that need config maps, if it is known which exist."""
+        """Return whether tasks need config maps, and it is known which exist."""
         return self._existing is not None and bool(task_class.constraints.config_maps)
 
     def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
-        """Return the config maps that are missing."""
+        """Return a failure that names the missing config maps."""
         del task
         existing = self._existing or frozenset()
         missing = [
@@ -51,18 +51,18 @@ class NodeNameCheck:
     name = NODE_AFFINITY
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Check tasks whose every term demands several names at once, so that it allows no node."""
+        """Return whether every required term contradicts itself: it demands that a node has two names."""
         terms = task_class.constraints.node_affinity
         return bool(terms) and all(_named_nodes(term) == frozenset() for term in terms or ())
 
     def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
-        """Return that the terms contradict each other."""
+        """Return the failure, in KAI's words."""
         del task, task_class
         return CheckFailure(self.name, "pod affinity terms conflict")
 
 
 def _named_nodes(term: NodeTerm) -> frozenset[str] | None:
-    """Return the nodes that a term names; None if it names none, and so leaves them open."""
+    """Return the node names that a term allows; None if it does not restrict names."""
     names: frozenset[str] | None = None
     for field in term.fields:
         if field.key == "metadata.name" and field.operator is Operator.IN:
@@ -81,15 +81,15 @@ class LargestNodeCheck:
         self._largest = (
             allocatable.max(axis=1).tolist() if len(state.nodes) else [0.0] * len(state.axis)
         )
-        #: What device classes provide is not in the allocatable amounts of nodes, except GPUs.
         row_of = state.axis.row_of
+        # What device classes provide is not in the allocatable amounts of nodes, except GPUs.
         self._exempt = {
             row_of[n] for n in device_backed(state.cluster_input.devices) if n in row_of
         } - {GPU_ROW}
         self._too_large_of: dict[int, tuple[int, float] | None] = {}
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Check every class that has a part which is too large."""
+        """Return whether some part of the request is too large for every node."""
         if task_class.index not in self._too_large_of:
             self._too_large_of[task_class.index] = self._too_large(task_class)
         return self._too_large_of[task_class.index] is not None
@@ -114,6 +114,7 @@ class LargestNodeCheck:
         return CheckFailure(self.name, text, is_victim_invariant=True)
 
     def _too_large(self, task_class: TaskClass) -> tuple[int, float] | None:
+        """Return the row of the first part that is too large, and the most that one node has of it."""
         for row in (GPU_ROW, CPU_ROW, MEMORY_ROW, *range(PODS_ROW + 1, len(self._largest))):
             if task_class.vector[row] > self._largest[row] and row not in self._exempt:
                 return row, self._largest[row]
@@ -136,7 +137,7 @@ class LargestNodeCheck:
         return ", ".join(parts)
 
     def _amount(self, row: int, amount: float) -> str:
-        if row <= GPU_ROW:
+        if row in (CPU_ROW, MEMORY_ROW, GPU_ROW):
             return human_amount(float(amount), row)
         name = self._state.axis.names[row]
         if name in STORAGE:

@@ -40,7 +40,7 @@ class HostPorts:
         self._state = state
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Concern only tasks with host ports."""
+        """Return whether tasks have host ports."""
         return bool(task_class.constraints.host_ports)
 
     def mask(self, task: int, task_class: TaskClass) -> Bools:
@@ -79,7 +79,7 @@ class LegacyMigNeighbours:
         self._has_legacy = any(task_class.is_legacy_mig for task_class in state.classes.classes)
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Concern only MIG tasks, and only if there are legacy MIG tasks."""
+        """Return whether tasks request MIG devices and there are legacy MIG tasks."""
         return task_class.is_mig and self._has_legacy
 
     def mask(self, task: int, task_class: TaskClass) -> Bools:

@@ -31,7 +31,7 @@ class PodNeighbours:
         )
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Concern tasks with required terms, and tasks that match the anti-affinity of other pods."""
+        """Return whether tasks have required terms, or match the anti-affinity of other pods."""
         constraints = task_class.constraints
         return bool(constraints.pod_affinity or constraints.pod_anti_affinity) or (
             task_class.index in self._kept_apart

@@ -49,7 +49,7 @@ class StorageRoom:
                         self._freeing[capacity] += amount
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Concern tasks with a claim of a tracked class."""
+        """Return whether tasks have a claim of a tracked storage class."""
         return bool(self._tracked_claims(task_class))
 
     # ------------------------------------------------------------------------------------ filter

@@ -50,7 +50,7 @@ class VolumeCheck:
         self._claims = claims
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Check tasks that mount claims."""
+        """Return whether tasks mount claims."""
         return bool(task_class.constraints.volume_claims)
 
     def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
@@ -75,7 +75,7 @@ class VolumeFilter:
         self._checks_storage_room = checks_storage_room
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Concern tasks with a claim that is tied to some nodes, or to none."""
+        """Return whether tasks have a claim whose volume only some nodes, or none, can reach."""
         return any(
             claim.volume_terms is not None
             or claim.allowed_terms is not None

@@ -9,7 +9,7 @@ from scheduler.core.cluster.inputs import NumaShare, NumaTopology, NumaZone
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName, Bind
-from scheduler.core.plugins.numa.align import choose_zones, draw
+from scheduler.core.plugins.numa.align import choose_zones, take_from_zones
 from scheduler.core.plugins.numa.plugin import NumaArguments
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
 from tests.builders import cluster, placements, request, status_of
@@ -42,7 +42,7 @@ def test_a_taken_zone_is_passed_over_and_drawing_never_takes_more_than_is_there(
     free = [{"gpu": 1.0}, {"gpu": 4.0}]
     whole = [{"gpu": 4.0}, {"gpu": 4.0}]
     assert choose_zones("single-numa-node", whole, free, {"gpu": 2.0}) == (1,)
-    assert draw(free, (0, 1), {"gpu": 3.0}) == {0: {"gpu": 1.0}, 1: {"gpu": 2.0}}
+    assert take_from_zones(free, (0, 1), {"gpu": 3.0}) == {0: {"gpu": 1.0}, 1: {"gpu": 2.0}}
 
 
 def _node(policy: str = "single-numa-node", scope: str = "pod") -> NumaTopology:

@@ -24,7 +24,7 @@ from scheduler.core.cluster.inputs import (
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.session import Session
 from scheduler.core.solver.bounds import Places, has_topology_constraint, is_hopeless, may_fit
-from scheduler.core.solver.demand import ProbeDemand, whole_units
+from scheduler.core.solver.demand import ProbeDemand, tasks_fitting
 from scheduler.core.solver.filters import VictimFilters
 from scheduler.core.solver.room import GpuRoom
 from scheduler.core.solver.victims import VictimPool, VictimSequence
@@ -88,7 +88,7 @@ def test_different_sizes_are_matched_largest_first() -> None:
     built = full().pending("want", 1, gpus=3)
     session = built.pending("other", 1, gpus=1).session()
     wanted = demand(session)
-    wanted.unit = 0.0
+    wanted.gpus_per_task = 0.0
     wanted.gpus = [3.0, 1.0]
     test = filters(session, wanted)
     test.add([0, 1], [3.0, 0.5])
@@ -258,7 +258,7 @@ def test_a_part_of_a_chunk_is_a_gang_of_its_own() -> None:
     wanted = demand(session, size=3)
     assert tuple(wanted.view.next_chunk(include_evicted=True)) == wanted.tasks
     assert len(wanted.tasks) == 3
-    assert (wanted.unit, wanted.total_gpus, wanted.required[2]) == (1.0, 3.0, 3.0)
+    assert (wanted.gpus_per_task, wanted.total_gpus, wanted.required[2]) == (1.0, 3.0, 3.0)
 
 
 def test_a_part_of_nested_subgroups_lowers_what_they_require() -> None:
@@ -283,9 +283,9 @@ def test_a_part_of_nested_subgroups_lowers_what_they_require() -> None:
 
 
 def test_units_forgive_noise() -> None:
-    assert whole_units(2.9999999, 1.0) == 3
-    assert whole_units(-1.0, 1.0) == 0
-    assert whole_units(7.5, 2.0) == 3
+    assert tasks_fitting(2.9999999, 1.0) == 3
+    assert tasks_fitting(-1.0, 1.0) == 0
+    assert tasks_fitting(7.5, 2.0) == 3
 
 
 def test_where_a_tree_has_topology_constraintes() -> None:
