@@ -1,4 +1,4 @@
-"""Conversion between Unix seconds and the timestamps of the API."""
+"""Conversion between Unix seconds and the timestamps of the Kubernetes API."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kube.times import format_time, parse_time
 
 
 def timestamp(now: float) -> str:
-    """Return the timestamp of Unix seconds, in whole seconds."""
+    """Return Unix seconds as a timestamp, without their fraction."""
     return format_time(datetime.fromtimestamp(now, tz=UTC))
 
 

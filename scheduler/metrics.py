@@ -32,9 +32,9 @@ _QUEUE_LABELS = ("queue_name", "queue_metadata_name", "queue_display_name")
 
 
 class PlainCounter(Gauge):
-    """A counter under exactly its name: the client library would add `_total` and `_created`.
+    """A counter without the suffix `_total` and the `_created` series of the client library's counters.
 
-    `SchedulerMetrics.exposition` gives it its type back.
+    It is a gauge of unknown type for the library; `SchedulerMetrics.exposition` writes "counter" instead.
     """
 
     _type = "unknown"
@@ -51,32 +51,44 @@ class SchedulerMetrics:
     def __init__(self, namespace: str = "kai") -> None:
         self.registry = CollectorRegistry()
         self._namespace = namespace
-        self.e2e = self._gauge("e2e_scheduling_latency_milliseconds", "Last cycle")
-        self.open_session = self._gauge("open_session_latency_milliseconds", "Last opening")
-        self.close_session = self._gauge("close_session_latency_milliseconds", "Last closing")
+        self.e2e = self._gauge("e2e_scheduling_latency_milliseconds", "Duration of the last cycle")
+        self.open_session = self._gauge(
+            "open_session_latency_milliseconds", "Time to open the last session"
+        )
+        self.close_session = self._gauge(
+            "close_session_latency_milliseconds", "Time to close the last session"
+        )
         self.plugin = self._gauge(
-            "plugin_scheduling_latency_milliseconds", "Plugin time", ("plugin", "OnSession")
+            "plugin_scheduling_latency_milliseconds",
+            "Time that a plugin took to open or close the last session",
+            ("plugin", "OnSession"),
         )
         self.action = self._gauge(
-            "action_scheduling_latency_milliseconds", "Action time", ("action",)
+            "action_scheduling_latency_milliseconds",
+            "Time that an action took in the last cycle",
+            ("action",),
         )
         self.task = self._histogram(
-            "task_scheduling_latency_milliseconds", "Pod creation to bind request", _MILLISECONDS
+            "task_scheduling_latency_milliseconds",
+            "Time from the creation of a pod to its bind request",
+            _MILLISECONDS,
         )
         self.bind = self._histogram(
-            "task_bind_latency_milliseconds", "Creation of the bind request", _MILLISECONDS
+            "task_bind_latency_milliseconds", "Time to create a bind request", _MILLISECONDS
         )
         self.scheduled = self._counter(
-            "podgroups_scheduled_by_action", "Pod groups that got room", ("action",)
+            "podgroups_scheduled_by_action", "Pod groups that an action placed", ("action",)
         )
         self.acted_on = self._counter(
-            "podgroups_acted_on_by_action", "Pod groups tried by evicting actions", ("action",)
+            "podgroups_acted_on_by_action",
+            "Pod groups that an evicting action tried to place",
+            ("action",),
         )
         self.simulations = self._counter(
             "scenarios_simulation_by_action", "Scenarios simulated", ("action",)
         )
         self.filtered = self._counter(
-            "scenarios_filtered_by_action", "Scenarios filtered", ("action",)
+            "scenarios_filtered_by_action", "Scenarios rejected before a simulation", ("action",)
         )
         self.preemptions = self._counter("total_preemption_attempts", "Successful preemptions", ())
         self.shares = {
@@ -85,11 +97,15 @@ class SchedulerMetrics:
             "gpu": self._gauge("queue_fair_share_gpu", "Fair share", _QUEUE_LABELS),
         }
         self.usage = {
-            name: self._gauge(f"queue_{name}_usage", "Past usage", _QUEUE_LABELS)
+            name: self._gauge(
+                f"queue_{name}_usage", "Past usage as a fraction of the cluster", _QUEUE_LABELS
+            )
             for name in ("cpu", "memory", "gpu")
         }
         self.usage_query = self._histogram(
-            "usage_query_latency_milliseconds", "Usage query", _MILLISECONDS
+            "usage_query_latency_milliseconds",
+            "Duration of the query for past usage",
+            _MILLISECONDS,
         )
         self.evicted = self._counter(
             "pod_group_evicted_pods_total",
@@ -98,7 +114,7 @@ class SchedulerMetrics:
         )
         self.search_duration = Histogram(
             "scenario_search_duration_seconds",
-            "Scenario search",
+            "Duration of one scenario's simulation",
             ("action", "generator", "result"),
             namespace=namespace,
             registry=self.registry,
@@ -115,7 +131,7 @@ class SchedulerMetrics:
         )
         self.search_scenarios = self._counter(
             "scenario_search_scenarios_total",
-            "Scenarios of the search",
+            "Scenarios by their state in the search",
             ("action", "generator", "state"),
         )
         self.search_exhausted = self._counter(
@@ -124,21 +140,26 @@ class SchedulerMetrics:
             ("action",),
         )
         self.search_action_budget = self._gauge(
-            "scenario_search_action_budget_configured_seconds", "0 is no limit", ("action",)
+            "scenario_search_action_budget_configured_seconds",
+            "Time limit of the searches of an action; 0 is none",
+            ("action",),
         )
         self.search_job_budget = self._gauge(
-            "scenario_search_job_budget_configured_seconds", "0 is no limit"
+            "scenario_search_job_budget_configured_seconds",
+            "Time limit of the search for one pod group; 0 is none",
         )
         self.search_generator_budget = self._gauge(
-            "scenario_search_generator_budget_configured_seconds", "0 is no limit", ("generator",)
+            "scenario_search_generator_budget_configured_seconds",
+            "Time limit of a generator in one search; 0 is none",
+            ("generator",),
         )
 
     def exposition(self) -> bytes:
-        """Return all series in Prometheus' text format; untyped series are `PlainCounter`s and become counters."""
+        """Return all series in Prometheus' text format, with the type of each `PlainCounter` put right."""
         return _UNTYPED.sub(rb"\1 counter", generate_latest(self.registry))
 
     def observe_bind(self, seconds: float, pod_created: float) -> None:
-        """Count one created bind request; `pod_created` is a Unix time."""
+        """Count one bind request that took `seconds` to create; `pod_created` is a Unix time."""
         self.bind.observe(seconds * 1000)
         self.task.observe(max(0.0, time.time() - pod_created) * 1000)
 
@@ -177,7 +198,7 @@ class SchedulerMetrics:
                 self.search_scenarios.labels(action, generator, result).inc()
 
     def set_budgets(self, budgets: SearchBudgets) -> None:
-        """Show the time limits of the search; 0 is no limit."""
+        """Set the gauges of the time limits of the search; 0 is no limit."""
         for action in _EVICTING:
             limit = budgets.of_action(action)
             self.search_action_budget.labels(action.value).set(_finite(limit))
@@ -192,21 +213,21 @@ class SchedulerMetrics:
         units = (("cpu", 0, 1000.0), ("memory", 1, 1e9), ("gpu", 2, 1.0))
         for gauge in self.shares.values():
             gauge.clear()
-        for name, display, share in rows:
+        for name, display_name, share in rows:
             for resource, index, unit in units:
                 value = -1.0 if share[index] == float("inf") else share[index] / unit
-                self.shares[resource].labels(display or name, name, display).set(value)
+                self.shares[resource].labels(display_name or name, name, display_name).set(value)
 
     def set_usage(self, rows: Iterable[tuple[str, str, Amounts]]) -> None:
         """Set the past usage of every queue, as fractions of the cluster: (name, display name, fractions)."""
         for gauge in self.usage.values():
             gauge.clear()
-        for name, display, fractions in rows:
+        for name, display_name, fractions in rows:
             for gauge, value in zip(self.usage.values(), fractions, strict=True):
-                gauge.labels(display or name, name, display).set(value)
+                gauge.labels(display_name or name, name, display_name).set(value)
 
     def set_plugins(self, seconds: Mapping[str, float]) -> None:
-        """Set how long each plugin took to open a session; closing takes none."""
+        """Set the seconds that each plugin took to open the session; plugins do nothing when it closes, so that is 0."""
         for name, value in seconds.items():
             self.plugin.labels(name, "OnSessionOpen").set(value * 1000)
             self.plugin.labels(name, "OnSessionClose").set(0)
@@ -228,6 +249,6 @@ def _finite(seconds: float) -> float:
 
 
 # The library would add a `_created` series to each histogram; KAI's metrics have none.
-disable_created_metrics()  # type: ignore[no-untyped-call]  # typed in all but this
+disable_created_metrics()  # type: ignore[no-untyped-call]  # this function has no annotations
 
 METRICS = SchedulerMetrics(os.environ.get("KAIWEB_METRICS_NAMESPACE", "kai"))

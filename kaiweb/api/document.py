@@ -1,7 +1,7 @@
 """`/api/v1/openapi.json`: generated once for each process, then served from memory.
 
-Generating it takes 60 ms. drf-spectacular loads its extensions without a lock, so that two first calls at the
-same time would fail.
+Generating it takes 60 ms. It happens under a lock, because drf-spectacular loads its extensions without one
+and fails if two threads make the first call at the same time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CACHE_CONTROL = "public, max-age=300"
 
 @dataclass(frozen=True, slots=True)
 class OpenApiDocument:
-    """The rendered document and the tag of its content."""
+    """The rendered document and its ETag."""
 
     body: bytes
     etag: str

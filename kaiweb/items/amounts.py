@@ -25,31 +25,31 @@ PLACES = 3
 Number = int | float
 
 
-def tidy(value: float) -> Number:
+def rounded(value: float) -> Number:
     """Return a number with at most three decimals, an integer when it is one."""
-    rounded = round(value, PLACES)
-    return int(rounded) if rounded == int(rounded) else rounded
+    number = round(value, PLACES)
+    return int(number) if number == int(number) else number
 
 
 def amounts(row: Any, prefix: str) -> dict[str, Number]:
-    """Return three amounts of use, e.g. `allocated_gpu`, `allocated_cpu`, `allocated_memory`."""
+    """Return the amounts in the columns of a prefix, e.g. `allocated_gpu`, `allocated_cpu`, `allocated_memory`."""
     return {
-        name: tidy(getattr(row, f"{prefix}_{resource}"))
+        name: rounded(getattr(row, f"{prefix}_{resource}"))
         for resource, (name, _factor) in UNITS.items()
     }
 
 
 def bounds(row: Any, prefix: str) -> dict[str, Number | str]:
-    """Return the amounts of a spec that are set."""
-    amounts_set: dict[str, Number | str] = {}
+    """Return the quota, limit or weight (the prefix) of each resource for which one is set."""
+    amounts_by_name: dict[str, Number | str] = {}
     for resource, (name, factor) in UNITS.items():
         value = getattr(row, f"{prefix}_{resource}")
         if value == UNLIMITED and prefix != "weight":
-            amounts_set[name] = UNLIMITED_WORD
+            amounts_by_name[name] = UNLIMITED_WORD
         elif value is not None:
             # A weight is a plain number, whatever the unit of its resource.
-            amounts_set[name] = tidy(value * (1 if prefix == "weight" else factor))
-    return amounts_set
+            amounts_by_name[name] = rounded(value * (1 if prefix == "weight" else factor))
+    return amounts_by_name
 
 
 def timestamp(value: datetime | None) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Sum
 from django.utils import timezone
 
-from kaiweb.items.amounts import GPU, tidy, timestamp
+from kaiweb.items.amounts import GPU, rounded, timestamp
 from kaiweb.items.queues import queue_items
 from queues.mirror.feed import HEARTBEAT
 from queues.models import MirrorState, Node, PodGroup, WorkloadState
@@ -55,9 +55,9 @@ def _gpus(nodes: list[Node]) -> dict[str, Any]:
     unusable = sum(_unusable(node) for node in nodes)
     return {
         "total": total,
-        "allocated": tidy(allocated),
-        "free": tidy(max(0.0, total - allocated - unusable)),
-        "unusable": tidy(unusable),
+        "allocated": rounded(allocated),
+        "free": rounded(max(0.0, total - allocated - unusable)),
+        "unusable": rounded(unusable),
     }
 
 
@@ -97,7 +97,7 @@ def _pending_by_reason() -> list[dict[str, Any]]:
         .order_by("-count", "reason_code")
     )
     return [
-        {"reason": code, "workloads": count, "gpu": tidy(gpu or 0)} for code, count, gpu in rows
+        {"reason": code, "workloads": count, "gpu": rounded(gpu or 0)} for code, count, gpu in rows
     ]
 
 
@@ -117,7 +117,7 @@ def _ranked(queues: list[dict[str, Any]], measure: Any) -> list[dict[str, Any]]:
     """Return the leaf queues with the largest positive value, largest first."""
     values = [(measure(item), item["name"]) for item in queues if item["leaf"]]
     top = sorted((pair for pair in values if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
-    return [{"queue": name, "gpu": tidy(value)} for value, name in top[:LISTED_QUEUES]]
+    return [{"queue": name, "gpu": rounded(value)} for value, name in top[:LISTED_QUEUES]]
 
 
 def _sessions(now: datetime) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def _sessions(now: datetime) -> dict[str, Any]:
     return {
         "perMinute": len(recent),
         "lastId": last.pk if last else None,
-        "lastDurationMs": tidy(last.duration_ms) if last else None,
+        "lastDurationMs": rounded(last.duration_ms) if last else None,
         "lastStartedAt": timestamp(last.started_at) if last else None,
-        "p95Ms": tidy(p95) if p95 is not None else None,
+        "p95Ms": rounded(p95) if p95 is not None else None,
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import Max
 
-from kaiweb.items.amounts import tidy, timestamp
+from kaiweb.items.amounts import rounded, timestamp
 from queues.models import Node, Pod, PodGroup, WorkloadState
 from queues.workloads import reasons
 
@@ -55,7 +55,7 @@ def _order(row: PodGroup) -> dict[str, Any] | None:
                 "name": other.name,
                 "owner": other.owner_name,
                 "queue": other.queue,
-                "gpu": tidy(other.gpu),
+                "gpu": rounded(other.gpu),
                 "position": other.position,
             }
             for other in nearest
@@ -104,8 +104,8 @@ def _node_evidence(row: PodGroup) -> list[dict[str, Any]]:
         rows.append(
             {
                 "name": f"{name} for one pod",
-                "asked": str(tidy(amount)),
-                "available": f"{tidy(most)} at most",
+                "asked": str(rounded(amount)),
+                "available": f"{rounded(most)} at most",
                 "where": f"{where}, of {len(free_by_node)} nodes"
                 if most
                 else f"none of {len(free_by_node)} nodes",

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kaiweb.items.amounts import tidy
+from kaiweb.items.amounts import rounded
 from queues.models import Node, Pod, PodGroup
 
 MIB = 1 << 20
@@ -48,10 +48,10 @@ def _item(node: Node, pods: list[Pod], queues: Mapping[str, str]) -> dict[str, A
         "ready": node.is_ready,
         "cordoned": node.is_cordoned,
         "gpuTotal": node.gpus,
-        "gpuAllocated": tidy(node.used_gpu),
+        "gpuAllocated": rounded(node.used_gpu),
         "gpuMemoryBytes": node.gpu_memory_mib * MIB,
-        "cpu": {"allocatable": tidy(node.cpu), "allocated": tidy(node.used_cpu)},
-        "memory": {"allocatable": tidy(node.memory), "allocated": tidy(node.used_memory)},
+        "cpu": {"allocatable": rounded(node.cpu), "allocated": rounded(node.used_cpu)},
+        "memory": {"allocatable": rounded(node.memory), "allocated": rounded(node.used_memory)},
         "pods": node.pods,
         "taints": node.taints,
         "devices": _cells(node, pods, queues),
@@ -92,12 +92,12 @@ def _fill(cell: dict[str, Any], pod: Pod, position: int, queues: Mapping[str, st
     cell["state"] = "shared" if is_part else "whole"
     if is_part:
         cell["group"] = pod.gpu_groups[position]
-    cell["used"] = tidy(min(1.0, cell["used"] + share))
+    cell["used"] = rounded(min(1.0, cell["used"] + share))
     cell["holders"].append(
         {
             "pod": pod.key,
             "workload": pod.group,
             "queue": queues.get(pod.group, ""),
-            "gpu": tidy(share),
+            "gpu": rounded(share),
         }
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Count
 
-from kaiweb.items.amounts import CPU, GPU, MEMORY, amounts, bounds, tidy, timestamp
+from kaiweb.items.amounts import CPU, GPU, MEMORY, amounts, bounds, rounded, timestamp
 from queues.editing.tags import tag_of_row
 from queues.models import PodGroup, Queue, WorkloadState
 from queues.selectors import shape_of, tree
@@ -123,7 +123,7 @@ def _item(row: Queue, relations: _Relations) -> dict[str, Any]:
         "allocated": amounts(row, "allocated"),
         "allocatedNonPreemptible": amounts(row, "non_preemptible"),
         "requested": amounts(row, "requested"),
-        "share": {name: tidy(value) for name, value in share.items()} if share else None,
+        "share": {name: rounded(value) for name, value in share.items()} if share else None,
         "pendingWorkloads": counts.pending,
         "runningWorkloads": counts.running,
         "totalWorkloads": counts.total,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from kaiweb.items.amounts import tidy, timestamp
+from kaiweb.items.amounts import rounded, timestamp
 from scheduler.models import SessionRecord
 
 SHOWN = 200
@@ -27,9 +27,9 @@ def session_item(row: SessionRecord) -> dict[str, Any]:
         "shard": row.shard,
         "number": row.number,
         "startedAt": timestamp(row.started_at),
-        "durationMs": tidy(row.duration_ms),
-        "snapshotMs": tidy(row.snapshot_ms),
-        "commitMs": tidy(row.commit_ms),
+        "durationMs": rounded(row.duration_ms),
+        "snapshotMs": rounded(row.snapshot_ms),
+        "commitMs": rounded(row.commit_ms),
         "actions": row.actions,
         "nodes": row.nodes,
         "queues": row.queues,

@@ -1,4 +1,4 @@
-"""Workload items: a pod group with its state and the dominant reason why it waits, its pods and its explanation."""
+"""Workload items: a pod group with its state, the reason why it waits, its pods and the explanation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Q
 
 from binder.models import BindRequest
-from kaiweb.items.amounts import tidy, timestamp
+from kaiweb.items.amounts import rounded, timestamp
 from kaiweb.items.explanation import explain
 from queues.mirror.lone_pods import pod_of
 from queues.models import Pod, PodGroup
@@ -42,7 +42,7 @@ def workload_item(row: PodGroup) -> dict[str, Any]:
         "ready": row.pods_bound,
         "pods": row.pods,
         "gated": row.pods_gated,
-        "gpu": tidy(row.gpu),
+        "gpu": rounded(row.gpu),
         "gpuKind": row.gpu_kind,
         "nodes": row.nodes,
         "reason": row.reason_code,
@@ -57,7 +57,7 @@ def workload_item(row: PodGroup) -> dict[str, Any]:
 
 
 def is_preemptible(row: PodGroup) -> bool:
-    """Return whether others may preempt it: by its `preemptibility`, else by its priority."""
+    """Return whether its pods may be evicted for others: by its `preemptibility`, else by its priority."""
     if row.preemptibility:
         return row.preemptibility == "preemptible"
     return row.priority is None or row.priority < PREEMPTIBLE_BELOW
@@ -78,19 +78,19 @@ def detail_items(keys: Collection[str]) -> list[dict[str, Any]]:
     ]
 
 
-def pod_items(groups: Collection[str]) -> Mapping[str, list[dict[str, Any]]]:
-    """Return the pods of each workload, oldest first."""
-    lone_groups = PodGroup.objects.filter(key__in=groups, is_lone_pod=True)
-    group_of_lone = {pod_of(row): row.key for row in lone_groups}
-    belongs = Q(group__in=groups) | Q(key__in=group_of_lone)
-    rows = list(Pod.objects.filter(belongs).order_by("created_at", "key"))
+def pod_items(keys: Collection[str]) -> Mapping[str, list[dict[str, Any]]]:
+    """Return pod group key -> the items of its pods, oldest first."""
+    lone_groups = PodGroup.objects.filter(key__in=keys, is_lone_pod=True)
+    group_of_lone_pod = {pod_of(row): row.key for row in lone_groups}
+    in_groups = Q(group__in=keys) | Q(key__in=group_of_lone_pod)
+    rows = list(Pod.objects.filter(in_groups).order_by("created_at", "key"))
     requests = {
         request.pod: request
         for request in BindRequest.objects.filter(pod__in=[row.key for row in rows])
     }
     items: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        group = group_of_lone.get(row.key, row.group)
+        group = group_of_lone_pod.get(row.key, row.group)
         items[group].append(_pod_item(row, requests.get(row.key)))
     return items
 
@@ -101,7 +101,7 @@ def _pod_item(row: Pod, request: BindRequest | None) -> dict[str, Any]:
         "name": row.name,
         "state": pod_state(row, is_binding=request is not None and not is_failing),
         "node": row.node,
-        "gpu": tidy(row.gpu),
+        "gpu": rounded(row.gpu),
         "devices": row.devices,
         "reason": reasons.BIND_FAILING if is_failing else row.reason,
         "message": request.reason if request is not None and is_failing else row.message,
@@ -111,7 +111,7 @@ def _pod_item(row: Pod, request: BindRequest | None) -> dict[str, Any]:
 
 
 def pod_state(row: Pod, *, is_binding: bool) -> str:
-    """Return the pod's state, one of the words the dashboard knows."""
+    """Return pending, gated, binding, running, terminating, succeeded or failed."""
     if row.phase in FINISHED:
         return row.phase.lower()
     if row.is_deleting:

@@ -47,12 +47,13 @@ class Client:
 
 
 def authenticate(scope: Mapping[str, Any]) -> Client | None:
-    """Return who opens the socket; None if that is unknown, or the page is not ours."""
+    """Return who opens the socket; None without a valid ticket or session, or if another site's page opens it."""
     if not is_own_host(scope):
         return None
     query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-    for secret in query.get("ticket", [])[:1]:
-        ticket = tokens.redeem_ticket(secret, timezone.now())
+    secrets = query.get("ticket")
+    if secrets:
+        ticket = tokens.redeem_ticket(secrets[0], timezone.now())
         return Client(ticket.user, ticket.token, "") if ticket else None
     if not is_own_origin(scope):
         return None
@@ -67,16 +68,16 @@ def authenticate(scope: Mapping[str, Any]) -> Client | None:
 
 
 def _is_logged_in(session_key: str, user: User) -> bool:
-    """Return whether the session still belongs to the user and to the present password."""
+    """Return whether the session is one of this user, opened with the present password."""
     engine = import_module(settings.SESSION_ENGINE)
     session = engine.SessionStore(session_key)
-    stored = session.get(HASH_SESSION_KEY, "")
-    is_same: bool = (
+    session_hash = session.get(HASH_SESSION_KEY, "")
+    is_logged_in: bool = (
         session.get(SESSION_KEY) == str(user.pk)
         and session.get(BACKEND_SESSION_KEY) in settings.AUTHENTICATION_BACKENDS
-        and constant_time_compare(stored, user.get_session_auth_hash())
+        and constant_time_compare(session_hash, user.get_session_auth_hash())
     )
-    return is_same
+    return is_logged_in
 
 
 def is_own_host(scope: Mapping[str, Any]) -> bool:
@@ -87,7 +88,7 @@ def is_own_host(scope: Mapping[str, Any]) -> bool:
 
 
 def is_own_origin(scope: Mapping[str, Any]) -> bool:
-    """Return whether our own page opens the socket; the cookie alone does not prove that."""
+    """Return whether a page of ours opens the socket; any page can make the browser send the cookie."""
     headers = _headers(scope)
     origin = headers.get("origin", "")
     if not origin:
@@ -113,5 +114,5 @@ def _is_secure(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
     if proxy_header is None:
         return False
     name, value = proxy_header
-    sent: str = headers.get(name.removeprefix("HTTP_").replace("_", "-").lower(), "")
-    return sent.split(",")[0].strip() == value
+    header: str = headers.get(name.removeprefix("HTTP_").replace("_", "-").lower(), "")
+    return header.split(",")[0].strip() == value

@@ -33,16 +33,17 @@ from queues.tree.shape import (
 )
 
 MEGABYTE = 1_000_000
-FACTORS = {"gpu": 1, "cpu": 1, "memory": MEGABYTE}
+# Base units (REST) in one unit of the custom resource.
+BASE_UNITS = {"gpu": 1, "cpu": 1, "memory": MEGABYTE}
 UNLIMITED_WORD = "unlimited"
 # REST name -> name in the spec of the custom resource
-TEXTS = {
+TEXT_FIELDS = {
     "displayName": "displayName",
     "preemptMinRuntime": "preemptMinRuntime",
     "reclaimMinRuntime": "reclaimMinRuntime",
     "parent": "parentQueue",
 }
-EDITABLE = (*TEXTS, "priority", QUOTA, LIMIT, WEIGHT, "labels")
+EDITABLE = (*TEXT_FIELDS, "priority", QUOTA, LIMIT, WEIGHT, "labels")
 NEW_LIMIT = UNLIMITED
 # Kubernetes limits the length of labels but not their number; lists and live frames need a limit on that too.
 MOST_LABELS = 64
@@ -70,12 +71,12 @@ def new_queue(name: object) -> Body:
 
     With an unset limit nothing could run, which is not what a user who leaves it out intends.
     """
-    cell = {"quota": 0, "limit": NEW_LIMIT, "overQuotaWeight": 1}
+    amounts = {"quota": 0, "limit": NEW_LIMIT, "overQuotaWeight": 1}
     return {
         "apiVersion": QUEUES.api_version,
         "kind": QUEUES.kind,
         "metadata": {"name": name},
-        "spec": {"resources": {resource: dict(cell) for resource in RESOURCES}},
+        "spec": {"resources": {resource: dict(amounts) for resource in RESOURCES}},
     }
 
 
@@ -99,14 +100,14 @@ def apply(base: Mapping[str, Any], edit: object) -> tuple[Body, tuple[Finding, .
     """
     body: Body = copy.deepcopy(dict(base))
     if not isinstance(edit, Mapping):
-        return body, (_type_fault("", edit, "object"),)
+        return body, (_type_finding("", edit, "object"),)
     findings: list[Finding] = []
     spec = body.setdefault("spec", {})
     for field, value in edit.items():
         if field == "displayName" and isinstance(value, str) and len(value) > LONGEST_DISPLAY_NAME:
-            findings.append(_too_long(value))
-        elif field in TEXTS:
-            _set(spec, TEXTS[field], None if value == "" else value)
+            findings.append(_length_finding(value))
+        elif field in TEXT_FIELDS:
+            _set(spec, TEXT_FIELDS[field], None if value == "" else value)
         elif field == "priority":
             _set(spec, "priority", value)
         elif field == "labels":
@@ -126,7 +127,7 @@ def apply(base: Mapping[str, Any], edit: object) -> tuple[Body, tuple[Finding, .
     return body, tuple(findings)
 
 
-def _too_long(value: str) -> Finding:
+def _length_finding(value: str) -> Finding:
     return Finding(
         pointer="/displayName",
         code="length",
@@ -143,7 +144,7 @@ def _set(target: Body, name: str, value: object) -> None:
         target[name] = value
 
 
-def _type_fault(pointer: str, value: object, allowed: str) -> Finding:
+def _type_finding(pointer: str, value: object, allowed: str) -> Finding:
     return Finding(
         pointer=pointer,
         code="type",
@@ -154,15 +155,15 @@ def _type_fault(pointer: str, value: object, allowed: str) -> Finding:
 
 
 def _set_labels(body: Body, value: object) -> Iterator[Finding]:
-    """Merge labels; null removes one."""
+    """Merge labels into those of the queue, where null removes one; yield what is wrong with them."""
     if not isinstance(value, Mapping):
-        yield _type_fault("/labels", value, "an object of strings")
+        yield _type_finding("/labels", value, "an object of strings")
         return
     labels = body.setdefault("metadata", {}).setdefault("labels", {})
     for key, text in value.items():
-        fault = _label_fault(key, text)
-        if fault is not None:
-            yield fault
+        finding = _check_label(key, text)
+        if finding is not None:
+            yield finding
             continue
         _set(labels, key, text)
     if len(labels) > MOST_LABELS:
@@ -175,26 +176,26 @@ def _set_labels(body: Body, value: object) -> Iterator[Finding]:
         )
 
 
-def _label_fault(key: object, text: object) -> Finding | None:
-    """Return why Kubernetes would refuse a label; null removes one, whatever its key."""
+def _check_label(key: object, text: object) -> Finding | None:
+    """Return why Kubernetes would refuse a label, if it would; null removes one, whatever its key."""
     pointer = f"/labels/{_escaped(shown(key))}"
     if not isinstance(key, str) or not is_clean(key):
-        return _type_fault("/labels", key, "an object of strings")
+        return _type_finding("/labels", key, "an object of strings")
     if text is None:
         return None
     if not isinstance(text, str) or not is_clean(text):
-        return _type_fault(pointer, text, "a string or null")
+        return _type_finding(pointer, text, "a string or null")
     prefix, slash, name = key.rpartition("/")
-    is_named = len(name) <= LABEL_LENGTH and LABEL_PATTERN.fullmatch(name)
-    is_prefixed = not slash or (len(prefix) <= NAME_LENGTH and NAME_PATTERN.fullmatch(prefix))
-    if not is_named or not is_prefixed:
-        return _label_finding(pointer, "label-key", "a key such as team or example.com/team", key)
+    is_name_valid = len(name) <= LABEL_LENGTH and LABEL_PATTERN.fullmatch(name)
+    is_prefix_valid = not slash or (len(prefix) <= NAME_LENGTH and NAME_PATTERN.fullmatch(prefix))
+    if not is_name_valid or not is_prefix_valid:
+        return _bad_label(pointer, "label-key", "a key such as team or example.com/team", key)
     if text and not (len(text) <= LABEL_LENGTH and LABEL_PATTERN.fullmatch(text)):
-        return _label_finding(pointer, "label-value", "a value", text)
+        return _bad_label(pointer, "label-value", "a value", text)
     return None
 
 
-def _label_finding(pointer: str, code: str, what: str, value: str) -> Finding:
+def _bad_label(pointer: str, code: str, what: str, value: str) -> Finding:
     return Finding(
         pointer=pointer,
         code=code,
@@ -212,7 +213,7 @@ def _escaped(key: object) -> str:
 
 def _set_amounts(spec: Body, field: str, value: object) -> Iterator[Finding]:
     if not isinstance(value, Mapping):
-        yield _type_fault(f"/{field}", value, "an object")
+        yield _type_finding(f"/{field}", value, "an object")
         return
     resources = spec.setdefault("resources", {})
     known = {REST_NAMES[resource]: resource for resource in RESOURCES}
@@ -228,14 +229,14 @@ def _set_amounts(spec: Body, field: str, value: object) -> Iterator[Finding]:
             )
             continue
         resource = known[name]
-        cr_amount, fault = _cr_amount(pointer, field, resource, amount)
-        if fault is not None:
-            yield fault
+        cr_amount, finding = _cr_amount(pointer, field, resource, amount)
+        if finding is not None:
+            yield finding
             continue
-        cell = resources.get(resource)
-        if not isinstance(cell, dict):
-            cell = resources[resource] = {}
-        _set(cell, CR_FIELDS[field], cr_amount)
+        amounts = resources.get(resource)
+        if not isinstance(amounts, dict):
+            amounts = resources[resource] = {}
+        _set(amounts, CR_FIELDS[field], cr_amount)
 
 
 def _cr_amount(
@@ -258,7 +259,7 @@ def _cr_amount(
             given=shown(amount),
             allowed=allowed,
         )
-    value = _float(amount) / (1 if field == WEIGHT else FACTORS[resource])
+    value = _float(amount) / (1 if field == WEIGHT else BASE_UNITS[resource])
     return (int(value) if value.is_integer() else value), None
 
 
@@ -281,10 +282,10 @@ def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> l
 
 
 def flat(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the editable fields of a Queue by their pointers, as REST writes them."""
+    """Return JSON pointer -> value of the fields that people may edit, as REST writes them."""
     spec = body.get("spec") or {}
     fields: dict[str, Any] = {}
-    for name, cr_name in TEXTS.items():
+    for name, cr_name in TEXT_FIELDS.items():
         if spec.get(cr_name):
             fields[f"/{name}"] = spec[cr_name]
     if spec.get("priority") is not None:
@@ -305,7 +306,7 @@ def _rest_amount(field: str, resource: str, amount: Any) -> Any:
         return UNLIMITED_WORD
     if not isinstance(amount, int | float):
         return amount
-    value = amount * (1 if field == WEIGHT else FACTORS[resource])
+    value = amount * (1 if field == WEIGHT else BASE_UNITS[resource])
     return int(value) if float(value).is_integer() else value
 
 

@@ -25,6 +25,7 @@ RACK_LABEL = "topology.kubernetes.io/rack"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 KEPT_FREE_LABEL = "sandbox.kaiweb/kept-free"
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
+# Threads that write to the API server at once.
 WRITERS = 8
 # Answers about a node list each GPU: at 100,000 GPUs one answer of the web API takes 6.4 MB.
 MOST_GPUS_PER_NODE = 999

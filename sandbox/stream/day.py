@@ -25,7 +25,7 @@ _SAMPLES = 2000
 # GPUs of a job, and how many of 15,264 jobs requested that many (Philly trace, by size class).
 _SIZES = {1: 10480, 2: 463, 4: 2044, 8: 1916, 16: 255, 32: 91, 64: 15}
 # Mean and deviation of the logarithm of the run time in seconds, narrowed to fit into a day.
-_LENGTHS = {1: (8.0, 1.6), 2: (9.0, 1.4), 4: (8.8, 1.4), 8: (8.9, 1.4), 16: (8.5, 1.4)}
+_DURATIONS = {1: (8.0, 1.6), 2: (9.0, 1.4), 4: (8.8, 1.4), 8: (8.9, 1.4), 16: (8.5, 1.4)}
 # Share of the larger jobs that run as several smaller pods, as in data-parallel training.
 _SPREAD = 0.4
 # Weights of the common GPU fractions among the notebooks that share a GPU.
@@ -43,7 +43,16 @@ class Work(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Team:
-    """A team that submits workloads: its share of the cluster, its activity and its kinds of work."""
+    """A team that submits workloads.
+
+    Attributes
+    ----------
+    quota : share of the cluster's GPUs
+    weight : over-quota weight of its queue
+    activity : how often it submits, relative to the other teams
+    mix : how often it submits each kind of work, relative to the others
+    services : name -> share of the cluster that the service uses in the busiest hour
+    """
 
     name: str
     department: str
@@ -121,83 +130,83 @@ def arrivals(
     fractions : share of the notebooks that share a GPU, 0 to 1
     load : requested GPU time, relative to that of the cluster
     """
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     sample = random.Random(seed + 1)
     mean = (
         sum(
             arrival.pods * arrival.gpus * arrival.duration_s
-            for arrival in (_draw(sample, cluster, 0.0, fractions) for _ in range(_SAMPLES))
+            for arrival in (_draw_arrival(sample, cluster, 0.0, fractions) for _ in range(_SAMPLES))
         )
         / _SAMPLES
     )
-    busiest = load * cluster.gpus / mean / _MEAN_RUSH
+    peak_rate = load * cluster.gpus / mean / _MEAN_RATE
     at_s = 0.0
     while True:
-        at_s += dice.expovariate(busiest)
+        at_s += rng.expovariate(peak_rate)
         # Thinning: draw candidates at the highest rate, and drop more of them in quiet hours.
-        if dice.random() < rush(at_s):
-            yield _draw(dice, cluster, at_s, fractions)
+        if rng.random() < relative_rate(at_s):
+            yield _draw_arrival(rng, cluster, at_s, fractions)
 
 
-def rush(at_s: float) -> float:
+def relative_rate(at_s: float) -> float:
     """Return the relative arrival rate, from 0.3 at night to 1 in the early afternoon."""
     hour = (START_HOUR + at_s / HOUR_S) % 24
     return 0.3 + 0.7 * math.exp(-(((hour - 14.0) / 4.5) ** 2))
 
 
-def service_replicas(part: float, cluster: Cluster, at_s: float) -> int:
-    """Return the number of one-GPU replicas of a service that uses up to `part` of the cluster."""
-    most = max(1, round(part * cluster.gpus))
-    return max(1, round(most * (0.5 + 0.5 * rush(at_s))))
+def service_replicas(share: float, cluster: Cluster, at_s: float) -> int:
+    """Return the one-GPU replicas that a service runs now, if it uses `share` of the cluster at its busiest."""
+    most = max(1, round(share * cluster.gpus))
+    return max(1, round(most * (0.5 + 0.5 * relative_rate(at_s))))
 
 
-_MEAN_RUSH = sum(rush(step * HOUR_S / 4) for step in range(96)) / 96
+_MEAN_RATE = sum(relative_rate(step * HOUR_S / 4) for step in range(96)) / 96
 
 
-def _draw(dice: random.Random, cluster: Cluster, at_s: float, fractions: float) -> Arrival:
-    team = dice.choices(TEAMS, [team.activity for team in TEAMS])[0]
-    work = dice.choices(list(team.mix), list(team.mix.values()))[0]
+def _draw_arrival(rng: random.Random, cluster: Cluster, at_s: float, fractions: float) -> Arrival:
+    team = rng.choices(TEAMS, [team.activity for team in TEAMS])[0]
+    work = rng.choices(list(team.mix), list(team.mix.values()))[0]
     hour = (START_HOUR + at_s / HOUR_S) % 24
     if work is Work.NOTEBOOK and not 8 <= hour < 19:
         work = Work.TRAIN
-    pods, gpus = _shape(dice, work, cluster, fractions)
+    pods, gpus = _draw_size(rng, work, cluster, fractions)
     return Arrival(
         at_s=at_s,
         work=work,
         team=team,
-        user=dice.choice(team.users),
+        user=rng.choice(team.users),
         pods=pods,
         gpus=gpus,
-        duration_s=_length(dice, work, pods * gpus),
-        is_failing=work is not Work.NOTEBOOK and dice.random() < 0.04,
+        duration_s=_draw_duration(rng, work, pods * gpus),
+        is_failing=work is not Work.NOTEBOOK and rng.random() < 0.04,
     )
 
 
-def _shape(
-    dice: random.Random, work: Work, cluster: Cluster, fractions: float
+def _draw_size(
+    rng: random.Random, work: Work, cluster: Cluster, fractions: float
 ) -> tuple[int, float]:
     """Return (pods, GPUs of each)."""
     if work is Work.PREPARE:
-        return dice.randint(1, 4), 0.0
+        return rng.randint(1, 4), 0.0
     if work is Work.NOTEBOOK:
-        is_shared = dice.random() < fractions
-        return 1, dice.choices(list(_FRACTIONS), list(_FRACTIONS.values()))[0] if is_shared else 1.0
+        is_shared = rng.random() < fractions
+        return 1, rng.choices(list(_FRACTIONS), list(_FRACTIONS.values()))[0] if is_shared else 1.0
     if work is Work.SWEEP:
-        return dice.randint(2, 8), 1.0
+        return rng.randint(2, 8), 1.0
     most = max(1, cluster.gpus // 3)
     sizes = [size for size in _SIZES if size <= most]
-    size = dice.choices(sizes, [_SIZES[size] for size in sizes])[0]
+    size = rng.choices(sizes, [_SIZES[size] for size in sizes])[0]
     per_pod = min(size, cluster.per_node)
-    if size >= 4 and dice.random() < _SPREAD:
-        per_pod = max(1, per_pod // dice.choice((2, 4)))
+    if size >= 4 and rng.random() < _SPREAD:
+        per_pod = max(1, per_pod // rng.choice((2, 4)))
     return size // per_pod, float(per_pod)
 
 
-def _length(dice: random.Random, work: Work, gpus: float) -> float:
+def _draw_duration(rng: random.Random, work: Work, gpus: float) -> float:
     if work is Work.NOTEBOOK:
         mean, spread = math.log(1.5 * HOUR_S), 0.7
     elif work is Work.PREPARE:
         mean, spread = math.log(0.3 * HOUR_S), 0.8
     else:
-        mean, spread = _LENGTHS.get(int(gpus), _LENGTHS[16])
-    return min(LONGEST_S, max(SHORTEST_S, dice.lognormvariate(mean, spread)))
+        mean, spread = _DURATIONS.get(int(gpus), _DURATIONS[16])
+    return min(LONGEST_S, max(SHORTEST_S, rng.lognormvariate(mean, spread)))

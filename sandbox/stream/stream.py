@@ -48,7 +48,14 @@ MOST_PENDING = 0.75
 
 @dataclass(slots=True)
 class Stream:
-    """Submits the workloads; one real second is `speed` simulated seconds."""
+    """Submits the workloads.
+
+    Attributes
+    ----------
+    on_fatal : called when the API server no longer accepts our credentials
+    speed : simulated seconds per real second
+    fractions : share of the notebooks that share a GPU, 0 to 1
+    """
 
     gateway: Gateway
     stop: threading.Event
@@ -58,11 +65,12 @@ class Stream:
     fractions: float = 0.0
     clock: Callable[[], float] = time.time
     _numbers: Iterator[int] = field(default_factory=itertools.count)
-    _run: str = ""
+    _run_id: str = ""
 
     def run(self) -> None:
         """Run until stopped."""
-        self._run = f"{int(self.clock()) % 36**4:x}"
+        # The names of two runs differ, unless they began a multiple of 36**4 seconds (19 days) apart.
+        self._run_id = f"{int(self.clock()) % 36**4:x}"
         cluster = self._prepare()
         if cluster is None:
             return
@@ -73,8 +81,8 @@ class Stream:
             while not self.stop.is_set():
                 now = self.clock()
                 if now - checked_at >= CHECK_EVERY_S:
-                    before, checked_at = checked_at, now
-                    paused_s += now - before if is_paused else 0.0
+                    paused_s += now - checked_at if is_paused else 0.0
+                    checked_at = now
                     is_paused = self._check_cluster(cluster, (now - started_at) * self.speed)
                 due = started_at + paused_s + arrival.at_s / self.speed
                 if not is_paused and now >= due:
@@ -86,7 +94,7 @@ class Stream:
 
     def submit(self, arrival: Arrival) -> None:
         """Create the workload of one arrival; only log it if the API server refuses."""
-        name = f"{arrival.work}-{self._run}-{next(self._numbers)}"
+        name = f"{arrival.work}-{self._run_id}-{next(self._numbers)}"
         resource = PODS if arrival.work is Work.NOTEBOOK else JOBS
         body = manifests.workload(arrival, name, self.speed)
         try:
@@ -95,7 +103,7 @@ class Stream:
             log.warning("workload %s: %s", name, error)
 
     def _prepare(self) -> Cluster | None:
-        """Create queues and namespaces once the cluster has nodes and KAI's kinds; None if stopped."""
+        """Create queues and namespaces once the cluster has GPUs and KAI's kinds; return its size, None if stopped."""
         while not self.stop.is_set():
             try:
                 cluster = measure(self.gateway.list(NODES, as_type=Node).items)
@@ -138,8 +146,8 @@ class Stream:
 
     def _adjust_services(self, cluster: Cluster, at_s: float) -> None:
         for team in TEAMS:
-            for name, part in team.services:
-                replicas = service_replicas(part, cluster, at_s)
+            for name, share in team.services:
+                replicas = service_replicas(share, cluster, at_s)
                 namespace = manifests.namespace_of(team)
                 try:
                     body = manifests.service(team, name, replicas)
@@ -149,7 +157,7 @@ class Stream:
                     self.gateway.patch(DEPLOYMENTS, name, scale, namespace=namespace)
 
     def _pending_gpus(self) -> float:
-        """Return the GPUs that unbound demo pods request, and delete finished notebooks."""
+        """Delete finished notebooks, and return the GPUs that unbound demo pods request."""
         pending = 0.0
         for pod in self._pods():
             if pod.is_finished and not pod.metadata.owner_references:

@@ -1,4 +1,4 @@
-"""The messages of a cycle: one function per kind of evidence, without state.
+"""The messages of a cycle: pure functions from what was refused or decided to text.
 
 Tools match these texts, so they equal those of KAI exactly, including odd spacing.
 """
@@ -57,7 +57,7 @@ def node_reason(reason: NodeReason, task: TaskRef, capacity_text: str = "") -> s
 
     Parameters
     ----------
-    capacity_text : the message of the queue's refusal, when that is the reason
+    capacity_text : why the queue refuses, for a reason of kind `OVER_CAPACITY`
     """
     return _reason(reason, task, capacity_text) + overhead_suffix(reason)
 
@@ -122,17 +122,17 @@ def task_message(
 
 
 def checks_message(task: TaskRef, checks: Sequence[CheckFailure]) -> str:
-    """Return the message of checks that need no node; there must be one."""
-    together = [check for check in checks if not check.stands_alone]
-    if not together or checks[0].stands_alone:
+    """Return the message of failed checks that need no node; `checks` is not empty."""
+    named = [check for check in checks if not check.stands_alone]
+    if not named or checks[0].stands_alone:
         return checks[0].text
-    lines = [f"{check.check}: {check.text}.{_further(check)}\n" for check in together]
+    lines = [f"{check.check}: {check.text}.{_further(check)}\n" for check in named]
     head = f"Scheduling conditions were not met for pod {task.namespace}/{task.name}:\n"
     return head + "".join(lines)
 
 
 def counted_reasons(fit: TaskFit, task: TaskRef, capacity_text: str = "") -> dict[str, int]:
-    """Return the refusals of nodes by their text."""
+    """Return text -> number of nodes that refused for that reason, over all attempts."""
     counts: Counter[str] = Counter()
     for reason, count in fit.reasons().items():
         counts[node_reason(reason, task, capacity_text)] += count
@@ -140,7 +140,7 @@ def counted_reasons(fit: TaskFit, task: TaskRef, capacity_text: str = "") -> dic
 
 
 def shortfall_message(shortfall: GangShortfall, task: TaskRef, because: str) -> str:
-    """Return why a gang stopped short."""
+    """Return why a gang has no room: how many pods found some, and what the next one lacks (`because`)."""
     if shortfall.minimum == 0:
         return f"Resources were not found for pod {task.namespace}/{task.name} due to: {because}"
     if not shortfall.subgroup:
@@ -158,7 +158,9 @@ def shortfall_message(shortfall: GangShortfall, task: TaskRef, because: str) -> 
 def group_message(reasons: Sequence[tuple[str, Sequence[str]]]) -> str:
     """Return the message of a pod group from its reasons, each with its messages."""
     head = _head(reasons)
-    messages = Counter(message for _, all_of_one in reasons for message in all_of_one)
+    messages = Counter(
+        message for _, messages_of_reason in reasons for message in messages_of_reason
+    )
     if not messages:
         return head
     entries = sorted(
@@ -173,7 +175,7 @@ def detailed_group_message(reasons: Sequence[tuple[str, str]]) -> str:
 
 
 def group_detail(messages: Sequence[str], *, subgroup: str = "", domain: str = "") -> str:
-    """Return one reason of a pod group in the long form: whose it is, where, and what."""
+    """Return one reason of a pod group in the long form, with its subgroup and topology domain if any."""
     text = ", ".join(messages)
     if subgroup:
         text = f"subgroup {subgroup}: {text}"
@@ -230,7 +232,7 @@ def evict_message(decision: Evict) -> str:
 
 
 def amounts(triple: Amounts) -> str:
-    """Return (cpu, memory, gpu) as people read them."""
+    """Return the text of (millicores, bytes, GPUs), in cores and GB."""
     return (
         f"GPU: {human_amount(triple[2], 2)}, CPU: {human_amount(triple[0], 0)} (cores), "
         f"memory: {human_amount(triple[1], 1)} (GB)"

@@ -22,7 +22,7 @@ SYNC_TIMEOUT_S = 60.0
 def start_watches(
     gateway: Gateway, store: Store, stop: Event, *, on_fatal: Callable[[KubeError], None]
 ) -> None:
-    """Follow every kind that a scheduler reads, each in its own thread, until `stop` is set."""
+    """Start a thread for every kind that a scheduler reads; each follows it until `stop` is set."""
     for kind in WATCHED:
         reflector: Reflector[Any] = Reflector(
             gateway,
@@ -36,10 +36,10 @@ def start_watches(
 
 
 def wait_for_first_lists(store: Store, shard: str) -> None:
-    """Return when everything has been listed once, or after a minute."""
+    """Wait until every watched kind has been listed once, but at most a minute."""
     track().beat("waiting for first lists", WAIT_S)
     if not store.wait_until_synced(SYNC_TIMEOUT_S):
-        log.warning("shard %s: the first lists are not in yet", shard)
-    # The listed objects stay for as long as the process: the collector need not look at them again.
+        log.warning("shard %s: not all kinds have been listed after %.0f s", shard, SYNC_TIMEOUT_S)
+    # The listed objects stay for as long as the process: the garbage collector need not visit them again.
     gc.collect()
     gc.freeze()

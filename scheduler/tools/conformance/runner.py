@@ -1,4 +1,4 @@
-"""Walks a folder, runs each scenario and table it finds, and collects the verdicts."""
+"""Run every scenario and table below a folder, and collect the verdicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from scheduler.tools.conformance.verdict import Mismatch, Verdict
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """Everything one run of a folder found."""
+    """The result of running a folder.
+
+    Attributes
+    ----------
+    actual : scenario -> what happened in it, in the form of `observed` (or its error)
+    """
 
     verdicts: list[Verdict] = field(default_factory=list)
     actual: dict[str, Any] = field(default_factory=dict)
@@ -33,7 +38,7 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """Return the closing line."""
+        """Return "<passed> of <judged>" cases."""
         total = len(self.judged)
         return f"{total - len(self.failing)} of {total}"
 
@@ -44,7 +49,7 @@ def run_folder(folder: Path, *, judge_observations: bool = False) -> Report:
     Parameters
     ----------
     folder : where the JSON files are; other files and other schemas are passed over
-    judge_observations : also compare every task with what the reference did
+    judge_observations : also compare every task with `observed`, what KAI did in the same scenario
 
     Raises
     ------
@@ -78,7 +83,7 @@ def read_documents(folder: Path) -> Iterator[dict[str, Any]]:
 def judge_scenario(
     document: dict[str, Any], run: ScenarioRun, *, judge_observations: bool = False
 ) -> Verdict:
-    """Judge every point of one scenario that was played."""
+    """Judge a scenario that was played, at each of its judging points (the end, or each round)."""
     mismatches: list[Mismatch] = []
     for point, outcome in run.points:
         mismatches += judge_outcome(document, outcome, point)

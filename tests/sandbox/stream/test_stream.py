@@ -21,7 +21,7 @@ from sandbox.stream.day import (
     Cluster,
     Work,
     arrivals,
-    rush,
+    relative_rate,
     service_replicas,
 )
 from sandbox.stream.stream import Stream, measure, with_warm_start
@@ -65,8 +65,8 @@ def test_notebooks_come_in_office_hours_only() -> None:
 
 
 def test_afternoons_are_busier_than_nights() -> None:
-    assert rush(6 * HOUR_S) == 1.0
-    assert rush(19 * HOUR_S) < 0.35
+    assert relative_rate(6 * HOUR_S) == 1.0
+    assert relative_rate(19 * HOUR_S) < 0.35
     part = 0.1
     assert service_replicas(part, CLUSTER, 6 * HOUR_S) > service_replicas(
         part, CLUSTER, 19 * HOUR_S

@@ -1,4 +1,4 @@
-/** Hooks through which components see live rows. They know nothing of sockets or frames. */
+/** Hooks that give components live rows, so that no component deals with sockets or frames. */
 import {
   createContext,
   type ReactNode,
@@ -9,10 +9,10 @@ import {
 import type { RowOf, TopicName, TopicRows } from "../model/rows.ts";
 import type { LiveClient, LiveStatus, TopicView } from "./client.ts";
 
-const Context = createContext<LiveClient | null>(null);
+const LiveClientContext = createContext<LiveClient | null>(null);
 
 export function LiveProvider({ client, children }: { client: LiveClient; children: ReactNode }) {
-  return <Context value={client}>{children}</Context>;
+  return <LiveClientContext value={client}>{children}</LiveClientContext>;
 }
 
 /** Return all rows of one topic, kept up to date while the component is on screen. */
@@ -20,7 +20,7 @@ export function useTopic<N extends keyof TopicRows>(name: N): TopicView<RowOf<N>
   return useView(name);
 }
 
-/** Return the single row of a topic about one object, e.g. `workload:<namespace>/<name>`. */
+/** Return the row of a topic about a single object, e.g. `workload:<namespace>/<name>`; undefined before the first frame. */
 export function useSingle<N extends Exclude<TopicName, keyof TopicRows>>(
   name: N,
 ): TopicView<RowOf<N>> & { readonly row: RowOf<N> | undefined } {
@@ -41,7 +41,7 @@ export function useLiveStatus(): LiveStatus {
 }
 
 export function useClient(): LiveClient {
-  const client = useContext(Context);
+  const client = useContext(LiveClientContext);
   if (client === null) throw new Error("a live hook is used outside LiveProvider");
   return client;
 }
