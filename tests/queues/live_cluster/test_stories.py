@@ -1,4 +1,4 @@
-"""Workloads that change while they start, and flags of the pod grouper, on a live cluster.
+"""Workloads that change while they start, and flags of the pod grouper, on a live live.
 
 What stands still is in test_grouping. Each test runs on the embedded API server and on a real one.
 """
@@ -31,7 +31,7 @@ APART = "apart-scheduler"
 
 
 @pytest.fixture
-def cluster(gateway: Gateway, namespace: str, controllers: Controllers) -> Live:
+def live(gateway: Gateway, namespace: str, controllers: Controllers) -> Live:
     return Live(gateway, namespace)
 
 
@@ -122,31 +122,31 @@ def given(file: str, kind: str, name: str = "") -> Json:
     return found
 
 
-def test_an_mpi_job_counts_its_launcher_once_the_launcher_exists(cluster: Live) -> None:
-    job = cluster.create(given("kubeflow.yaml", "MPIJob", "ring"))
+def test_an_mpi_job_counts_its_launcher_once_the_launcher_exists(live: Live) -> None:
+    job = live.create(given("kubeflow.yaml", "MPIJob", "ring"))
     role = "training.kubeflow.org/job-role"
     labels = {"training.kubeflow.org/job-name": "ring", role: "worker"}
     for index in range(2):
-        cluster.pod(f"ring-worker-{index}", job, labels=labels)
-    group = cluster.group_of("ring-worker-1")
+        live.pod(f"ring-worker-{index}", job, labels=labels)
+    group = live.group_of("ring-worker-1")
     name = group["metadata"]["name"]
     assert name == f"pg-ring-{job['metadata']['uid']}"
     assert (group["spec"]["minMember"], group["spec"]["queue"]) == (2, "bio")
-    assert cluster.group_of("ring-worker-0")["metadata"]["name"] == name
-    cluster.pod("ring-launcher", job, labels={**labels, role: "launcher"})
-    assert cluster.group_of("ring-launcher")["metadata"]["name"] == name
-    eventually(lambda: cluster.group(name)["spec"]["minMember"] == 3, "the launcher is counted")
+    assert live.group_of("ring-worker-0")["metadata"]["name"] == name
+    live.pod("ring-launcher", job, labels={**labels, role: "launcher"})
+    assert live.group_of("ring-launcher")["metadata"]["name"] == name
+    eventually(lambda: live.group(name)["spec"]["minMember"] == 3, "the launcher is counted")
     # A worker's later event does not take it back.
-    cluster.gateway.patch(
-        PODS, "ring-worker-0", {"metadata": {"labels": {"seen": "1"}}}, namespace=cluster.namespace
+    live.gateway.patch(
+        PODS, "ring-worker-0", {"metadata": {"labels": {"seen": "1"}}}, namespace=live.namespace
     )
-    cluster.pod("ring-worker-2", job, labels=labels)
-    cluster.group_of("ring-worker-2")
-    assert cluster.group(name)["spec"]["minMember"] == 3
+    live.pod("ring-worker-2", job, labels=labels)
+    live.group_of("ring-worker-2")
+    assert live.group(name)["spec"]["minMember"] == 3
 
 
-def test_a_ray_job_is_a_warning_until_its_cluster_has_a_name(cluster: Live) -> None:
-    job = cluster.create(given("ray.yaml", "RayJob", "sweep"))
+def test_a_ray_job_is_a_warning_until_its_cluster_has_a_name(live: Live) -> None:
+    job = live.create(given("ray.yaml", "RayJob", "sweep"))
     spec = given("ray.yaml", "RayJob", "sweep")["spec"]["rayClusterSpec"]
     body = {
         "apiVersion": "ray.io/v1",
@@ -154,28 +154,28 @@ def test_a_ray_job_is_a_warning_until_its_cluster_has_a_name(cluster: Live) -> N
         "metadata": {"name": "sweep-x1"},
         "spec": spec,
     }
-    ray = cluster.create(body, job)
-    cluster.pod("sweep-head", ray, labels={"ray.io/group": "headgroup"})
-    eventually(lambda: bool(cluster.warnings("sweep-head")), "the pod is warned about")
-    assert cluster.warnings("sweep-head")[0] == (
-        f"failed to extract rayClusterName for {cluster.namespace}/sweep of kind RayJob. Please make sure that the "
+    ray = live.create(body, job)
+    live.pod("sweep-head", ray, labels={"ray.io/group": "headgroup"})
+    eventually(lambda: bool(live.warnings("sweep-head")), "the pod is warned about")
+    assert live.warnings("sweep-head")[0] == (
+        f"failed to extract rayClusterName for {live.namespace}/sweep of kind RayJob. Please make sure that the "
         "ray-operator is up and a rayCluster child-object has been created"
     )
-    assert cluster.place("sweep-head") == ("", "")
-    cluster.set_status(job, {"rayClusterName": "sweep-x1"})
+    assert live.place("sweep-head") == ("", "")
+    live.set_status(job, {"rayClusterName": "sweep-x1"})
     # Nothing happens to the pod: the grouper tries again by itself.
-    group = cluster.group_of("sweep-head")
+    group = live.group_of("sweep-head")
     assert group["metadata"]["name"] == f"pg-sweep-{job['metadata']['uid']}"
     assert group["metadata"]["ownerReferences"] == [reference(job)]
     assert group["spec"]["minMember"] == 3
     assert group["spec"]["queue"] == "optics"
     # No such class exists in the cluster; the label is believed.
     assert group["spec"]["priorityClassName"] == "vip"
-    assert cluster.place("sweep-head")[1] == "headgroup"
+    assert live.place("sweep-head")[1] == "headgroup"
 
 
-def test_a_notebook_is_interactive_work_that_is_not_preempted(cluster: Live) -> None:
-    notebook = cluster.create(given("kubeflow.yaml", "Notebook"))
+def test_a_notebook_is_interactive_work_that_is_not_preempted(live: Live) -> None:
+    notebook = live.create(given("kubeflow.yaml", "Notebook"))
     labels = {"app": "book"}
     pods = {
         "metadata": {"labels": labels},
@@ -192,28 +192,28 @@ def test_a_notebook_is_interactive_work_that_is_not_preempted(cluster: Live) -> 
             "template": pods,
         },
     }
-    middle = cluster.create(body, notebook)
-    cluster.pod("book-0", middle, resources={"limits": {"nvidia.com/gpu": "1"}})
-    group = cluster.group_of("book-0")
+    middle = live.create(body, notebook)
+    live.pod("book-0", middle, resources={"limits": {"nvidia.com/gpu": "1"}})
+    group = live.group_of("book-0")
     name = group["metadata"]["name"]
     assert name == f"pg-book-{notebook['metadata']['uid']}"
     assert group["metadata"]["ownerReferences"] == [reference(notebook)]
     assert group["spec"] == {"queue": "bio", "priorityClassName": "build", "minMember": 1}
     condition = {"conditions": [{"type": "PodScheduled", "status": "True"}]}
-    cluster.gateway.patch(
-        PODS, "book-0", {"status": condition}, namespace=cluster.namespace, sub="status"
+    live.gateway.patch(
+        PODS, "book-0", {"status": condition}, namespace=live.namespace, sub="status"
     )
 
     def firm() -> Any:
-        status = cluster.group(name).get("status", {}).get("resourcesStatus", {})
+        status = live.group(name).get("status", {}).get("resourcesStatus", {})
         return status.get("allocatedNonPreemptible")
 
     eventually(lambda: firm() == {"nvidia.com/gpu": "1"}, "its GPU counts as non-preemptible")
 
 
-def made_revision(cluster: Live, name: str) -> tuple[Json, dict[str, str]]:
+def made_revision(live: Live, name: str) -> tuple[Json, dict[str, str]]:
     """Create a revision of a service, of two pods at least; return it and the labels of its pods."""
-    service = cluster.create(given("serving.yaml", "Service"))
+    service = live.create(given("serving.yaml", "Service"))
     label = {"serving.knative.dev/revision": name, "kai.scheduler/queue": "web"}
     body = {
         "apiVersion": "serving.knative.dev/v1",
@@ -225,16 +225,16 @@ def made_revision(cluster: Live, name: str) -> tuple[Json, dict[str, str]]:
         },
         "spec": {},
     }
-    return cluster.create(body, service), label
+    return live.create(body, service), label
 
 
-def test_with_the_gang_flag_off_each_pod_of_a_revision_is_a_group(cluster: Live) -> None:
-    revision, label = made_revision(cluster, "greet-1")
-    with grouper_apart(cluster.gateway, knative_gang=False):
+def test_with_the_gang_flag_off_each_pod_of_a_revision_is_a_group(live: Live) -> None:
+    revision, label = made_revision(live, "greet-1")
+    with grouper_apart(live.gateway, knative_gang=False):
         for name in ("greet-a", "greet-b"):
-            cluster.pod(name, revision, labels=label, scheduler=APART)
+            live.pod(name, revision, labels=label, scheduler=APART)
         for name in ("greet-a", "greet-b"):
-            group = cluster.group_of(name)
+            group = live.group_of(name)
             (owner,) = group["metadata"]["ownerReferences"]
             assert (owner["kind"], owner["name"]) == ("Pod", name)
             assert group["metadata"]["name"] == f"pg-{name}-{owner['uid']}"
@@ -245,18 +245,18 @@ def test_with_the_gang_flag_off_each_pod_of_a_revision_is_a_group(cluster: Live)
             }
 
 
-def test_with_the_gang_flag_on_a_revision_is_one_group(cluster: Live) -> None:
-    revision, label = made_revision(cluster, "greet-2")
+def test_with_the_gang_flag_on_a_revision_is_one_group(live: Live) -> None:
+    revision, label = made_revision(live, "greet-2")
     for name in ("greet-c", "greet-d"):
-        cluster.pod(name, revision, labels=label)
-    groups = [cluster.group_of(name) for name in ("greet-c", "greet-d")]
+        live.pod(name, revision, labels=label)
+    groups = [live.group_of(name) for name in ("greet-c", "greet-d")]
     assert {g["metadata"]["name"] for g in groups} == {f"pg-greet-2-{revision['metadata']['uid']}"}
     assert groups[0]["metadata"]["ownerReferences"] == [reference(revision)]
     assert groups[0]["spec"] == {"queue": "web", "priorityClassName": "inference", "minMember": 2}
 
 
 @pytest.fixture
-def puzzles(cluster: Live) -> Iterator[list[Json]]:
+def puzzles(live: Live) -> Iterator[list[Json]]:
     """Yield two definitions of one kind, `Puzzle`; they are gone afterwards, the cluster's other Kartas stay."""
     text = (
         (MANIFESTS / "karta.yaml")
@@ -269,11 +269,11 @@ def puzzles(cluster: Live) -> Iterator[list[Json]]:
     yield twins
     for twin in twins:
         with suppress(NotFoundError):
-            cluster.gateway.delete(KARTAS, twin["metadata"]["name"])
+            live.gateway.delete(KARTAS, twin["metadata"]["name"])
 
 
 def test_a_karta_rules_alone_two_of_them_or_the_flag_off_mean_the_base_rules(
-    cluster: Live, controllers: Controllers, puzzles: list[Json]
+    live: Live, controllers: Controllers, puzzles: list[Json]
 ) -> None:
     puzzle = {
         "apiVersion": "example.test/v1",
@@ -281,7 +281,7 @@ def test_a_karta_rules_alone_two_of_them_or_the_flag_off_mean_the_base_rules(
         "metadata": {"name": "maze", "labels": {"kai.scheduler/queue": "optics"}},
         "spec": {"lead": {"replicas": 1}, "helper": {"replicas": 3}},
     }
-    made = cluster.create(puzzle)
+    made = live.create(puzzle)
     uid = made["metadata"]["uid"]
     role = "example.test/role"
     known = len(controllers.store.view().kinds[KARTAS])
@@ -293,11 +293,11 @@ def test_a_karta_rules_alone_two_of_them_or_the_flag_off_mean_the_base_rules(
             60.0,
         )
 
-    cluster.create(puzzles[0])
+    live.create(puzzles[0])
     is_known(1)
     for index, part in enumerate(("lead", "helper", "helper", "helper")):
-        cluster.pod(f"maze-{index}", made, labels={role: part})
-    group = cluster.group_of("maze-3")
+        live.pod(f"maze-{index}", made, labels={role: part})
+    group = live.group_of("maze-3")
     assert group["metadata"]["name"] == f"pg-{uid}-puzzle"
     assert group["metadata"]["ownerReferences"] == [reference(made)]
     assert group["spec"] == {
@@ -307,58 +307,58 @@ def test_a_karta_rules_alone_two_of_them_or_the_flag_off_mean_the_base_rules(
         "subGroups": [{"name": "lead", "minMember": 1}, {"name": "helper", "minMember": 3}],
     }
     eventually(
-        lambda: [cluster.place(f"maze-{i}")[1] for i in range(4)] == ["lead", *["helper"] * 3],
+        lambda: [live.place(f"maze-{i}")[1] for i in range(4)] == ["lead", *["helper"] * 3],
         "each pod joins its part",
     )
     plain = {"queue": "optics", "priorityClassName": "train", "minMember": 1}
-    with grouper_apart(cluster.gateway, karta_fallback=False):
-        cluster.pod("maze-apart", made, labels={role: "lead"}, scheduler=APART)
-        group = cluster.group_of("maze-apart")
+    with grouper_apart(live.gateway, karta_fallback=False):
+        live.pod("maze-apart", made, labels={role: "lead"}, scheduler=APART)
+        group = live.group_of("maze-apart")
         assert group["metadata"]["name"] == f"pg-maze-{uid}"
         assert group["spec"] == plain
-    other = cluster.create({**puzzle, "metadata": {**puzzle["metadata"], "name": "rebus"}})
-    cluster.create(puzzles[1])
+    other = live.create({**puzzle, "metadata": {**puzzle["metadata"], "name": "rebus"}})
+    live.create(puzzles[1])
     is_known(2)
-    cluster.pod("rebus-0", other, labels={role: "lead"})
-    group = cluster.group_of("rebus-0")
+    live.pod("rebus-0", other, labels={role: "lead"})
+    group = live.group_of("rebus-0")
     assert group["metadata"]["name"] == f"pg-rebus-{other['metadata']['uid']}"
     assert group["spec"] == plain
-    assert cluster.place("rebus-0")[1] == ""
+    assert live.place("rebus-0")[1] == ""
 
 
-def test_a_workflows_queue_reaches_the_group_and_not_the_pod(cluster: Live) -> None:
-    flow = cluster.create(given("serving.yaml", "Workflow"))
+def test_a_workflows_queue_reaches_the_group_and_not_the_pod(live: Live) -> None:
+    flow = live.create(given("serving.yaml", "Workflow"))
     for name in ("steps-a", "steps-b"):
-        cluster.pod(name, flow)
+        live.pod(name, flow)
     for name in ("steps-a", "steps-b"):
-        group = cluster.group_of(name)
+        group = live.group_of(name)
         (owner,) = group["metadata"]["ownerReferences"]
         assert group["metadata"]["name"] == f"pg-{name}-{owner['uid']}"
         assert group["spec"] == {"queue": "bio", "priorityClassName": "train", "minMember": 1}
-        pod = cluster.gateway.get(PODS, name, as_type=dict, namespace=cluster.namespace)
+        pod = live.gateway.get(PODS, name, as_type=dict, namespace=live.namespace)
         assert "labels" not in pod["metadata"]
 
 
-def test_only_pods_that_the_label_selector_names_are_seen(cluster: Live) -> None:
+def test_only_pods_that_the_label_selector_names_are_seen(live: Live) -> None:
     options = Options(
         settings=Settings(scheduler_name=APART),
         pod_selector="seen=yes",
         keeps_status=False,
         concurrency=2,
     )
-    controllers = Controllers(cluster.gateway, options)
-    cluster.pod("hidden", scheduler=APART)
-    cluster.pod("other", labels={"seen": "yes"}, scheduler="somebody")
-    cluster.pod("seen", labels={"seen": "yes"}, scheduler=APART)
+    controllers = Controllers(live.gateway, options)
+    live.pod("hidden", scheduler=APART)
+    live.pod("other", labels={"seen": "yes"}, scheduler="somebody")
+    live.pod("seen", labels={"seen": "yes"}, scheduler=APART)
     controllers.start()
     try:
-        cluster.group_of("seen")
+        live.group_of("seen")
         mine = [
             key
             for key in controllers.store.view().kinds[PODS]
-            if key.startswith(f"{cluster.namespace}/")
+            if key.startswith(f"{live.namespace}/")
         ]
-        assert mine == [f"{cluster.namespace}/seen"]
-        assert cluster.place("hidden") == cluster.place("other") == ("", "")
+        assert mine == [f"{live.namespace}/seen"]
+        assert live.place("hidden") == live.place("other") == ("", "")
     finally:
         controllers.close()
