@@ -66,6 +66,7 @@ class Candidates:
         "_more",
         "_need",
         "_nodes",
+        "_prefers_sharing",
         "_rooms",
         "_row",
         "_rules",
@@ -103,6 +104,9 @@ class Candidates:
         if nodes.extra_scores is not None:
             self._static_scores = self._static_scores + self._slice(nodes.extra_scores)
             self._static = self._static & ~np.isnan(self._static_scores)
+        self._prefers_sharing = session.hooks.sharing_weight > 0 and (
+            task_class.is_shared or task_class.is_cpu_only
+        )
         self._need, self._more = _needs(task_class)
         self._low = self._high = 0.0
         #: The node returned last, -1 if none; and whether filling it can only make it better.
@@ -250,11 +254,29 @@ class Candidates:
             fits &= ~np.isnan(base)
         self._base[:] = np.where(fits, base, -inf)
         if task_class.is_shared:
-            position_of = self._set.position_of
-            for node in nodes.sharing:
-                position = node if position_of is None else position_of.get(node, -1)
-                if position >= 0 and nodes.shared_gpus[node]:
-                    self._base_view[position] = self._base_of(position, node)
+            for position, node in self._sharing_nodes():
+                self._base_view[position] = self._base_of(position, node)
+        elif self._prefers_sharing:
+            for position, node in self._sharing_nodes():
+                self._base_view[position] += self._sharing_score(node)
+
+    def _sharing_nodes(self) -> Iterator[tuple[int, int]]:
+        """Return position and index of the nodes of the set that have shared devices."""
+        position_of = self._set.position_of
+        for node in self._nodes.sharing:
+            position = node if position_of is None else position_of.get(node, -1)
+            if position >= 0 and self._nodes.shared_gpus[node]:
+                yield position, node
+
+    def _sharing_score(self, node: int) -> float:
+        """Return the score of a node for a shared device that the task could join.
+
+        A task without GPU could join any of them: that draws it to nodes whose whole devices are broken
+        into already, and keeps the CPUs beside whole devices for tasks that need these.
+        """
+        memory = self._task_class.memory_on(self._nodes.gpu_memory[node])
+        has_joinable = fitting_shared_gpus(self._nodes, node, memory)
+        return self._session.hooks.sharing_weight if has_joinable else 0.0
 
     def _base_of(self, position: int, node: int) -> float:
         """Return the score of one node without the fill score, -inf if it cannot take a task."""
@@ -276,10 +298,8 @@ class Candidates:
         base = float(self._static_scores[position])
         if room == FREE:
             base += hooks.availability_weight
-        if task_class.is_shared and hooks.sharing_weight:
-            memory = task_class.memory_on(self._nodes.gpu_memory[node])
-            if fitting_shared_gpus(self._nodes, node, memory):
-                base += hooks.sharing_weight
+        if self._prefers_sharing:
+            base += self._sharing_score(node)
         for score in rules.node_scores:
             base += score.score(task, task_class, node)
         if rules.cluster_scores:

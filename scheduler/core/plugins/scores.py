@@ -7,6 +7,7 @@ import numpy as np
 from scheduler.core.arrays import Floats
 from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.nodes import Nodes
 from scheduler.core.session.hooks import Scope
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
@@ -20,22 +21,28 @@ NOMINATED_SCORE = 10_000_000.0
 class ResourceTypePlugin:
     """Tasks without GPU prefer nodes without GPU."""
 
-    name = "resourcetype"
-    scope = Scope.CLASS
-
     def open(self, session: Session) -> None:
         """Register the score."""
-        nodes = session.state.nodes
-        self._is_plain = np.array(
+        session.hooks.scores.append(PlainNodeScore(session.state.nodes, RESOURCE_TYPE_SCORE))
+
+
+class PlainNodeScore:
+    """Gives nodes without GPU a score for tasks without GPU."""
+
+    scope = Scope.CLASS
+
+    def __init__(self, nodes: Nodes, amount: float) -> None:
+        self._scores: Floats = np.array(
             [
-                nodes.allocatable[GPU_ROW, index] <= 0
+                amount
+                if nodes.allocatable[GPU_ROW, index] <= 0
                 and node.dra_gpus <= 0
                 and not node.mig_enabled
+                else 0.0
                 for index, node in enumerate(nodes.inputs)
             ],
-            dtype=np.bool_,
+            dtype=np.float64,
         )
-        session.hooks.scores.append(self)
 
     def concerns(self, task_class: TaskClass) -> bool:
         """Score only tasks without GPU."""
@@ -44,13 +51,13 @@ class ResourceTypePlugin:
     def scores(self, task: int, task_class: TaskClass, nodes: NodeSet) -> Floats:
         """Return the score of each node of a set."""
         del task, task_class
-        plain: Floats = np.where(self._is_plain[nodes.indices], RESOURCE_TYPE_SCORE, 0.0)
-        return plain
+        scores: Floats = self._scores[nodes.indices]
+        return scores
 
     def score(self, task: int, task_class: TaskClass, node: int) -> float:
         """Return the score of one node."""
         del task, task_class
-        return RESOURCE_TYPE_SCORE if self._is_plain[node] else 0.0
+        return float(self._scores[node])
 
 
 class NominatedNodePlugin:
@@ -90,11 +97,13 @@ class NodeAvailabilityPlugin:
 
 
 class GpuSharingOrderPlugin:
-    """A task that shares a device prefers nodes with a device to join.
+    """A task that shares a device, or needs none, prefers nodes with a device to join.
 
-    KAI gives the score to tasks without GPU as well, since they fit on any device.
+    KAI draws a task without GPU to such nodes also where a node without GPUs has room for it. Here these
+    score as much, so that the resource type decides between the two: more GPUs stay usable that way.
     """
 
     def open(self, session: Session) -> None:
         """Set the weight; the placement looks for devices to join anyway."""
         session.hooks.sharing_weight = SHARING_SCORE
+        session.hooks.scores.append(PlainNodeScore(session.state.nodes, SHARING_SCORE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,7 +10,9 @@ from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.gpus import leftovers
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import DEFAULT_PLUGINS, PluginConfig, SchedulerConfig
+from scheduler.core.cycle import run_action
 from scheduler.core.decisions import ActionName, Bind, EvictReason, Nominate, ReceivedType
+from scheduler.core.placement.place import Placer
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
 from tests.builders import cluster, placements, request
@@ -124,12 +127,43 @@ def test_a_device_to_join_is_preferred_to_a_fuller_node() -> None:
     assert placements(built.pending("p", gpus=0.5).cycle(ALLOCATE))["p-0"] == "n0"
 
 
-def test_a_task_without_gpu_gains_nothing_from_a_shared_device() -> None:
-    """KAI gives it the sharing score as well (defect G)."""
+@pytest.mark.parametrize("nodes", [2, 20])
+def test_a_task_without_gpu_goes_beside_a_shared_device_also_a_full_one(nodes: int) -> None:
+    """It keeps the CPUs beside whole devices for tasks that need these; few and many nodes take two ways."""
+    built = cluster().nodes(nodes, gpus=1, cpu=4).running("r", ["n1"], request=request(0, cpu=1))
+    built.running("s", ["n0"], gpu_groups=[("g",)], request=request(0.5, cpu=0.5))
+    built.running("t", ["n0"], gpu_groups=[("g",)], request=request(0.5, cpu=0.5))
+    built.pending("first", request=request(0, cpu=1)).pending("next", request=request(0, cpu=1))
+    placed = placements(built.cycle(ALLOCATE))
+    assert (placed["first-0"], placed["next-0"]) == ("n0", "n0")
+
+
+@pytest.mark.parametrize("nodes", [2, 20])
+def test_a_task_without_gpu_goes_to_a_node_without_gpus_before_one_with_a_shared_device(
+    nodes: int,
+) -> None:
+    """KAI sends it beside the shared device, where tasks with GPUs will miss the CPU (defect G)."""
+    built = cluster().nodes(nodes, gpus=1, cpu=4).node("plain", gpus=0, cpu=2)
+    built.running("s", ["n0"], gpu_groups=[("g",)], request=request(0.5, cpu=0.5))
+    for name in ("first", "second", "third"):
+        built.pending(name, request=request(0, cpu=1))
+    placed = placements(built.cycle(ALLOCATE))
+    assert [placed[f"{name}-0"] for name in ("first", "second", "third")] == [
+        "plain",
+        "plain",
+        "n0",
+    ]
+
+
+def test_a_device_that_all_leave_draws_no_task_without_gpu() -> None:
     built = cluster().nodes(2, gpus=1, cpu=4).running("r", ["n1"], request=request(0, cpu=1))
     built.running("s", ["n0"], gpu_groups=[("g",)], request=request(0.5, cpu=0.5))
-    result = built.pending("p", request=request(0, cpu=1)).cycle(ALLOCATE)
-    assert placements(result)["p-0"] == "n1"
+    session = built.pending("p", request=request(0, cpu=1)).session()
+    statement = Statement(session, ActionName.RECLAIM)
+    statement.evict(1, REASON)
+    statement.keep()
+    run_action(session, Placer(session), ALLOCATE)
+    assert placements(session)["p-0"] == "n1"
 
 
 def test_only_a_newly_shared_device_needs_a_slot_for_its_reservation() -> None:
@@ -160,9 +194,6 @@ def test_a_group_partly_leaving_can_be_joined_but_not_at_once() -> None:
     statement = Statement(session, ActionName.RECLAIM)
     statement.evict(1, REASON)
     statement.keep()
-    from scheduler.core.cycle import run_action
-    from scheduler.core.placement.place import Placer
-
     run_action(session, Placer(session), ALLOCATE)
     nominated = session.decisions[-1]
     assert isinstance(nominated, Nominate)
