@@ -96,8 +96,10 @@ class StatusWriter:
         writes: list[Callable[[], object]] = []
         if verdict.stale:
             self.recorder.record(event_about(PODGROUPS, group, NORMAL, "StaleJob", verdict.stale))
+        prefix = self._prefix(group)
         for orphan_pod in verdict.orphan_pods:
-            writes.extend(self._report_pod(snapshot, orphan_pod, orphan_pod.message, UNSCHEDULABLE))
+            text = prefix + orphan_pod.message
+            writes.extend(self._report_pod(snapshot, orphan_pod, text, UNSCHEDULABLE))
         if not verdict.is_waiting:
             if not verdict.is_settling and group.status.scheduling_conditions:
                 writes.extend(self._clear(group))
@@ -108,7 +110,6 @@ class StatusWriter:
             )
             return writes
         code = verdict.cause.code if verdict.cause is not None else ""
-        prefix = self._prefix(group)
         mark = "" if group.spec.mark_unschedulable is False else self._mark_of(verdict)
         for pod in verdict.pods:
             writes.extend(self._report_pod(snapshot, pod, prefix + pod.message, mark, code))

@@ -30,6 +30,9 @@ _PLAIN = {
     NodeReasonKind.FRACTION_ON_DRA_NODE: (
         "fractional/shared GPU pods are not yet supported on DRA-only nodes"
     ),
+    NodeReasonKind.WHOLE_ON_DRA_NODE: (
+        "the node offers its GPUs to device claims only, and no device class provides them as a resource"
+    ),
     NodeReasonKind.MIG_ON_PLAIN_NODE: "MIG job cannot be scheduled on non-MIG node",
     NodeReasonKind.NOT_WHOLE_ON_SINGLE: (
         "only whole gpu jobs can run on a node with MigStrategy='single'"

@@ -117,6 +117,7 @@ class TaskClass:
             self.is_dra,
             self.is_legacy_mig,
             self.share_memory_mib > 0,
+            request.gpus > 0,
         )
         self.gpu_amount = self._gpu_amount()
         self.vector = self._vector(axis)

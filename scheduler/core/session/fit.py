@@ -22,6 +22,7 @@ class NodeReasonKind(StrEnum):
     OVER_CAPACITY = "over-capacity"  # subject: the reason; the figures are in `refusal`
     LEGACY_MIG = "legacy-mig"  # subject: node
     FRACTION_ON_DRA_NODE = "fraction-on-dra-node"
+    WHOLE_ON_DRA_NODE = "whole-on-dra-node"
     MIG_ON_PLAIN_NODE = "mig-on-plain-node"
     MIG_BESIDE_LEGACY_MIG = "mig-beside-legacy-mig"  # subject: the pods with the legacy annotation
     NOT_WHOLE_ON_SINGLE = "not-whole-on-mig-single"

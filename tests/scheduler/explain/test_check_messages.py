@@ -86,7 +86,7 @@ def test_every_failed_check_has_a_line(harness: Harness) -> None:
     assert told(wants(harness, containers=[main], volumes=claim)) == (
         f"{NOT_MET}"
         'VolumeBinding: persistentvolumeclaim "data" not found.\n'
-        "MaxNodePoolResources: The pod ns/p requires GPU: 3, CPU: 0 (cores), memory: 0 (GB). Max GPU "
+        "MaxNodePoolResources: The pod ns/p requires GPU: 3, CPU: 0 (cores), memory: 0 (GB), pods: 1. Max GPU "
         "resources available in a single node in the default node-pool is topped at 2.\n"
         "ConfigMap: Missing required configmaps: [a].\n"
     )
@@ -138,38 +138,38 @@ def test_claims_on_volumes_that_no_node_cures(
     [
         (
             {"nvidia.com/gpu": "9", "cpu": "1500m", "memory": "2G"},
-            "GPU: 9, CPU: 1.5 (cores), memory: 2 (GB)",
+            "GPU: 9, CPU: 1.5 (cores), memory: 2 (GB), pods: 1",
             "Max GPU resources available in a single node in the default node-pool is topped at 8",
         ),
         (
             {"cpu": "33"},
-            "GPU: 0, CPU: 33 (cores), memory: 0 (GB)",
+            "GPU: 0, CPU: 33 (cores), memory: 0 (GB), pods: 1",
             "Max CPU resources available in a single node in the default node-pool is topped at 32 cores",
         ),
         (
             {"memory": "200G"},
-            "GPU: 0, CPU: 0 (cores), memory: 200 (GB)",
+            "GPU: 0, CPU: 0 (cores), memory: 200 (GB), pods: 1",
             "Max memory resources available in a single node in the default node-pool is topped at 128.5 GB",
         ),
         (
             {NIC: "5"},
-            f"GPU: 0, CPU: 0 (cores), memory: 0 (GB), {NIC}: 5",
+            f"GPU: 0, CPU: 0 (cores), memory: 0 (GB), pods: 1, {NIC}: 5",
             f"Max {NIC} resources available in a single node in the default node-pool is topped at 4",
         ),
         (
             {"example.com/none": "1", NIC: "2"},
-            f"GPU: 0, CPU: 0 (cores), memory: 0 (GB), {NIC}: 2, example.com/none: 1",
+            f"GPU: 0, CPU: 0 (cores), memory: 0 (GB), pods: 1, {NIC}: 2, example.com/none: 1",
             "No node in the default node-pool has example.com/none resources",
         ),
         (
             {"ephemeral-storage": "200G"},
-            "GPU: 0, CPU: 0 (cores), memory: 0 (GB), ephemeral-storage: 200 (GB)",
+            "GPU: 0, CPU: 0 (cores), memory: 0 (GB), pods: 1, ephemeral-storage: 200 (GB)",
             "Max ephemeral-storage resources available in a single node in the default node-pool is "
             "topped at 100 GB",
         ),
         (
             {MIG: "1", "ephemeral-storage": "1G"},
-            f"GPU: 0, CPU: 0 (cores), memory: 0 (GB), ephemeral-storage: 1 (GB), mig {MIG}: 1",
+            f"GPU: 1, CPU: 0 (cores), memory: 0 (GB), pods: 1, ephemeral-storage: 1 (GB), mig {MIG}: 1",
             f"No node in the default node-pool has {MIG} resources",
         ),
     ],

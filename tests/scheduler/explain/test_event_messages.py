@@ -140,6 +140,17 @@ def test_a_pod_of_a_subgroup_that_is_not_there(harness: Harness) -> None:
     )
 
 
+def test_a_pod_of_a_subgroup_that_is_not_there_hears_of_the_pool_it_is_tried_in(
+    harness: Harness,
+) -> None:
+    queues(harness).seed(NODES, node("n0")).seed(PODGROUPS, group("pg", schedulingBackoff=1))
+    harness.seed(PODS, pod("p", group="pg", labels={"kai.scheduler/subgroup-name": "nosuch"}))
+    harness.cycle()
+    text = 'Pod references subgroup "nosuch", which does not exist in PodGroup ns/pg'
+    assert harness.condition("p")["message"] == f"Node-Pool 'default': {text}"
+    assert harness.events("p") == [("Warning", "Unschedulable", f"Node-Pool 'default': {text}")]
+
+
 # -------------------------------------------------------------------------------------- evictions
 
 

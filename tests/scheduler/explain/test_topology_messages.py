@@ -176,3 +176,17 @@ def test_all_that_one_domain_lacks_is_one_reason(harness: Harness) -> None:
         ("Not enough resources for the workload", lacking),
         ("PodSchedulingErrors", NOT_MET),
     ]
+
+
+def test_domains_with_room_that_running_pods_rule_out_are_not_said_to_lack_any(
+    harness: Harness,
+) -> None:
+    roomy(mapped(queues(harness), "r1", "r2"))
+    placed(harness, ONE_GPU)
+    harness.seed(PODS, pod("home", group="pg", node="r1", phase="Running", requests=ONE_GPU))
+    harness.cycle()
+    (event,) = [text for _, reason, text in harness.events("pg") if reason == "Unschedulable"]
+    assert event == (
+        "Unable to schedule podgroup: node-group z.r1 can allocate only 0 of 1 required pods. \n"
+        f"{NOT_MET}."
+    )

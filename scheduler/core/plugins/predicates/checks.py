@@ -123,9 +123,10 @@ class LargestNodeCheck:
     def _details(self, task_class: TaskClass) -> str:
         names = self._state.axis.names
         parts = [
-            f"GPU: {self._amount(GPU_ROW, task_class.vector[GPU_ROW])}",
+            f"GPU: {self._amount(GPU_ROW, task_class.gpu_amount + task_class.mig_units)}",
             f"CPU: {self._amount(CPU_ROW, task_class.vector[CPU_ROW])} (cores)",
             f"memory: {self._amount(MEMORY_ROW, task_class.vector[MEMORY_ROW])} (GB)",
+            "pods: 1",
         ]
         mig = {name for name, _ in task_class.request.mig}
         others = [row for row in range(PODS_ROW + 1, len(names)) if task_class.vector[row]]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from scheduler.core.cluster.device_backed import device_backed
+from scheduler.core.cluster.inputs import GPU
+from scheduler.core.cluster.state import ClusterState
 from scheduler.core.plugins.predicates.checks import (
     ConfigMapCheck,
     LargestNodeCheck,
@@ -13,6 +16,7 @@ from scheduler.core.plugins.predicates.static_filters import (
     StaticFilter,
     affinity_verdict,
     condition_verdict,
+    device_plugin_verdict,
     gpu_memory_verdict,
     resource_type_verdict,
     taint_verdict,
@@ -42,6 +46,7 @@ class PredicatesPlugin:
         ]
         hooks.filters += [
             StaticFilter("ResourceType", nodes, resource_type_verdict),
+            *self._device_plugin_filters(state),
             LegacyMigNeighbours(state),
             StaticFilter(
                 "GpuMemory",
@@ -70,3 +75,16 @@ class PredicatesPlugin:
             hooks.waits.append(near)
         if session.config.restrict_node_scheduling:
             hooks.filters.append(StaticFilter("WorkerNode", nodes, worker_verdict))
+
+    def _device_plugin_filters(self, state: ClusterState) -> list[StaticFilter]:
+        """Return the filter for whole GPUs, unless a device class serves such requests by a claim."""
+        if GPU in device_backed(state.cluster_input.devices):
+            return []
+        return [
+            StaticFilter(
+                "DevicePlugin",
+                state.nodes,
+                device_plugin_verdict,
+                lambda task_class: task_class.request.gpus > 0,
+            )
+        ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from scheduler.core.arrays import Bools
 from scheduler.core.cluster.classes import TaskClass
-from scheduler.core.cluster.inputs import NodeInput
+from scheduler.core.cluster.inputs import GPU, NodeInput
 from scheduler.core.cluster.matching import matches_node, tolerates_node
 from scheduler.core.cluster.nodes import Nodes
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
@@ -86,6 +86,17 @@ def resource_type_verdict(task_class: TaskClass, node: NodeInput) -> NodeReason 
         return NodeReason(NodeReasonKind.NOT_WHOLE_ON_SINGLE)
     if node.mig_enabled and node.mig_strategy == "mixed" and not task_class.is_mig:
         return NodeReason(NodeReasonKind.NOT_MIG_ON_MIXED)
+    return None
+
+
+def device_plugin_verdict(task_class: TaskClass, node: NodeInput) -> NodeReason | None:
+    """Keep requests for whole GPUs off nodes that offer theirs to device claims only.
+
+    For clusters without a device class that provides GPUs as a plain resource: the kubelet would refuse the pod.
+    """
+    del task_class
+    if node.dra_gpus > 0 and node.allocatable.get(GPU, 0) <= node.dra_gpus:
+        return NodeReason(NodeReasonKind.WHOLE_ON_DRA_NODE)
     return None
 
 

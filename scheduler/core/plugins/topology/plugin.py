@@ -175,11 +175,14 @@ class _Search:
         return np.where(domains >= 0, of_domain[domains], np.nan)
 
     def explain(self, refusals: Refusals) -> None:
-        """Record why no domain of the coarsest level searched has room."""
+        """Record which domains of the coarsest level searched lack room.
+
+        Those that have room are ruled out by tasks of the member that run elsewhere; nothing is said of them.
+        """
         level = max(self._levels[-1], self._common.level)
-        inside = np.flatnonzero(self._tree.inside(self._common, level)).tolist()
+        is_lacking = self._tree.inside(self._common, level) & ~self._fits(level)
         room = None if self._capacity is None else self._sums(self._capacity, level)
-        for index in inside:
+        for index in np.flatnonzero(is_lacking).tolist():
             name = self._tree.id_of(Domain(level, index))
             if room is not None:
                 refusals.too_small(name, int(room[index]), self._need.count)

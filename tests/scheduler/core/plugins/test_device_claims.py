@@ -70,6 +70,29 @@ def _texts(built: ClusterBuilder) -> list[str]:
     return [check.text for check in result.fit.tasks[0].checks]
 
 
+def test_a_request_for_whole_gpus_needs_a_device_plugin_or_a_class_that_provides_them() -> None:
+    built = _cluster().pending("p", gpus=1)
+    result = built.cycle(ALLOCATE)
+    assert result.decisions == []
+    [reason] = result.fit.tasks[0].reasons()
+    assert reason.kind is NodeReasonKind.WHOLE_ON_DRA_NODE
+    # Devices of a claim and whole GPUs of a plugin on one node: the plugin's are enough.
+    beside = built.node("c", 3, dra_gpus=2)
+    assert placements(beside.cycle(ALLOCATE))["p-0"] == "c"
+    providing = DeviceClass(name=GPU_CLASS.name, extended_resource="nvidia.com/gpu")
+    served = cluster().node("a", 2, dra_gpus=2).pending("p", gpus=1)
+    served.having(devices=DeviceInputs(classes=(providing,), slices=(_slice("a", 2),)))
+    assert placements(served.cycle(ALLOCATE))["p-0"] == "a"
+
+
+def test_a_claim_and_whole_gpus_of_one_task_do_not_share_the_answer_of_a_claim_alone() -> None:
+    built = _cluster(_claim("c"), _claim("d"))
+    built.pending("claims", request=_asking(1), constraints=_wanting("c"))
+    both = TaskRequest(cpu_milli=1000, gpus=1, device_classes=((GPU_CLASS.name, 1),))
+    built.pending("both", request=both, constraints=_wanting("d"))
+    assert set(placements(built.cycle(ALLOCATE))) == {"claims-0"}
+
+
 def test_a_claim_gets_devices_of_the_chosen_node() -> None:
     built = _cluster(_claim("c", 2)).pending("p", request=_asking(2), constraints=_wanting("c"))
     [bind] = built.cycle(ALLOCATE).decisions

@@ -174,27 +174,27 @@ def test_unknown_config_maps_refuse_nobody() -> None:
     [
         (
             request(9),
-            "The pod /p-0 requires GPU: 9, CPU: 1 (cores), memory: 1 (GB). Max GPU resources "
+            "The pod /p-0 requires GPU: 9, CPU: 1 (cores), memory: 1 (GB), pods: 1. Max GPU resources "
             "available in a single node in the default node-pool is topped at 8",
         ),
         (
             request(0, cpu=2.5, memory=0.25),
-            "The pod /p-0 requires GPU: 0, CPU: 2.5 (cores), memory: 0.25 (GB). Max CPU resources "
+            "The pod /p-0 requires GPU: 0, CPU: 2.5 (cores), memory: 0.25 (GB), pods: 1. Max CPU resources "
             "available in a single node in the default node-pool is topped at 2 cores",
         ),
         (
             request(0, memory=3000),
-            "The pod /p-0 requires GPU: 0, CPU: 1 (cores), memory: 3000 (GB). Max memory resources "
+            "The pod /p-0 requires GPU: 0, CPU: 1 (cores), memory: 3000 (GB), pods: 1. Max memory resources "
             "available in a single node in the default node-pool is topped at 1000 GB",
         ),
         (
             request(0, other=(("example.com/nic", 3000.0),)),
-            "The pod /p-0 requires GPU: 0, CPU: 1 (cores), memory: 1 (GB), example.com/nic: 3. "
+            "The pod /p-0 requires GPU: 0, CPU: 1 (cores), memory: 1 (GB), pods: 1, example.com/nic: 3. "
             "No node in the default node-pool has example.com/nic resources",
         ),
         (
             TaskRequest(mig=((MIG, 1.0),)),
-            f"The pod /p-0 requires GPU: 0, CPU: 0 (cores), memory: 0 (GB), mig {MIG}: 1. "
+            f"The pod /p-0 requires GPU: 1, CPU: 0 (cores), memory: 0 (GB), pods: 1, mig {MIG}: 1. "
             f"No node in the default node-pool has {MIG} resources",
         ),
     ],
