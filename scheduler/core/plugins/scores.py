@@ -23,7 +23,9 @@ class ResourceTypePlugin:
 
     def open(self, session: Session) -> None:
         """Register the score."""
-        session.hooks.scores.append(PlainNodeScore(session.state.nodes, RESOURCE_TYPE_SCORE))
+        session.hooks.scores.append(
+            PlainNodeScore("resourcetype", session.state.nodes, RESOURCE_TYPE_SCORE)
+        )
 
 
 class PlainNodeScore:
@@ -31,7 +33,8 @@ class PlainNodeScore:
 
     scope = Scope.CLASS
 
-    def __init__(self, nodes: Nodes, amount: float) -> None:
+    def __init__(self, name: str, nodes: Nodes, amount: float) -> None:
+        self.name = name
         self._scores: Floats = np.array(
             [
                 amount
@@ -106,4 +109,6 @@ class GpuSharingOrderPlugin:
     def open(self, session: Session) -> None:
         """Set the weight; the placement looks for devices to join anyway."""
         session.hooks.sharing_weight = SHARING_SCORE
-        session.hooks.scores.append(PlainNodeScore(session.state.nodes, SHARING_SCORE))
+        session.hooks.scores.append(
+            PlainNodeScore("gpusharingorder", session.state.nodes, SHARING_SCORE)
+        )

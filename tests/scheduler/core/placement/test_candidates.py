@@ -49,7 +49,7 @@ def plain_scores(session: Session, task: int, chosen: list[int]) -> dict[int, fl
             continue
         score = 1000.0 if room == FREE else 0.0
         if task_class.is_cpu_only and nodes.allocatable[2, node] == 0:
-            score += 10.0
+            score += 10.0 + session.hooks.sharing_weight
         if nodes.allocatable[row, node] != 0:
             if not binpack:
                 total = nodes.gpu_count[node] if row == 2 else float(nodes.allocatable[row, node])
