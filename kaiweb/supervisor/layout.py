@@ -30,8 +30,9 @@ from kube.keys import SHARD_TASK_PREFIX
 from queues.cluster import IN_CLUSTER
 
 EMBEDDED_PORTS = ("broker", "cluster", "scheduler-metrics", "controller-metrics")
-#: The service accounts of the processes; `<account>.kubeconfig` in the folder KAIWEB_ACCOUNTS.
-WEB, CONTROLLERS, SCHEDULER, BINDER = "web", "controllers", "scheduler", "binder"
+#: The service accounts of the processes; `<account>.kubeconfig` in the folder KAIWEB_ACCOUNTS. The controllers have
+#: that of KAI's pod grouper, so that a role which lets it read a further kind of workload reaches ours.
+WEB, CONTROLLERS, SCHEDULER, BINDER = "web", "pod-grouper", "scheduler", "binder"
 OPERATOR = "operator"
 #: Processes that other modules refer to.
 WEB_PROCESS, CONTROLLERS_PROCESS, BINDING, BEAT = "web", "controllers", "binding", "beat"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kaiweb.supervisor.layout import CONTROLLERS
 from tests.contract.api import APPLY, Api, Server
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -66,6 +67,26 @@ def test_priority_classes(shipped: Api) -> None:
     assert not any(found[name].get("globalDefault") for name in names)
 
 
+def test_the_config_states_that_schedulers_run(shipped: Api) -> None:
+    """Clients written in Go follow this pointer of KAI's defaulted type without a look."""
+    spec = shipped.get(f"{PATHS['Config']}/kai-config").ok()["spec"]
+    assert spec["scheduler"] == {"service": {"enabled": True}}
+
+
+def test_a_role_granted_to_the_pod_grouper_reaches_the_process_that_groups(shipped: Api) -> None:
+    assert CONTROLLERS == "pod-grouper"
+    request = (CONTROLLERS, "get", "example.test", "gadgets", "")
+    assert not is_allowed(shipped, *request)
+    rule = {"apiGroups": ["example.test"], "resources": ["gadgets"], "verbs": ["get"]}
+    meta = {"name": "gadgets-for-kai"}
+    shipped.post(PATHS["ClusterRole"], {"metadata": meta, "rules": [rule]}).ok(201)
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", **meta}
+    subject = {"kind": "ServiceAccount", "name": "pod-grouper", "namespace": "kai-scheduler"}
+    binding = {"metadata": meta, "roleRef": reference, "subjects": [subject]}
+    shipped.post(PATHS["ClusterRoleBinding"], binding).ok(201)
+    test_component_may(shipped, request)
+
+
 def test_default_shard_takes_the_nodes_without_a_pool(shipped: Api) -> None:
     spec = shipped.get(f"{PATHS['SchedulingShard']}/default").ok()["spec"]
     assert spec == {
@@ -86,10 +107,11 @@ ALLOWED = [
     ("binder", "patch", "", "persistentvolumeclaims", ""),
     ("binder", "patch", "", "persistentvolumes", ""),
     ("admission", "list", "scheduling.run.ai", "queues", ""),
-    ("controllers", "create", "scheduling.run.ai", "podgroups", ""),
-    ("controllers", "patch", "scheduling.run.ai", "queues", "status"),
     ("pod-grouper", "create", "scheduling.run.ai", "podgroups", ""),
+    ("pod-grouper", "patch", "scheduling.run.ai", "podgroups", "status"),
+    ("pod-grouper", "patch", "scheduling.run.ai", "queues", "status"),
     ("pod-grouper", "get", "ray.io", "rayclusters", ""),
+    ("pod-grouper", "get", "kubevirt.io", "virtualmachines", ""),
     ("pod-grouper", "update", "batch", "jobs", "finalizers"),
     ("podgroup-controller", "patch", "scheduling.run.ai", "podgroups", "status"),
     ("queue-controller", "patch", "scheduling.run.ai", "queues", "status"),
@@ -163,7 +185,7 @@ def test_stand_in_pods_may_be_made_in_their_namespace_only(shipped: Api) -> None
     def may(verb: str, resource: str, namespace: str) -> bool:
         plural, _, sub = resource.partition("/")
         asked = {"verb": verb, "resource": plural, "subresource": sub, "namespace": namespace}
-        user = "system:serviceaccount:kai-scheduler:controllers"
+        user = "system:serviceaccount:kai-scheduler:pod-grouper"
         review = {"spec": {"user": user, "resourceAttributes": asked}}
         return bool(shipped.post(REVIEWS, review).ok(201)["status"]["allowed"])
 

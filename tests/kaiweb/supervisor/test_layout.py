@@ -48,7 +48,7 @@ def test_every_process_gets_the_kubeconfig_of_its_account(tmp_path, monkeypatch)
         "web": "web",
         "mirror": "web",
         "worker": "web",
-        "controllers": "controllers",
+        "controllers": "pod-grouper",
         "scheduling-default": "scheduler",
         "binding": "binder",
         "operator": "operator",
@@ -64,7 +64,7 @@ def test_without_accounts_all_use_the_kubeconfig_of_the_installation(tmp_path, m
 
 def test_a_missing_kubeconfig_of_an_account_is_named(tmp_path, monkeypatch):
     (tmp_path / "web.kubeconfig").touch()
-    with pytest.raises(ValueError, match=r"expected controllers\.kubeconfig in .*, found none"):
+    with pytest.raises(ValueError, match=r"expected pod-grouper\.kubeconfig in .*, found none"):
         _plan(tmp_path, monkeypatch, tmp_path)
 
 

@@ -114,7 +114,10 @@ def test_candidates_equal_a_plain_loop(
             best = one.best()
             assert best == (in_plain_order(scores) or [-1])[0]
             if best >= 0:
-                assert one.is_free(best) == (scores[best] >= 1000.0)
+                task_class = session.state.tasks.task_class[task]
+                needs = task_class.must_be_free
+                room = room_on(session.state.nodes, task_class, needs, best)
+                assert one.is_free(best) == (room == FREE)
     statement.discard()
     for place, one in enumerate(kept):
         task, nodes = (0, 1, 2)[place // len(sets)], sets[place % len(sets)]
