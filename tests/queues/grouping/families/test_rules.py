@@ -57,6 +57,7 @@ def test_even_segments() -> None:
         (5, 2, "LeaderWorker", {"segment-0": -2, "leader": 1, "workers": 2, "segment-1": 2}),
         (7, 4, "LeaderWorker", {"segment-0": -2, "leader": 1, "workers": 3, "segment-1": 3}),
         (5, 2, "LeaderExcluded", {"leader": 1, "segment-0": 2, "segment-1": 2}),
+        (3, 2, "LeaderExcluded", {"leader": 1, "segment-0": 2}),
         (4, 4, "LeaderWorker", {"segment-0": -2, "leader": 1, "workers": 3}),
     ],
 )

@@ -195,6 +195,8 @@ def test_a_ray_service_follows_its_active_cluster_and_before_that_its_pending_on
     )
     service["status"] = {"pendingServiceStatus": {"rayClusterName": "new"}}
     assert spec_of(the_pod, old, new, service)["minMember"] == 5
+    service["status"]["activeServiceStatus"] = {"rayClusterName": ""}
+    assert spec_of(the_pod, old, new, service)["minMember"] == 5
     service["status"]["activeServiceStatus"] = {"rayClusterName": "old"}
     decision = decided(the_pod, old, new, service)
     assert decision.pod_group == "pg-own-u-own"

@@ -7,8 +7,10 @@ import pytest
 
 from scheduler.core.cluster.inputs import (
     NodeInput,
+    PodGroupInput,
     PodSetInput,
     SubGroupInput,
+    TaskInput,
     TopologyConstraint,
     TopologyInput,
 )
@@ -202,3 +204,35 @@ def test_scores_are_dropped_for_nodes_outside_the_scored_domains() -> None:
     [first, *_] = plugin.split(view, view.root, [0, 1, 2], session.all_nodes, record=False)
     assert first.extra_scores is not None
     assert np.nanmax(first.extra_scores) == 1_000_000.0
+
+
+@pytest.mark.parametrize("level", ["zone", "rack"])
+def test_one_zone_with_one_rack_serves_a_gang_that_requires_either(level: str) -> None:
+    built = cluster().having(topologies=(MAP,))
+    for number in range(2):
+        built.node(f"n{number}", 2, labels=_labels("a", "a1"))
+    result = built.pending("gang", 3, root=_gang(3, required=level)).cycle(ALLOCATE)
+    assert placements(result) == {"gang-0": "n0", "gang-1": "n0", "gang-2": "n1"}
+
+
+def test_an_optional_subgroup_grows_in_the_zone_where_the_gang_runs_only() -> None:
+    built = cluster().having(topologies=(MAP,))
+    built.node("a1", 1, labels=_labels("a", "a1")).node("b1", 8, labels=_labels("b", "b1"))
+    core = TaskInput(
+        name="core",
+        uid="core",
+        status=TaskStatus.RUNNING,
+        node="a1",
+        request=request(1),
+        subgroup="core",
+    )
+    more = TaskInput(name="more", uid="more", request=request(1), subgroup="more")
+    root = SubGroupInput(
+        topology=TopologyConstraint(topology="map", required_level="zone"),
+        pod_sets=(
+            PodSetInput(name="core", min_available=1),
+            PodSetInput(name="more", min_available=0),
+        ),
+    )
+    built.group(PodGroupInput(name="g", uid="g", queue="default", root=root, tasks=(core, more)))
+    assert placements(built.cycle(ALLOCATE)) == {"core": "a1"}

@@ -370,3 +370,13 @@ def test_moving_stops_where_nobody_can_leave() -> None:
             f"r{number}", [f"n{number % 4}"], constraints=free if number == 3 else NO_CONSTRAINTS
         )
     assert victims(built.pending("want").cycle(CONSOLIDATION)) == ["r3-0"]
+
+
+def test_victims_that_ask_for_gpu_memory_count_with_their_share_of_the_device() -> None:
+    built = cluster().node("n0", 1, gpu_memory_mib=16_000).queue("a", 0).queue("b", 1)
+    half = request(0, gpu_memory_mib=8_000)
+    for number in range(2):
+        built.running(f"m{number}", ["n0"], queue="a", request=half, gpu_groups=[("g",)])
+    result = built.pending("p", queue="b", gpus=0.5).cycle(RECLAIM)
+    assert victims(result) == ["m1-0"]
+    assert nominated(result) == {"p-0": "n0"}
