@@ -16,7 +16,8 @@ from scheduler.core.arrays import GPU_INDEX, Floats
 from scheduler.core.session.session import Session
 from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.filters import VictimFilters
-from scheduler.core.solver.victims import Batch, VictimSequence
+from scheduler.core.solver.usefulness import BatchTest
+from scheduler.core.solver.victims import Batch, VictimSequence, joined
 
 NODE_LOCAL_GREEDY = "NodeLocalGreedy"
 MULTI_NODE_GANG = "MultiNodeGang"
@@ -31,10 +32,22 @@ class Probe:
     Attributes
     ----------
     settled : victims of earlier probes, part of every trial
+    is_useful : which batches may be proposed
+    has_skipped : whether a batch was left out by it
     room : shape (nodes,); GPUs idle or being freed, those of settled victims included
     """
 
-    __slots__ = ("demand", "filters", "room", "sequence", "session", "settled", "settled_set")
+    __slots__ = (
+        "demand",
+        "filters",
+        "has_skipped",
+        "is_useful",
+        "room",
+        "sequence",
+        "session",
+        "settled",
+        "settled_set",
+    )
 
     def __init__(
         self,
@@ -43,7 +56,10 @@ class Probe:
         settled: Sequence[int],
         room: Floats,
         sequence: VictimSequence,
+        is_useful: BatchTest | None = None,
     ) -> None:
+        self.is_useful = is_useful
+        self.has_skipped = False
         self.session = session
         self.demand = demand
         self.settled = tuple(settled)
@@ -61,8 +77,10 @@ class Probe:
         """Add batches to the set of victims one by one, and yield each after it was added.
 
         First comes None for the empty set, if that passes the filters. Batches with settled victims are
-        skipped.
+        skipped. So are useless ones, unless a later batch of the same pod group is useful: it would break a
+        gang of which more is left.
         """
+        skipped: dict[int, list[Batch]] = {}
         if self.filters.passes():
             yield None
         position = 0
@@ -70,6 +88,13 @@ class Probe:
             position += 1
             if self.settled_set and not self.settled_set.isdisjoint(batch.tasks):
                 continue
+            if self.is_useful is not None:
+                if not self.is_useful(batch):
+                    self.has_skipped = True
+                    skipped.setdefault(batch.pod_group, []).append(batch)
+                    continue
+                if batch.pod_group in skipped:
+                    batch = joined([*skipped.pop(batch.pod_group), batch])
             self.filters.add_batch(batch)
             yield batch
 

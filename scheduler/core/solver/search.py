@@ -31,6 +31,7 @@ from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.generators import GENERATORS, Potential, Probe
 from scheduler.core.solver.room import GpuRoom
 from scheduler.core.solver.trial import Success, Trial, TrialRunner
+from scheduler.core.solver.usefulness import BatchTest, UsefulVictims, domain_tests
 from scheduler.core.solver.victims import Batch, VictimSequence
 
 #: Failed trials after which it is worth checking whether the search can succeed at all.
@@ -88,6 +89,9 @@ class Search:
         self._sequence: VictimSequence | None = None
         self._failed: set[tuple[int, frozenset[int], frozenset[int]]] = set()
         self._failures = 0
+        #: Which victims generators may propose now, and whether any were left out so far.
+        self._is_useful: BatchTest | None = None
+        self._has_skipped = False
         #: The answer of `_is_hopeless`, once it was computed.
         self._was_hopeless: bool | None = None
         self._has_topology = has_topology_constraint(task.view.root)
@@ -103,15 +107,30 @@ class Search:
         if len(self._chunk) > 1 and self._is_hopeless():
             return SearchOutcome(SearchResult.GENERATORS_EXHAUSTED)
         try:
-            for name in generators:
-                success = self._with_generator(name)
-                if success is not None:
-                    return self._finish(success)
-                if self._was_hopeless:
-                    break
+            for is_useful in self._tests():
+                self._is_useful = is_useful
+                for name in generators:
+                    success = self._with_generator(name)
+                    if success is not None:
+                        return self._finish(success)
+                    if self._was_hopeless:
+                        return SearchOutcome(SearchResult.GENERATORS_EXHAUSTED)
         except OutOfTimeError:
             return SearchOutcome(SearchResult.DEADLINE_EXHAUSTED)
         return SearchOutcome(SearchResult.GENERATORS_EXHAUSTED)
+
+    def _tests(self) -> Iterator[BatchTest | None]:
+        """Yield which victims to propose: those of one required domain each, useful ones, then any.
+
+        Victims that are of no use themselves may still make room for others to move to.
+        """
+        demand = self._demand(len(self._chunk))
+        is_useful = UsefulVictims(self._session, self._runner.rules_of, demand)
+        if self._has_topology:
+            yield from domain_tests(self._session, demand, self._sequence_for(()).all())
+        yield is_useful
+        if self._has_skipped:
+            yield None
 
     def _finish(self, success: Success) -> SearchOutcome:
         """Keep a success only if the gang really runs with it; KAI keeps others too, as unsolved."""
@@ -160,7 +179,14 @@ class Search:
 
     def _probe(self, name: str, size: int, settled: tuple[int, ...]) -> Success | None:
         demand = self._demand(size)
-        probe = Probe(self._session, demand, settled, self._room, self._sequence_for(settled))
+        probe = Probe(
+            self._session,
+            demand,
+            settled,
+            self._room,
+            self._sequence_for(settled),
+            self._is_useful,
+        )
         places = self._places(demand, settled)
         if self._was_hopeless and size == len(self._chunk):
             return None
@@ -171,6 +197,7 @@ class Search:
                     return success
         finally:
             self._runner.report.filtered += probe.filters.rejected
+            self._has_skipped = self._has_skipped or probe.has_skipped
         return None
 
     def _potentials(self, name: str, probe: Probe) -> Iterator[Potential]:

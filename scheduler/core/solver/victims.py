@@ -44,6 +44,19 @@ class Batch:
     is_rest: bool
 
 
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Return batches of one pod group as one, in their order."""
+    if len(batches) == 1:
+        return batches[0]
+    return Batch(
+        batches[-1].pod_group,
+        tuple(task for batch in batches for task in batch.tasks),
+        tuple(node for batch in batches for node in batch.nodes),
+        tuple(gpus for batch in batches for gpus in batch.gpus),
+        batches[-1].is_rest,
+    )
+
+
 class VictimPool(LeafTable):
     """The preemptible pod groups that hold resources, by leaf queue."""
 
