@@ -96,40 +96,62 @@ def notes_on(
     objects : the objects of the files
     """
     objects = list(objects)
-    above = _above_pods(cluster.objects.values())
-    owners = {dig_text(reference, "uid") for obj in objects for reference in references_of(obj)}
-    owns_pods = {
-        dig_text(reference, "uid")
-        for obj in cluster.objects.values()
-        if obj["kind"] == "Pod"
-        for reference in references_of(obj)[:1]
-    }
+    view = _View(
+        making=making,
+        cluster=cluster,
+        settings=settings,
+        above_pods=_above_pods(cluster.objects.values()),
+        owners={dig_text(reference, "uid") for obj in objects for reference in references_of(obj)},
+    )
     notes = _missing_owners(objects, cluster)
     for obj in objects:
-        kind, uid = kind_of(obj), uid_of(obj)
-        if (kind.group, kind.kind) == KARTA:
-            refusal = refusal_of(obj) or _rivals(obj, cluster)
-            if refusal:
-                notes[object_label(obj)] = f"not used: {refusal}"
-        elif uid in making.assumed:
-            notes[object_label(obj)] = (
-                "the template of its pods is not in these files: they are taken to name the scheduler "
-                f"{settings.scheduler_name}"
-            )
-        elif uid in making.failed:
-            notes[object_label(obj)] = f"its pods cannot be told: {making.failed[uid]}"
-        elif kind.kind != "Pod" and uid not in above and not is_passive(kind):
-            is_owner = uid in owners
-            reason = (
-                "it owns other objects here, but no pod is among them" if is_owner else _reason(obj)
-            )
-            preview = _preview(obj, cluster, settings)
-            notes[object_label(obj)] = f"no pods are foretold: {reason}" + (
-                f"; {preview}" if preview else ""
-            )
-        elif uid in above and not cluster.may_read(kind):
-            notes[object_label(obj)] = _outside_role(uid in owns_pods)
+        note = _note_on(obj, view)
+        if note:
+            notes[object_label(obj)] = note
     return notes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """What notes are derived from.
+
+    Attributes
+    ----------
+    above_pods : uids of the owners of pods, at any level
+    owners : uids of the owners of the files' objects
+    """
+
+    making: Making
+    cluster: Cluster
+    settings: Settings
+    above_pods: set[str]
+    owners: set[str]
+
+
+def _note_on(obj: Json, view: _View) -> str:
+    """Return the note on one object, or "" if there is nothing to say."""
+    kind, uid = kind_of(obj), uid_of(obj)
+    if (kind.group, kind.kind) == KARTA:
+        refusal = refusal_of(obj) or _rivals(obj, view.cluster)
+        return f"not used: {refusal}" if refusal else ""
+    if uid in view.making.assumed:
+        return (
+            "the template of its pods is not in these files: they are taken to name the scheduler "
+            f"{view.settings.scheduler_name}"
+        )
+    if uid in view.making.failed:
+        return f"its pods cannot be told: {view.making.failed[uid]}"
+    if uid in view.above_pods:
+        return "" if view.cluster.may_read(kind) else _outside_role(uid, view.cluster)
+    return "" if kind.kind == "Pod" or is_passive(kind) else _without_pods(obj, view)
+
+
+def _without_pods(obj: Json, view: _View) -> str:
+    """Return why no pods are predicted for an object, and what a pod of it would get."""
+    is_owner = uid_of(obj) in view.owners
+    reason = "it owns other objects here, but no pod is among them" if is_owner else _reason(obj)
+    preview = _preview(obj, view.cluster, view.settings)
+    return f"no pods are foretold: {reason}" + (f"; {preview}" if preview else "")
 
 
 def _missing_owners(objects: Iterable[Json], cluster: Cluster) -> dict[str, str]:
@@ -148,8 +170,14 @@ def _missing_owners(objects: Iterable[Json], cluster: Cluster) -> dict[str, str]
     return notes
 
 
-def _outside_role(owns_pods: bool) -> str:
+def _outside_role(uid: str, cluster: Cluster) -> str:
     """Return how a cluster groups below an owner that the pod grouper's role does not cover."""
+    owns_pods = any(
+        dig_text(reference, "uid") == uid
+        for obj in cluster.objects.values()
+        if obj["kind"] == "Pod"
+        for reference in references_of(obj)[:1]
+    )
     consequence = (
         "each pod of it gets a group of its own"
         if owns_pods
