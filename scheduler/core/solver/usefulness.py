@@ -45,7 +45,7 @@ class UsefulVictims:
         #: Nodes on which every victim that holds GPUs is useful; empty if GPUs may be of different kinds.
         self._plain_nodes = (
             self._demands[0][1].static_mask.tobytes()
-            if demand.unit and len(classes) == 1 and not session.state.axis.mig_rows
+            if demand.gpus_per_task and len(classes) == 1 and not session.state.axis.mig_rows
             else b""
         )
         self._is_by_room: bool | None = None
