@@ -44,7 +44,7 @@ def cluster_item() -> dict[str, Any]:
 
 
 def mirror_time() -> datetime | None:
-    """Return when the mirror last heard of the cluster."""
+    """Return when the mirror last had an answer from the cluster; None if it never had one."""
     heartbeat = MirrorState.objects.filter(kind=HEARTBEAT).first()
     return heartbeat.seen_at if heartbeat else None
 
@@ -78,14 +78,14 @@ def _models(nodes: list[Node]) -> list[dict[str, Any]]:
 
 
 def _workloads() -> dict[str, int]:
-    counted = PodGroup.objects.values_list("state").annotate(count=Count("key")).order_by()
-    states = dict(counted)
-    waiting = sum(states.get(state, 0) for state in (WorkloadState.PENDING, WorkloadState.GATED))
+    rows = PodGroup.objects.values_list("state").annotate(count=Count("key")).order_by()
+    count_of = dict(rows)
+    pending = sum(count_of.get(state, 0) for state in (WorkloadState.PENDING, WorkloadState.GATED))
     return {
-        "pending": waiting,
-        "running": states.get(WorkloadState.RUNNING, 0) + states.get(WorkloadState.PARTIAL, 0),
-        "finished": states.get(WorkloadState.FINISHED, 0),
-        "failed": states.get(WorkloadState.FAILED, 0),
+        "pending": pending,
+        "running": count_of.get(WorkloadState.RUNNING, 0) + count_of.get(WorkloadState.PARTIAL, 0),
+        "finished": count_of.get(WorkloadState.FINISHED, 0),
+        "failed": count_of.get(WorkloadState.FAILED, 0),
     }
 
 
@@ -102,13 +102,14 @@ def _pending_by_reason() -> list[dict[str, Any]]:
 
 
 def _missing(item: dict[str, Any]) -> float:
-    """Return how many GPUs of its share a queue requests and does not get."""
+    """Return how many GPUs within its share a queue requests and does not hold; negative if it holds more."""
     share = item["share"][GPU] if item["share"] else 0
     entitled = min(share, item["requested"][GPU])
     return float(entitled - item["allocated"][GPU])
 
 
 def _borrowed(item: dict[str, Any]) -> float:
+    """Return how many GPUs a queue holds above its quota; negative if it holds fewer."""
     quota = item["quota"].get(GPU, 0)
     return 0.0 if quota == "unlimited" else float(item["allocated"][GPU] - quota)
 

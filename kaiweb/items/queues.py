@@ -106,14 +106,14 @@ def _item(row: Queue, relations: _Relations) -> dict[str, Any]:
     counts = relations.counts.get(row.name, _Counts())
     share = relations.shares.get(row.name)
     problem = hierarchy.problem_of(relations.shapes, row.name)
-    below = sorted(relations.children.get(row.name, []))
+    children = sorted(relations.children.get(row.name, []))
     return {
         "name": row.name,
         "displayName": row.display_name,
         "parent": row.parent or None,
         "depth": len(hierarchy.ancestors(relations.shapes, row.name)) - 1,
-        "children": below,
-        "leaf": not below,
+        "children": children,
+        "leaf": not children,
         "priority": row.priority,
         "preemptMinRuntime": row.preempt_min_runtime or None,
         "reclaimMinRuntime": row.reclaim_min_runtime or None,

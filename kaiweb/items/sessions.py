@@ -8,14 +8,14 @@ from typing import Any
 from kaiweb.items.amounts import rounded, timestamp
 from scheduler.models import SessionRecord
 
-SHOWN = 200
+LISTED_SESSIONS = 200
 
 
 def session_items(keys: Collection[str] | None = None) -> list[dict[str, Any]]:
-    """Return these sessions by id, or the last two hundred, newest first."""
+    """Return the items of the sessions with these ids, or of the last two hundred; newest first."""
     rows = SessionRecord.objects.order_by("-id")
     if keys is None:
-        return [session_item(row) for row in rows[:SHOWN]]
+        return [session_item(row) for row in rows[:LISTED_SESSIONS]]
     ids = [int(key) for key in keys if key.isdecimal()]
     return [session_item(row) for row in rows.filter(id__in=ids)]
 

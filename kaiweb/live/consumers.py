@@ -1,8 +1,7 @@
 """The live socket: one task answers the frames of the client, another sends what is due.
 
 The rules of the protocol are in `subscription` (chains, coalescing, back-pressure), the reading in `frames` and
-`hub`; here is only the order of events. Close codes: 4400 protocol, 4401 not logged in, 4403 no right, 4429 too
-many.
+`hub`; here is only the order of events. Close codes: 4400 protocol, 4401 not logged in, 4429 too many.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ log = logging.getLogger(__name__)
 PROTOCOL = "kaiweb.live.v1"
 MAX_SUBSCRIPTIONS = 32
 HEARTBEAT_S = 20
-RIGHTS_S = 30.0
+RIGHTS_CHECK_S = 30.0
 BAD_PROTOCOL, NO_LOGIN, TOO_MANY = 4400, 4401, 4429
 #: Open sockets of one user and of all users: each costs memory and the work for its frames.
 MAX_SOCKETS_PER_USER, MAX_SOCKETS = 20, 1000
@@ -268,14 +267,18 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         while True:
             await asyncio.sleep(HEARTBEAT_S)
             subscriptions = tuple(self._subscriptions.values())
-            seqs = {known.id: str(known.seq) for known in subscriptions if known.seq >= 0}
+            seqs = {
+                subscription.id: str(subscription.seq)
+                for subscription in subscriptions
+                if subscription.seq >= 0
+            }
             now = await database_sync_to_async(_as_of_now)()
             await self._send({"t": "hb", "seqs": seqs, "asOf": now})
 
     async def _watch_rights(self) -> None:
         """Check the rights of the client again every half minute."""
         while True:
-            await asyncio.sleep(RIGHTS_S)
+            await asyncio.sleep(RIGHTS_CHECK_S)
             assert self._client is not None
             rights = await database_sync_to_async(self._client.rights)()
             if rights is None:

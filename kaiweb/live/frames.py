@@ -47,9 +47,9 @@ def read_snapshot(topic: Topic) -> TopicSnapshot:
     """
     epoch, position = live.epoch(), live.position()
     is_shared = not topic.key and not topic.is_filtered and topic.family.name != CLUSTER
-    known = _full.get(topic.family.name) if is_shared else None
-    is_fresh = known is not None and known[:2] == (epoch, position)
-    items = known[2] if known is not None and is_fresh else topic.snapshot()
+    cached = _full.get(topic.family.name) if is_shared else None
+    is_fresh = cached is not None and cached[:2] == (epoch, position)
+    items = cached[2] if cached is not None and is_fresh else topic.snapshot()
     if is_shared:
         _full[topic.family.name] = (epoch, position, items)
     return TopicSnapshot(epoch, position, as_of(position), items, topic.filter())

@@ -14,7 +14,8 @@ from queues.access.rights import SCOPES
 from queues.models import ApiToken, LiveTicket
 
 PREFIX = "kw_"
-SHOWN = 10
+# Characters of a secret that stay readable, so that people recognize the token in a list.
+VISIBLE_LENGTH = 10
 TICKET_LIFE = timedelta(seconds=30)
 
 
@@ -45,7 +46,7 @@ def create(
     token = ApiToken.objects.create(
         user=user,
         name=name,
-        prefix=secret[:SHOWN],
+        prefix=secret[:VISIBLE_LENGTH],
         digest=_digest(secret),
         scopes=sorted(set(scopes)),
         subtree=subtree,

@@ -20,7 +20,7 @@ TOPOLOGY = "demo-map"
 KEEP_FINISHED_S = 60
 CPUS_PER_GPU, MEMORY_GIB_PER_GPU = 6, 24
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-AWAY = {"matchExpressions": [{"key": KEPT_FREE_LABEL, "operator": "DoesNotExist"}]}
+NOT_KEPT_FREE = {"matchExpressions": [{"key": KEPT_FREE_LABEL, "operator": "DoesNotExist"}]}
 UNLIMITED = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 
 
@@ -41,6 +41,7 @@ def queues(cluster: Cluster) -> list[Json]:
 
 
 def namespaces() -> list[Json]:
+    """Return the namespace of each team."""
     return [
         {"metadata": {"name": namespace_of(team), "labels": {"sandbox.kaiweb/demo": "true"}}}
         for team in TEAMS
@@ -48,10 +49,12 @@ def namespaces() -> list[Json]:
 
 
 def namespace_of(team: Team) -> str:
+    """Return the name of a team's namespace."""
     return f"{PREFIX}-{team.name}"
 
 
 def topology() -> Json:
+    """Return the Topology of zones, racks and nodes."""
     levels = [
         {"nodeLabel": ZONE_LABEL, "alias": "zone"},
         {"nodeLabel": RACK_LABEL, "alias": "rack"},
@@ -135,11 +138,12 @@ def _template(
     labels: dict[str, str] | None = None,
     annotations: dict[str, str] | None = None,
 ) -> Json:
-    share = max(1.0, gpus)
+    # A pod with a fraction of a GPU, or none, gets the CPUs and memory of one GPU.
+    size = max(1.0, gpus)
     resources: Json = {
         "requests": {
-            "cpu": str(round(CPUS_PER_GPU * share)),
-            "memory": f"{round(MEMORY_GIB_PER_GPU * share)}Gi",
+            "cpu": str(round(CPUS_PER_GPU * size)),
+            "memory": f"{round(MEMORY_GIB_PER_GPU * size)}Gi",
         }
     }
     if gpus >= 1:
@@ -153,7 +157,7 @@ def _template(
         "metadata": {"labels": {"user": user, **(labels or {})}, "annotations": annotations or {}},
         "spec": {
             "schedulerName": keys.SCHEDULER_NAME,
-            "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [AWAY]}}},
+            "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [NOT_KEPT_FREE]}}},
             "containers": [container],
         },
     }

@@ -48,28 +48,28 @@ class ActionBudget:
         clock: Callable[[], float],
         should_stop: Callable[[], bool],
     ) -> ActionBudget:
-        """Begin now; 0 in the configuration means no limit."""
-        limit = budgets.of_action(action) or inf
-        return cls(budgets, clock, should_stop, clock() + limit)
+        """Return a budget whose time begins now; 0 in the configuration means no limit."""
+        limit_s = budgets.of_action(action) or inf
+        return cls(budgets, clock, should_stop, clock() + limit_s)
 
     def for_group(self) -> GroupBudget | None:
         """Return the time one pod group may take, or None if there is none left.
 
-        The smaller of what is left of the action and the limit of a pod group, but at least the
+        That is the smaller of what is left of the action's time and the limit of a pod group, but at least the
         configured minimum.
         """
         if self.should_stop():
             return None
         now = self.clock()
-        left = self.deadline_s - now
-        limit = self.budgets.max_pod_group_s or inf
-        allowed = min(left, limit)
+        remaining_s = self.deadline_s - now
+        limit_s = self.budgets.max_pod_group_s or inf
+        allowed_s = min(remaining_s, limit_s)
         if self.budgets.min_pod_group_s > 0:
-            allowed = max(allowed, self.budgets.min_pod_group_s)
-        if allowed <= 0:
+            allowed_s = max(allowed_s, self.budgets.min_pod_group_s)
+        if allowed_s <= 0:
             return None
-        is_reduced = limit != inf and left < limit
-        return GroupBudget(self.budgets, self.clock, self.should_stop, now + allowed, is_reduced)
+        is_reduced = limit_s != inf and remaining_s < limit_s
+        return GroupBudget(self.budgets, self.clock, self.should_stop, now + allowed_s, is_reduced)
 
 
 @dataclass(slots=True)
@@ -85,8 +85,8 @@ class GroupBudget:
 
     def start_generator(self, name: str) -> None:
         """Begin the time of a generator: what is left, at most its own limit."""
-        limit = self.budgets.of_generator(name) or inf
-        self.generator_deadline_s = min(self.deadline_s, self.clock() + limit)
+        limit_s = self.budgets.of_generator(name) or inf
+        self.generator_deadline_s = min(self.deadline_s, self.clock() + limit_s)
 
     @property
     def is_exhausted(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Self
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.session.session import Session
 
-#: sort key in its leaf queue, index of the pod pod_group
+#: (sort key of a pod group in its leaf queue, index of the pod group)
 Entry = tuple[Any, int]
 
 
@@ -32,7 +32,7 @@ class LeafTable:
             entries.sort()
 
     def _belongs(self, pod_group: int) -> bool:
-        """Return whether the table holds a pod pod_group."""
+        """Return whether a pod group belongs in the table."""
         raise NotImplementedError
 
     def _forget(self, queue: int) -> None:

@@ -27,7 +27,7 @@ ViewEntry = tuple[Any, int, GangView]
 
 
 class PendingTable(LeafTable):
-    """Pod groups with pending tasks."""
+    """The pod groups with pending tasks, by leaf queue."""
 
     def __init__(self, session: Session) -> None:
         self._runs: dict[int, _Runs] = {}
@@ -79,7 +79,7 @@ class TurnOrder:
         self._pending = pending
         self._policy = session.policy
         self._paths = session.policy.ledger.paths
-        self._waiting = len(views)
+        self._participants_left = len(views)
         self._leaves: dict[int, _LeafTurns] = {}
         self._cursor = Cursor(session.policy.touched)
         by_queue: dict[int, list[ViewEntry]] = {}
@@ -98,7 +98,7 @@ class TurnOrder:
 
     def pop(self) -> GangView | None:
         """Return the participant whose turn it is; None when all had their turn."""
-        while self._waiting:
+        while self._participants_left:
             self._follow_policy()
             queue = self._best(NOWHERE)
             while queue not in self._leaves:
@@ -106,7 +106,7 @@ class TurnOrder:
             leaf = self._leaves[queue]
             view = leaf.take_participant()
             if view is not None:
-                self._waiting -= 1
+                self._participants_left -= 1
             else:
                 leaf.skip_run(self._pending.runs(queue).ends)
             self._tree.forget_keys(queue)
@@ -126,7 +126,7 @@ class TurnOrder:
             )
             self._tree.add(view.queue)
         leaf.put_back((self._session.pod_group_key(view), view.pod_group, view))
-        self._waiting += 1
+        self._participants_left += 1
         self._tree.forget_keys(view.queue)
 
     # ------------------------------------------------------------------------ which queues count

@@ -182,9 +182,9 @@ class VictimSequence:
         self._pod_groups.add(view.pod_group)
         tasks = view.eviction_batch()
         if self._passed_over and not self._passed_over.isdisjoint(tasks):
-            rest = view.without(self._passed_over)
-            if rest.all_active_tasks():
-                self._put_back(leaf, rest)
+            remainder = view.without(self._passed_over)
+            if remainder.all_active_tasks():
+                self._put_back(leaf, remainder)
             return None
         rest_count = len(view.all_active_tasks()) - len(tasks)
         if rest_count:

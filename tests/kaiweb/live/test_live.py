@@ -312,7 +312,7 @@ async def test_too_many_subscriptions_end_the_connection(connect: Connect) -> No
 async def test_lost_and_changed_rights_are_noticed(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(consumers, "RIGHTS_S", 0.1)
+    monkeypatch.setattr(consumers, "RIGHTS_CHECK_S", 0.1)
     browser = await connect()
     await browser.subscribe("queues")
     user = await User.objects.aget(username="ada")

@@ -68,23 +68,23 @@ def _lowest_covering(
 
 
 def _greedy(available: Sequence[ZoneAmounts], request: ZoneAmounts) -> tuple[int, ...]:
-    rest = dict(request)
+    uncovered = dict(request)
     chosen: list[int] = []
-    while any(amount > 0 for amount in rest.values()):
-        best, most = -1, 0.0
+    while any(amount > 0 for amount in uncovered.values()):
+        best, best_covered = -1, 0.0
         for zone, free in enumerate(available):
             if zone in chosen:
                 continue
             covered = sum(
-                min(amount, max(free.get(name, 0.0), 0.0)) for name, amount in rest.items()
+                min(amount, max(free.get(name, 0.0), 0.0)) for name, amount in uncovered.items()
             )
-            if covered > most:
-                best, most = zone, covered
+            if covered > best_covered:
+                best, best_covered = zone, covered
         if best < 0:
             break
         chosen.append(best)
-        for name, amount in rest.items():
-            rest[name] = amount - min(amount, max(available[best].get(name, 0.0), 0.0))
+        for name, amount in uncovered.items():
+            uncovered[name] = amount - min(amount, max(available[best].get(name, 0.0), 0.0))
     return tuple(chosen)
 
 
@@ -94,10 +94,10 @@ def take_from_zones(
     """Return zone -> amounts taken there; the chosen zones are emptied one after the other."""
     by_zone: dict[int, dict[str, float]] = {}
     for name, amount in request.items():
-        rest = amount
+        remaining = amount
         for zone in zones:
-            part = min(rest, max(available[zone].get(name, 0.0), 0.0))
-            if part > 0:
-                by_zone.setdefault(zone, {})[name] = part
-                rest -= part
+            taken = min(remaining, max(available[zone].get(name, 0.0), 0.0))
+            if taken > 0:
+                by_zone.setdefault(zone, {})[name] = taken
+                remaining -= taken
     return by_zone

@@ -107,7 +107,7 @@ class NumaPlugin:
         return self._shares(task_class, node) is not None
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
-        """Return that the node cannot align the task."""
+        """Return the only reason of this filter."""
         del task, task_class, node
         return (NodeReason(NodeReasonKind.NUMA),)
 

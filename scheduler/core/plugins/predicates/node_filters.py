@@ -63,7 +63,7 @@ class HostPorts:
         )
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
-        """Return that ports are in use."""
+        """Return the only reason of this filter."""
         del task, task_class, node
         return (NodeReason(NodeReasonKind.PORTS),)
 
