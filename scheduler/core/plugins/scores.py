@@ -48,7 +48,7 @@ class PlainNodeScore:
         )
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Score only tasks without GPU."""
+        """Return whether tasks request no GPU."""
         return task_class.is_cpu_only
 
     def scores(self, task: int, task_class: TaskClass, nodes: NodeSet) -> Floats:
@@ -75,7 +75,7 @@ class NominatedNodePlugin:
         session.hooks.scores.append(self)
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Score only tasks with a nominated node."""
+        """Return whether tasks have a nominated node."""
         return task_class.nominated_node in self._index_of
 
     def scores(self, task: int, task_class: TaskClass, nodes: NodeSet) -> Floats:
