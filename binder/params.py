@@ -9,7 +9,7 @@ from typing import Any
 from binder.errors import ConfigError
 from kube.errors import BadValueError
 from kube.keys import RESERVATION, SCALE_ADJUST
-from kube.numbers import parse_float
+from kube.values.numbers import parse_float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

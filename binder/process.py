@@ -7,7 +7,7 @@ import threading
 from binder.params import BinderParams
 from binder.settings import params_from_environment
 from binder.worker import BinderWorker
-from kube.fatal import end_process
+from kube.process.fatal import end_process
 from queues.cluster import gateway
 
 _lock = threading.Lock()

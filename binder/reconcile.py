@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from binder.params import BinderParams
-from kube.backoff import doubled_s
 from kube.keys import FENCE, NODE_POOL
-from kube.numbers import int_or_none
 from kube.objects.bindrequest import BindRequest
 from kube.objects.pod import Pod
+from kube.process.backoff import doubled_s
 from kube.store import version_number
+from kube.values.numbers import int_or_none
 
 
 class NextStep(StrEnum):

@@ -22,14 +22,14 @@ from binder.params import ReservationParams
 from kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from kube.gateway import Gateway, PatchType
 from kube.keys import GPU_FRACTION_DEVICES, GPU_GROUP, GPU_GROUP_PREFIX, NVIDIA_GPU, RESERVED_DEVICE
-from kube.numbers import int_or_none
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import as_body, convert
 from kube.objects.node import Node
 from kube.objects.pod import Pod
-from kube.progress import track
+from kube.process.progress import track
 from kube.resources import BINDREQUESTS, NODES, PODS
 from kube.store import Store
+from kube.values.numbers import int_or_none
 
 log = logging.getLogger(__name__)
 

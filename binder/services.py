@@ -36,7 +36,7 @@ from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.resources import BINDREQUESTS, NODES, PODS
 from kube.store import Store
-from kube.times import format_time
+from kube.values.times import format_time
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import KubeObject
 from kube.objects.node import Node
 from kube.objects.pod import Pod
-from kube.progress import WAIT_S, track
+from kube.process.progress import WAIT_S, track
 from kube.resources import BINDREQUESTS, NODES, PODS, Resource
 from kube.store import Store
 from kube.watch import Reflector

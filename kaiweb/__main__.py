@@ -3,7 +3,7 @@
 import os
 import sys
 
-from kube.files import use_private_umask
+from kube.process.files import use_private_umask
 
 USAGE_EXIT = 2
 
@@ -12,7 +12,7 @@ def main() -> None:
     """Pass the arguments to Django, with the local settings unless others are named."""
     use_private_umask()
     if sys.argv[1:2] == ["healthy"]:
-        from kaiweb import healthy
+        from kaiweb.health import probe as healthy
 
         sys.exit(healthy.main(sys.argv[2:]))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kaiweb.settings.local")

@@ -13,8 +13,8 @@ http = get_asgi_application()
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.sessions import SessionMiddlewareStack  # noqa: E402
 
+from kaiweb.guards.request_guard import RequestGuard  # noqa: E402
 from kaiweb.live.routing import websocket_urlpatterns  # noqa: E402
-from kaiweb.request_guard import RequestGuard  # noqa: E402
 
 application = ProtocolTypeRouter(
     {

@@ -19,7 +19,7 @@ from django.conf import settings
 
 from kaiweb.settings.celery import TICK_S, beat_schedule
 from kaiweb.supervisor.wanted import WantedFile
-from kube.progress import WAIT_S, track
+from kube.process.progress import WAIT_S, track
 
 log = logging.getLogger(__name__)
 

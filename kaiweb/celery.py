@@ -17,8 +17,8 @@ from celery.signals import (
 )
 from django.conf import settings
 
-from kube import progress
-from kube.files import use_private_umask
+from kube.process import progress
+from kube.process.files import use_private_umask
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kaiweb.settings.local")
 # System checks would load every view into every worker; CI runs them.
@@ -44,7 +44,7 @@ def _keep_django_logging(**_kwargs: object) -> None:
     """Do nothing: a receiver of this signal keeps Celery from replacing the handlers of `settings.LOGGING`."""
 
 
-# Signs of life (`kube.progress`). The main thread of a worker runs the event loop and, in it, the tasks.
+# Signs of life (`kube.process.progress`). The main thread of a worker runs the event loop and, in it, the tasks.
 
 
 class SignsOfLife(bootsteps.StartStopStep):

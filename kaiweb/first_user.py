@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.contrib.auth.models import User
 
-from kube.files import write_private
+from kube.process.files import write_private
 
 NAME = "admin"
 FILE = "admin-password"

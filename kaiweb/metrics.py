@@ -19,8 +19,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kaiweb.checks import WRITE_TEST, children
-from kube.progress import FOLDER, read_beat
+from kaiweb.health.checks import WRITE_TEST, children
+from kube.process.progress import FOLDER, read_beat
 from queues import live
 from queues.mirror.identity import RECORD
 from queues.models import MirrorState, Node, PodGroup, Queue, WorkloadState

@@ -19,11 +19,11 @@ from django.db import OperationalError, close_old_connections
 from django.utils import timezone
 
 from binder import mirror as binder_mirror
-from kube import progress
 from kube.errors import KubeError, UnauthorizedError
 from kube.gateway import Gateway
 from kube.objects.config import Config
 from kube.objects.meta import KubeObject
+from kube.process import progress
 from kube.resources import CONFIGS, NAMESPACES
 from kube.watch import Reflector
 from queues.mirror.feed import MessageQueue, Mirror, write_heartbeat

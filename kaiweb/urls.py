@@ -5,8 +5,9 @@ from __future__ import annotations
 from django.urls import include, path
 
 from frontend.dashboard import urls as frontend_urls
-from kaiweb import health, metrics
+from kaiweb import metrics
 from kaiweb.api import urls as api_urls
+from kaiweb.health import views as health
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),

@@ -19,7 +19,7 @@ from kube.objects.meta import (
     convert,
     decode,
 )
-from kube.set_aside import SetAside
+from kube.process.set_aside import SetAside
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from kube.files import write_private
+from kube.process.files import write_private
 
 # A certificate is valid from this long before it was issued, because the clocks of its client and of its
 # server may differ.

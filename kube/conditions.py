@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kube.objects.meta import Condition, as_body
-from kube.times import format_time
+from kube.values.times import format_time
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kube.backoff import doubled_s
 from kube.errors import KubeError, NotFoundError
 from kube.gateway import Gateway
 from kube.objects.meta import KubeObject
+from kube.process.backoff import doubled_s
 from kube.resources import EVENTS, Resource
-from kube.times import format_time
+from kube.values.times import format_time
 
 log = logging.getLogger(__name__)
 

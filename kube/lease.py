@@ -22,7 +22,7 @@ from kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundEr
 from kube.gateway import Gateway
 from kube.objects.cluster import Lease
 from kube.resources import LEASES
-from kube.times import format_micro_time
+from kube.values.times import format_micro_time
 
 log = logging.getLogger(__name__)
 

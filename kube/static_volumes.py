@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from kube.numbers import int_or_none
 from kube.objects.node import Node
 from kube.objects.pod import NodeSelectorTerm
 from kube.objects.storage import PersistentVolume, PersistentVolumeClaim
-from kube.quantity import parse_quantity
+from kube.values.numbers import int_or_none
+from kube.values.quantity import parse_quantity
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 

@@ -19,10 +19,10 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 
 from kube.gateway import EventType, Listing, WatchEvent
-from kube.numbers import int_or_none
 from kube.objects.meta import KubeObject
-from kube.progress import track
+from kube.process.progress import track
 from kube.resources import Resource
+from kube.values.numbers import int_or_none
 
 O = TypeVar("O", bound=KubeObject)  # noqa: E741 - the object kind of a store
 IndexKeys = Callable[[Any], Iterable[str]]

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import Any, Generic, Protocol, TypeVar
 
-from kube.backoff import Backoff
 from kube.errors import (
     ForbiddenError,
     GoneError,
@@ -23,7 +22,8 @@ from kube.errors import (
     UnauthorizedError,
 )
 from kube.gateway import Gateway, Listing, Selectors, WatchEvent
-from kube.progress import track
+from kube.process.backoff import Backoff
+from kube.process.progress import track
 from kube.resources import Resource
 
 log = logging.getLogger(__name__)

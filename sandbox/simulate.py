@@ -20,10 +20,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from kube import progress
 from kube.client import Target, connect
 from kube.errors import KubeError, UnauthorizedError
 from kube.gateway import Gateway
+from kube.process import progress
 from sandbox.controllers.claims import ClaimController
 from sandbox.controllers.garbage import GarbageCollector
 from sandbox.controllers.runtime_class import ensure_runtime_class

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from kube.times import format_time, parse_time
+from kube.values.times import format_time, parse_time
 
 
 def timestamp(now: float) -> str:

@@ -12,7 +12,7 @@ from kube.errors import ConflictError, KubeError
 from kube.gateway import Gateway
 from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Pod
-from kube.progress import track
+from kube.process.progress import track
 from kube.resources import RESOURCE_CLAIMS
 
 PAUSE_S = 0.02

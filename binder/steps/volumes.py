@@ -17,7 +17,7 @@ from kube.gateway import Gateway
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from kube.progress import track
+from kube.process.progress import track
 from kube.resources import NODES, PVCS, PVS, STORAGE_CLASSES
 from kube.static_volumes import (
     NO_PROVISIONER,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from kube.times import format_milli_time
+from kube.values.times import format_milli_time
 from queues.tree.shape import UNLIMITED
 
 GPU, CPU, MEMORY = "gpu", "cpuMilli", "memoryBytes"

@@ -35,7 +35,7 @@ from kube.errors import KubeError, NotFoundError, UnauthorizedError
 from kube.gateway import EventType, Gateway
 from kube.objects.config import Config, ConfigSpec, SchedulingShard
 from kube.objects.meta import KubeObject, convert
-from kube.progress import WAIT_S, track
+from kube.process.progress import WAIT_S, track
 from kube.resources import CONFIGS, CRDS, SHARDS, Resource
 from kube.store import Store
 from kube.watch import Reflector

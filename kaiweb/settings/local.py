@@ -7,7 +7,7 @@ import secrets
 from kaiweb.settings import env
 from kaiweb.settings.base import *  # noqa: F403
 from kaiweb.settings.base import KAIWEB_DEBUG_TOKEN, KAIWEB_HOME, SECRET_KEY
-from kube.files import kept_secret
+from kube.process.files import kept_secret
 
 
 def _new_secret() -> str:

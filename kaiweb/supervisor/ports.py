@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kaiweb.settings.env import MAX_PORT
 from kaiweb.supervisor.errors import StartError
-from kube.files import write_private
+from kube.process.files import write_private
 
 FILE = "ports.json"
 

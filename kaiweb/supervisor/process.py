@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kaiweb.supervisor.logs import MOST_BYTES, ProcessLog
-from kube.backoff import Backoff
-from kube.progress import PROCESS_VARIABLE
+from kube.process.backoff import Backoff
+from kube.process.progress import PROCESS_VARIABLE
 
 PR_SET_PDEATHSIG = 1
 FIRST_PAUSE_S = 0.2
@@ -29,7 +29,7 @@ class ProcessSpec:
     """A program to run. Waves start in order and stop in reverse order.
 
     `broker_port`: for a broker, the port on which the watchdog asks it; any other program gives signs of life
-    (`kube.progress`).
+    (`kube.process.progress`).
     """
 
     name: str

@@ -13,7 +13,7 @@ from types import FrameType
 from kaiweb.supervisor.logs import MOST_BYTES
 from kaiweb.supervisor.process import Child, ProcessSpec
 from kaiweb.supervisor.watchdog import Watchdog
-from kube.files import private_folder, write_private
+from kube.process.files import private_folder, write_private
 
 POLL_S = 0.1
 STOP_S = 8.0

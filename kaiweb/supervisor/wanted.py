@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kube.files import write_private
+from kube.process.files import write_private
 
 DEFAULT_SHARD = "default"
 FILE = "wanted.json"

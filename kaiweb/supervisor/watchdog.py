@@ -1,6 +1,6 @@
 """End children that make no progress, and write the state of all children to a file.
 
-The watchdog checks the signs of life (`kube.progress`) once a second. A child that is late is asked for its
+The watchdog checks the signs of life (`kube.process.progress`) once a second. A child that is late is asked for its
 traceback, and is ended at the next check if it is still late; the supervisor then starts it again. The object
 that the child hung on is set aside. The states are in `<home>/run/children.json`, for readiness, metrics, the
 operator and the dashboard.
@@ -19,9 +19,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from kube.files import write_private
-from kube.left_out import add_entry
-from kube.progress import (
+from kube.process.files import write_private
+from kube.process.left_out import add_entry
+from kube.process.progress import (
     FOLDER,
     HANG_S,
     START_S,

@@ -21,7 +21,6 @@ from prometheus_client import (
     start_http_server,
 )
 
-from kube import progress
 from kube.errors import KubeError
 from kube.events import WARNING, event_about
 from kube.events import Recorder as EventRecorder
@@ -35,6 +34,8 @@ from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.objects.queue import Queue
+from kube.process import progress
+from kube.process.workqueue import WorkQueue, start_workers
 from kube.resources import (
     NAMESPACES,
     NODES,
@@ -47,7 +48,6 @@ from kube.resources import (
 )
 from kube.store import Store
 from kube.watch import Reflector
-from kube.workqueue import WorkQueue, start_workers
 from queues.controllers import drift, podgroup_status, queue_status, scale_adjuster
 from queues.controllers.metrics import QueueMetrics
 from queues.controllers.podgroup_status import PodGroupController

@@ -20,11 +20,11 @@ from kube.objects.meta import KubeObject
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup, ResourcesStatus
-from kube.progress import WAIT_S, track
+from kube.process.progress import WAIT_S, track
+from kube.process.set_aside import SetAside
+from kube.process.workqueue import WorkQueue
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS, Resource
-from kube.set_aside import SetAside
 from kube.store import Store
-from kube.workqueue import WorkQueue
 from queues.workloads import accounting
 from queues.workloads.accounting import AccountingError, Amounts
 

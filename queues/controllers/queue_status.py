@@ -21,7 +21,7 @@ from kube.gateway import EventType, Gateway
 from kube.objects.meta import KubeObject, as_body, convert
 from kube.objects.podgroup import PodGroup
 from kube.objects.queue import Queue, QueueResource
-from kube.progress import WAIT_S, track
+from kube.process.progress import WAIT_S, track
 from kube.resources import PODGROUPS, QUEUES, Resource
 from kube.store import Store
 from queues.controllers.podgroup_status import Holdings, list_patch

@@ -28,12 +28,12 @@ from kube.keys import (
     SCALE_ADJUST,
     SCHEDULER_NAME,
 )
-from kube.numbers import MAX_INT32, int_or_none
 from kube.objects.pod import Pod
-from kube.quantity import parse_quantity
+from kube.process.set_aside import SetAside
 from kube.resources import PODS
-from kube.set_aside import SetAside
 from kube.store import Store
+from kube.values.numbers import MAX_INT32, int_or_none
+from kube.values.quantity import parse_quantity
 from queues.workloads import accounting
 
 log = logging.getLogger(__name__)

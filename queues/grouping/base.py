@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from kube import keys
 from kube.keys import SCHEDULER_NAME
-from kube.numbers import MIN_INT32, int_or_none
+from kube.values.numbers import MIN_INT32, int_or_none
 from queues.grouping.errors import FieldError
 
 Json = dict[str, Any]

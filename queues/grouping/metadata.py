@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kube import keys
-from kube.durations import format_duration, parse_duration
+from kube.values.durations import format_duration, parse_duration
 from queues.grouping.base import (
     Context,
     Json,

@@ -22,7 +22,7 @@ from django.db.models import (
     TextField,
 )
 
-from kube.times import in_utc
+from kube.values.times import in_utc
 
 Prepare = Callable[[Any], Any]
 

@@ -20,7 +20,6 @@ from kube.keys import (
     NVIDIA_GPU,
     RESERVATION,
 )
-from kube.numbers import int_or_none
 from kube.objects.cluster import Event as EventObject
 from kube.objects.meta import KubeObject
 from kube.objects.node import Node as NodeObject
@@ -28,9 +27,10 @@ from kube.objects.pod import Pod as PodObject
 from kube.objects.pod import Quantity
 from kube.objects.podgroup import PodGroup as PodGroupObject
 from kube.objects.podgroup import SchedulingCondition
-from kube.quantity import parse_quantity
 from kube.store import version_of
-from kube.times import in_utc, time_or_none
+from kube.values.numbers import int_or_none
+from kube.values.quantity import parse_quantity
+from kube.values.times import in_utc, time_or_none
 from queues.mirror.views import OptionalAmounts, PriorityClassView, QueueView
 from queues.models import (
     KEY,

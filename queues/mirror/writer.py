@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 from django.db import models, transaction
 
 from kube.objects.meta import KubeObject
-from kube.progress import WAIT_S, track
+from kube.process.progress import WAIT_S, track
+from kube.process.set_aside import SetAside
 from kube.resources import Resource
-from kube.set_aside import SetAside
 from queues.mirror import bulk
 from queues.mirror.rollup import ReasonSources, Touched, TreeView, roll_up
 from queues.models import MirrorRow

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from kube.durations import UNITS, parse_duration
+from kube.values.durations import UNITS, parse_duration
 from queues.tree.amounts import NO_USAGE, Usage, among_relatives, own_amounts
 from queues.tree.shape import (
     LABEL_LENGTH,

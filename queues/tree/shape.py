@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kube.durations import parse_duration
+from kube.values.durations import parse_duration
 
 UNLIMITED = -1.0
 RESOURCES = ("gpu", "cpu", "memory")

@@ -26,11 +26,11 @@ from kube.keys import (
     NVIDIA_GPU,
     RECEIVED_TYPE,
 )
-from kube.numbers import int_or_none, parse_float
 from kube.objects.devices import ResourceClaim
 from kube.objects.node import Node
 from kube.objects.pod import Container, Pod, Quantity
-from kube.quantity import format_binary, format_decimal, parse_quantity
+from kube.values.numbers import int_or_none, parse_float
+from kube.values.quantity import format_binary, format_decimal, parse_quantity
 
 WHOLE_GPUS = (NVIDIA_GPU, AMD_GPU)
 GPU_MEMORY = "run.ai/gpu.memory"

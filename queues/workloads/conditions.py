@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kube.numbers import int_or_none
 from kube.objects.podgroup import PodGroup, SchedulingCondition
+from kube.values.numbers import int_or_none
 
 #: Name of the pool of nodes without a pool label.
 DEFAULT_POOL = "default"

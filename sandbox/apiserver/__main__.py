@@ -10,8 +10,8 @@ from pathlib import Path
 
 import uvloop
 
-from kube import progress
-from kube.files import use_private_umask
+from kube.process import progress
+from kube.process.files import use_private_umask
 from sandbox.apiserver.server import HOST, Server, Settings, tune_collector
 from sandbox.apiserver.storage.persistence import HomeInUseError
 

@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 import uvicorn
 
-from kube import progress
-from kube.files import private_folder, restrict
+from kube.process import progress
+from kube.process.files import private_folder, restrict
 from sandbox.apiserver.access.admission import Admission
 from sandbox.apiserver.access.authn import ADMIN, Authenticator
 from sandbox.apiserver.access.pki import Pki, write_kubeconfig

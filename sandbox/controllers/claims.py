@@ -19,10 +19,10 @@ from kube.keys import DELETE_PROTECTION
 from kube.objects.devices import ConsumerReference, ResourceClaim
 from kube.objects.meta import KubeObject, as_body
 from kube.objects.pod import Pod, PodResourceClaim
+from kube.process.workqueue import WorkQueue, start_workers
 from kube.resources import PODS, RESOURCE_CLAIMS, Resource
 from kube.store import Store
 from kube.watch import Reflector
-from kube.workqueue import WorkQueue, start_workers
 
 log = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from kube.errors import ConflictError, KubeError, NotFoundError
 from kube.gateway import EventType, Gateway
 from kube.objects.meta import KubeObject, OwnerReference
+from kube.process.workqueue import WorkQueue, start_workers
 from kube.resources import (
     BINDREQUESTS,
     CONFIGMAPS,
@@ -30,7 +31,6 @@ from kube.resources import (
 )
 from kube.store import Store
 from kube.watch import Reflector
-from kube.workqueue import WorkQueue, start_workers
 
 log = logging.getLogger(__name__)
 

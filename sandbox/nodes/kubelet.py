@@ -22,12 +22,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from kube import quantity
 from kube.errors import KubeError, NotFoundError
 from kube.gateway import EventType, Gateway, Listing, PatchOptions, PatchType, WatchEvent
 from kube.keys import RESERVED_DEVICE
 from kube.objects.node import Node
 from kube.resources import NODES, PODS, Resource
+from kube.values import quantity
 from kube.watch import Reflector
 from sandbox.nodes import podstatus
 from sandbox.nodes.devices import DeviceBook, DevicesUnavailableError

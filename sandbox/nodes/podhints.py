@@ -13,7 +13,7 @@ Defaults are in parentheses. A pod without a duration runs until it is deleted. 
 
 from __future__ import annotations
 
-from kube import durations
+from kube.values import durations
 
 DURATION = "sandbox.kaiweb/duration"
 EXIT_CODE = "sandbox.kaiweb/exit-code"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kube import quantity
 from kube.keys import NVIDIA_GPU, RESERVATION
 from kube.objects.meta import KubeObject, KubeStruct
 from kube.objects.pod import ExtendedClaimStatus, Quantity, ResourceRequirements
+from kube.values import quantity
 from sandbox.nodes import podhints
 
 GPU = NVIDIA_GPU

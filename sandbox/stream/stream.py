@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kube import quantity
 from kube.errors import AlreadyExistsError, KubeError, UnauthorizedError
 from kube.gateway import Gateway
 from kube.keys import GPU_FRACTION
@@ -31,6 +30,7 @@ from kube.resources import (
     TOPOLOGIES,
     Resource,
 )
+from kube.values import quantity
 from sandbox.nodes.profiles import KEPT_FREE_LABEL
 from sandbox.nodes.simpod import GPU
 from sandbox.stream import manifests

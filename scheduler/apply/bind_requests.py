@@ -7,8 +7,8 @@ from typing import Any
 
 from kube.keys import FENCE, NVIDIA_GPU
 from kube.objects.pod import Pod
-from kube.quantity import format_decimal
 from kube.resources import BINDREQUESTS
+from kube.values.quantity import format_decimal
 from scheduler.core.cluster.inputs import EXTENDED_CLAIM, NumaShare
 from scheduler.core.decisions import Bind, ReceivedType
 from scheduler.load.claims import allocation_body, claim_name

@@ -24,10 +24,10 @@ from kube.gateway import Gateway
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
-from kube.progress import track
+from kube.process.progress import track
 from kube.resources import BINDREQUESTS, PODGROUPS, PODS
 from kube.store import Store
-from kube.times import format_time
+from kube.values.times import format_time
 from scheduler.apply.bind_requests import bind_request_body
 from scheduler.apply.pod_conditions import patch_pod_condition
 from scheduler.core.decisions import ActionName, Bind, Decision, Evict, Nominate, TaskRef

@@ -24,7 +24,7 @@ from kube.objects.meta import as_body
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.resources import PODGROUPS, PODS
-from kube.times import format_time, time_or_none
+from kube.values.times import format_time, time_or_none
 from queues.workloads.conditions import latest_condition, pool_of, transition_number
 from scheduler.apply.pod_conditions import patch_pod_condition
 from scheduler.core.decisions import GroupMarks

@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 
 from kube.keys import NVIDIA_GPU
-from kube.quantity import format_decimal
+from kube.values.quantity import format_decimal
 from scheduler.core.arrays import Amounts
 from scheduler.core.fairshare.capacity import CapacityReason, CapacityRefusal
 from scheduler.core.session.session import Session

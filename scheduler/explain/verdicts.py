@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kube.durations import SECOND, format_duration
-from kube.times import format_time
+from kube.values.durations import SECOND, format_duration
+from kube.values.times import format_time
 from queues.workloads.reasons import QUEUE_ORPHAN
 from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP, PodGroupInput
 from scheduler.core.cluster.status import TaskStatus

@@ -28,6 +28,7 @@ from kube.objects.storage import (
     StorageClass,
 )
 from kube.objects.topology import NodeResourceTopology, Topology
+from kube.process.set_aside import SetAside, shown_cause
 from kube.resources import (
     BINDREQUESTS,
     CONFIGMAPS,
@@ -48,7 +49,6 @@ from kube.resources import (
     STORAGE_CLASSES,
     TOPOLOGIES,
 )
-from kube.set_aside import SetAside, shown_cause
 from kube.store import StoreView
 from scheduler.core.cluster.inputs import (
     ClusterInput,

@@ -10,7 +10,7 @@ from kube.keys import EXTENDED_RESOURCE_CLAIM
 from kube.objects import devices as api
 from kube.objects.meta import convert
 from kube.objects.pod import Pod, PodResourceClaim
-from kube.set_aside import SetAside
+from kube.process.set_aside import SetAside
 from scheduler.core.cluster.constraints import NodeTerm
 from scheduler.core.cluster.inputs import (
     EXTENDED_CLAIM,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kube.keys import MIG_PREFIX, NODE_GPU_COUNT, NODE_GPU_MEMORY, NODE_MIG_STRATEGY
-from kube.numbers import MAX_INT32, int_or_none
 from kube.objects.node import Node
 from kube.objects.topology import NodeResourceTopology, Zone
-from kube.set_aside import SetAside
+from kube.process.set_aside import SetAside
+from kube.values.numbers import MAX_INT32, int_or_none
 from scheduler.core.cluster.inputs import (
     GPU,
     UNKNOWN_GPU_MEMORY_MIB,

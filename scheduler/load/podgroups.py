@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from kube.durations import seconds_or_none
 from kube.keys import LAST_EVICTION, LAST_START, STALE_SINCE
 from kube.objects import podgroup as api
 from kube.objects.cluster import PriorityClass
 from kube.objects.podgroup import PodGroup, SubGroup
 from kube.objects.topology import Topology
-from kube.set_aside import SetAside
-from kube.times import time_or_none
+from kube.process.set_aside import SetAside
+from kube.values.durations import seconds_or_none
+from kube.values.times import time_or_none
 from queues.workloads.conditions import is_backed_off
 from scheduler.core.cluster.inputs import (
     DEFAULT_SUBGROUP,

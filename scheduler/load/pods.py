@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from kube.documents import parse_json
 from kube.errors import BadValueError
 from kube.keys import (
     GPU_FRACTION,
@@ -29,8 +28,9 @@ from kube.keys import (
 )
 from kube.objects.bindrequest import BindRequest, NumaZone
 from kube.objects.pod import Pod
-from kube.progress import track
-from kube.set_aside import HungError
+from kube.process.progress import track
+from kube.process.set_aside import HungError
+from kube.values.documents import parse_json
 from scheduler.core.cluster.constraints import ClaimReference, TaskConstraints
 from scheduler.core.cluster.inputs import (
     DEFAULT_SUBGROUP,

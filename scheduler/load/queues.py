@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 
-from kube.durations import seconds_or_none
 from kube.objects.queue import Queue, QueueResource, QueueResources
-from kube.set_aside import SetAside
+from kube.process.set_aside import SetAside
+from kube.values.durations import seconds_or_none
 from scheduler.core.arrays import Amounts
 from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
 

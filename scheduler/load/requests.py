@@ -12,7 +12,7 @@ from fractions import Fraction
 from kube.keys import MIG_PREFIX
 from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Container, Pod, Quantity
-from kube.quantity import parse_quantity
+from kube.values.quantity import parse_quantity
 from queues.workloads.accounting import WHOLE_GPUS, pod_demand
 from scheduler.core.cluster.constraints import ContainerRequest
 from scheduler.core.cluster.inputs import CPU, GPU, MEMORY, PODS, TaskRequest

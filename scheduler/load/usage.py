@@ -22,9 +22,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kube.durations import SECOND, format_duration
-from kube.files import open_private, private_folder, write_private
 from kube.keys import NVIDIA_GPU
+from kube.process.files import open_private, private_folder, write_private
+from kube.values.durations import SECOND, format_duration
 from scheduler.core.arrays import Amounts
 from scheduler.core.fairshare.usage import decayed_usage
 from scheduler.metrics import METRICS

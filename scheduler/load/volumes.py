@@ -12,9 +12,9 @@ from kube.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from kube.quantity import to_units
-from kube.set_aside import SetAside
+from kube.process.set_aside import SetAside
 from kube.static_volumes import NO_PROVISIONER, capacity_bytes, could_serve
+from kube.values.quantity import to_units
 from scheduler.core.cluster.constraints import Expression, NodeTerm, Operator
 from scheduler.core.cluster.inputs import StorageCapacity, VolumeClaim, VolumeInputs
 from scheduler.load.terms import label_selector, node_terms

@@ -16,7 +16,7 @@ from typing import Any
 from kube.errors import KubeError
 from kube.events import Recorder
 from kube.gateway import Gateway
-from kube.progress import WAIT_S, track
+from kube.process.progress import WAIT_S, track
 from kube.store import Store
 from queues.workloads.reasons import Standing
 from scheduler.apply.commit import CommitReport, Committer

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from kube.progress import track
+from kube.process.progress import track
 from scheduler.core.actions.attempts import note_delay
 from scheduler.core.actions.base import pending_views
 from scheduler.core.decisions import ActionName, ActionReport

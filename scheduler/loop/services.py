@@ -17,9 +17,9 @@ from celery import current_app
 from django.conf import settings
 
 from kube.errors import KubeError, UnauthorizedError
-from kube.fatal import end_process
 from kube.keys import SHARD_TASK_PREFIX
 from kube.lease import candidate_identity
+from kube.process.fatal import end_process
 from queues.cluster import gateway
 from scheduler.loop.cycle import CycleSummary
 from scheduler.loop.debug_server import PluginServer, metrics_page, plugin_pages

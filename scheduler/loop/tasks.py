@@ -11,8 +11,8 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
 from kube.errors import UnauthorizedError
-from kube.fatal import end_process
 from kube.keys import SHARD_TASK_PREFIX
+from kube.process.fatal import end_process
 from scheduler.loop import services
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from typing import Any
 
 from kube.errors import KubeError
 from kube.gateway import Gateway
-from kube.progress import WAIT_S, track
+from kube.process.progress import WAIT_S, track
 from kube.store import Store
 from kube.watch import Reflector
 from scheduler.settings.watched import WATCHED

@@ -17,7 +17,7 @@ from typing import Any
 from kube.errors import KubeError
 from kube.events import Recorder
 from kube.gateway import Gateway
-from kube.progress import track
+from kube.process.progress import track
 from kube.store import Store
 from scheduler.loop.cycle import CycleRunner, CycleSummary
 from scheduler.loop.settings_follower import SettingsFollower

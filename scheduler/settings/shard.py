@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
 
-from kube.durations import SECOND, parse_duration
 from kube.keys import QUEUE
-from kube.numbers import parse_float
 from kube.objects.config import Config, Override, PlacementStrategy, SchedulingShard, ShardSpec
+from kube.values.durations import SECOND, parse_duration
+from kube.values.numbers import parse_float
 from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName
 from scheduler.core.errors import ConfigError

@@ -14,12 +14,12 @@ from typing import Any
 
 from croniter import croniter
 
-from kube.durations import LONG_UNITS, SECOND, parse_duration
 from kube.errors import BadValueError
 from kube.keys import NVIDIA_GPU
-from kube.numbers import parse_float
 from kube.objects.config import Config
-from kube.times import in_utc, parse_time
+from kube.values.durations import LONG_UNITS, SECOND, parse_duration
+from kube.values.numbers import parse_float
+from kube.values.times import in_utc, parse_time
 from scheduler.core.fairshare.usage import tumbling_start
 
 

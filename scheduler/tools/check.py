@@ -28,8 +28,8 @@ from kube.objects.devices import ResourceClaim
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
-from kube.quantity import format_decimal, parse_quantity
 from kube.resources import BINDREQUESTS, NODES, PODGROUPS, PODS
+from kube.values.quantity import format_decimal, parse_quantity
 from queues.workloads.accounting import (
     WHOLE_GPUS,
     AccountingError,

@@ -14,8 +14,9 @@ from django.db import DatabaseError
 from django.test import Client
 from django.utils import timezone
 
-from kaiweb import checks, health
-from kaiweb.checks import (
+from kaiweb.health import checks
+from kaiweb.health import views as health
+from kaiweb.health.checks import (
     BrokerCheck,
     CyclesCheck,
     DatabaseCheck,
@@ -24,11 +25,11 @@ from kaiweb.checks import (
     MigrationsCheck,
     MirrorCheck,
 )
-from kaiweb.health import Readiness
+from kaiweb.health.views import Readiness
 from kaiweb.supervisor.wanted import Wanted, write_wanted
 from kaiweb.supervisor.watchdog import children_file
-from kube import progress
-from kube.left_out import Held, add_entry
+from kube.process import progress
+from kube.process.left_out import Held, add_entry
 from kube.resources import CONFIGS
 from queues.mirror.feed import write_heartbeat
 from queues.models import MirrorState

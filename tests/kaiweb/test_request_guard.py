@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from kaiweb.request_guard import RequestGuard, RequestLimits
+from kaiweb.guards.request_guard import RequestGuard, RequestLimits
 
 LIMITS = RequestLimits(
     body_bytes=10, bodies_bytes=15, body_s=0.1, requests=3, requests_per_address=2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kube.backoff import Backoff, doubled_s
+from kube.process.backoff import Backoff, doubled_s
 
 
 def test_a_pause_doubles_with_each_failure_up_to_the_bound() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from kube.fatal import UNAUTHORIZED_EXIT
+from kube.process.fatal import UNAUTHORIZED_EXIT
 
-SCRIPT = "from kube.errors import UnauthorizedError as E; from kube.fatal import end_process as end; end(E('401'))"
+SCRIPT = "from kube.errors import UnauthorizedError as E; from kube.process.fatal import end_process as end; end(E('401'))"
 
 
 def test_end_process_logs_the_refusal_and_exits_with_code_3() -> None:

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from kube.files import kept_secret, private_folder, restrict, use_private_umask, write_private
+from kube.process.files import (
+    kept_secret,
+    private_folder,
+    restrict,
+    use_private_umask,
+    write_private,
+)
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kube.errors import BadValueError
-from kube.numbers import parse_bool, parse_float, parse_int
+from kube.values.numbers import parse_bool, parse_float, parse_int
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from kube import progress
-from kube.left_out import MOST_ENTRIES, Held, LeftOut, add_entry, read_entries
 from kube.objects.meta import ObjectMeta
 from kube.objects.pod import Pod
-from kube.progress import Beat, Sign, beat_file, read_beat, standstill
+from kube.process import progress
+from kube.process.left_out import MOST_ENTRIES, Held, LeftOut, add_entry, read_entries
+from kube.process.progress import Beat, Sign, beat_file, read_beat, standstill
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 

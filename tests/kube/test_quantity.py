@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from kube.errors import BadValueError
-from kube.quantity import format_binary, format_decimal, parse_quantity, to_units
+from kube.values.quantity import format_binary, format_decimal, parse_quantity, to_units
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,13 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from kube.errors import BadValueError
-from kube.times import format_micro_time, format_milli_time, format_time, parse_time, time_or_none
+from kube.values.times import (
+    format_micro_time,
+    format_milli_time,
+    format_time,
+    parse_time,
+    time_or_none,
+)
 
 MOMENT = datetime(2026, 1, 31, 12, 0, 5, 123_456, tzinfo=UTC)
 

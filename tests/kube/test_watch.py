@@ -6,7 +6,6 @@ from threading import Event
 
 import pytest
 
-from kube.backoff import Backoff
 from kube.errors import (
     ForbiddenError,
     GoneError,
@@ -17,6 +16,7 @@ from kube.errors import (
     UnauthorizedError,
 )
 from kube.objects.cluster import ConfigMap
+from kube.process.backoff import Backoff
 from kube.resources import CONFIGMAPS, TOPOLOGIES
 from kube.store import Store
 from kube.watch import ABSENT_KIND_PAUSE_S, Reflector

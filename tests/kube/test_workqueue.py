@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from kube.workqueue import WorkQueue, start_workers
+from kube.process.workqueue import WorkQueue, start_workers
 
 
 class Clock:

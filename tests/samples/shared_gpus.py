@@ -6,8 +6,8 @@ import hashlib
 from fractions import Fraction
 
 from kube.gateway import Selectors
-from kube.quantity import parse_quantity
 from kube.resources import BINDREQUESTS, CONFIGMAPS, PODS
+from kube.values.quantity import parse_quantity
 from tests.samples.sample import Json, Sample
 
 RESERVATIONS = "kai-resource-reservation"

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from kube.quantity import parse_quantity
 from kube.resources import SHARDS
+from kube.values.quantity import parse_quantity
 from tests.samples.cluster_config import wait_for
 from tests.samples.node_pool_pods import ONE_GPU, pod_yaml
 from tests.samples.sample import Sample

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from kube.quantity import parse_quantity
 from kube.resources import CONFIGS, QUEUES
+from kube.values.quantity import parse_quantity
 from tests.samples.cluster_config import CONFIG, apply_file, config_restored, get, wait_for
 from tests.samples.installations import MANIFESTS
 from tests.samples.sample import Json, Sample

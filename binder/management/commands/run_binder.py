@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from binder.params import BinderParams
 from binder.process import binder, stop_binder
-from kube import progress
+from kube.process import progress
 
 PULSE_S = 1.0
 

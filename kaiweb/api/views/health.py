@@ -9,12 +9,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb import health
 from kaiweb.api.base import View
 from kaiweb.api.schema import health as schema
-from kaiweb.checks import children
-from kube.left_out import read_entries
-from kube.times import format_time
+from kaiweb.health import views as health
+from kaiweb.health.checks import children
+from kube.process.left_out import read_entries
+from kube.values.times import format_time
 
 
 class Health(View):

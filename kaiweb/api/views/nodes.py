@@ -8,9 +8,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api import pagination, parameters
 from kaiweb.api.base import View, words
 from kaiweb.api.errors import Problem, bad_parameter
+from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import nodes as schema
 from kaiweb.items import nodes as items
 from queues.models import Node

@@ -13,10 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb import request_id
-from kaiweb.api import idempotency, pagination, parameters
+from kaiweb.api import idempotency
 from kaiweb.api.base import View, caller, flag
 from kaiweb.api.bounded_wait import wait_until
 from kaiweb.api.errors import Problem, bad_parameter
+from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import queues as schema
 from kaiweb.items import queues as items
 from kube.objects.meta import convert

@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from binder.models import BindRequest
-from kaiweb.api import pagination, parameters
 from kaiweb.api.base import View, words
 from kaiweb.api.errors import Problem
+from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import scheduling as schema
 from kaiweb.items.amounts import timestamp
 from kaiweb.items.cluster import cluster_item

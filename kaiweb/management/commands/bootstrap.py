@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kaiweb import install
 from kaiweb.first_user import create_first_user
 from kube.errors import KubeError
-from kube.files import private_folder, restrict
+from kube.process.files import private_folder, restrict
 from queues import live
 from queues.cluster import gateway
 from scheduler.models import Shard

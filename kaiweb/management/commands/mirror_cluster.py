@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from kaiweb.mirror import follow
-from kube import progress
+from kube.process import progress
 from queues.cluster import gateway
 
 

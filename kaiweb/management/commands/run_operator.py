@@ -14,12 +14,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, close_old_connections
 
-from kaiweb.checks import CyclesCheck
+from kaiweb.health.checks import CyclesCheck
 from kaiweb.history import forget_shards
 from kaiweb.operator.operator import Operator
 from kaiweb.operator.probe import ProcessProbe
-from kube import progress
 from kube.errors import UnauthorizedError
+from kube.process import progress
 from queues.cluster import gateway
 
 log = logging.getLogger(__name__)

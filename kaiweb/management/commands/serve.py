@@ -10,7 +10,7 @@ import uvicorn
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from kube import progress
+from kube.process import progress
 from queues.access.http_guard import ConnectionLimits, affordable, guarded, raise_file_limit
 from queues.admission.server.embedded import admission_server
 

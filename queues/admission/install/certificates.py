@@ -23,7 +23,7 @@ from kube.certificates import (
     write_certificates,
     write_issued,
 )
-from kube.files import private_folder
+from kube.process.files import private_folder
 
 AUTHORITY_LIFE = timedelta(days=3650)
 AUTHORITY_RENEWAL = timedelta(days=365)

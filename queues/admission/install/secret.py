@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 
 from kube.errors import AlreadyExistsError, ConflictError, NotFoundError
-from kube.files import private_folder, write_private
 from kube.gateway import Gateway
+from kube.process.files import private_folder, write_private
 from kube.resources import SECRETS
 from queues.admission.bodies import Json
 from queues.admission.install.certificates import Certificates, ensure_certificates

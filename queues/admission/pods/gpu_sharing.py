@@ -16,7 +16,7 @@ from kube.keys import (
     NVIDIA_GPU,
     SHARED_GPU_CONFIG_MAP,
 )
-from kube.numbers import int_or_none, is_hex_float, parse_float
+from kube.values.numbers import int_or_none, is_hex_float, parse_float
 from queues.admission.bodies import Json, list_at, map_at
 from queues.admission.pods.containers import (
     all_containers,

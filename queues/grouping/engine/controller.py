@@ -27,10 +27,10 @@ from kube.gateway import EventType, Gateway
 from kube.objects.meta import KubeObject, convert
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
-from kube.progress import WAIT_S, track
+from kube.process.progress import WAIT_S, track
+from kube.process.workqueue import WorkQueue
 from kube.resources import NAMESPACES, PODGROUPS, PODS, Resource
 from kube.store import Store, version_of
-from kube.workqueue import WorkQueue
 from queues.grouping.base import Json, Settings, dig_text, uid_of
 from queues.grouping.engine.lookups import ClusterLookups, plain
 from queues.grouping.engine.owners import references_of

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kube import keys
-from kube.durations import format_duration, parse_duration
+from kube.values.durations import format_duration, parse_duration
 from queues.grouping.base import (
     Context,
     Json,

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from kube import progress
+from kube.process import progress
 from queues import cluster
 from queues.controllers import arguments
 from queues.controllers.assembly import Controllers

@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 import yaml
 
-from kube.files import write_private
+from kube.process.files import write_private
 from sandbox.apiserver.access.pki import new_token
 from sandbox.apiserver.model.errors import ApiError
 from sandbox.apiserver.model.user import ANONYMOUS, AUTHENTICATED, MASTERS, User

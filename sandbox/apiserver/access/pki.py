@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from kube.certificates import is_valid, issue_authority, issue_server, read_issued, write_issued
-from kube.files import private_folder, write_private
+from kube.process.files import private_folder, write_private
 
 _LIFETIME = dt.timedelta(days=3650)
 _RENEW_BEFORE = dt.timedelta(days=30)

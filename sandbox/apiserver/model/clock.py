@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 
-from kube.times import format_time
+from kube.values.times import format_time
 
 
 def now() -> dt.datetime:

@@ -1,7 +1,7 @@
 """Quantities in the canonical form in which the real server stores them: `1000m` becomes `1`.
 
 Clients compare quantities as text after a write, so the form matters; the arithmetic is exact,
-within the bounds that `kube.quantity` sets.
+within the bounds that `kube.values.quantity` sets.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import lru_cache
 
-from kube import quantity
 from kube.errors import BadValueError
+from kube.values import quantity
 
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
-from kube.times import time_or_none
+from kube.values.times import time_or_none
 from sandbox.apiserver.model import clock
 from sandbox.apiserver.model.entry import Obj
 

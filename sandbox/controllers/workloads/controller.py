@@ -17,6 +17,7 @@ from typing import Any
 from kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from kube.gateway import EventType, Gateway, PatchOptions
 from kube.objects.meta import KubeObject, convert
+from kube.process.workqueue import WorkQueue, start_workers
 from kube.resources import (
     CRONJOBS,
     DEPLOYMENTS,
@@ -28,7 +29,6 @@ from kube.resources import (
 )
 from kube.store import Store
 from kube.watch import Reflector
-from kube.workqueue import WorkQueue, start_workers
 from sandbox.controllers.workloads import cronjob, deployment, job, replicaset, statefulset
 from sandbox.controllers.workloads.objects import (
     CronJob,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kube.backoff import doubled_s
+from kube.process.backoff import doubled_s
 from kube.resources import JOBS, PODS
 from sandbox.controllers.workloads.objects import Job, Json, WorkPod
 from sandbox.controllers.workloads.plan import Plan, first_to_go, pod_body

@@ -16,9 +16,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from kube import progress
-from kube.fatal import end_process
 from kube.lease import Elector, candidate_identity
+from kube.process import progress
+from kube.process.fatal import end_process
 from queues.cluster import gateway
 from scheduler.loop.debug_server import PluginServer, metrics_page, plugin_pages
 from scheduler.loop.report import Reporter

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kube.errors import BadValueError
-from kube.times import parse_time
+from kube.values.times import parse_time
 from scheduler.core.fairshare.division import DivisionInput, divide_tree
 
 KINDS = ("gpu", "cpu", "memory")

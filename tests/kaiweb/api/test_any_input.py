@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
-from kaiweb.api import cursors
+from kaiweb.api.http import cursors
 from kube.resources import QUEUES
 from queues.editing.tags import tag_of_body
 from queues.models import ApiToken, PodGroup

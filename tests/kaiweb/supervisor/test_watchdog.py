@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from kaiweb.healthy import judge
+from kaiweb.health.probe import judge
 from kaiweb.supervisor.announcement import Announcement
 from kaiweb.supervisor.process import ProcessSpec
 from kaiweb.supervisor.supervisor import Supervisor
 from kaiweb.supervisor.watchdog import Watchdog, broker_answers, read_children
-from kube.left_out import Held, read_entries
-from kube.progress import MAIN, START_S, Beat, Sign
+from kube.process.left_out import Held, read_entries
+from kube.process.progress import MAIN, START_S, Beat, Sign
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 POD = Held("mirror", "Pod", "team", "bad", "uid-1", "7")
@@ -187,7 +187,7 @@ def test_any_reply_of_a_broker_is_an_answer(reply: bytes):
 
 HANGS_IN_NATIVE_CODE = """
 import json, pathlib, sys, threading, time
-from kube import progress
+from kube.process import progress
 from kube.objects.meta import ObjectMeta
 from kube.objects.pod import Pod
 home = pathlib.Path(sys.argv[1])

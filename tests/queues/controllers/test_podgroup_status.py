@@ -11,8 +11,8 @@ from kube.errors import ServerError
 from kube.gateway import EventType, WatchEvent
 from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Pod
+from kube.process.workqueue import WorkQueue
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS
-from kube.workqueue import WorkQueue
 from queues.controllers.podgroup_status import SETTLE_S, PodGroupController
 from queues.grouping.base import Settings
 from queues.grouping.offline.manifests import read_manifests

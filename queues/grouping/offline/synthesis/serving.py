@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
-from kube.numbers import int_or_none
+from kube.values.numbers import int_or_none
 from queues.grouping.base import (
     Json,
     annotations_of,

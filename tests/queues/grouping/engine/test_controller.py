@@ -19,6 +19,7 @@ from kube.objects.cluster import PriorityClass
 from kube.objects.meta import KubeObject
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
+from kube.process.workqueue import WorkQueue
 from kube.resources import (
     CONFIGMAPS,
     JOBS,
@@ -29,7 +30,6 @@ from kube.resources import (
     Resource,
 )
 from kube.store import Store
-from kube.workqueue import WorkQueue
 from queues.controllers.arguments import parse_selector
 from queues.grouping.base import Settings
 from queues.grouping.engine.controller import PodGrouper

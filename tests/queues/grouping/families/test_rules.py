@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kube.durations import format_duration, parse_duration
+from kube.values.durations import format_duration, parse_duration
 from queues.grouping.base import KindDefault, Settings
 from queues.grouping.engine.reconcile import Skip, decide
 from queues.grouping.errors import NotReadableError

@@ -26,7 +26,7 @@ from kaiweb.supervisor.wanted import read_wanted, scheduling_process
 from kaiweb.supervisor.watchdog import ChildState, read_children
 from kube.errors import KubeError, NotFoundError
 from kube.objects.meta import KubeObject
-from kube.progress import FOLDER, HANG_S, beat_file, read_beat, standstill
+from kube.process.progress import FOLDER, HANG_S, beat_file, read_beat, standstill
 from kube.resources import CONFIGS
 from queues.cluster import gateway
 from queues.mirror.feed import HEARTBEAT

@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kube.backoff import doubled_s
-from kube.progress import track
+from kube.process.backoff import doubled_s
+from kube.process.progress import track
 
 log = logging.getLogger(__name__)
 Clock = Callable[[], float]

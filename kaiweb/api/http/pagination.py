@@ -13,8 +13,8 @@ from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api import cursors
 from kaiweb.api.errors import bad_parameter
+from kaiweb.api.http import cursors
 from kaiweb.items.amounts import timestamp
 from kaiweb.items.cluster import mirror_time
 from queues import live

@@ -29,8 +29,8 @@ import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kube.left_out import Held, LeftOut
 from kube.objects.meta import KubeObject
+from kube.process.left_out import Held, LeftOut
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from typing import Any
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 
-from kaiweb.checks import (
+from kaiweb.health.checks import (
     BrokerCheck,
     Check,
     CyclesCheck,
@@ -26,7 +26,7 @@ from kaiweb.checks import (
     config_fault,
     processes_fault,
 )
-from kube.times import format_time
+from kube.values.times import format_time
 
 FRESH_S = 1.0
 PATIENCE_S = 2.0

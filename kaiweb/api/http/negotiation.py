@@ -10,7 +10,7 @@ from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from kaiweb.api.renderers import ProblemRenderer
+from kaiweb.api.http.renderers import ProblemRenderer
 
 
 class JsonNegotiation(DefaultContentNegotiation):

@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from kube.files import write_private
-from kube.times import format_time
+from kube.process.files import write_private
+from kube.values.times import format_time
 
 FILE = "set-aside.json"
 #: Beyond this the oldest entries are dropped: so long a list means that the objects are not the cause.

@@ -2,7 +2,7 @@
 
 A reader passes each object through `SetAside.read`. An object that cannot be read is left out and logged
 once for each of its versions instead of once per cycle. The same holds for an object on which an earlier run
-of this process hung: `kube.progress` records which object is being read.
+of this process hung: `kube.process.progress` records which object is being read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from kube.errors import UNREADABLE
 from kube.objects.meta import KubeObject
-from kube.progress import track
+from kube.process.progress import track
 
 log = logging.getLogger(__name__)
 T = TypeVar("T", bound=KubeObject)

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from kaiweb.machine import is_alive
 from kaiweb.settings import env
-from kube.left_out import add_entry
-from kube.progress import TRACEBACK_SIGNAL, beat_file, read_beat, standstill
+from kube.process.left_out import add_entry
+from kube.process.progress import TRACEBACK_SIGNAL, beat_file, read_beat, standstill
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 

@@ -1,0 +1,1 @@
+"""How REST reads parameters and bodies, pages through lists and renders answers."""
