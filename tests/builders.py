@@ -104,9 +104,9 @@ class ClusterBuilder:
         """Add a pod group with one running task on each named node."""
         return self._add(name, [(TaskStatus.RUNNING, node) for node in nodes], options)
 
-    def group(self, given: PodGroupInput) -> ClusterBuilder:
+    def group(self, pod_group: PodGroupInput) -> ClusterBuilder:
         """Add a pod group as it is."""
-        self._groups.append(given)
+        self._groups.append(pod_group)
         return self
 
     def other(self, pod: OtherPod) -> ClusterBuilder:
@@ -153,7 +153,7 @@ class ClusterBuilder:
     def _add(
         self, name: str, places: Sequence[tuple[TaskStatus, str]], options: dict[str, Any]
     ) -> ClusterBuilder:
-        asked: TaskRequest = options.pop("request", None) or request(options.pop("gpus", 1))
+        task_request: TaskRequest = options.pop("request", None) or request(options.pop("gpus", 1))
         constraints: TaskConstraints = options.pop("constraints", NO_CONSTRAINTS)
         minimum = options.pop("minimum", len(places))
         groups: Sequence[tuple[str, ...]] = options.pop("gpu_groups", [()] * len(places))
@@ -169,7 +169,7 @@ class ClusterBuilder:
                 uid=f"{name}-{number}",
                 status=status,
                 node=node,
-                request=asked,
+                request=task_request,
                 constraints=constraints,
                 gpu_groups=groups[number],
                 **task_options,
@@ -189,8 +189,8 @@ def placements(session: Session) -> dict[str, str]:
     """Return task name -> node name of everything that holds a node at the end."""
     tasks, names = session.state.tasks, session.state.nodes.names
     return {
-        given.name: names[tasks.node[index]]
-        for index, given in enumerate(tasks.inputs)
+        pod_group.name: names[tasks.node[index]]
+        for index, pod_group in enumerate(tasks.inputs)
         if tasks.node[index] >= 0
     }
 
@@ -198,7 +198,7 @@ def placements(session: Session) -> dict[str, str]:
 def status_of(session: Session, task: str) -> TaskStatus:
     """Return the status of a task at the end."""
     tasks = session.state.tasks
-    index = next(i for i, given in enumerate(tasks.inputs) if given.name == task)
+    index = next(i for i, pod_group in enumerate(tasks.inputs) if pod_group.name == task)
     return TaskStatus(tasks.status[index])
 
 
@@ -212,10 +212,10 @@ def fingerprint(session: Session) -> dict[str, Any]:
         "releasing": nodes.releasing.tobytes(),
         "whole": [value.hex() for value in nodes.whole_gpus_used],
         "devices": [
-            {key: [v.hex() for v in map(float, ledger_row)] for key, ledger_row in one.items()}
-            for one in nodes.shared_gpus
+            {key: [v.hex() for v in map(float, ledger_row)] for key, ledger_row in device.items()}
+            for device in nodes.shared_gpus
         ],
-        "on_node": [sorted(one) for one in nodes.tasks],
+        "on_node": [sorted(task_ids) for task_ids in nodes.tasks],
         "status": bytes(tasks.status),
         "virtual": bytes(tasks.is_virtual),
         "where": (list(tasks.node), list(tasks.left_node)),
@@ -224,8 +224,8 @@ def fingerprint(session: Session) -> dict[str, Any]:
         "numa": dict(tasks.numa),
         "claims": dict(tasks.claim_allocations),
         "counters": [
-            list(one)
-            for one in (
+            list(column)
+            for column in (
                 sets.pending,
                 sets.gated,
                 sets.nominated,

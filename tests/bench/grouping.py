@@ -142,9 +142,9 @@ def _pytorch_job(gateway: Gateway, index: int) -> None:
         "metadata": {"name": f"torch-{index}"},
         "spec": {"pytorchReplicaSpecs": {"Worker": worker}},
     }
-    made = gateway.create(PYTORCH_JOBS, body, namespace=NAMESPACE)
+    created = gateway.create(PYTORCH_JOBS, body, namespace=NAMESPACE)
     role = "training.kubeflow.org/replica-"
-    _members(gateway, made, lambda i: {f"{role}type": "worker", f"{role}index": str(i)})
+    _members(gateway, created, lambda i: {f"{role}type": "worker", f"{role}index": str(i)})
 
 
 def _solver(gateway: Gateway, index: int) -> None:
@@ -156,8 +156,8 @@ def _solver(gateway: Gateway, index: int) -> None:
         "metadata": {"name": f"solver-{index}"},
         "spec": spec,
     }
-    made = gateway.create(SOLVERS, body, namespace=NAMESPACE)
-    _members(gateway, made, lambda i: {"example.test/role": "helper" if i else "lead"})
+    created = gateway.create(SOLVERS, body, namespace=NAMESPACE)
+    _members(gateway, created, lambda i: {"example.test/role": "helper" if i else "lead"})
 
 
 def _idle(kind: str, name: str, **spec: Any) -> dict[str, Any]:

@@ -129,8 +129,8 @@ class Harness:
         return next((item for item in conditions if item["type"] == kind), {})
 
     def events(self) -> list[tuple[str, str, str]]:
-        found = [self.gateway.raw(EVENTS, name, "ns") for name in self.gateway.names(EVENTS, "ns")]
-        return [(item["type"], item["reason"], item["message"]) for item in found]
+        bodies = [self.gateway.raw(EVENTS, name, "ns") for name in self.gateway.names(EVENTS, "ns")]
+        return [(item["type"], item["reason"], item["message"]) for item in bodies]
 
     def _sleep(self, seconds: float) -> None:
         self.now += seconds

@@ -40,7 +40,7 @@ def wanting(device: str = "d0") -> dict[str, Any]:
     )
 
 
-def harness(device: str = "d0", **extra: Any) -> Harness:
+def claiming(device: str = "d0", **extra: Any) -> Harness:
     return Harness().seed(pods=[pod(**extra)], requests=[wanting(device)])
 
 
@@ -66,8 +66,8 @@ def claims(harness: Harness) -> list[dict[str, Any]]:
 
 
 def test_the_claim_is_owned_by_the_pod_and_named_in_its_status() -> None:
-    one = harness().run()
-    (claim,) = claims(one)
+    harness = claiming().run()
+    (claim,) = claims(harness)
     meta = claim["metadata"]
     assert meta["name"].startswith("p-extended-resources-")
     assert meta["annotations"] == {"resource.kubernetes.io/extended-resource-claim": "true"}
@@ -87,23 +87,23 @@ def test_the_claim_is_owned_by_the_pod_and_named_in_its_status() -> None:
         "allocation": devices(),
         "reservedFor": [{"resource": "pods", "name": "p", "uid": "uid-p"}],
     }
-    assert one.pod()["status"]["extendedResourceClaimStatus"] == {
+    assert harness.pod()["status"]["extendedResourceClaimStatus"] == {
         "resourceClaimName": meta["name"],
         "requestMappings": MAPPINGS,
     }
-    assert one.pod()["spec"]["nodeName"] == "n1"
-    assert one.status() == {"phase": "Succeeded"}
+    assert harness.pod()["spec"]["nodeName"] == "n1"
+    assert harness.status() == {"phase": "Succeeded"}
 
 
 @pytest.mark.parametrize("device", ["", "d0"])
 def test_a_matching_claim_of_an_interrupted_attempt_is_used(device: str) -> None:
-    one = harness()
-    one.gateway.seed(RESOURCE_CLAIMS, left_over("old", device=device), left_over("twin"))
-    one.run()
-    (claim,) = claims(one)
+    harness = claiming()
+    harness.gateway.seed(RESOURCE_CLAIMS, left_over("old", device=device), left_over("twin"))
+    harness.run()
+    (claim,) = claims(harness)
     assert claim["metadata"]["name"] == "old"
     assert claim["status"]["allocation"] == devices()
-    assert one.pod()["status"]["extendedResourceClaimStatus"]["resourceClaimName"] == "old"
+    assert harness.pod()["status"]["extendedResourceClaimStatus"]["resourceClaimName"] == "old"
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,10 @@ def test_a_matching_claim_of_an_interrupted_attempt_is_used(device: str) -> None
     ],
 )
 def test_a_claim_of_an_earlier_attempt_that_differs_is_replaced(stale: dict[str, Any]) -> None:
-    one = harness()
-    one.gateway.seed(RESOURCE_CLAIMS, stale)
-    one.run()
-    (claim,) = claims(one)
+    harness = claiming()
+    harness.gateway.seed(RESOURCE_CLAIMS, stale)
+    harness.run()
+    (claim,) = claims(harness)
     assert claim["metadata"]["name"] != "old"
     assert claim["status"]["allocation"] == devices()
 
@@ -125,59 +125,59 @@ def test_a_claim_of_an_earlier_attempt_that_differs_is_replaced(stale: dict[str,
 def test_claims_of_other_owners_are_not_changed() -> None:
     ordinary = left_over("written-by-hand", device="d5")
     ordinary["metadata"]["annotations"] = {}
-    one = harness()
-    one.gateway.seed(RESOURCE_CLAIMS, left_over("theirs", device="d6", owner="uid-q"), ordinary)
-    one.gateway.fail_next("bind", "pods", KubeError("no"))
-    one.run()
-    assert one.status()["phase"] == "Failed"
-    assert [claim["metadata"]["name"] for claim in claims(one)] == ["theirs", "written-by-hand"]
+    harness = claiming()
+    harness.gateway.seed(RESOURCE_CLAIMS, left_over("theirs", device="d6", owner="uid-q"), ordinary)
+    harness.gateway.fail_next("bind", "pods", KubeError("no"))
+    harness.run()
+    assert harness.status()["phase"] == "Failed"
+    assert [claim["metadata"]["name"] for claim in claims(harness)] == ["theirs", "written-by-hand"]
 
 
 def test_a_failed_bind_deletes_the_claim() -> None:
-    one = harness()
-    one.gateway.fail_next("bind", "pods", KubeError("the node said no"))
-    one.run()
-    assert one.status()["reason"] == "failed to bind pod <ns/p> to node <n1>: the node said no"
-    assert claims(one) == []
-    assert "extendedResourceClaimStatus" not in one.pod()["status"]
+    harness = claiming()
+    harness.gateway.fail_next("bind", "pods", KubeError("the node said no"))
+    harness.run()
+    assert harness.status()["reason"] == "failed to bind pod <ns/p> to node <n1>: the node said no"
+    assert claims(harness) == []
+    assert "extendedResourceClaimStatus" not in harness.pod()["status"]
 
 
 @pytest.mark.parametrize(("verb", "plural"), [("create", "resourceclaims"), ("patch", "pods")])
 def test_a_failed_request_during_preparation_leaves_no_claim(verb: str, plural: str) -> None:
-    one = harness()
-    one.gateway.fail_next(verb, plural, KubeError("no"))
-    one.run()
-    assert one.status()["reason"] == "plugin dynamicresources failed in PreBind: no"
-    assert claims(one) == []
+    harness = claiming()
+    harness.gateway.fail_next(verb, plural, KubeError("no"))
+    harness.run()
+    assert harness.status()["reason"] == "plugin dynamicresources failed in PreBind: no"
+    assert claims(harness) == []
 
 
 def test_a_failure_of_an_earlier_step_deletes_the_claim_of_an_earlier_attempt() -> None:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "gone"}}
-    one = harness(spec={"volumes": [volume]})
-    one.gateway.seed(RESOURCE_CLAIMS, left_over("old", device="d0"))
-    one.run()
-    assert one.status()["reason"].startswith("plugin volumebinding failed in PreBind: ")
-    assert claims(one) == []
+    harness = claiming(spec={"volumes": [volume]})
+    harness.gateway.seed(RESOURCE_CLAIMS, left_over("old", device="d0"))
+    harness.run()
+    assert harness.status()["reason"].startswith("plugin volumebinding failed in PreBind: ")
+    assert claims(harness) == []
 
 
 def test_a_binding_without_an_answer_is_neither_reported_nor_rolled_back() -> None:
-    one = harness()
-    one.gateway.fail_next("bind", "pods", ServerError("connection reset"))
-    one.gateway.fail_next("get", "pods", ServerError("connection refused"))
-    one.run()
-    assert one.status() == {}
-    assert len(claims(one)) == 1
-    one.worker.sweep()
-    one.run()
-    assert one.status() == {"phase": "Succeeded"}
-    assert len(claims(one)) == 1
+    harness = claiming()
+    harness.gateway.fail_next("bind", "pods", ServerError("connection reset"))
+    harness.gateway.fail_next("get", "pods", ServerError("connection refused"))
+    harness.run()
+    assert harness.status() == {}
+    assert len(claims(harness)) == 1
+    harness.worker.sweep()
+    harness.run()
+    assert harness.status() == {"phase": "Succeeded"}
+    assert len(claims(harness)) == 1
 
 
 def test_a_request_with_an_empty_allocation_fails() -> None:
     body = request(extendedResourceClaimAllocation={"deviceRequests": ASKED})
-    one = Harness().seed(pods=[pod()], requests=[body]).run()
-    assert one.status()["reason"] == (
+    harness = Harness().seed(pods=[pod()], requests=[body]).run()
+    assert harness.status()["reason"] == (
         "plugin dynamicresources failed in PreBind: empty allocation for extended resources in "
         "bind request for pod ns/p"
     )
-    assert one.gateway.names(PODS, "ns") == ["p"]
+    assert harness.gateway.names(PODS, "ns") == ["p"]

@@ -18,13 +18,13 @@ def params(**said: Any) -> BinderParams:
     return params_from_environment({"KAIWEB_BINDER": json.dumps(said)})
 
 
-def step(made: BinderParams, name: str) -> StepConfig:
-    (found,) = (one for one in made.steps if one.name == name)
+def step(binder_params: BinderParams, name: str) -> StepConfig:
+    (found,) = (one for one in binder_params.steps if one.name == name)
     return found
 
 
-def names(made: BinderParams) -> list[str]:
-    return [name for name, _ in make_steps(FakeGateway(), made.steps)]
+def names(binder_params: BinderParams) -> list[str]:
+    return [name for name, _ in make_steps(FakeGateway(), binder_params.steps)]
 
 
 def test_without_configuration_the_parameters_are_kais_defaults() -> None:
@@ -33,7 +33,7 @@ def test_without_configuration_the_parameters_are_kais_defaults() -> None:
 
 
 def test_the_config_sets_the_fields_of_reservation_pods() -> None:
-    made = params_from_environment(
+    binder_params = params_from_environment(
         {
             "KAIWEB_BINDER": json.dumps(
                 {
@@ -49,8 +49,8 @@ def test_the_config_sets_the_fields_of_reservation_pods() -> None:
             "KAIWEB_SCALE_ADJUST_NAMESPACE": "stand-ins",
         }
     )
-    assert made.concurrency == 3
-    assert made.reservation == ReservationParams(
+    assert binder_params.concurrency == 3
+    assert binder_params.reservation == ReservationParams(
         timeout_s=7.0,
         runtime_class="nvidia",
         resources={"requests": {"cpu": "2m"}},
@@ -60,7 +60,7 @@ def test_the_config_sets_the_fields_of_reservation_pods() -> None:
 
 
 def test_plugin_fields_are_overridden_one_by_one_and_arguments_as_a_whole() -> None:
-    made = params(
+    binder_params = params(
         volumeBindingTimeoutSeconds=9,
         cdiEnabled=True,
         plugins={
@@ -68,10 +68,10 @@ def test_plugin_fields_are_overridden_one_by_one_and_arguments_as_a_whole() -> N
             "hamicore": {"enabled": True},
         },
     )
-    assert step(made, "volumebinding").arguments == {"bindTimeoutSeconds": "9"}
-    assert step(made, "dynamicresources").arguments == {"bindTimeoutSeconds": "5"}
-    assert step(made, "gpusharing").arguments == {"cdiEnabled": "true"}
-    assert names(made) == ["dynamicresources", "volumebinding", "gpusharing", "hamicore"]
+    assert step(binder_params, "volumebinding").arguments == {"bindTimeoutSeconds": "9"}
+    assert step(binder_params, "dynamicresources").arguments == {"bindTimeoutSeconds": "5"}
+    assert step(binder_params, "gpusharing").arguments == {"cdiEnabled": "true"}
+    assert names(binder_params) == ["dynamicresources", "volumebinding", "gpusharing", "hamicore"]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def queue(name: str, *, quota: float, limit: float = -1) -> str:
 
 
 def skipped_pod(name: str, *, queue: str) -> str:
-    """A pod that the pod grouper is told to leave alone."""
+    """A pod with the annotation that keeps the pod grouper away."""
     body = json.loads(pod(name, queue=queue))
     body["metadata"]["annotations"] = {"kai.scheduler/skip-podgrouper": "true"}
     return json.dumps(body)

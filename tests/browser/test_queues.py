@@ -1,4 +1,4 @@
-"""Editing a queue in the browser changes it in the cluster, and never over somebody else's head."""
+"""Editing a queue in the browser changes it in the cluster, and overwrites no concurrent edit."""
 
 from __future__ import annotations
 

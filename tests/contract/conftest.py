@@ -66,8 +66,8 @@ def real_server(real_cluster: RealCluster) -> Server:  # noqa: F811 - asks for t
     ],
 )
 def server(request: pytest.FixtureRequest) -> Server:
-    found: Server = request.getfixturevalue(request.param)
-    return found
+    chosen_server: Server = request.getfixturevalue(request.param)
+    return chosen_server
 
 
 @pytest.fixture

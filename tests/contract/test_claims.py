@@ -26,8 +26,8 @@ def allocation(device: str) -> dict[str, Any]:
 
 
 def test_requests_of_a_claim_are_filled_in_and_fixed(api: Api) -> None:
-    made = api.post(CLAIMS, claim("c")).ok(201)
-    (request,) = made["spec"]["devices"]["requests"]
+    created = api.post(CLAIMS, claim("c")).ok(201)
+    (request,) = created["spec"]["devices"]["requests"]
     assert request["exactly"] == {
         "deviceClassName": "lens",
         "allocationMode": "ExactCount",
@@ -39,8 +39,8 @@ def test_requests_of_a_claim_are_filled_in_and_fixed(api: Api) -> None:
 
 def test_an_allocation_is_taken_away_but_never_exchanged(api: Api) -> None:
     api.post(CLAIMS, claim("c")).ok(201)
-    given = api.patch(f"{CLAIMS}/c/status", allocation("one")).ok()
-    assert given["status"] == allocation("one")["status"]
+    allocated = api.patch(f"{CLAIMS}/c/status", allocation("one")).ok()
+    assert allocated["status"] == allocation("one")["status"]
     api.patch(f"{CLAIMS}/c/status", allocation("two")).refused(
         422, "Invalid", "status.allocation: Invalid value"
     )

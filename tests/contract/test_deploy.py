@@ -166,8 +166,8 @@ def test_component_may_not(shipped: Api, request_: tuple[str, str, str, str, str
 def test_webhooks_may_be_registered_by_who_serves_them_and_no_others(shipped: Api) -> None:
     def may(account: str, verb: str, resource: str, **attributes: str) -> bool:
         user = f"system:serviceaccount:kai-scheduler:{account}"
-        asked = {"verb": verb, "resource": resource, **attributes}
-        review = {"spec": {"user": user, "resourceAttributes": asked}}
+        attributes_of_request = {"verb": verb, "resource": resource, **attributes}
+        review = {"spec": {"user": user, "resourceAttributes": attributes_of_request}}
         return bool(shipped.post(REVIEWS, review).ok(201)["status"]["allowed"])
 
     group, kind = "admissionregistration.k8s.io", "validatingwebhookconfigurations"
@@ -184,9 +184,14 @@ def test_webhooks_may_be_registered_by_who_serves_them_and_no_others(shipped: Ap
 def test_stand_in_pods_may_be_made_in_their_namespace_only(shipped: Api) -> None:
     def may(verb: str, resource: str, namespace: str) -> bool:
         plural, _, sub = resource.partition("/")
-        asked = {"verb": verb, "resource": plural, "subresource": sub, "namespace": namespace}
+        attributes_of_request = {
+            "verb": verb,
+            "resource": plural,
+            "subresource": sub,
+            "namespace": namespace,
+        }
         user = "system:serviceaccount:kai-scheduler:pod-grouper"
-        review = {"spec": {"user": user, "resourceAttributes": asked}}
+        review = {"spec": {"user": user, "resourceAttributes": attributes_of_request}}
         return bool(shipped.post(REVIEWS, review).ok(201)["status"]["allowed"])
 
     for verb, resource in (("create", "pods"), ("delete", "pods"), ("patch", "pods/status")):

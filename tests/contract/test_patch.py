@@ -69,11 +69,11 @@ def test_strategic_patch_merges_containers_by_name(api: Api) -> None:
     api.post(DEPLOYMENTS, deployment("a")).ok(201)
     side = {"name": "side", "image": "example.test/side:1"}
     patch = {"spec": {"template": {"spec": {"containers": [side]}}}}
-    found = containers(api.patch(f"{DEPLOYMENTS}/a", patch, STRATEGIC).ok())
-    assert set(found) == {"main", "side"}
+    patched = containers(api.patch(f"{DEPLOYMENTS}/a", patch, STRATEGIC).ok())
+    assert set(patched) == {"main", "side"}
     change = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "new:2"}]}}}}
-    found = containers(api.patch(f"{DEPLOYMENTS}/a", change, STRATEGIC).ok())
-    assert (found["main"]["image"], found["side"]["image"]) == ("new:2", "example.test/side:1")
+    patched = containers(api.patch(f"{DEPLOYMENTS}/a", change, STRATEGIC).ok())
+    assert (patched["main"]["image"], patched["side"]["image"]) == ("new:2", "example.test/side:1")
 
 
 def test_strategic_patch_deletes_by_directive(api: Api) -> None:

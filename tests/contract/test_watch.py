@@ -17,8 +17,8 @@ def short(events: list[Any]) -> list[tuple[str, str]]:
 
 
 def version(api: Api, path: str = MAPS) -> str:
-    found: str = api.get(path).ok()["metadata"]["resourceVersion"]
-    return found
+    list_version: str = api.get(path).ok()["metadata"]["resourceVersion"]
+    return list_version
 
 
 def test_watch_sends_each_change_in_order(api: Api) -> None:

@@ -66,11 +66,11 @@ class FakeGateway:
 
     def seed(self, resource: Resource, *bodies: Body) -> list[dict[str, Any]]:
         """Create objects, keeping a given uid, status and creationTimestamp; not listed in `calls`."""
-        made = []
+        created = []
         for body in bodies:
             namespace = body.get("metadata", {}).get("namespace", "")
-            made.append(self._store_new(resource, copy.deepcopy(dict(body)), namespace))
-        return made
+            created.append(self._store_new(resource, copy.deepcopy(dict(body)), namespace))
+        return created
 
     def raw(self, resource: Resource, name: str, namespace: str = "") -> dict[str, Any]:
         """Return the stored body of one object."""
@@ -95,8 +95,8 @@ class FakeGateway:
     ) -> Listing[Any]:
         self._maybe_fail("list", resource)
         with self._changed:
-            found = [copy.deepcopy(self.objects[key]) for key in self._keys(resource, namespace)]
-            selected = (body for body in found if _selects(selectors, body))
+            bodies = [copy.deepcopy(self.objects[key]) for key in self._keys(resource, namespace)]
+            selected = (body for body in bodies if _selects(selectors, body))
             readable = (_readable(body, as_type) for body in selected)
             wanted = [item for item in readable if item is not None]
             return Listing(items=wanted, resource_version=str(self._version))
@@ -340,13 +340,13 @@ class FakeGateway:
 
 
 def _counts_generations(resource: Resource) -> bool:
-    """Tell whether the API server counts changes of the spec, as it does for custom resources."""
+    """Return whether the API server counts changes of the spec, as it does for custom resources."""
     return resource == QUEUES
 
 
 def _check_version(old: dict[str, Any], body: Body) -> None:
-    asked = body.get("metadata", {}).get("resourceVersion")
-    if asked and asked != old["metadata"]["resourceVersion"]:
+    expected_version = body.get("metadata", {}).get("resourceVersion")
+    if expected_version and expected_version != old["metadata"]["resourceVersion"]:
         raise ConflictError("the object has been modified", status=409, reason="Conflict")
 
 

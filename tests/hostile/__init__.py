@@ -1,1 +1,1 @@
-"""Objects with hostile values in every field that is read: nobody may stop on them."""
+"""Objects with hostile values in every field that is read: no reader may stop on them."""

@@ -101,9 +101,9 @@ def with_value(body: Any, place: Place, value: Any) -> Any:
     """Return a body with another value at a place; what lies beside the way there is shared."""
     if not place:
         return value
-    made = list(body) if isinstance(body, list) else dict(body)
-    made[place[0]] = with_value(body[place[0]], place[1:], value)
-    return made
+    changed = list(body) if isinstance(body, list) else dict(body)
+    changed[place[0]] = with_value(body[place[0]], place[1:], value)
+    return changed
 
 
 @cache

@@ -140,9 +140,9 @@ def wait_until(
     """Poll `holds` until it returns something true and return that; else fail naming `what`."""
     deadline = time.monotonic() + timeout_s
     while True:
-        found = holds()
-        if found:
-            return found
+        value = holds()
+        if value:
+            return value
         if time.monotonic() > deadline:
             tail = f"\n{stack.logs()}" if stack else ""
             raise AssertionError(f"{what} did not come within {timeout_s:.0f} s{tail}")

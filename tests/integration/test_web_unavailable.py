@@ -93,12 +93,12 @@ def leader_and_worker(stack: Stack) -> list[dict[str, Any]]:
         "spec": template,
     }
     apply(stack, body)
-    (made,) = stack.objects(LWS, "set", "-n", SPACE)
+    (worker_set,) = stack.objects(LWS, "set", "-n", SPACE)
     owner = {
         "apiVersion": body["apiVersion"],
         "kind": body["kind"],
         "name": "set",
-        "uid": made["metadata"]["uid"],
+        "uid": worker_set["metadata"]["uid"],
     }
     prefix = "leaderworkerset.sigs.k8s.io"
     return [
@@ -112,8 +112,8 @@ def leader_and_worker(stack: Stack) -> list[dict[str, Any]]:
 
 
 def is_placed(stack: Stack, name: str) -> bool:
-    (found,) = stack.objects("pod", name, "-n", SPACE)
-    return bool(found["spec"].get("nodeName"))
+    (pod,) = stack.objects("pod", name, "-n", SPACE)
+    return bool(pod["spec"].get("nodeName"))
 
 
 def trees(stack: Stack) -> list[dict[str, Any]]:

@@ -24,8 +24,8 @@ def test_shares_and_standings_of_ended_schedulers_go_and_their_sessions_stay() -
     assert [row.queue for row in QueueShare.objects.all()] == ["q-default"]
     assert [row.key for row in GroupStanding.objects.all()] == ["ns/pg-default"]
     assert SessionRecord.objects.count() == 2
-    told = {(change.kind, change.key) for change in LiveChange.objects.all()}
-    assert told == {("queue", "q-amber"), ("standing", "ns/pg-amber")}
+    recorded = {(change.kind, change.key) for change in LiveChange.objects.all()}
+    assert recorded == {("queue", "q-amber"), ("standing", "ns/pg-amber")}
 
 
 def test_nothing_is_deleted_while_every_scheduler_runs() -> None:

@@ -1,4 +1,4 @@
-"""The mirror process follows a cluster until told to stop, and replaces a watch that fails."""
+"""The mirror process follows a cluster until it is stopped, and replaces a watch that fails."""
 
 from __future__ import annotations
 

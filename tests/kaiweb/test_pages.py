@@ -62,11 +62,11 @@ def test_every_answer_has_a_content_security_policy() -> None:
 
 
 def record(**extra: object) -> logging.LogRecord:
-    made = logging.makeLogRecord(
+    log_record = logging.makeLogRecord(
         {"name": "queues", "levelname": "INFO", "msg": "listed", "created": 0.0}
     )
-    vars(made).update(extra)
-    return made
+    vars(log_record).update(extra)
+    return log_record
 
 
 def test_both_log_formats_carry_the_same_fields() -> None:

@@ -16,7 +16,7 @@ LIMITS = RequestLimits(
 
 
 class App:
-    """Remembers the bodies it was given; waits before it answers if told to."""
+    """Remembers the bodies it received; optionally waits before it answers."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []

@@ -1,4 +1,4 @@
-"""What people without rights get: cheap answers, no numbers, no foreign host names."""
+"""Unauthenticated clients get cheap answers, no metrics, and only known host names."""
 
 from __future__ import annotations
 

@@ -36,10 +36,10 @@ def pod(name: str) -> dict[str, Any]:
 
 
 def check_create_read_list(gateway: Gateway, namespace: str) -> None:
-    made = gateway.create(CONFIGMAPS, config_map("one", a="1"), namespace=namespace)
+    created = gateway.create(CONFIGMAPS, config_map("one", a="1"), namespace=namespace)
     gateway.create(CONFIGMAPS, config_map("two", a="2"), namespace=namespace)
     read = gateway.get(CONFIGMAPS, "one", as_type=ConfigMap, namespace=namespace)
-    assert read.metadata.uid == made["metadata"]["uid"] != ""
+    assert read.metadata.uid == created["metadata"]["uid"] != ""
     assert read.data == {"a": "1"}
     listing = gateway.list(
         CONFIGMAPS, as_type=ConfigMap, namespace=namespace, selectors=Selectors(labels="of=two")
@@ -112,8 +112,8 @@ def check_conditions_merge_by_type(gateway: Gateway, namespace: str) -> None:
 
 
 def check_binding(gateway: Gateway, namespace: str) -> None:
-    made = gateway.create(PODS, pod("bound"), namespace=namespace)
-    uid = made["metadata"]["uid"]
+    created = gateway.create(PODS, pod("bound"), namespace=namespace)
+    uid = created["metadata"]["uid"]
     with pytest.raises(KubeError):
         gateway.bind(namespace, "bound", pod_uid="another-uid", node="n1")
     gateway.bind(namespace, "bound", pod_uid=uid, node="n1", annotations={"received": "Regular"})

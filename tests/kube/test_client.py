@@ -48,7 +48,7 @@ class Script(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PATCH = do_DELETE = _answer
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture

@@ -44,11 +44,11 @@ def stored(gateway: FakeGateway) -> list[dict[str, Any]]:
 
 
 def test_a_repeated_event_raises_the_count_of_the_one_written() -> None:
-    gateway, clock, made = recorder()
+    gateway, clock, event_recorder = recorder()
     for second in range(60):
         clock.now = float(second)
-        made.record(about())
-        made.flush()
+        event_recorder.record(about())
+        event_recorder.flush()
     (event,) = stored(gateway)
     assert event["count"] == 36  # written at 0, 5, 15, 35 s
     assert [call[0] for call in gateway.calls] == ["create", "patch", "patch", "patch"]
@@ -59,11 +59,11 @@ def test_a_repeated_event_raises_the_count_of_the_one_written() -> None:
 
 
 def test_an_event_with_another_message_is_written_separately() -> None:
-    gateway, _, made = recorder()
-    made.record(about())
-    made.record(about(message="still no room"))
-    made.record(about(name="q"))
-    made.flush()
+    gateway, _, event_recorder = recorder()
+    event_recorder.record(about())
+    event_recorder.record(about(message="still no room"))
+    event_recorder.record(about(name="q"))
+    event_recorder.flush()
     assert sorted(
         (item["involvedObject"]["name"], item["message"]) for item in stored(gateway)
     ) == [
@@ -74,49 +74,49 @@ def test_an_event_with_another_message_is_written_separately() -> None:
 
 
 def test_an_expired_event_is_created_again() -> None:
-    gateway, clock, made = recorder()
-    made.record(about())
-    made.flush()
+    gateway, clock, event_recorder = recorder()
+    event_recorder.record(about())
+    event_recorder.flush()
     gateway.delete(EVENTS, gateway.names(EVENTS)[0], namespace="ns")
     clock.now = 10
-    made.record(about())
-    made.flush()
+    event_recorder.record(about())
+    event_recorder.flush()
     assert [item["count"] for item in stored(gateway)] == [1]
 
 
 def test_a_full_queue_drops_events_and_counts_them() -> None:
-    _, _, made = recorder(capacity=1)
-    made.record(about("a"))
-    made.record(about("b"))
-    assert made.dropped == 1
+    _, _, event_recorder = recorder(capacity=1)
+    event_recorder.record(about("a"))
+    event_recorder.record(about("b"))
+    assert event_recorder.dropped == 1
 
 
 def test_failed_write_does_not_stop_the_next() -> None:
-    gateway, _, made = recorder()
+    gateway, _, event_recorder = recorder()
     gateway.fail_next("create", "events", ServerError("down"))
-    made.record(about("a"))
-    made.record(about("b"))
-    made.flush()
+    event_recorder.record(about("a"))
+    event_recorder.record(about("b"))
+    event_recorder.flush()
     assert [item["involvedObject"]["name"] for item in stored(gateway)] == ["b"]
 
 
 def test_cluster_scoped_objects_have_their_events_in_default() -> None:
-    gateway, _, made = recorder()
-    made.record(
+    gateway, _, event_recorder = recorder()
+    event_recorder.record(
         ObjectEvent(
             resource=QUEUES, namespace="", name="q", uid="u", type="Normal", reason="R", message="m"
         )
     )
-    made.flush()
+    event_recorder.flush()
     assert len(gateway.names(EVENTS, "default")) == 1
 
 
 def test_threads_write_what_is_queued_before_they_end() -> None:
-    gateway, _, made = recorder()
-    made.start(workers=2)
+    gateway, _, event_recorder = recorder()
+    event_recorder.start(workers=2)
     for number in range(20):
-        made.record(about(f"p{number}"))
-    made.stop()
+        event_recorder.record(about(f"p{number}"))
+    event_recorder.stop()
     assert len(stored(gateway)) == 20
 
 

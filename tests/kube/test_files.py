@@ -1,4 +1,4 @@
-"""Files that only their owner reads, and of which nobody reads half."""
+"""Files that only their owner can read, replaced as a whole."""
 
 from __future__ import annotations
 

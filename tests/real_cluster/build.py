@@ -77,9 +77,9 @@ def ensure_binaries(say: Callable[[str], None] = print) -> Binaries:
     ------
     LaneUnavailableError : no Go on PATH, or a build failed (the text carries the end of its output)
     """
-    found = find_binaries()
-    if found is not None:
-        return found
+    match = find_binaries()
+    if match is not None:
+        return match
     if shutil.which("go") is None:
         raise ClusterUnavailableError(
             "a real kube-apiserver needs the Go toolchain on PATH to build kube-apiserver and etcd, which is not there"
@@ -154,10 +154,10 @@ def _etcd_go_mod() -> str:
 
 
 def _go_directive(upstream: str) -> str:
-    found = re.search(r"^go \S+$", upstream, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^go \S+$", upstream, re.MULTILINE)
+    if match is None:
         raise ClusterUnavailableError("the upstream module file names no Go version")
-    return found.group()
+    return match.group()
 
 
 PROGRAMS = (

@@ -144,7 +144,7 @@ def _apiserver_command(binaries: Binaries, cluster: RealCluster, port: int) -> l
         "--service-cluster-ip-range=10.255.0.0/24",
         "--authorization-mode=RBAC",
         f"--token-auth-file={folder / 'tokens.csv'}",
-        # Without a controller manager nobody makes the default service accounts it would ask for.
+        # Without a controller manager the default service accounts it would require do not exist.
         "--disable-admission-plugins=ServiceAccount",
         "--endpoint-reconciler-type=none",
         "--v=1",

@@ -28,8 +28,8 @@ PATIENCE_S = 90.0
 
 
 def get(installation: Installation, resource: Resource, name: str) -> Json:
-    found: Json = installation.gateway.get(resource, name, as_type=dict)
-    return found
+    condition_now: Json = installation.gateway.get(resource, name, as_type=dict)
+    return condition_now
 
 
 def current_conditions(
@@ -56,8 +56,10 @@ def wait_for(
     """Wait until a condition of the present generation has a status, and a message that contains the text."""
 
     def holds() -> bool:
-        found = current_conditions(installation, resource, name).get(condition)
-        return found is not None and found[0] == status and message in found[2]
+        condition_now = current_conditions(installation, resource, name).get(condition)
+        return (
+            condition_now is not None and condition_now[0] == status and message in condition_now[2]
+        )
 
     wait_until(
         holds,
@@ -79,7 +81,7 @@ def config_restored(installation: Installation) -> Iterator[None]:
         yield
     finally:
         body = get(installation, CONFIGS, CONFIG)
-        kept = {
+        metadata = {
             key: value
             for key, value in body["metadata"].items()
             if key not in ("annotations", "managedFields")
@@ -87,7 +89,7 @@ def config_restored(installation: Installation) -> Iterator[None]:
         annotations = before["metadata"].get("annotations") or {}
         body = {
             **body,
-            "metadata": {**kept, "annotations": annotations},
+            "metadata": {**metadata, "annotations": annotations},
             "spec": before.get("spec", {}),
         }
         installation.gateway.replace(CONFIGS, CONFIG, body)

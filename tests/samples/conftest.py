@@ -36,5 +36,5 @@ def sample(installation: Installation, request: pytest.FixtureRequest) -> Iterat
     """A namespace named after the module (`test_10_jobs` -> `s-10-jobs`), emptied at the end."""
     module = request.module.__name__.rpartition(".")[2]
     name = "s-" + module.removeprefix("test_").replace("_", "-")
-    with prepared_sample(installation, name) as made:
-        yield made
+    with prepared_sample(installation, name) as prepared:
+        yield prepared

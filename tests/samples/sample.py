@@ -37,7 +37,7 @@ from tests.samples.installations import MANIFESTS, Installation
 Json = dict[str, Any]
 Event = tuple[str, str, str]
 PATIENCE_S = 60.0
-#: Owners first, so that nobody makes anew what was just deleted.
+#: Owners first, so that no controller recreates what was just deleted.
 OWNED_KINDS = (
     CRONJOBS,
     DEPLOYMENTS,
@@ -140,9 +140,9 @@ class Sample:
 
     def pod_group_of(self, owner: str) -> Json:
         """Wait for the one pod group that an object of this name owns."""
-        found = self.wait(lambda: self.pod_groups_of(owner), f"the pod group of {owner}")
-        assert len(found) == 1, [group["metadata"]["name"] for group in found]
-        return found[0]
+        pods = self.wait(lambda: self.pod_groups_of(owner), f"the pod group of {owner}")
+        assert len(pods) == 1, [group["metadata"]["name"] for group in pods]
+        return pods[0]
 
     def reasons_of(self, owner: str) -> dict[str, str]:
         """Return reason -> message of the condition that an owner's pod group waits with."""
@@ -180,16 +180,16 @@ class Sample:
         """Wait until so many pods of these names or controllers, and no more, have a node and stay."""
 
         def enough() -> list[Json]:
-            found = [
+            pods = [
                 pod
                 for pod in self.bound(*owners_or_names)
                 if "deletionTimestamp" not in pod["metadata"]
             ]
-            return found if len(found) >= count else []
+            return pods if len(pods) >= count else []
 
-        found: list[Json] = self.wait(enough, f"{count} bound pods of {owners_or_names}")
-        assert len(found) == count, [pod["metadata"]["name"] for pod in found]
-        return found
+        pods: list[Json] = self.wait(enough, f"{count} bound pods of {owners_or_names}")
+        assert len(pods) == count, [pod["metadata"]["name"] for pod in pods]
+        return pods
 
     def stays(self, holds: Callable[[], bool], what: str) -> None:
         """Check that something holds while two other pods are scheduled, one after the other.

@@ -22,8 +22,10 @@ def config_map_prefix(pod: Json) -> str:
 def maps_of(sample: Sample, pod: Json) -> dict[str, Json]:
     """Return the ConfigMaps of a pod by what follows their common prefix, e.g. `0` and `0-evar`."""
     prefix = f"{config_map_prefix(pod)}-"
-    found = sample.all(CONFIGMAPS)
-    return {name[len(prefix) :]: body for name, body in found.items() if name.startswith(prefix)}
+    config_maps = sample.all(CONFIGMAPS)
+    return {
+        name[len(prefix) :]: body for name, body in config_maps.items() if name.startswith(prefix)
+    }
 
 
 def holders_of(sample: Sample, group: str) -> list[Json]:

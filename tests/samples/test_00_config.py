@@ -57,7 +57,7 @@ def configured(sample: Sample) -> Iterator[Sample]:
 
 @pytest.fixture(scope="module")
 def applied(configured: Sample) -> Json:
-    """The object as it is right after kubectl has said what the user wants."""
+    """The object right after kubectl applied the manifest."""
     return get(configured.installation, CONFIGS, CONFIG)
 
 

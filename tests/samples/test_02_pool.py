@@ -32,15 +32,17 @@ def pod(
 
 
 def reasons_of(sample: Sample, name: str) -> str:
-    """Return all that is said about why a pod's group waits."""
+    """Return all conditions of the pod groups that wait."""
     groups = sample.pod_groups_of(name)
-    told = [str((group.get("status") or {}).get("schedulingConditions")) for group in groups]
+    condition_message = [
+        str((group.get("status") or {}).get("schedulingConditions")) for group in groups
+    ]
     events = [
         message
         for group in groups
         for _, _, message in sample.events_of("PodGroup", group["metadata"]["name"])
     ]
-    return " ".join([*told, *events])
+    return " ".join([*condition_message, *events])
 
 
 def patch(sample: Sample, **spec: Any) -> None:
@@ -55,7 +57,7 @@ def free_the_pool(sample: Sample) -> None:
 
 @pytest.fixture
 def settings() -> ShardSettings:
-    """What the scheduler is told by the manifest."""
+    """The settings that the manifest gives the scheduler."""
     body = next(yaml.safe_load_all((MANIFESTS / "02-pool.yaml").read_text()))
     return settings_of("opal", convert(body, SchedulingShard), None)
 
@@ -215,8 +217,8 @@ def test_an_invalid_edit_is_reported_and_the_old_settings_stay(
 ) -> None:
     before = pool.get(SHARDS, "opal")["spec"]
     patch(pool, **spec)
-    told = wait_for(pool.installation, SHARDS, "opal", "Deployed", "False", problem)
-    assert problem in told
+    condition_message = wait_for(pool.installation, SHARDS, "opal", "Deployed", "False", problem)
+    assert problem in condition_message
     assert current_conditions(pool.installation, SHARDS, "opal")["Ready"] == (
         "False",
         "not_ready",
@@ -257,8 +259,8 @@ def test_a_shard_whose_name_cannot_be_a_process_says_so(pool: Sample) -> None:
         "{apiVersion: kai.scheduler/v1, kind: SchedulingShard, metadata: {name: opal.south}}"
     )
     text = "metadata.name: expected a DNS label"
-    told = wait_for(pool.installation, SHARDS, "opal.south", "Deployed", "False", text)
-    assert "got 'opal.south'" in told
+    condition_message = wait_for(pool.installation, SHARDS, "opal.south", "Deployed", "False", text)
+    assert "got 'opal.south'" in condition_message
     assert "scheduling-opal.south" not in pool.stack.pids()
 
 

@@ -33,8 +33,8 @@ def test_each_pod_is_a_group_of_its_own(running: Sample, name: str) -> None:
         "train",
         "s03-bench",
     )
-    told = yaml.safe_load(metadata["annotations"]["kai.scheduler/top-owner-metadata"])
-    assert told == {"name": name, "uid": uid, "group": "", "version": "v1", "kind": "Pod"}
+    owner_metadata = yaml.safe_load(metadata["annotations"]["kai.scheduler/top-owner-metadata"])
+    assert owner_metadata == {"name": name, "uid": uid, "group": "", "version": "v1", "kind": "Pod"}
     assert running.pod(name)["metadata"]["annotations"]["pod-group-name"] == metadata["name"]
 
 

@@ -1,4 +1,4 @@
-"""Sample 04: where work goes that names no queue, an old project, or a queue that nobody made."""
+"""Sample 04: the queue of work that names none, an old project, or a queue that does not exist."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def no_default_queue(applied: Sample) -> Iterator[Sample]:
 
 
 def wait_for_missing_queue(sample: Sample, pod: str, queue: str) -> None:
-    """Wait for the condition that names a queue nobody made; the pod stays pending."""
+    """Wait for the condition that names a missing queue; the pod stays pending."""
     wanted = {"QueueDoesNotExist": f"Queue '{queue}' does not exist"}
     sample.wait(
         lambda: sample.reasons_of(pod) == wanted,

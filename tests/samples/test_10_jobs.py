@@ -25,8 +25,8 @@ def test_a_job_is_one_group(applied: Sample, name: str, queue: str, minimum: int
     group = applied.pod_group_of(name)
     assert group["metadata"]["name"] == f"pg-{name}-{applied.get(JOBS, name)['metadata']['uid']}"
     spec = group["spec"]
-    found = (spec["queue"], spec["priorityClassName"], spec["minMember"])
-    assert found == (queue, "train", minimum)
+    stated = (spec["queue"], spec["priorityClassName"], spec["minMember"])
+    assert stated == (queue, "train", minimum)
 
 
 def test_pods_of_a_plain_job_start_as_there_is_room(applied: Sample) -> None:

@@ -29,8 +29,8 @@ def test_a_run_is_a_group_below_the_job(runs: Sample, run: str, queue: str) -> N
     assert [(o["kind"], o["name"]) for o in group["metadata"]["ownerReferences"]] == [("Job", run)]
     spec = group["spec"]
     # The annotation for gangs stands on CronJob and Job alike, and is not read.
-    found = (spec["queue"], spec["priorityClassName"], spec["minMember"])
-    assert found == (queue, "train", 1)
+    stated = (spec["queue"], spec["priorityClassName"], spec["minMember"])
+    assert stated == (queue, "train", 1)
 
 
 def test_the_pods_of_all_runs_start(runs: Sample) -> None:

@@ -34,8 +34,8 @@ def test_every_replica_is_a_group_below_its_pod(shop: Sample) -> None:
         assert body["metadata"]["name"] == f"pg-{owner['name']}-{owner['uid']}"
         assert owner["kind"] == "Pod"
         spec = body["spec"]
-        found = (spec["queue"], spec["priorityClassName"], spec["minMember"])
-        assert found == ("s12-shop", "inference", 1)
+        stated = (spec["queue"], spec["priorityClassName"], spec["minMember"])
+        assert stated == ("s12-shop", "inference", 1)
 
 
 def test_inference_stands_at_125_and_may_not_be_preempted(shop: Sample) -> None:

@@ -28,8 +28,8 @@ def test_a_set_is_one_group_for_all_its_pods(
     group = vault.pod_group_of(name)
     assert group["metadata"]["name"] == f"pg-{name}-{vault.get(kind, name)['metadata']['uid']}"
     spec = group["spec"]
-    found = (spec["queue"], spec["priorityClassName"], spec["minMember"])
-    assert found == ("s13-vault", "train", 1)
+    stated = (spec["queue"], spec["priorityClassName"], spec["minMember"])
+    assert stated == ("s13-vault", "train", 1)
     named = {pod["metadata"]["annotations"]["pod-group-name"] for pod in bound}
     assert named == {group["metadata"]["name"]}
 

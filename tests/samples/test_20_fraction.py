@@ -45,8 +45,8 @@ class Halves:
 
 @pytest.fixture(scope="module")
 def annex(installation: Installation) -> Iterator[Sample]:
-    with prepared_sample(installation, "s-20-annex") as made:
-        yield made
+    with prepared_sample(installation, "s-20-annex") as prepared:
+        yield prepared
 
 
 @pytest.fixture(scope="module")

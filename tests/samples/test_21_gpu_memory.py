@@ -25,10 +25,10 @@ def weighed(sample: Sample) -> Sample:
 def test_what_is_asked_is_counted_in_memory(weighed: Sample, name: str) -> None:
     uid = weighed.pod(name)["metadata"]["uid"]
     assert weighed.pod_group_of(name)["metadata"]["name"] == f"pg-{name}-{uid}"
-    asked = {"run.ai/gpu.memory": Fraction(2000)}
+    requested = {"run.ai/gpu.memory": Fraction(2000)}
     weighed.wait(
-        lambda: amounts(weighed, name, "requested") == asked,
-        f"{asked} and not {amounts(weighed, name, 'requested')}",
+        lambda: amounts(weighed, name, "requested") == requested,
+        f"{requested} and not {amounts(weighed, name, 'requested')}",
     )
 
 

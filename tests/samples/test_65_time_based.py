@@ -32,10 +32,10 @@ HELD = {"s65-greedy": 90.0, "s65-modest": 0.0}
 
 
 class Prometheus:
-    """Answers instant queries with what the queues have had; writes down what it was asked."""
+    """Answers instant queries with what the queues have had; records the queries."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.queries: list[str] = []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -55,7 +55,7 @@ class Prometheus:
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def answer(self, query: str) -> bytes:
-        self.asked.append(query)
+        self.queries.append(query)
         series: list[tuple[dict[str, str], float]] = [({}, 100.0)]
         if "kai_queue_allocated" in query:
             series = [({"queue_name": name}, value) for name, value in HELD.items()]
@@ -107,8 +107,8 @@ def pool(sample: Sample) -> Iterator[Sample]:
 
 
 def test_without_a_prometheus_the_shard_says_what_is_missing(pool: Sample) -> None:
-    told = wait_for(pool.installation, SHARDS, "quartz", "Deployed", "False", MISSING)
-    assert told.startswith(MISSING)
+    message = wait_for(pool.installation, SHARDS, "quartz", "Deployed", "False", MISSING)
+    assert message.startswith(MISSING)
     assert current_conditions(pool.installation, SHARDS, "quartz")["Available"] == (
         "False",
         "available",
@@ -128,7 +128,7 @@ def test_a_prometheus_of_the_cluster_is_asked_for_under_its_usual_name(pool: Sam
 def test_a_queue_with_high_past_usage_gets_less(pool: Sample, prometheus: Prometheus) -> None:
     point_at(pool, externalPrometheusUrl=prometheus.url)
     pool.wait(
-        lambda: any("kai_queue_allocated_memory" in query for query in prometheus.asked),
+        lambda: any("kai_queue_allocated_memory" in query for query in prometheus.queries),
         "the last question of a round",
     )
     wait_for(pool.installation, CONFIGS, CONFIG, "DependenciesFulfilled", "True")
@@ -149,6 +149,6 @@ def test_the_question_has_the_window_and_the_half_life_of_the_shard(
     pool: Sample, prometheus: Prometheus
 ) -> None:
     assert pool.exists(SHARDS, "quartz")
-    (question, *_) = [query for query in prometheus.asked if "kai_queue_allocated_gpus" in query]
+    (question, *_) = [query for query in prometheus.queries if "kai_queue_allocated_gpus" in query]
     assert question.startswith("sum_over_time(((kai_queue_allocated_gpus) * (0.5^((")
     assert question.endswith(" - time()) / 43200.000000)))[48h0m0s:1m0s])")

@@ -41,7 +41,7 @@ def choices(sample: Sample, when: str) -> dict[str, Choice]:
 
 @pytest.fixture(scope="module")
 def before(sample: Sample) -> Iterator[dict[str, Choice]]:
-    """What holds while nobody has named the ConfigMap."""
+    """What holds while the Config does not name the ConfigMap."""
     # It lives in the components' namespace, not in the namespace of the sample.
     apply_file(sample.installation, MANIFESTS / "67-kind-defaults.yaml")
     yield choices(sample, "before")

@@ -1,4 +1,4 @@
-"""Sample 70: pods that the grouper does not touch."""
+"""Sample 70: pods that the grouper must not change."""
 
 from __future__ import annotations
 

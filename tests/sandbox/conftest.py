@@ -78,7 +78,7 @@ def live(
             yield from _with_simulators(server.kubeconfig)
     else:
         cluster: RealCluster = request.getfixturevalue("real_cluster")
-        # Without a controller manager nobody else collects what deleted owners leave behind.
+        # Without a controller manager nothing else collects the dependents of deleted owners.
         yield from _with_simulators(cluster.kubeconfig, "--garbage-collector")
 
 

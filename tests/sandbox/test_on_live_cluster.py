@@ -42,15 +42,15 @@ def job_ended(cluster: LiveCluster, name: str, kind: str) -> dict[str, Any]:
         status = cluster.status(JOBS, name)
         return status if condition(status, kind).get("status") == "True" else {}
 
-    found: dict[str, Any] = cluster.wait(ended, f"job {name} {kind}")
-    return found
+    current: dict[str, Any] = cluster.wait(ended, f"job {name} {kind}")
+    return current
 
 
 def test_nodes_are_ready_and_carry_gpu_labels(cluster: LiveCluster) -> None:
     def ready() -> dict[str, Any]:
-        found = cluster.gateway.get(NODES, "node-0003", as_type=dict)
-        is_ready = condition(found["status"], "Ready").get("status") == "True"
-        return found if is_ready and not found["spec"].get("taints") else {}
+        current = cluster.gateway.get(NODES, "node-0003", as_type=dict)
+        is_ready = condition(current["status"], "Ready").get("status") == "True"
+        return current if is_ready and not current["spec"].get("taints") else {}
 
     node = cluster.wait(ready, "a ready node without taints")
     assert condition(node["status"], "Ready")["status"] == "True"
@@ -153,10 +153,10 @@ def test_deployment_rolls_over_and_scales(cluster: LiveCluster) -> None:
     cluster.create(DEPLOYMENTS, "web", spec)
 
     def settled(replicas: int) -> bool:
-        found = cluster.get(DEPLOYMENTS, "web")
-        status = found.get("status", {})
+        current = cluster.get(DEPLOYMENTS, "web")
+        status = current.get("status", {})
         return (
-            status.get("observedGeneration") == found["metadata"]["generation"]
+            status.get("observedGeneration") == current["metadata"]["generation"]
             and status.get("updatedReplicas") == status.get("replicas") == replicas
             and status.get("availableReplicas") == replicas
         )
@@ -236,8 +236,8 @@ def test_reservation_pod_learns_a_device_nobody_else_has(cluster: LiveCluster) -
 
     def devices() -> set[str]:
         key = "run.ai/reserve_for_gpu_index"
-        found = [pod["metadata"].get("annotations", {}).get(key) for pod in cluster.pods()]
-        return set(filter(None, found))
+        current = [pod["metadata"].get("annotations", {}).get(key) for pod in cluster.pods()]
+        return set(filter(None, current))
 
     cluster.wait(lambda: len(devices()) == 2, "two devices")
     cluster.create(PODS, "greedy", {**template(gpus=7)["spec"], "nodeName": node})

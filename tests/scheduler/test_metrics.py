@@ -65,8 +65,8 @@ def metrics(monkeypatch: pytest.MonkeyPatch) -> SchedulerMetrics:
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as opened:
+        yield opened
 
 
 def value(metrics: SchedulerMetrics, name: str, **labels: str) -> float | None:

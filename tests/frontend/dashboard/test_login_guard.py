@@ -1,4 +1,4 @@
-"""Wrong passwords are throttled, and a flood of them keeps nobody else waiting."""
+"""Wrong passwords are throttled, and a flood of them does not delay other log-ins."""
 
 from __future__ import annotations
 

@@ -91,6 +91,6 @@ def viewer(db: None) -> APIClient:
 def token_client(user: User, scopes: list[str], **options: Any) -> APIClient:
     values = {"name": "test", "subtree": "", "expires_at": None, "now": timezone.now(), **options}
     _row, secret = tokens.create(user=user, scopes=scopes, **values)
-    found = APIClient()
-    found.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
-    return found
+    api_client = APIClient()
+    api_client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+    return api_client

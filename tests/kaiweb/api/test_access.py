@@ -1,4 +1,4 @@
-"""Who gets in: sessions with CSRF, tokens with scopes and an end, and what strangers see."""
+"""Access: sessions with CSRF, tokens with scopes and an end, and unauthenticated requests."""
 
 from __future__ import annotations
 
@@ -39,9 +39,11 @@ def test_a_session_needs_the_csrf_token_to_write(admin: User) -> None:
 def test_a_token_is_shown_once_kept_as_a_hash_and_can_be_revoked(admin: User) -> None:
     browser = APIClient()
     browser.force_login(admin)
-    made = browser.post("/api/v1/tokens", {"name": "ci", "scopes": ["read"]}, format="json")
-    assert made.status_code == 201
-    secret = made.json()["token"]
+    created_token = browser.post(
+        "/api/v1/tokens", {"name": "ci", "scopes": ["read"]}, format="json"
+    )
+    assert created_token.status_code == 201
+    secret = created_token.json()["token"]
     row = ApiToken.objects.get()
     assert secret.startswith("kw_")
     assert secret not in (row.digest, row.prefix)

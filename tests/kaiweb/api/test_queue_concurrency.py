@@ -123,7 +123,7 @@ def test_a_deletion_and_a_creation_below_never_leave_an_orphan(
 def meddle(
     monkeypatch: pytest.MonkeyPatch, verb: str, change: Callable[[FakeGateway], None]
 ) -> None:
-    """Let somebody with kubectl change the tree right before our next write of this kind."""
+    """Change the tree as with kubectl right before our next write of this kind."""
     real = getattr(FakeGateway, verb)
 
     def late(self: FakeGateway, resource: Resource, *args: Any, **options: Any) -> Any:

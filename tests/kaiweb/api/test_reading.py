@@ -123,12 +123,12 @@ def test_a_waiting_workload_has_the_same_reason_everywhere(
 def test_the_order_lists_the_position_and_the_workloads_ahead(
     client: APIClient, world: Mirror
 ) -> None:
-    said = {
+    standings_by_group = {
         f"default/{name}": Standing(code="DeviceShortage", position=place)
         for name, place in (("waits", 3), ("first", 1), ("second", 2))
     }
     world.writer.sources = ReasonSources(
-        standings=lambda keys: {k: said[k] for k in keys if k in said}
+        standings=lambda keys: {k: standings_by_group[k] for k in keys if k in standings_by_group}
     )
     for number, (name, queue) in enumerate((("first", "top"), ("second", "team"))):
         world.consume(
@@ -158,9 +158,9 @@ def test_the_order_lists_the_position_and_the_workloads_ahead(
 
 
 def test_who_finds_no_room_sees_the_most_that_is_free(client: APIClient, world: Mirror) -> None:
-    said = {"default/big": Standing(code="DeviceShortage", position=1)}
+    standings_by_group = {"default/big": Standing(code="DeviceShortage", position=1)}
     world.writer.sources = ReasonSources(
-        standings=lambda keys: {k: said[k] for k in keys if k in said}
+        standings=lambda keys: {k: standings_by_group[k] for k in keys if k in standings_by_group}
     )
     world.consume(
         [

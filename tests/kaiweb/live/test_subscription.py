@@ -30,9 +30,9 @@ def batch(position: int, family: str = "queues", **items: Any) -> Batch:
 
 @pytest.fixture
 def queues() -> Subscription:
-    found = Subscription(id="s", topic=parse_topic("queues", None))
-    found.begin(10, {"a", "b"}, anything, now=0.0)
-    return found
+    queue_subscription = Subscription(id="s", topic=parse_topic("queues", None))
+    queue_subscription.begin(10, {"a", "b"}, anything, now=0.0)
+    return queue_subscription
 
 
 def test_a_delta_names_its_predecessor_and_carries_whole_items(queues: Subscription) -> None:
@@ -67,31 +67,33 @@ def test_a_deletion_of_what_the_client_never_had_is_not_sent(queues: Subscriptio
 
 
 def test_an_item_that_leaves_the_filter_is_deleted_and_comes_back() -> None:
-    found = Subscription(id="s", topic=parse_topic("workloads", {"state": ["pending"]}))
-    found.begin(0, {"n/w"}, lambda item: item["state"] == "pending", now=0.0)
+    queue_subscription = Subscription(
+        id="s", topic=parse_topic("workloads", {"state": ["pending"]})
+    )
+    queue_subscription.begin(0, {"n/w"}, lambda item: item["state"] == "pending", now=0.0)
     sent = []
     for position, state in ((1, "running"), (2, "running"), (3, "pending")):
-        found.offer(batch(position, "workloads", **{"n/w": {"state": state}}))
-        frame = found.take(float(position))
+        queue_subscription.offer(batch(position, "workloads", **{"n/w": {"state": state}}))
+        frame = queue_subscription.take(float(position))
         sent.append(frame and (len(frame["up"]), frame["del"]))
     assert sent == [(0, ["n/w"]), None, (1, [])]
 
 
 def test_after_a_resume_deletions_go_out_even_if_the_client_may_not_have_the_key() -> None:
-    found = Subscription(id="s", topic=parse_topic("queues", None))
-    found.begin(5, None, anything, now=0.0)
-    found.catch_up(batch(9, a={"v": 1}, b=None))
-    frame = found.take(0.0)
+    queue_subscription = Subscription(id="s", topic=parse_topic("queues", None))
+    queue_subscription.begin(5, None, anything, now=0.0)
+    queue_subscription.catch_up(batch(9, a={"v": 1}, b=None))
+    frame = queue_subscription.take(0.0)
     assert frame is not None
     assert (frame["prev"], frame["seq"], frame["del"], len(frame["up"])) == ("5", "9", ["b"], 1)
 
 
 def test_what_comes_while_a_snapshot_is_read_waits_and_is_sent_after_it() -> None:
-    found = Subscription(id="s", topic=parse_topic("queues", None))
-    found.offer(batch(7, a={"v": "old"}))
-    assert found.due_at(hidden=False) is None
-    found.begin(8, {"a"}, anything, now=0.0)
-    assert found.due_at(hidden=False) is None
+    queue_subscription = Subscription(id="s", topic=parse_topic("queues", None))
+    queue_subscription.offer(batch(7, a={"v": "old"}))
+    assert queue_subscription.due_at(hidden=False) is None
+    queue_subscription.begin(8, {"a"}, anything, now=0.0)
+    assert queue_subscription.due_at(hidden=False) is None
     late = Subscription(id="s", topic=parse_topic("queues", None))
     late.offer(batch(9, a={"v": "new"}))
     late.begin(8, {"a"}, anything, now=0.0)
@@ -106,12 +108,12 @@ def test_a_batch_older_than_the_snapshot_is_ignored(queues: Subscription) -> Non
 
 
 def test_a_single_key_topic_takes_only_its_key() -> None:
-    found = Subscription(id="s", topic=parse_topic("queue:a", None))
-    found.begin(0, {"a"}, anything, now=0.0)
-    found.offer(batch(1, b={"v": 1}))
-    assert found.due_at(hidden=False) is None
-    found.offer(batch(2, a={"v": 1}))
-    assert found.due_at(hidden=False) is not None
+    queue_subscription = Subscription(id="s", topic=parse_topic("queue:a", None))
+    queue_subscription.begin(0, {"a"}, anything, now=0.0)
+    queue_subscription.offer(batch(1, b={"v": 1}))
+    assert queue_subscription.due_at(hidden=False) is None
+    queue_subscription.offer(batch(2, a={"v": 1}))
+    assert queue_subscription.due_at(hidden=False) is not None
 
 
 def test_frames_keep_their_distance_and_more_so_in_a_hidden_tab(queues: Subscription) -> None:
@@ -142,15 +144,15 @@ def test_too_many_waiting_keys_are_an_overrun_too(queues: Subscription) -> None:
 
 
 def test_a_snapshot_comes_in_parts_and_an_empty_one_has_one() -> None:
-    found = Subscription(id="s", topic=parse_topic("queues", None))
+    queue_subscription = Subscription(id="s", topic=parse_topic("queues", None))
     items = [{"k": str(n)} for n in range(2 * PART_ITEMS + 1)]
-    frames = snapshot_frames(found, epoch="e", position=4, as_of={}, items=items)
+    frames = snapshot_frames(queue_subscription, epoch="e", position=4, as_of={}, items=items)
     assert [(f["part"], f["of"], len(f["items"])) for f in frames] == [
         (1, 3, 500),
         (2, 3, 500),
         (3, 3, 1),
     ]
-    empty = snapshot_frames(found, epoch="e", position=4, as_of={}, items=[])
+    empty = snapshot_frames(queue_subscription, epoch="e", position=4, as_of={}, items=[])
     assert [(f["part"], f["of"], f["items"]) for f in empty] == [(1, 1, [])]
 
 
@@ -162,8 +164,8 @@ def test_any_story_ends_with_client_and_server_alike(seed: int) -> None:
     log: list[str] = []
     client: dict[str, dict[str, Any]] = {}
     client_seq = 0
-    found = Subscription(id="s", topic=parse_topic("queues", None))
-    found.begin(0, set(), anything, now=0.0)
+    queue_subscription = Subscription(id="s", topic=parse_topic("queues", None))
+    queue_subscription.begin(0, set(), anything, now=0.0)
     hub_position = 0
 
     def states(keys: list[str], position: int) -> Batch:
@@ -179,13 +181,13 @@ def test_any_story_ends_with_client_and_server_alike(seed: int) -> None:
             server[key] = {"v": step}
         log.append(key)
         if chance.random() < 0.4:
-            found.offer(states(log[hub_position:], len(log)))
+            queue_subscription.offer(states(log[hub_position:], len(log)))
             hub_position = len(log)
         if chance.random() < 0.1:  # the connection breaks: resume from what the client has
-            found = Subscription(id="s", topic=parse_topic("queues", None))
-            found.begin(client_seq, None, anything, now=0.0)
-            found.catch_up(states(log[client_seq:], len(log)))
-        frame = found.take(0.0) if chance.random() < 0.5 else None
+            queue_subscription = Subscription(id="s", topic=parse_topic("queues", None))
+            queue_subscription.begin(client_seq, None, anything, now=0.0)
+            queue_subscription.catch_up(states(log[client_seq:], len(log)))
+        frame = queue_subscription.take(0.0) if chance.random() < 0.5 else None
         if frame is not None:
             assert frame["prev"] == str(client_seq)
             client_seq = int(frame["seq"])
@@ -193,8 +195,8 @@ def test_any_story_ends_with_client_and_server_alike(seed: int) -> None:
                 client[change["k"]] = change["set"]
             for gone in frame["del"]:
                 client.pop(gone, None)
-    found.offer(states(log[hub_position:], len(log)))
-    last = found.take(0.0)
+    queue_subscription.offer(states(log[hub_position:], len(log)))
+    last = queue_subscription.take(0.0)
     for change in last["up"] if last else []:
         client[change["k"]] = change["set"]
     for gone in last["del"] if last else []:

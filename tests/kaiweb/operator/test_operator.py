@@ -1,4 +1,4 @@
-"""Passes of the operator on a fake cluster: what is wanted, what is said, and what is left alone."""
+"""Passes of the operator on a fake cluster: the wanted file, the conditions, and what is not touched."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Scene:
             self.operator.pass_once()
             self.now += 10.0
 
-    def said(self, resource: Resource, name: str) -> Mapping[str, tuple[str, str]]:
+    def conditions_of(self, resource: Resource, name: str) -> Mapping[str, tuple[str, str]]:
         status = self.gateway.raw(resource, name).get("status") or {}
         return {
             item["type"]: (item["status"], item["message"]) for item in status.get("conditions", ())
@@ -90,7 +90,7 @@ def test_config_and_shard_become_ready_and_are_then_left_alone(scene: Scene) -> 
     before = scene.gateway.raw(CONFIGS, "kai-config")["spec"]
     scene.passes(2)
     for resource, name in ((CONFIGS, "kai-config"), (SHARDS, "default")):
-        assert scene.said(resource, name) == {
+        assert scene.conditions_of(resource, name) == {
             "Reconciling": ("False", "Reconciliation completed successfully"),
             "Deployed": ("True", "Resources deployed"),
             "Available": ("True", "System available"),
@@ -125,7 +125,7 @@ def test_a_new_generation_is_reported_as_reconciling_before_it_is_applied(
 def test_a_config_of_another_name_has_no_effect_and_no_status(scene: Scene) -> None:
     scene.put(CONFIGS, "other", podGrouper={"maxConcurrentReconciles": 9})
     scene.passes(2)
-    assert scene.said(CONFIGS, "other") == {}
+    assert scene.conditions_of(CONFIGS, "other") == {}
     assert read_wanted(scene.home) == Wanted()
 
 
@@ -154,8 +154,8 @@ def test_a_shard_that_became_invalid_keeps_its_settings_after_an_operator_restar
     scene.passes(2)
     assert read_wanted(scene.home).shards == ("amber", "default")
     text = "placementStrategy.cpu: expected binpack or spread, got 'pile'"
-    assert scene.said(SHARDS, "amber")["Deployed"] == ("False", text)
-    assert scene.said(SHARDS, "amber")["Available"] == ("True", "System available")
+    assert scene.conditions_of(SHARDS, "amber")["Deployed"] == ("False", text)
+    assert scene.conditions_of(SHARDS, "amber")["Available"] == ("True", "System available")
 
 
 def test_processes_that_are_not_up_are_named_on_whom_they_serve(scene: Scene) -> None:
@@ -164,16 +164,19 @@ def test_processes_that_are_not_up_are_named_on_whom_they_serve(scene: Scene) ->
     scene.put(SHARDS, "amber")
     scene.supervise("web", "binding", "beat", "scheduling-amber")
     scene.passes(2)
-    assert scene.said(CONFIGS, "kai-config")["Available"] == (
+    assert scene.conditions_of(CONFIGS, "kai-config")["Available"] == (
         "False",
         "PodGrouper: not available\nQueueController: not available\n"
         "PodGroupController: not available",
     )
-    assert scene.said(SHARDS, "default")["Available"] == ("False", "Scheduler: not available")
-    assert scene.said(SHARDS, "amber")["Ready"] == ("True", "System is ready")
+    assert scene.conditions_of(SHARDS, "default")["Available"] == (
+        "False",
+        "Scheduler: not available",
+    )
+    assert scene.conditions_of(SHARDS, "amber")["Ready"] == ("True", "System is ready")
     scene.supervise(*EVERYTHING)
     scene.passes(2)
-    assert scene.said(SHARDS, "default")["Ready"] == ("True", "System is ready")
+    assert scene.conditions_of(SHARDS, "default")["Ready"] == ("True", "System is ready")
 
 
 def test_a_component_that_is_switched_off_is_not_reported_as_missing(scene: Scene) -> None:
@@ -182,30 +185,30 @@ def test_a_component_that_is_switched_off_is_not_reported_as_missing(scene: Scen
     scene.put(SHARDS, "default")
     scene.supervise("web", "controllers")
     scene.passes(2)
-    assert scene.said(CONFIGS, "kai-config")["Available"] == ("True", "System available")
-    assert scene.said(SHARDS, "default")["Available"] == ("True", "System available")
+    assert scene.conditions_of(CONFIGS, "kai-config")["Available"] == ("True", "System available")
+    assert scene.conditions_of(SHARDS, "default")["Available"] == ("True", "System available")
     assert read_wanted(scene.home).off == ("binding", "scheduling-default")
 
 
 def test_a_prometheus_of_the_cluster_needs_its_operator(scene: Scene) -> None:
     scene.put(CONFIGS, "kai-config", prometheus={"enabled": True})
     scene.passes()
-    assert scene.said(CONFIGS, "kai-config")["DependenciesFulfilled"] == (
+    assert scene.conditions_of(CONFIGS, "kai-config")["DependenciesFulfilled"] == (
         "False",
         "\nKAI-prometheus is missing prometheus operator",
     )
     scene.gateway.seed(CRDS, {"metadata": {"name": PROMETHEUS_CRD}})
     scene.passes(5)
-    assert scene.said(CONFIGS, "kai-config")["DependenciesFulfilled"][0] == "True"
+    assert scene.conditions_of(CONFIGS, "kai-config")["DependenciesFulfilled"][0] == "True"
 
 
 def test_a_status_that_could_not_be_written_is_written_in_the_next_pass(scene: Scene) -> None:
     scene.put(SHARDS, "default")
     scene.gateway.fail_next("patch", "schedulingshards", ServerError("connection refused"))
     scene.passes()
-    assert scene.said(SHARDS, "default") == {}
+    assert scene.conditions_of(SHARDS, "default") == {}
     scene.passes(2)
-    assert scene.said(SHARDS, "default")["Ready"] == ("True", "System is ready")
+    assert scene.conditions_of(SHARDS, "default")["Ready"] == ("True", "System is ready")
 
 
 def test_a_cluster_that_stops_answering_ends_no_process(scene: Scene) -> None:
@@ -240,21 +243,21 @@ def test_a_scheduler_that_makes_no_progress_is_reported_on_its_shard(scene: Scen
     children_file(scene.home).parent.mkdir()
     children_file(scene.home).write_text(json.dumps({"scheduling-default": state}))
     scene.passes(1)
-    told = scene.said(SHARDS, "default")
-    assert told["Available"] == (
+    conditions_by_type = scene.conditions_of(SHARDS, "default")
+    assert conditions_by_type["Available"] == (
         "False", "Scheduler: not available: scheduling-default: no progress",
     )  # fmt: skip
-    assert told["Ready"] == ("False", "System not ready")
+    assert conditions_by_type["Ready"] == ("False", "System not ready")
 
 
 def test_a_scheduler_without_cycles_is_reported_on_its_shard(scene: Scene) -> None:
     scene.put(SHARDS, "default")
     scene.operator.cycle_fault = lambda shard: f"shard {shard} has no cycles"
     scene.passes(2)
-    told = scene.said(SHARDS, "default")
-    assert told["Available"] == (
+    conditions_by_type = scene.conditions_of(SHARDS, "default")
+    assert conditions_by_type["Available"] == (
         "False", "Scheduler: not available: shard default has no cycles",
     )  # fmt: skip
     scene.operator.cycle_fault = lambda _shard: ""
     scene.passes(1)
-    assert scene.said(SHARDS, "default")["Ready"] == ("True", "System is ready")
+    assert scene.conditions_of(SHARDS, "default")["Ready"] == ("True", "System is ready")

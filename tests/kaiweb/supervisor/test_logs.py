@@ -83,11 +83,11 @@ def test_the_supervisor_bounds_the_log_of_a_child_and_keeps_the_last_words_of_a_
 ) -> None:
     flood = "import os; [os.write(1, b'x' * 999 + b'\\n') for _ in range(500)]; raise SystemExit('fatal')"
     spec = ProcessSpec(name="talker", command=(sys.executable, "-c", flood), wave=0)
-    made = Supervisor([spec], home=tmp_path, say=lambda _line: None, log_bytes=20_000)
-    made.start_wave(0)
+    started = Supervisor([spec], home=tmp_path, say=lambda _line: None, log_bytes=20_000)
+    started.start_wave(0)
     log = tmp_path / "logs" / "talker.log"
-    made.wait_for(lambda: _last_words(log), what="the crash", timeout_s=10)
-    made.stop()
+    started.wait_for(lambda: _last_words(log), what="the crash", timeout_s=10)
+    started.stop()
     assert _last_words(log)
     assert sum(sizes(log.parent).values()) < OLDER_FILES * 40_100
 

@@ -29,7 +29,7 @@ def _is_alive(pid: int) -> bool:
 @pytest.fixture
 def supervisor(tmp_path: Path):
     lines: list[str] = []
-    made = Supervisor(
+    started = Supervisor(
         [
             ProcessSpec(name="first", command=SLEEPER, wave=0),
             ProcessSpec(name="second", command=SLEEPER, wave=1),
@@ -37,8 +37,8 @@ def supervisor(tmp_path: Path):
         home=tmp_path,
         say=lines.append,
     )
-    yield made, tmp_path, lines
-    made.stop()
+    yield started, tmp_path, lines
+    started.stop()
 
 
 def _pids(home: Path) -> dict[str, int]:
@@ -46,24 +46,24 @@ def _pids(home: Path) -> dict[str, int]:
 
 
 def test_waves_start_in_order_and_stop_leaves_no_process(supervisor):
-    made, home, _lines = supervisor
-    made.start_wave(0)
+    started, home, _lines = supervisor
+    started.start_wave(0)
     assert set(_pids(home)) == {"supervisor", "first"}
-    made.start_wave(1)
+    started.start_wave(1)
     pids = _pids(home)
     assert set(pids) == {"supervisor", "first", "second"}
-    made.stop()
+    started.stop()
     assert not _is_alive(pids["first"])
     assert not _is_alive(pids["second"])
     assert not (home / "processes.json").exists()
 
 
 def test_a_killed_process_is_started_again(supervisor):
-    made, home, lines = supervisor
-    made.start_wave(0)
+    started, home, lines = supervisor
+    started.start_wave(0)
     before = _pids(home)["first"]
     os.kill(before, signal.SIGKILL)
-    came_back = made.wait_for(
+    came_back = started.wait_for(
         lambda: _pids(home).get("first", before) != before, what="first", timeout_s=10
     )
     assert came_back
@@ -71,13 +71,13 @@ def test_a_killed_process_is_started_again(supervisor):
 
 
 def test_another_list_ends_what_is_gone_and_starts_what_is_new(supervisor):
-    made, home, lines = supervisor
-    made.start_wave(0)
-    made.start_wave(1)
+    started, home, lines = supervisor
+    started.start_wave(0)
+    started.start_wave(1)
     before = _pids(home)
     first = ProcessSpec(name="first", command=SLEEPER, wave=0)
-    made.adopt([first, ProcessSpec(name="third", command=SLEEPER, wave=1)])
-    came = made.wait_for(lambda: not _is_alive(before["second"]), what="its end", timeout_s=10)
+    started.adopt([first, ProcessSpec(name="third", command=SLEEPER, wave=1)])
+    came = started.wait_for(lambda: not _is_alive(before["second"]), what="its end", timeout_s=10)
     after = _pids(home)
     assert came
     assert set(after) == {"supervisor", "first", "third"}
@@ -86,35 +86,35 @@ def test_another_list_ends_what_is_gone_and_starts_what_is_new(supervisor):
 
 
 def test_a_changed_process_starts_anew_when_its_former_self_has_ended(supervisor):
-    made, home, lines = supervisor
-    made.start_wave(0)
+    started, home, lines = supervisor
+    started.start_wave(0)
     before = _pids(home)["first"]
     # Takes its time to end, so that both would overlap if the new one did not wait.
     slow = "import signal,time; signal.signal(15, lambda *_: (time.sleep(0.5), exit())); time.sleep(60)"
-    made.adopt([ProcessSpec(name="first", command=(sys.executable, "-c", slow), wave=0)])
-    made.wait_for(lambda: _pids(home).get("first", before) != before, what="it", timeout_s=10)
+    started.adopt([ProcessSpec(name="first", command=(sys.executable, "-c", slow), wave=0)])
+    started.wait_for(lambda: _pids(home).get("first", before) != before, what="it", timeout_s=10)
     second = _pids(home)["first"]
     assert not _is_alive(before)
-    made.adopt([ProcessSpec(name="first", command=SLEEPER, wave=0)])
+    started.adopt([ProcessSpec(name="first", command=SLEEPER, wave=0)])
     assert "first" not in _pids(home)
-    made.wait_for(lambda: _pids(home).get("first", second) != second, what="it", timeout_s=10)
+    started.wait_for(lambda: _pids(home).get("first", second) != second, what="it", timeout_s=10)
     assert not _is_alive(second)
     assert lines.count("first restarts with other settings") == 2
 
 
 def test_a_process_of_a_wave_that_has_not_come_waits_for_it(supervisor):
-    made, home, _lines = supervisor
-    made.start_wave(0)
-    made.adopt([ProcessSpec(name="late", command=SLEEPER, wave=1)])
+    started, home, _lines = supervisor
+    started.start_wave(0)
+    started.adopt([ProcessSpec(name="late", command=SLEEPER, wave=1)])
     assert set(_pids(home)) == {"supervisor"}
-    made.start_wave(1)
+    started.start_wave(1)
     assert set(_pids(home)) == {"supervisor", "late"}
 
 
 def test_the_list_is_followed_until_a_signal_comes(supervisor):
-    made, home, _lines = supervisor
-    made.start_wave(0)
-    made.start_wave(1)
+    started, home, _lines = supervisor
+    started.start_wave(0)
+    started.start_wave(1)
     asked: list[set[str]] = []
 
     def follow() -> list[ProcessSpec] | None:
@@ -124,9 +124,9 @@ def test_the_list_is_followed_until_a_signal_comes(supervisor):
         return [ProcessSpec(name="only", command=SLEEPER, wave=1)] if len(asked) == 2 else None
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    made.handle_signals()
+    started.handle_signals()
     try:
-        made.run(follow)
+        started.run(follow)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -138,20 +138,20 @@ def test_the_list_is_followed_until_a_signal_comes(supervisor):
 
 
 def test_waiting_for_something_that_never_comes_names_it(supervisor):
-    made, _home, _lines = supervisor
+    started, _home, _lines = supervisor
     with pytest.raises(TimeoutError, match="the moon was not ready within 0 s"):
-        made.wait_for(lambda: False, what="the moon", timeout_s=0.2)
+        started.wait_for(lambda: False, what="the moon", timeout_s=0.2)
 
 
 def test_output_goes_to_the_process_own_log(tmp_path: Path):
     spec = ProcessSpec(name="talker", command=(sys.executable, "-c", "print('hello')"), wave=0)
-    made = Supervisor([spec], home=tmp_path, say=lambda _line: None)
-    made.start_wave(0)
+    started = Supervisor([spec], home=tmp_path, say=lambda _line: None)
+    started.start_wave(0)
     log = tmp_path / "logs" / "talker.log"
     deadline = time.monotonic() + 10
     while not log.read_text() and time.monotonic() < deadline:
         time.sleep(0.05)
-    made.stop()
+    started.stop()
     assert log.read_text().startswith("hello\n")
 
 
@@ -168,8 +168,8 @@ def test_a_new_name_never_gets_the_port_of_one_that_is_not_asked_for_now(tmp_pat
 
 
 def test_a_disk_without_room_does_not_end_what_runs(supervisor, monkeypatch: pytest.MonkeyPatch):
-    made, home, lines = supervisor
-    made.start_wave(0)
+    started, home, lines = supervisor
+    started.start_wave(0)
     before = _pids(home)["first"]
 
     def full(*_: object) -> None:
@@ -177,7 +177,7 @@ def test_a_disk_without_room_does_not_end_what_runs(supervisor, monkeypatch: pyt
 
     monkeypatch.setattr("kaiweb.supervisor.supervisor.write_private", full)
     os.kill(before, signal.SIGKILL)
-    made.wait_for(
+    started.wait_for(
         lambda: any("first started again" in line for line in lines), what="first", timeout_s=10
     )
     assert any("processes.json could not be written: [Errno 28] No space" in line for line in lines)

@@ -49,8 +49,10 @@ class Cluster:
             self.store.replace(resource, self.gateway.list(resource, as_type=kind))
 
     def status(self, resource: Resource, name: str, namespace: str = "") -> dict[str, Any]:
-        found: dict[str, Any] = self.gateway.raw(resource, name, namespace).get("status", {})
-        return found
+        current_status: dict[str, Any] = self.gateway.raw(resource, name, namespace).get(
+            "status", {}
+        )
+        return current_status
 
 
 def pod(name: str, group: str, phase: str = "Pending", **options: Any) -> dict[str, Any]:

@@ -41,8 +41,8 @@ def pod(name: str) -> dict[str, Any]:
 
 
 def status(gateway: FakeGateway, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = gateway.raw(QUEUES, name).get("status", {})
-    return found
+    current_status: dict[str, Any] = gateway.raw(QUEUES, name).get("status", {})
+    return current_status
 
 
 @pytest.mark.parametrize("has_leases", [False, True])

@@ -130,9 +130,13 @@ def test_a_claim_that_comes_after_its_pod_is_counted() -> None:
     spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
     claim = {"metadata": {"name": "late", "namespace": "lab"}, "spec": spec}
     world.gateway.seed(RESOURCE_CLAIMS, claim)
-    found = world.gateway.get(RESOURCE_CLAIMS, "late", as_type=ResourceClaim, namespace="lab")
+    claim_object = world.gateway.get(
+        RESOURCE_CLAIMS, "late", as_type=ResourceClaim, namespace="lab"
+    )
     event = WatchEvent(
-        type=EventType.ADDED, object=found, resource_version=found.metadata.resource_version
+        type=EventType.ADDED,
+        object=claim_object,
+        resource_version=claim_object.metadata.resource_version,
     )
     world.store.apply(RESOURCE_CLAIMS, event)
     world.settle()

@@ -1,4 +1,4 @@
-"""Small worlds for grouping tests: an owner, a pod of it, and the decision."""
+"""An owner, its pod and the grouping decision, for grouping tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from queues.grouping.offline.file_cluster import FileCluster
 def owner(
     api_version: str, kind: str, spec: dict[str, Any] | None = None, **metadata: Any
 ) -> dict[str, Any]:
-    """Return an owner named `own` with uid `u-own` unless said otherwise."""
+    """Return an owner named `own` with uid `u-own` by default."""
     return {
         "apiVersion": api_version,
         "kind": kind,

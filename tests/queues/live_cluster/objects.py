@@ -50,28 +50,28 @@ def resource_of(obj: Json) -> Resource:
 
 def definitions_of(objects: list[Json]) -> list[Json]:
     """Return a definition for each custom kind, taking any content."""
-    found: dict[str, Json] = {}
+    definitions: dict[str, Json] = {}
     for obj in objects:
         resource = resource_of(obj)
         if resource.group in BUILT_IN | OURS:
             continue
         name = f"{resource.plural}.{resource.group}"
-        body = found.setdefault(name, _definition(name, resource))
+        body = definitions.setdefault(name, _definition(name, resource))
         versions = body["spec"]["versions"]
         if all(version["name"] != resource.version for version in versions):
             versions.append(_version(resource.version, is_stored=not versions))
-    return list(found.values())
+    return list(definitions.values())
 
 
 def create_all(gateway: Gateway, objects: list[Json], namespace: str) -> dict[str, str]:
     """Create the objects, owners first; return the uids the server gave by those of the files."""
     uids: dict[str, str] = {}
     for obj in _owners_first(objects):
-        made = _live(obj, namespace, uids)
+        live_object = _live(obj, namespace, uids)
         resource = resource_of(obj)
         try:
             answer = gateway.create(
-                resource, made, namespace=namespace if resource.namespaced else ""
+                resource, live_object, namespace=namespace if resource.namespaced else ""
             )
         except AlreadyExistsError:
             continue
@@ -79,7 +79,7 @@ def create_all(gateway: Gateway, objects: list[Json], namespace: str) -> dict[st
         if obj.get("status") and resource.group not in BUILT_IN | OURS:
             body = {"status": obj["status"]}
             gateway.patch(
-                resource, made["metadata"]["name"], body, namespace=namespace, sub="status"
+                resource, live_object["metadata"]["name"], body, namespace=namespace, sub="status"
             )
     return uids
 
@@ -135,7 +135,7 @@ def _definition(name: str, resource: Resource) -> Json:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        # Groups below k8s.io are protected; the server wants to be told that this is only a test.
+        # Groups below k8s.io are protected; the server requires an approval annotation.
         "metadata": {
             "name": name,
             "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},

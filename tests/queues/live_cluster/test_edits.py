@@ -48,7 +48,7 @@ def write_request(tag: str = "", **options: Any) -> WriteRequest:
 
 @pytest.fixture
 def names(gateway: Gateway) -> Iterator[Callable[[str], str]]:
-    """Return names of queues that nobody else uses; what has them is deleted in the end."""
+    """Return unused names of queues; queues of these names are deleted at the end."""
     with suppress(AlreadyExistsError):
         gateway.create(NAMESPACES, {"metadata": {"name": tree_lock.NAMESPACE}})
     eventually(lambda: _is_listed(gateway), "queues are listed")

@@ -130,10 +130,10 @@ def queue(name: str, parent: str = "") -> dict[str, Any]:
 
 
 def warnings(gateway: Gateway, namespace: str, pod: str) -> list[str]:
-    found = gateway.list(EVENTS, as_type=dict, namespace=namespace).items
+    value = gateway.list(EVENTS, as_type=dict, namespace=namespace).items
     return [
         event["message"]
-        for event in found
+        for event in value
         if event["reason"] == "PodGrouperWarning"
         and event["type"] == "Warning"
         and event["involvedObject"]["name"] == pod
@@ -154,14 +154,14 @@ def seen(gateway: Gateway, namespace: str, wanted: dict[str, Any]) -> dict[str, 
         PODGROUPS, wanted["metadata"]["name"], as_type=dict, namespace=namespace
     )
     metadata = body["metadata"]
-    found = {
+    value = {
         part: {key: metadata.get(part, {}).get(key) for key in wanted["metadata"][part]}
         for part in ("labels", "annotations")
     }
     return {
         "metadata": {
             "name": metadata["name"],
-            **found,
+            **value,
             "ownerReferences": metadata["ownerReferences"],
         },
         "spec": body["spec"],
@@ -180,8 +180,8 @@ def expected(report: GroupReport, name: str, uids: dict[str, str]) -> dict[str, 
         text = re.sub(
             rf"(?<![-\w]){re.escape(old)}|(?<=-){re.escape(old)}(?=[-\"])", uids[old], text
         )
-    found: dict[str, Any] = json.loads(text)
-    return found
+    value: dict[str, Any] = json.loads(text)
+    return value
 
 
 def groups_of(expanded: ExpandedObjects) -> list[dict[str, Any]]:

@@ -79,8 +79,8 @@ class Live:
         return self.group(self.place(pod)[0])
 
     def group(self, name: str) -> Json:
-        found: Json = self.gateway.get(PODGROUPS, name, as_type=dict, namespace=self.namespace)
-        return found
+        pod_group: Json = self.gateway.get(PODGROUPS, name, as_type=dict, namespace=self.namespace)
+        return pod_group
 
     def place(self, pod: str) -> tuple[str, str]:
         return place(self.gateway, self.namespace, pod)
@@ -113,17 +113,17 @@ def grouper_apart(gateway: Gateway, **settings: Any) -> Iterator[None]:
         controllers.close()
 
 
-def given(file: str, kind: str, name: str = "") -> Json:
-    (found,) = [
+def manifest_object(file: str, kind: str, name: str = "") -> Json:
+    (pod_group,) = [
         obj
         for obj in read_manifests([MANIFESTS / file])
         if obj["kind"] == kind and name in ("", obj["metadata"]["name"])
     ]
-    return found
+    return pod_group
 
 
 def test_an_mpi_job_counts_its_launcher_once_the_launcher_exists(live: Live) -> None:
-    job = live.create(given("kubeflow.yaml", "MPIJob", "ring"))
+    job = live.create(manifest_object("kubeflow.yaml", "MPIJob", "ring"))
     role = "training.kubeflow.org/job-role"
     labels = {"training.kubeflow.org/job-name": "ring", role: "worker"}
     for index in range(2):
@@ -146,8 +146,8 @@ def test_an_mpi_job_counts_its_launcher_once_the_launcher_exists(live: Live) -> 
 
 
 def test_a_ray_job_is_a_warning_until_its_cluster_has_a_name(live: Live) -> None:
-    job = live.create(given("ray.yaml", "RayJob", "sweep"))
-    spec = given("ray.yaml", "RayJob", "sweep")["spec"]["rayClusterSpec"]
+    job = live.create(manifest_object("ray.yaml", "RayJob", "sweep"))
+    spec = manifest_object("ray.yaml", "RayJob", "sweep")["spec"]["rayClusterSpec"]
     body = {
         "apiVersion": "ray.io/v1",
         "kind": "RayCluster",
@@ -175,7 +175,7 @@ def test_a_ray_job_is_a_warning_until_its_cluster_has_a_name(live: Live) -> None
 
 
 def test_a_notebook_is_interactive_work_that_is_not_preempted(live: Live) -> None:
-    notebook = live.create(given("kubeflow.yaml", "Notebook"))
+    notebook = live.create(manifest_object("kubeflow.yaml", "Notebook"))
     labels = {"app": "book"}
     pods = {
         "metadata": {"labels": labels},
@@ -213,7 +213,7 @@ def test_a_notebook_is_interactive_work_that_is_not_preempted(live: Live) -> Non
 
 def made_revision(live: Live, name: str) -> tuple[Json, dict[str, str]]:
     """Create a revision of a service, of two pods at least; return it and the labels of its pods."""
-    service = live.create(given("serving.yaml", "Service"))
+    service = live.create(manifest_object("serving.yaml", "Service"))
     label = {"serving.knative.dev/revision": name, "kai.scheduler/queue": "web"}
     body = {
         "apiVersion": "serving.knative.dev/v1",
@@ -327,7 +327,7 @@ def test_a_karta_rules_alone_two_of_them_or_the_flag_off_mean_the_base_rules(
 
 
 def test_a_workflows_queue_reaches_the_group_and_not_the_pod(live: Live) -> None:
-    flow = live.create(given("serving.yaml", "Workflow"))
+    flow = live.create(manifest_object("serving.yaml", "Workflow"))
     for name in ("steps-a", "steps-b"):
         live.pod(name, flow)
     for name in ("steps-a", "steps-b"):

@@ -1,4 +1,4 @@
-"""Pods of our scheduler that nobody grouped are shown as workloads that nobody manages."""
+"""Pods of our scheduler without a pod group are shown as unmanaged workloads."""
 
 from __future__ import annotations
 

@@ -88,9 +88,9 @@ def test_a_queue_with_a_forbidden_amount_is_mirrored_with_that_amount_unset(mirr
 
 def test_a_repeated_event_writes_no_row_and_publishes_no_change(mirror: Mirror) -> None:
     mirror.consume([listed(QUEUES, a_queue("a", 5))])
-    written, told = mirror.writer.written, len(changes())
+    written, sent_events = mirror.writer.written, len(changes())
     mirror.consume([modified(QUEUES, a_queue("a", 5)), added(QUEUES, a_queue("a", 5))])
-    assert (mirror.writer.written, len(changes())) == (written, told)
+    assert (mirror.writer.written, len(changes())) == (written, sent_events)
 
 
 def test_an_older_event_never_replaces_a_newer_row(mirror: Mirror) -> None:
@@ -378,17 +378,17 @@ EVENT_SETTINGS = settings(
 @EVENT_SETTINGS
 @given(st.integers(0, 2**32))
 def test_any_shuffle_with_repetitions_ends_in_the_same_rows(seed: int) -> None:
-    """Lives of five names, with several objects each, told out of order and more than once."""
+    """Events of five names with several objects each, out of order and repeated."""
     chance = random.Random(seed)
     events, truth = _history(chance)
-    told = events + chance.choices(events, k=len(events) // 2)
-    chance.shuffle(told)
+    sent_events = events + chance.choices(events, k=len(events) // 2)
+    chance.shuffle(sent_events)
     Queue.objects.all().delete()
     mirror = Mirror(KINDS, Writer(sleep=lambda _s: None), now=lambda: NOON)
-    while told:
+    while sent_events:
         size = chance.randint(1, 7)
-        mirror.consume(told[:size])
-        del told[:size]
+        mirror.consume(sent_events[:size])
+        del sent_events[:size]
     rows = {row.name: (row.uid, row.version) for row in Queue.objects.all()}
     assert rows == truth
 

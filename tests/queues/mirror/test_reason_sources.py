@@ -17,8 +17,16 @@ pytestmark = pytest.mark.django_db
 
 
 def test_the_schedulers_word_and_place_are_joined_with_what_the_mirror_knows() -> None:
-    said = {"default/pg": Standing(code="OrderBehind", text="others took it", position=7)}
-    writer = Writer(ReasonSources(standings=lambda keys: {k: said[k] for k in keys if k in said}))
+    standings_by_group = {
+        "default/pg": Standing(code="OrderBehind", text="others took it", position=7)
+    }
+    writer = Writer(
+        ReasonSources(
+            standings=lambda keys: {
+                k: standings_by_group[k] for k in keys if k in standings_by_group
+            }
+        )
+    )
     mirror = Mirror(KINDS, writer)
     mirror.consume(
         [
@@ -33,7 +41,7 @@ def test_the_schedulers_word_and_place_are_joined_with_what_the_mirror_knows() -
         return row.reason_code, row.reason_text, row.position
 
     assert shown() == ("OrderBehind", "others took it", 7)
-    said["default/pg"] = Standing(code="DeviceShortage", position=2)
+    standings_by_group["default/pg"] = Standing(code="DeviceShortage", position=2)
     LiveChange.objects.all().delete()
     writer.refresh_groups(["default/pg"])
     assert shown() == ("DeviceShortage", "", 2)

@@ -47,16 +47,16 @@ def test_a_valid_creation_has_no_findings() -> None:
 
 @pytest.mark.parametrize("parent", ["low", "mid", "top"])
 def test_a_queue_cannot_move_below_itself(parent: str) -> None:
-    found = check(
+    problems = check(
         FAMILY, old=body("top", **gpu(quota=10)), new=body("top", parent, **gpu(quota=10))
     )
-    assert codes(errors(found)) == ["cycle"]
-    assert found[0].pointer == "/parent"
+    assert codes(errors(problems)) == ["cycle"]
+    assert problems[0].pointer == "/parent"
 
 
 def test_a_missing_parent_is_an_error_in_rest_and_a_warning_for_kubectl() -> None:
-    found = check(FAMILY, old=None, new=body("new", "ghost"))
-    assert [(one.code, one.message) for one in errors(found)] == [
+    problems = check(FAMILY, old=None, new=body("new", "ghost"))
+    assert [(one.code, one.message) for one in errors(problems)] == [
         ("missing-parent", "parent queue 'ghost' does not exist")
     ]
     lenient = check(FAMILY, old=None, new=body("new", "ghost"), rules=ADMISSION)
@@ -65,43 +65,47 @@ def test_a_missing_parent_is_an_error_in_rest_and_a_warning_for_kubectl() -> Non
 
 def test_a_parent_that_is_an_orphan_itself_is_no_place_either() -> None:
     orphaned = tree(body("lost", "ghost"))
-    found = check(orphaned, old=None, new=body("new", "lost"))
-    assert errors(found)[0].message == "parent queue 'ghost' of its ancestor 'lost' does not exist"
+    problems = check(orphaned, old=None, new=body("new", "lost"))
+    assert (
+        errors(problems)[0].message == "parent queue 'ghost' of its ancestor 'lost' does not exist"
+    )
 
 
 def test_an_orphan_can_still_be_edited_and_brought_home() -> None:
     orphaned = tree(body("lost", "ghost"), body("top"))
-    kept = check(orphaned, old=body("lost", "ghost"), new=body("lost", "ghost", **gpu(quota=1)))
-    assert errors(kept) == ()
+    findings_of_edit = check(
+        orphaned, old=body("lost", "ghost"), new=body("lost", "ghost", **gpu(quota=1))
+    )
+    assert errors(findings_of_edit) == ()
     assert errors(check(orphaned, old=body("lost", "ghost"), new=body("lost", "top"))) == ()
 
 
 def test_depth_counts_what_is_below_the_moved_queue() -> None:
     rules = Rules(max_depth=3)
     other = {**FAMILY, **tree(body("side"), body("child", "side"))}
-    found = check(other, old=body("mid", "top"), new=body("mid", "child"), rules=rules)
-    assert (codes(errors(found)), errors(found)[0].allowed) == (["depth"], 3)
+    problems = check(other, old=body("mid", "top"), new=body("mid", "child"), rules=rules)
+    assert (codes(errors(problems)), errors(problems)[0].allowed) == (["depth"], 3)
     assert errors(check(other, old=body("mid", "top"), new=body("mid", "side"), rules=rules)) == ()
 
 
 def test_a_queue_with_children_cannot_be_deleted() -> None:
-    found = check(FAMILY, old=body("top"), new=None)
-    assert [one.message for one in errors(found)] == [
+    problems = check(FAMILY, old=body("top"), new=None)
+    assert [one.message for one in errors(problems)] == [
         "cannot delete queue top: it has child queues [mid]"
     ]
     assert check(FAMILY, old=body("low", "mid"), new=None) == ()
 
 
 def test_deleting_a_queue_with_workloads_is_warned_about() -> None:
-    found = check(FAMILY, old=body("low"), new=None, usage={"low": Usage(workloads=3)})
-    assert [(one.code, one.severity, one.given) for one in found] == [
+    problems = check(FAMILY, old=body("low"), new=None, usage={"low": Usage(workloads=3)})
+    assert [(one.code, one.severity, one.given) for one in problems] == [
         ("has-workloads", Severity.WARNING, 3)
     ]
 
 
 def test_a_queue_without_resources_is_refused_in_kais_words() -> None:
-    found = check({}, old=None, new={"metadata": {"name": "q"}, "spec": {}})
-    assert [one.message for one in errors(found)] == ["resources must be specified"]
+    problems = check({}, old=None, new={"metadata": {"name": "q"}, "spec": {}})
+    assert [one.message for one in errors(problems)] == ["resources must be specified"]
 
 
 def test_the_name_is_unique_and_immutable() -> None:
@@ -123,22 +127,22 @@ def test_a_bad_name_is_refused(name: Any) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("field", ["quota", "limit"])
 def test_a_bad_amount_is_refused_and_named(amount: Any, code: str, field: str) -> None:
-    found = errors(check({}, old=None, new=body("q", **gpu(**{field: amount}))))
-    assert [(one.pointer, one.code) for one in found] == [(f"/{field}/gpu", code)]
-    assert found[0].message
+    problems = errors(check({}, old=None, new=body("q", **gpu(**{field: amount}))))
+    assert [(one.pointer, one.code) for one in problems] == [(f"/{field}/gpu", code)]
+    assert problems[0].message
 
 
 def test_a_weight_cannot_be_unlimited() -> None:
-    found = errors(check({}, old=None, new=body("q", **gpu(overQuotaWeight=-1))))
-    assert [(one.pointer, one.code) for one in found] == [("/weight/gpu", "negative")]
+    problems = errors(check({}, old=None, new=body("q", **gpu(overQuotaWeight=-1))))
+    assert [(one.pointer, one.code) for one in problems] == [("/weight/gpu", "negative")]
 
 
 def test_unset_unlimited_and_zero_are_kept_apart() -> None:
     shape, _ = read_queue(body("q", gpu={"quota": 0}, cpu={"limit": -1}, memory={}))
     assert (shape.quota["gpu"], shape.limit["gpu"]) == (0, None)
     assert (shape.quota["cpu"], shape.limit["cpu"]) == (None, -1)
-    found = warnings(check({}, old=None, new=body("q", gpu={"quota": 0}, memory={"limit": 0})))
-    assert [(one.pointer, one.code) for one in found] == [("/limit/gpu", "limit-unset")]
+    problems = warnings(check({}, old=None, new=body("q", gpu={"quota": 0}, memory={"limit": 0})))
+    assert [(one.pointer, one.code) for one in problems] == [("/limit/gpu", "limit-unset")]
 
 
 @pytest.mark.parametrize(
@@ -149,34 +153,34 @@ def test_children_together_over_their_parent_are_warned_about_for_every_resource
 ) -> None:
     amounts = {resource: {"quota": 6, "limit": -1}}
     family = tree(body("p", **{resource: {"quota": 10, "limit": -1}}), body("a", "p", **amounts))
-    found = check(family, old=None, new=body("b", "p", **amounts))
-    assert [(one.pointer, one.code, one.given, one.allowed) for one in found] == [
+    problems = check(family, old=None, new=body("b", "p", **amounts))
+    assert [(one.pointer, one.code, one.given, one.allowed) for one in problems] == [
         (f"/quota/{unit}", "children-over-parent", 12, 10)
     ]
-    assert "total children" in found[0].message
+    assert "total children" in problems[0].message
 
 
 def test_unlimited_parents_have_room_and_unlimited_children_do_not_fit() -> None:
     roomy = tree(body("p", **gpu(quota=-1)))
     assert check(roomy, old=None, new=body("b", "p", **gpu(quota=500))) == ()
     tight = tree(body("p", **gpu(quota=5)))
-    found = check(tight, old=None, new=body("b", "p", **gpu(quota=-1)))
-    assert [(one.code, one.given) for one in found] == [("children-over-parent", "unlimited")]
+    problems = check(tight, old=None, new=body("b", "p", **gpu(quota=-1)))
+    assert [(one.code, one.given) for one in problems] == [("children-over-parent", "unlimited")]
 
 
 def test_lowering_a_parent_below_its_children_is_warned_about() -> None:
-    found = check(FAMILY, old=body("top", **gpu(quota=10)), new=body("top", **gpu(quota=5)))
-    assert codes(found) == ["children-over-parent"]
+    problems = check(FAMILY, old=body("top", **gpu(quota=10)), new=body("top", **gpu(quota=5)))
+    assert codes(problems) == ["children-over-parent"]
 
 
 def test_limits_are_compared_with_quota_parent_and_use() -> None:
     family = tree(body("p", gpu={"quota": 50, "limit": 8}))
-    found = check(
+    problems = check(
         family,
         old=None,
         new=body("q", "p", gpu={"quota": 9, "limit": -1}),
     )
-    assert codes(found) == ["limit-over-parent"]
+    assert codes(problems) == ["limit-over-parent"]
     alone = check({}, old=None, new=body("q", gpu={"quota": 9, "limit": 4}))
     assert codes(alone) == ["quota-over-limit"]
     used = check(
@@ -191,8 +195,8 @@ def test_limits_are_compared_with_quota_parent_and_use() -> None:
 
 
 def test_a_parent_with_workloads_of_its_own_is_warned_about() -> None:
-    found = check(FAMILY, old=None, new=body("new", "low"), usage={"low": Usage(workloads=2)})
-    assert codes(found) == ["parent-has-workloads"]
+    problems = check(FAMILY, old=None, new=body("new", "low"), usage={"low": Usage(workloads=2)})
+    assert codes(problems) == ["parent-has-workloads"]
 
 
 def test_weight_zero_among_weighted_siblings_and_an_odd_priority_are_warned_about() -> None:
@@ -261,8 +265,10 @@ def test_no_input_whatsoever_makes_it_raise(old: Any, new: Any) -> None:
 
 def accepted_by_scheduler(queues: dict[str, QueueShape]) -> bool:
     """The scheduler's own judgement: it drops every queue that does not reach a root."""
-    kept = Queues([QueueInput(name=one.name, parent=one.parent) for one in queues.values()])
-    return set(kept.names) == set(queues)
+    findings_of_edit = Queues(
+        [QueueInput(name=one.name, parent=one.parent) for one in queues.values()]
+    )
+    return set(findings_of_edit.names) == set(queues)
 
 
 @settings(max_examples=2000, deadline=None)

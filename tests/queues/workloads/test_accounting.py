@@ -55,17 +55,17 @@ def requested(the_pod: Pod) -> dict[str, str]:
 
 
 def test_containers_add_up_and_overhead_adds() -> None:
-    found = pod(
+    counted_pod = pod(
         container(cpu="250m", memory="64Mi"),
         container(cpu="1", memory="1Gi"),
         overhead={"cpu": "100m"},
     )
-    assert requested(found) == {"cpu": "1350m", "memory": "1088Mi"}
-    assert dict(pod_demand(found).overhead) == {"cpu": Fraction(1, 10)}
+    assert requested(counted_pod) == {"cpu": "1350m", "memory": "1088Mi"}
+    assert dict(pod_demand(counted_pod).overhead) == {"cpu": Fraction(1, 10)}
 
 
 def test_init_containers_raise_the_peak_and_sidecars_add() -> None:
-    found = pod(
+    counted_pod = pod(
         container(cpu="1"),
         init=(
             container(cpu="2"),
@@ -74,7 +74,7 @@ def test_init_containers_raise_the_peak_and_sidecars_add() -> None:
         ),
     )
     # The last init container runs beside the sidecar: 3 + 0.5.
-    assert requested(found) == {"cpu": "3500m", "memory": "1Gi"}
+    assert requested(counted_pod) == {"cpu": "3500m", "memory": "1Gi"}
     late = pod(
         container(cpu="3"), init=(container(cpu="500m", restart="Always"), container(cpu="1"))
     )
@@ -107,13 +107,15 @@ def test_a_limit_is_a_request_where_none_is_given() -> None:
     ],
 )
 def test_parts_of_devices(annotations: dict[str, str], expected: dict[str, str]) -> None:
-    found = pod(container(), annotations=annotations)
-    assert requested(found) == expected
+    counted_pod = pod(container(), annotations=annotations)
+    assert requested(counted_pod) == expected
 
 
 def test_a_part_replaces_whole_devices() -> None:
-    found = pod(container(limits={"nvidia.com/gpu": "1"}), annotations={"gpu-fraction": "0.5"})
-    assert requested(found) == {"nvidia.com/gpu": "500m"}
+    counted_pod = pod(
+        container(limits={"nvidia.com/gpu": "1"}), annotations={"gpu-fraction": "0.5"}
+    )
+    assert requested(counted_pod) == {"nvidia.com/gpu": "500m"}
 
 
 def test_mig_slices_keep_their_name() -> None:
@@ -137,8 +139,10 @@ def test_a_shared_device_is_held_only_once_the_binder_gave_it() -> None:
     half = {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}
     waiting = pod(container(cpu="1"), annotations=half)
     assert format_list(allocated_resources(waiting, pod_demand(waiting))) == {"cpu": "1"}
-    given = pod(container(cpu="1"), annotations={**half, "received-resource-type": "Fraction"})
-    assert format_list(allocated_resources(given, pod_demand(given))) == {
+    fraction_pod = pod(
+        container(cpu="1"), annotations={**half, "received-resource-type": "Fraction"}
+    )
+    assert format_list(allocated_resources(fraction_pod, pod_demand(fraction_pod))) == {
         "cpu": "1",
         "nvidia.com/gpu": "1",
     }

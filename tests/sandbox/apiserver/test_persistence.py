@@ -70,7 +70,7 @@ async def test_after_a_kill_versions_skip_ahead(tmp_path: Path) -> None:
     await first.post(MAPS, configmap("a"))
     version = first.store.version
     await asyncio.sleep(0.3)  # the journal's thread writes every 50 ms
-    # as after a kill: the file of an unfinished server, in a home nobody holds
+    # as after a kill: the file of an unfinished server, in a home that is not in use
     shutil.copytree(tmp_path, tmp_path / "copy")
     stop(first)
     second = start(tmp_path / "copy")

@@ -42,10 +42,12 @@ def claim(name: str, *pods: str, owner: str = "", finalizers: tuple[str, ...] = 
 
 
 def controller(gateway: FakeGateway) -> ClaimController:
-    made = ClaimController(gateway, threading.Event(), on_fatal=lambda error: None)
-    made.store.replace(PODS, gateway.list(PODS, as_type=Pod))
-    made.store.replace(RESOURCE_CLAIMS, gateway.list(RESOURCE_CLAIMS, as_type=ResourceClaim))
-    return made
+    claim_controller = ClaimController(gateway, threading.Event(), on_fatal=lambda error: None)
+    claim_controller.store.replace(PODS, gateway.list(PODS, as_type=Pod))
+    claim_controller.store.replace(
+        RESOURCE_CLAIMS, gateway.list(RESOURCE_CLAIMS, as_type=ResourceClaim)
+    )
+    return claim_controller
 
 
 def cluster(*pods: dict[str, Any], claims: tuple[Any, ...] = ()) -> FakeGateway:
@@ -56,7 +58,7 @@ def cluster(*pods: dict[str, Any], claims: tuple[Any, ...] = ()) -> FakeGateway:
     return gateway
 
 
-def told(gateway: FakeGateway, name: str) -> dict[str, str]:
+def allocated_nodes(gateway: FakeGateway, name: str) -> dict[str, str]:
     statuses = gateway.raw(PODS, name, "ns")["status"].get("resourceClaimStatuses", ())
     return {item["name"]: item["resourceClaimName"] for item in statuses}
 
@@ -64,7 +66,7 @@ def told(gateway: FakeGateway, name: str) -> dict[str, str]:
 def test_a_pod_gets_a_claim_for_each_template_it_names() -> None:
     gateway = cluster(pod("p", templates=("gpu", "nic")))
     controller(gateway).reconcile("pods ns/p")
-    names = told(gateway, "p")
+    names = allocated_nodes(gateway, "p")
     assert sorted(names) == ["gpu", "nic"]
     body = gateway.raw(RESOURCE_CLAIMS, names["gpu"], "ns")
     assert body["metadata"]["name"].startswith("p-gpu-")
@@ -78,22 +80,22 @@ def test_a_pod_gets_a_claim_for_each_template_it_names() -> None:
 
 def test_a_pass_that_was_cut_off_makes_no_second_claim() -> None:
     gateway = cluster(pod("p", templates=("gpu",)))
-    made = controller(gateway)
+    claim_controller = controller(gateway)
     gateway.fail_next("patch", "pods", ServerError("down"))
-    made.reconcile("pods ns/p")
-    assert told(gateway, "p") == {}
-    made.reconcile("pods ns/p")
-    assert list(told(gateway, "p").values()) == gateway.names(RESOURCE_CLAIMS, "ns")
+    claim_controller.reconcile("pods ns/p")
+    assert allocated_nodes(gateway, "p") == {}
+    claim_controller.reconcile("pods ns/p")
+    assert list(allocated_nodes(gateway, "p").values()) == gateway.names(RESOURCE_CLAIMS, "ns")
     assert len(gateway.names(RESOURCE_CLAIMS, "ns")) == 1
 
 
 def test_a_missing_template_is_waited_for() -> None:
     gateway = FakeGateway()
     gateway.seed(PODS, pod("p", templates=("gpu",)))
-    made = controller(gateway)
-    made.reconcile("pods ns/p")
+    claim_controller = controller(gateway)
+    claim_controller.reconcile("pods ns/p")
     assert gateway.names(RESOURCE_CLAIMS, "ns") == []
-    assert len(made.queue) > 0
+    assert len(claim_controller.queue) > 0
 
 
 @pytest.mark.parametrize("bodies", [(), (pod("p", phase="Succeeded"),)])
@@ -102,9 +104,9 @@ def test_a_pod_that_is_done_reserves_nothing_and_the_last_one_frees_the_devices(
 ) -> None:
     shared, own = claim("shared", "p", "q"), claim("own", "p", finalizers=(DELETE_PROTECTION,))
     gateway = cluster(*bodies, pod("q", phase="Running"), claims=(shared, own))
-    made = controller(gateway)
-    made.reconcile("resourceclaims ns/shared")
-    made.reconcile("resourceclaims ns/own")
+    claim_controller = controller(gateway)
+    claim_controller.reconcile("resourceclaims ns/shared")
+    claim_controller.reconcile("resourceclaims ns/own")
     kept = gateway.raw(RESOURCE_CLAIMS, "shared", "ns")["status"]
     assert [one["uid"] for one in kept["reservedFor"]] == ["uid-q"]
     assert "allocation" in kept
@@ -122,9 +124,9 @@ def test_a_claim_of_a_finished_pod_goes_and_that_of_a_waiting_one_stays() -> Non
             claim("b", owner="waits", finalizers=(DELETE_PROTECTION,)),
         ),
     )
-    made = controller(gateway)
-    made.reconcile("resourceclaims ns/a")
-    made.reconcile("resourceclaims ns/b")
+    claim_controller = controller(gateway)
+    claim_controller.reconcile("resourceclaims ns/a")
+    claim_controller.reconcile("resourceclaims ns/b")
     assert gateway.names(RESOURCE_CLAIMS, "ns") == ["b"]
     assert gateway.raw(RESOURCE_CLAIMS, "b", "ns")["metadata"]["finalizers"] == [DELETE_PROTECTION]
 
@@ -138,10 +140,12 @@ def test_a_deleted_claim_is_let_go_once_nobody_uses_it() -> None:
 
 def test_claims_are_looked_at_when_their_pod_goes() -> None:
     gateway = cluster(pod("p", phase="Running"), claims=(claim("a", "p"),))
-    made = controller(gateway)
-    while made.queue.get(timeout_s=0) is not None:
+    claim_controller = controller(gateway)
+    while claim_controller.queue.get(timeout_s=0) is not None:
         pass
     gone = gateway.get(PODS, "p", as_type=Pod, namespace="ns")
-    made.store.apply(PODS, WatchEvent(type=EventType.DELETED, object=gone, resource_version="999"))
-    made.queue.done("resourceclaims ns/a")
-    assert made.queue.get(timeout_s=0) == "resourceclaims ns/a"
+    claim_controller.store.apply(
+        PODS, WatchEvent(type=EventType.DELETED, object=gone, resource_version="999")
+    )
+    claim_controller.queue.done("resourceclaims ns/a")
+    assert claim_controller.queue.get(timeout_s=0) == "resourceclaims ns/a"

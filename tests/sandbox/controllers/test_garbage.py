@@ -31,30 +31,30 @@ def owner(resource: Resource, name: str, uid: str = "") -> dict[str, Any]:
     }
 
 
-def see(made: GarbageCollector, gateway: FakeGateway, *resources: Resource) -> None:
+def see(garbage_collector: GarbageCollector, gateway: FakeGateway, *resources: Resource) -> None:
     for resource in resources:
-        made.store.replace(resource, gateway.list(resource, as_type=KubeObject))
+        garbage_collector.store.replace(resource, gateway.list(resource, as_type=KubeObject))
 
 
 def test_dependents_are_queued_when_their_owner_goes() -> None:
     gateway = FakeGateway()
     seed(gateway, JOBS, "j")
     seed(gateway, PODS, "a", owner(JOBS, "j"))
-    made = collector(gateway)
-    see(made, gateway, JOBS, PODS)
-    assert len(made.queue) == 0
+    garbage_collector = collector(gateway)
+    see(garbage_collector, gateway, JOBS, PODS)
+    assert len(garbage_collector.queue) == 0
     job = gateway.get(JOBS, "j", as_type=KubeObject, namespace="ns")
     event = WatchEvent(type=EventType.DELETED, object=job, resource_version="999")
-    made.store.apply(JOBS, event)
-    assert made.queue.get(timeout_s=0) == "pods ns/a"
+    garbage_collector.store.apply(JOBS, event)
+    assert garbage_collector.queue.get(timeout_s=0) == "pods ns/a"
 
 
 def test_an_object_whose_owners_are_all_gone_is_deleted() -> None:
     gateway = FakeGateway()
     seed(gateway, PODGROUPS, "pg", owner(PODS, "gone"))
-    made = collector(gateway)
-    see(made, gateway, PODGROUPS)
-    made.reconcile("podgroups ns/pg")
+    garbage_collector = collector(gateway)
+    see(garbage_collector, gateway, PODGROUPS)
+    garbage_collector.reconcile("podgroups ns/pg")
     assert gateway.names(PODGROUPS, "ns") == []
 
 
@@ -62,9 +62,9 @@ def test_owner_that_only_the_server_knows_yet_keeps_its_dependent() -> None:
     gateway = FakeGateway()
     seed(gateway, PODS, "a")
     seed(gateway, BINDREQUESTS, "a", owner(PODS, "a"))
-    made = collector(gateway)
-    see(made, gateway, BINDREQUESTS)
-    made.reconcile("bindrequests ns/a")
+    garbage_collector = collector(gateway)
+    see(garbage_collector, gateway, BINDREQUESTS)
+    garbage_collector.reconcile("bindrequests ns/a")
     assert gateway.names(BINDREQUESTS, "ns") == ["a"]
 
 
@@ -72,9 +72,9 @@ def test_namesake_of_the_owner_does_not_count() -> None:
     gateway = FakeGateway()
     seed(gateway, PODS, "a")
     seed(gateway, BINDREQUESTS, "b", owner(PODS, "a", uid="uid-of-an-earlier-a"))
-    made = collector(gateway)
-    see(made, gateway, BINDREQUESTS, PODS)
-    made.reconcile("bindrequests ns/b")
+    garbage_collector = collector(gateway)
+    see(garbage_collector, gateway, BINDREQUESTS, PODS)
+    garbage_collector.reconcile("bindrequests ns/b")
     assert gateway.names(BINDREQUESTS, "ns") == []
 
 
@@ -84,20 +84,20 @@ def test_one_existing_owner_is_enough_and_unknown_kinds_count_as_existing() -> N
     seed(gateway, PODGROUPS, "two", owner(JOBS, "gone"), owner(PODS, "a"))
     strange = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "r", "uid": "u"}
     seed(gateway, PODGROUPS, "strange", strange)
-    made = collector(gateway)
-    see(made, gateway, PODGROUPS, PODS)
+    garbage_collector = collector(gateway)
+    see(garbage_collector, gateway, PODGROUPS, PODS)
     for name in ("two", "strange"):
-        made.reconcile(f"podgroups ns/{name}")
+        garbage_collector.reconcile(f"podgroups ns/{name}")
     assert gateway.names(PODGROUPS, "ns") == ["strange", "two"]
 
 
 def test_failed_delete_is_tried_again() -> None:
     gateway = FakeGateway()
     seed(gateway, PODGROUPS, "pg", owner(PODS, "gone"))
-    made = collector(gateway)
-    see(made, gateway, PODGROUPS)
+    garbage_collector = collector(gateway)
+    see(garbage_collector, gateway, PODGROUPS)
     gateway.fail_next("delete", "podgroups", ServerError("down"))
-    made.reconcile("podgroups ns/pg")
+    garbage_collector.reconcile("podgroups ns/pg")
     assert gateway.names(PODGROUPS, "ns") == ["pg"]
-    made.reconcile("podgroups ns/pg")
+    garbage_collector.reconcile("podgroups ns/pg")
     assert gateway.names(PODGROUPS, "ns") == []

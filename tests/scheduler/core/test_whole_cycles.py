@@ -184,24 +184,24 @@ def some_constraints(rng: random.Random) -> TaskConstraints:
     )
 
 
-def run(given: ClusterInput, small: int) -> Session:
+def run(cluster_input: ClusterInput, small: int) -> Session:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("scheduler.core.placement.candidates.SMALL", small)
-        result = run_cycle(given, CONFIG)
+        result = run_cycle(cluster_input, CONFIG)
     result.state.validate()
     return result
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_a_cycle_keeps_its_promises_and_arrays_decide_as_single_questions_do(seed: int) -> None:
-    given = a_cluster(random.Random(seed))
-    result = run(given, small=12)
-    assert result.decisions == run(given, small=0).decisions
-    assert result.decisions == run(given, small=10_000).decisions
-    groups = {group.name: group for group in given.pod_groups}
+    cluster_input = a_cluster(random.Random(seed))
+    result = run(cluster_input, small=12)
+    assert result.decisions == run(cluster_input, small=0).decisions
+    assert result.decisions == run(cluster_input, small=10_000).decisions
+    groups = {group.name: group for group in cluster_input.pod_groups}
     gangs_are_whole(result, groups)
     nothing_is_given_twice(result)
-    limits_hold(given, result)
+    limits_hold(cluster_input, result)
     for one in result.decisions:
         assert groups[one.pod_group].queue in LEAVES
         if isinstance(one, Evict) and one.reason.action is not ActionName.STALE_GANG_EVICTION:
@@ -226,9 +226,9 @@ def nothing_is_given_twice(result: Session) -> None:
         assert idle.min() >= -1e-6, f"{name}: {idle.tolist()}"
 
 
-def limits_hold(given: ClusterInput, result: Session) -> None:
+def limits_hold(cluster_input: ClusterInput, result: Session) -> None:
     """No queue passes its limit, except by what it held before."""
-    before = open_session(given, CONFIG).policy.ledger
+    before = open_session(cluster_input, CONFIG).policy.ledger
     after = result.policy.ledger
     for queue, name in enumerate(result.state.queues.names):
         for held, limit, held_before in zip(

@@ -1,4 +1,4 @@
-"""What a pod is told when no node needs to be asked, and what its claims on devices lack."""
+"""The message of a pod that fails before any node is tried, and what its device claims lack."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kube.resources import (
     RESOURCE_SLICES,
     STORAGE_CLASSES,
 )
-from tests.scheduler.explain.waiting_pod import NO_NODES, args, queues, sits, told, wants
+from tests.scheduler.explain.waiting_pod import NO_NODES, args, message_of_pod, queues, sits, wants
 from tests.scheduler.load.objects import group, meta, node
 from tests.scheduler.loop.harness import Harness
 from tests.scheduler.loop.harness import harness as open_harness
@@ -30,8 +30,8 @@ NIC, MIG = "example.com/nic", "nvidia.com/mig-1g.5gb"
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as opened:
+        yield opened
 
 
 def needs_maps(*names: str) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def needs_maps(*names: str) -> dict[str, Any]:
 
 def test_missing_config_maps(harness: Harness) -> None:
     queues(harness).seed(NODES, node("n0")).seed(CONFIGMAPS, {"metadata": meta("there", "ns")})
-    assert told(wants(harness, **needs_maps("there", "b", "a"))) == (
+    assert message_of_pod(wants(harness, **needs_maps("there", "b", "a"))) == (
         f"{NOT_MET}ConfigMap: Missing required configmaps: [a b].\n"
     )
     (condition,) = harness.group_conditions("pg")
@@ -65,7 +65,7 @@ def test_terms_that_name_nodes_and_leave_none(harness: Harness) -> None:
     queues(harness).seed(NODES, node("n0"), node("n1"))
     both = _affinity(_only_on("n0", "n1"))
     assert (
-        told(wants(harness, affinity=both))
+        message_of_pod(wants(harness, affinity=both))
         == f"{NOT_MET}NodeAffinity: pod affinity terms conflict.\n"
     )
 
@@ -83,7 +83,7 @@ def test_every_failed_check_has_a_line(harness: Harness) -> None:
     claim = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
     main: Any = {"name": "main", "envFrom": [{"configMapRef": {"name": "a"}}]}
     main["resources"] = {"requests": {"nvidia.com/gpu": "3"}}
-    assert told(wants(harness, containers=[main], volumes=claim)) == (
+    assert message_of_pod(wants(harness, containers=[main], volumes=claim)) == (
         f"{NOT_MET}"
         'VolumeBinding: persistentvolumeclaim "data" not found.\n'
         "MaxNodePoolResources: The pod ns/p requires GPU: 3, CPU: 0 (cores), memory: 0 (GB), pods: 1. Max GPU "
@@ -101,7 +101,7 @@ def test_an_evicting_action_reports_a_failed_check_in_one_sentence(harness: Harn
     )
     main: Any = {"name": "main", "envFrom": [{"configMapRef": {"name": "a"}}]}
     main["resources"] = {"requests": {"nvidia.com/gpu": "1"}}
-    assert told(wants(harness, containers=[main])) == "Missing required configmaps: [a]"
+    assert message_of_pod(wants(harness, containers=[main])) == "Missing required configmaps: [a]"
     (condition,) = harness.group_conditions("pg")
     assert condition["message"] == (
         "Unable to schedule podgroup: Resources were not found for pod ns/p due to: Missing required "
@@ -130,7 +130,7 @@ def test_claims_on_volumes_that_no_node_cures(
     spec = {"storageClassName": "now", "volumeName": claim.get("volume", "pv")}
     harness.seed(PVCS, {"metadata": about, "spec": spec, "status": claim.get("status", {})})
     volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
-    assert told(wants(harness, volumes=[volume])) == f"{NOT_MET}VolumeBinding: {text}.\n"
+    assert message_of_pod(wants(harness, volumes=[volume])) == f"{NOT_MET}VolumeBinding: {text}.\n"
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,9 @@ def test_more_than_any_node_has(
     has |= {NIC: "4", "ephemeral-storage": "100G"}
     queues(harness).seed(NODES, node("n0", allocatable=has))
     asked_for = f"The pod ns/p requires {asked}. {answer}"
-    assert told(wants(harness, requests)) == f"{NOT_MET}MaxNodePoolResources: {asked_for}.\n"
+    assert (
+        message_of_pod(wants(harness, requests)) == f"{NOT_MET}MaxNodePoolResources: {asked_for}.\n"
+    )
 
 
 # ------------------------------------------------------------------------------- claims on devices
@@ -219,7 +221,7 @@ def test_device_claims_that_the_cluster_does_not_serve(harness: Harness) -> None
         "list", "resourceclaims", NotFoundError("the server has no such kind")
     )
     two = [{"name": "a", "resourceClaimName": "c"}, {"name": "b", "resourceClaimName": "d"}]
-    assert told(wants(harness, resourceClaims=two)) == (
+    assert message_of_pod(wants(harness, resourceClaims=two)) == (
         "pod ns/p cannot be scheduled, it references resource claims c, d while dynamic resource "
         "allocation is not available in the cluster"
     )
@@ -227,14 +229,14 @@ def test_device_claims_that_the_cluster_does_not_serve(harness: Harness) -> None
 
 def test_a_claim_that_does_not_exist(harness: Harness) -> None:
     device_class(devices(queues(harness), 1)).seed(NODES, node("n0", gpus=0))
-    assert told(wants(harness, **CLAIMS)) == "resource claim ns/c does not exist"
+    assert message_of_pod(wants(harness, **CLAIMS)) == "resource claim ns/c does not exist"
 
 
 def test_a_claim_with_as_many_consumers_as_there_may_be(harness: Harness) -> None:
     device_class(devices(queues(harness), 1)).seed(NODES, node("n0", gpus=0))
     others = [{"resource": "pods", "name": f"o{n}", "uid": f"uid-o{n}"} for n in range(256)]
     claim(harness, reservedFor=others)
-    assert told(wants(harness, **CLAIMS)) == (
+    assert message_of_pod(wants(harness, **CLAIMS)) == (
         "resource claim ns/c has reached its maximum number of consumers (256)"
     )
 
@@ -254,12 +256,15 @@ def test_a_shared_claim_names_the_queue_it_is_charged_to(
 ) -> None:
     device_class(devices(queues(harness), 1)).seed(NODES, node("n0", gpus=0))
     claim(harness, labels=labels)
-    assert told(wants(harness, **CLAIMS)) == f"pod ns/p cannot be scheduled: DRA claim c {text}"
+    assert (
+        message_of_pod(wants(harness, **CLAIMS))
+        == f"pod ns/p cannot be scheduled: DRA claim c {text}"
+    )
 
 
 def test_a_claim_of_an_unknown_class(harness: Harness) -> None:
     claim(devices(queues(harness), 1)).seed(NODES, node("n0", gpus=0))
-    assert told(wants(harness, **CLAIMS)) == (
+    assert message_of_pod(wants(harness, **CLAIMS)) == (
         "device class gpu.example.com does not exist for claim ns/c request r0"
     )
 
@@ -273,7 +278,7 @@ def test_a_claim_that_was_served_elsewhere(harness: Harness) -> None:
         "nodeSelector": {"nodeSelectorTerms": terms},
     }
     claim(harness, allocation=allocation)
-    assert told(wants(harness, **CLAIMS)) == (
+    assert message_of_pod(wants(harness, **CLAIMS)) == (
         f"{NO_NODES}: 1 claim ns/c node selector does not match node n0."
     )
 
@@ -281,7 +286,7 @@ def test_a_claim_that_was_served_elsewhere(harness: Harness) -> None:
 def test_devices_that_others_hold(harness: Harness) -> None:
     device_class(devices(queues(harness), 1)).seed(NODES, node("n0", gpus=1))
     claim(harness, count=2)
-    assert told(wants(harness, **CLAIMS)) == (
+    assert message_of_pod(wants(harness, **CLAIMS)) == (
         f"{NO_NODES}: 1 cannot allocate all DRA claims on node n0."
     )
 
@@ -290,7 +295,7 @@ def test_figures_of_device_claims(harness: Harness) -> None:
     args(queues(harness), detailed_fit_errors="true").seed(NODES, node("n0", gpus=1))
     device_class(devices(harness, 2)).seed(PODS, sits("busy", {"nvidia.com/gpu": "2"}))
     claim(harness, count=2)
-    assert told(wants(harness, **CLAIMS)) == (
+    assert message_of_pod(wants(harness, **CLAIMS)) == (
         "\n<n0>: Node didn't have enough resources: GPUs, requested: 2 as DRA gpu claims , used: 2, "
         f"capacity: 3.\n{NO_NODES}."
     )

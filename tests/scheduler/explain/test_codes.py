@@ -20,8 +20,8 @@ FULL = {"nvidia.com/gpu": "8"}
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as opened:
+        yield opened
 
 
 def standing(summary: CycleSummary, name: str) -> Standing:
@@ -134,8 +134,8 @@ def test_a_place_that_is_being_freed_names_who_is_waited_for(harness: Harness) -
 
 
 def test_a_topology_constraint_that_cannot_be_met_has_a_code_of_its_own(harness: Harness) -> None:
-    wish = {"topology": "nowhere", "requiredTopologyLevel": "rack"}
-    harness.cluster().pending("packed", topologyConstraint=wish)
+    constraint = {"topology": "nowhere", "requiredTopologyLevel": "rack"}
+    harness.cluster().pending("packed", topologyConstraint=constraint)
     assert standing(harness.cycle(), "packed").code == "TopologyFragmented"
 
 

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from kube.resources import NODES, PODGROUPS, PODS
-from tests.scheduler.explain.waiting_pod import NO_NODES, args, queues, said, sits, wants
+from tests.scheduler.explain.waiting_pod import (
+    NO_NODES,
+    args,
+    message_of_group,
+    queues,
+    sits,
+    wants,
+)
 from tests.scheduler.load.objects import group, node, pod
 from tests.scheduler.loop.harness import Harness
 from tests.scheduler.loop.harness import harness as open_harness
@@ -19,12 +26,12 @@ NIC, MIG = "example.com/nic", "nvidia.com/mig-1g.5gb"
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as opened:
+        yield opened
 
 
 @pytest.mark.parametrize(
-    ("busy", "asked", "more", "detail"),
+    ("busy", "limits", "more", "detail"),
     [
         (
             {"nvidia.com/gpu": "3"},
@@ -86,14 +93,18 @@ def harness() -> Iterator[Harness]:
     ],
 )  # fmt: skip
 def test_figures_of_a_node(
-    harness: Harness, busy: dict[str, str], asked: dict[str, str], more: dict[str, Any], detail: str
+    harness: Harness,
+    busy: dict[str, str],
+    limits: dict[str, str],
+    more: dict[str, Any],
+    detail: str,
 ) -> None:
     has = {"cpu": "32", "memory": "100G", "pods": "110", "nvidia.com/gpu": "4", NIC: "4"}
     labels = {"nvidia.com/gpu.memory": "16000"}
     args(queues(harness), detailed_fit_errors="true")
     harness.seed(NODES, node("n0", allocatable=has, labels=labels)).seed(PODS, sits("busy", busy))
     text = f"\n<n0>: {detail}.\n{NO_NODES}."
-    assert said(wants(harness, asked, **more)) == (
+    assert message_of_group(wants(harness, limits, **more)) == (
         "\nPodSchedulingErrors.\nResources were not found for pod ns/p due to: " + f"{text}."
     )
     assert harness.condition("p")["message"] == text
@@ -111,7 +122,7 @@ def test_figures_of_a_mig_profile(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize(
-    ("busy", "asked", "more", "word"),
+    ("busy", "limits", "more", "word"),
     [
         ({"nvidia.com/gpu": "3"}, {"nvidia.com/gpu": "2"}, {}, "GPUs"),
         ({"cpu": "31"}, {"cpu": "2"}, {}, "CPU cores"),
@@ -121,7 +132,7 @@ def test_figures_of_a_mig_profile(harness: Harness) -> None:
     ],
 )
 def test_figures_are_hidden_from_gangs(
-    harness: Harness, busy: dict[str, str], asked: dict[str, str], more: dict[str, Any], word: str
+    harness: Harness, busy: dict[str, str], limits: dict[str, str], more: dict[str, Any], word: str
 ) -> None:
     has = {"cpu": "32", "memory": "100G", "pods": "110", "nvidia.com/gpu": "4", NIC: "4"}
     labels = {"nvidia.com/gpu.memory": "16000"}
@@ -129,7 +140,7 @@ def test_figures_are_hidden_from_gangs(
     harness.seed(NODES, node("n0", allocatable=has, labels=labels)).seed(PODS, sits("busy", busy))
     harness.seed(PODGROUPS, group("pg", minMember=2))
     harness.seed(
-        PODS, *(pod(f"p{n}", group="pg", requests=asked, **more) for n in range(2))
+        PODS, *(pod(f"p{n}", group="pg", requests=limits, **more) for n in range(2))
     ).cycle()
     assert harness.condition("p0")["message"] == (
         f"\n<n0>: Node didn't have enough resources: {word}, taking all considerations into account."

@@ -30,8 +30,8 @@ POOL = "kai.scheduler/node-pool"
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as opened:
+        yield opened
 
 
 def evict_events(harness: Harness, of: str) -> list[tuple[str, dict[str, str]]]:
@@ -264,8 +264,10 @@ def test_a_stale_gang(harness: Harness) -> None:
         for n in range(2)
     ]
     assert gone(harness, "g0", "g1") == [True, True]
-    told = [one for one in harness.events("gang") if one[1] != "Evict"]
-    assert told == [("Normal", "StaleJob", "Job is stale. 2 pods are active, minMember is 3")]
+    other_events = [one for one in harness.events("gang") if one[1] != "Evict"]
+    assert other_events == [
+        ("Normal", "StaleJob", "Job is stale. 2 pods are active, minMember is 3")
+    ]
 
 
 def test_a_gang_that_has_just_become_stale_is_told_so(harness: Harness) -> None:

@@ -11,9 +11,9 @@ from kube.resources import NODES, PODGROUPS, PODS, SHARDS
 from tests.scheduler.explain.waiting_pod import (
     NO_NODES,
     args,
+    message_of_group,
     queues,
     reasons,
-    said,
     sits,
     taken,
     wants,
@@ -31,8 +31,8 @@ FIRM: Any = {"preemptibility": "non-preemptible"}
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as opened:
+        yield opened
 
 
 # ------------------------------------------------------------------------------------------ queues
@@ -61,10 +61,10 @@ OVER_LIMIT = [
 ]
 
 
-@pytest.mark.parametrize(("cells", "held", "asked", "text"), OVER_LIMIT)
-def test_limits(harness: Harness, cells: Any, held: Any, asked: Any, text: str) -> None:
+@pytest.mark.parametrize(("cells", "held", "requested", "text"), OVER_LIMIT)
+def test_limits(harness: Harness, cells: Any, held: Any, requested: Any, text: str) -> None:
     taken(queues(harness, **cells), held).seed(NODES, node("n0"))
-    assert said(wants(harness, asked)) == f"OverLimit: {text}."
+    assert message_of_group(wants(harness, requested)) == f"OverLimit: {text}."
     assert reasons(harness) == [("OverLimit", text)]
     assert harness.condition("p")["message"] == f"OverLimit: {text}."
 
@@ -96,13 +96,15 @@ OVER_QUOTA = [
 ]
 
 
-@pytest.mark.parametrize(("cells", "held", "asked", "text"), OVER_QUOTA)
+@pytest.mark.parametrize(("cells", "held", "requested", "text"), OVER_QUOTA)
 def test_quota_for_what_cannot_be_preempted(
-    harness: Harness, cells: Any, held: Any, asked: Any, text: str
+    harness: Harness, cells: Any, held: Any, requested: Any, text: str
 ) -> None:
     taken(queues(harness, **cells), held, **FIRM).seed(NODES, node("n0"))
-    harness.seed(PODGROUPS, group("pg", **FIRM)).seed(PODS, pod("p", group="pg", requests=asked))
-    assert said(harness) == f"NonPreemptibleOverQuota: {text}."
+    harness.seed(PODGROUPS, group("pg", **FIRM)).seed(
+        PODS, pod("p", group="pg", requests=requested)
+    )
+    assert message_of_group(harness) == f"NonPreemptibleOverQuota: {text}."
     assert reasons(harness) == [("NonPreemptibleOverQuota", text)]
 
 
@@ -152,7 +154,7 @@ def test_a_queue_that_is_not_there(harness: Harness) -> None:
     queues(harness).seed(NODES, node("n0")).seed(PODGROUPS, group("pg", queue="nowhere"))
     harness.seed(PODS, pod("p", group="pg"))
     text = "QueueDoesNotExist: Queue 'nowhere' does not exist."
-    assert said(harness) == text
+    assert message_of_group(harness) == text
     assert harness.condition("p")["message"] == text
     assert reasons(harness) == [("QueueDoesNotExist", "Queue 'nowhere' does not exist")]
 
@@ -161,7 +163,7 @@ def test_a_queue_with_children(harness: Harness) -> None:
     queues(harness).seed(NODES, node("n0")).seed(PODGROUPS, group("pg", queue="top"))
     harness.seed(PODS, pod("p", group="pg"))
     text = "QueueOrphan: Queue 'top' has child queues; only leaf queues run work."
-    assert said(harness) == text
+    assert message_of_group(harness) == text
     assert harness.condition("p")["message"] == text
     assert reasons(harness) == [
         ("QueueOrphan", "Queue 'top' has child queues; only leaf queues run work")
@@ -173,7 +175,7 @@ def test_an_eviction_waits_for_the_preemption_delay(harness: Harness) -> None:
     taken(harness, ONE_GPU)
     harness.seed(PODGROUPS, group("pg", preemptionDelay="5m", priorityClassName="x"))
     harness.seed(PODS, pod("p", group="pg", requests=ONE_GPU))
-    assert said(harness) == (
+    assert message_of_group(harness) == (
         f"Unable to schedule podgroup: Resources were not found for pod ns/p due to: {LACKS_GPUS}. \n"
         "Workload is within its preemption delay window (5m0s) and may not trigger evictions before "
         "2026-01-01T00:05:00Z."
@@ -191,13 +193,13 @@ def test_an_eviction_waits_for_the_preemption_delay(harness: Harness) -> None:
 def test_one_pod(harness: Harness) -> None:
     taken(queues(harness), ONE_GPU).seed(NODES, node("n0", gpus=1))
     text = f"Resources were not found for pod ns/p due to: {LACKS_GPUS}"
-    assert said(wants(harness, ONE_GPU)) == f"PodSchedulingErrors: {text}."
+    assert message_of_group(wants(harness, ONE_GPU)) == f"PodSchedulingErrors: {text}."
 
 
 def test_a_gang(harness: Harness) -> None:
     queues(harness).seed(NODES, node("n0", gpus=2)).seed(PODGROUPS, group("pg", minMember=3))
     harness.seed(PODS, *(pod(f"p{n}", group="pg", requests=ONE_GPU) for n in range(3)))
-    assert said(harness) == (
+    assert message_of_group(harness) == (
         "PodSchedulingErrors: Resources were found for 2 pods while 3 are required for gang "
         f"scheduling. Additional pods cannot be scheduled due to: {LACKS_GPUS}."
     )
@@ -215,13 +217,13 @@ def test_a_gang_with_subgroups(harness: Harness) -> None:
         "gang scheduling. Additional pods cannot be scheduled in this sub-group due to: "
         f"{LACKS_GPUS}"
     )
-    assert said(harness) == f"PodSchedulingErrors: {text}."
+    assert message_of_group(harness) == f"PodSchedulingErrors: {text}."
     with open_harness() as again:
         args(queues(again), detailed_fit_errors="true").seed(NODES, node("n0", gpus=2))
         again.seed(PODGROUPS, group("pg", subGroups=subgroups))
         for name, sub in (("l", "lead"), ("w0", "work"), ("w1", "work")):
             again.seed(PODS, pod(name, group="pg", requests=ONE_GPU, labels={SUBGROUP: sub}))
-        assert said(again).startswith(
+        assert message_of_group(again).startswith(
             "\nPodSchedulingErrors.\nsubgroup work: Resources were found for 2 pods from all "
             "sub-groups while sub-group work requires 2 pods for gang scheduling. Additional pods "
             "cannot be scheduled in this sub-group due to: "
@@ -295,7 +297,7 @@ def test_one_try_in_a_pool_names_it(harness: Harness) -> None:
     harness.seed(PODGROUPS, group("pg", schedulingBackoff=1, markUnschedulable=False))
     harness.seed(PODS, pod("p", group="pg", requests=ONE_GPU))
     text = f"Resources were not found for pod ns/p due to: {LACKS_GPUS}"
-    assert said(harness) == f"Node-Pool 'default': PodSchedulingErrors: {text}."
+    assert message_of_group(harness) == f"Node-Pool 'default': PodSchedulingErrors: {text}."
     assert harness.events("p") == [
         ("Warning", "Unschedulable", f"Node-Pool 'default': {LACKS_GPUS}")
     ]

@@ -1,4 +1,4 @@
-"""What a pod is told when nodes turn it away: every reason, from cluster objects to the pod's condition."""
+"""The message of a pod that nodes reject: every reason, from cluster objects to the pod's condition."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kube.resources import (
     SHARDS,
     STORAGE_CLASSES,
 )
-from tests.scheduler.explain.waiting_pod import NO_NODES, args, queues, sits, told, wants
+from tests.scheduler.explain.waiting_pod import NO_NODES, args, message_of_pod, queues, sits, wants
 from tests.scheduler.load.objects import group, meta, node, pod
 from tests.scheduler.loop.harness import Harness
 from tests.scheduler.loop.harness import harness as open_harness
@@ -32,8 +32,8 @@ MEMORY_LABEL = {"nvidia.com/gpu.memory": "16000"}
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as opened:
+        yield opened
 
 
 # --------------------------------------------------------------------------------- too little room
@@ -53,13 +53,16 @@ def test_what_a_full_node_lacks(
 ) -> None:
     has = {"cpu": "32", "memory": "128Gi", "pods": "110", "nvidia.com/gpu": "4", NIC: "4"}
     queues(harness).seed(NODES, node("n0", allocatable=has)).seed(PODS, sits("busy", taken))
-    assert told(wants(harness, wanted)) == f"{NO_NODES}: 1 node(s) didn't have enough {reason}."
+    assert (
+        message_of_pod(wants(harness, wanted))
+        == f"{NO_NODES}: 1 node(s) didn't have enough {reason}."
+    )
 
 
 def test_all_lacking_resources_of_a_node_are_reported(harness: Harness) -> None:
     queues(harness).seed(NODES, node("n0", gpus=2))
     harness.seed(PODS, sits("busy", {"cpu": "30", "nvidia.com/gpu": "2"}))
-    assert told(wants(harness, {"cpu": "4", "nvidia.com/gpu": "1"})) == (
+    assert message_of_pod(wants(harness, {"cpu": "4", "nvidia.com/gpu": "1"})) == (
         f"{NO_NODES}: 1 node(s) didn't have enough resources: CPU cores. \n"
         "1 node(s) didn't have enough resources: GPUs."
     )
@@ -70,14 +73,14 @@ def test_a_mig_profile_that_is_used_up(harness: Harness) -> None:
     mixed = {"nvidia.com/mig.strategy": "mixed"}
     queues(harness).seed(NODES, node("n0", allocatable=has, labels=mixed))
     harness.seed(PODS, sits("busy", {MIG: "2"}))
-    assert told(wants(harness, {MIG: "1"})) == (
+    assert message_of_pod(wants(harness, {MIG: "1"})) == (
         f"{NO_NODES}: 1 node(s) didn't have enough of mig profile: nvidia.com/mig-1g.5gb."
     )
 
 
 def test_more_device_memory_than_a_device_has(harness: Harness) -> None:
     queues(harness).seed(NODES, node("n0", labels=MEMORY_LABEL))
-    assert told(wants(harness, annotations={"gpu-memory": "20000"})) == (
+    assert message_of_pod(wants(harness, annotations={"gpu-memory": "20000"})) == (
         f"{NO_NODES}: 1 node(s) didn't have enough resources: GPU memory."
     )
 
@@ -88,7 +91,7 @@ OVERHEAD = {"cpu": "250m", "memory": "120Mi"}
 def test_only_the_overhead_makes_a_pod_too_large(harness: Harness) -> None:
     queues(harness).seed(NODES, node("n0"), node("n1")).seed(PODS, sits("busy", {"cpu": "30"}))
     harness.seed(PODS, pod("full", node="n1", phase="Running", requests={"cpu": "31"}))
-    assert told(wants(harness, {"cpu": "2"}, overhead=OVERHEAD)) == (
+    assert message_of_pod(wants(harness, {"cpu": "2"}, overhead=OVERHEAD)) == (
         f"{NO_NODES}: 1 node(s) didn't have enough resources: CPU cores. \n"
         "1 node(s) didn't have enough resources: CPU cores. Not enough resources due to pod overhead "
         "resources. The overhead resources are  cpu: 250m memory: 120Mi."
@@ -100,7 +103,9 @@ def test_overhead_of_a_fraction(harness: Harness) -> None:
         PODS, sits("busy", {"cpu": "30"})
     )
     half = {"gpu-fraction": "0.5"}
-    assert told(wants(harness, {"cpu": "2"}, annotations=half, overhead={"cpu": "1m"})) == (
+    assert message_of_pod(
+        wants(harness, {"cpu": "2"}, annotations=half, overhead={"cpu": "1m"})
+    ) == (
         f"{NO_NODES}: 1 node(s) didn't have enough resources: CPU cores. Not enough resources due to "
         "pod overhead resources. The overhead resources are  cpu: 1m."
     )
@@ -109,7 +114,9 @@ def test_overhead_of_a_fraction(harness: Harness) -> None:
 def test_overhead_is_not_blamed_where_more_is_missing(harness: Harness) -> None:
     queues(harness).seed(NODES, node("n0", gpus=1))
     harness.seed(PODS, sits("busy", {"cpu": "30", "nvidia.com/gpu": "1"}))
-    assert told(wants(harness, {"cpu": "2", "nvidia.com/gpu": "1"}, overhead=OVERHEAD)) == (
+    assert message_of_pod(
+        wants(harness, {"cpu": "2", "nvidia.com/gpu": "1"}, overhead=OVERHEAD)
+    ) == (
         f"{NO_NODES}: 1 node(s) didn't have enough resources: CPU cores. \n"
         "1 node(s) didn't have enough resources: GPUs."
     )
@@ -118,7 +125,7 @@ def test_overhead_is_not_blamed_where_more_is_missing(harness: Harness) -> None:
 def test_a_shared_device_needs_a_slot_for_its_reservation(harness: Harness) -> None:
     has = {"cpu": "32", "memory": "128Gi", "pods": "1", "nvidia.com/gpu": "4"}
     queues(harness).seed(NODES, node("n0", allocatable=has, labels=MEMORY_LABEL))
-    assert told(wants(harness, annotations={"gpu-fraction": "0.5"})) == (
+    assert message_of_pod(wants(harness, annotations={"gpu-fraction": "0.5"})) == (
         f"{NO_NODES}: 1 node(s) pod number exceeded."
     )
 
@@ -128,7 +135,7 @@ def test_the_queue_has_no_room_for_what_a_share_weighs_on_this_node(harness: Har
     harness.seed(NODES, node("n0", labels={"nvidia.com/gpu.memory": "400"}))
     harness.seed(NODES, node("big", gpus=1, labels={"nvidia.com/gpu.memory": "2000"}))
     harness.seed(PODS, pod("x", node="big", phase="Running", requests={"nvidia.com/gpu": "1"}))
-    assert told(wants(harness, annotations={"gpu-memory": "300"})) == (
+    assert message_of_pod(wants(harness, annotations={"gpu-memory": "300"})) == (
         f"{NO_NODES}: 1 node does not have enough capacity. Reason: OverLimit, Details: The queue "
         "quota has reached the allowable limit of GPUs. Limit is 0.3 GPUs, currently 0 GPUs "
         "allocated and workload requested 0.75 GPUs. \n"
@@ -143,7 +150,7 @@ def test_and_the_same_for_work_that_cannot_be_preempted(harness: Harness) -> Non
     harness.seed(PODS, pod("x", node="big", phase="Running", requests={"nvidia.com/gpu": "1"}))
     harness.seed(PODGROUPS, group("pg", preemptibility="non-preemptible"))
     harness.seed(PODS, pod("p", group="pg", annotations={"gpu-memory": "300"}))
-    assert told(harness) == (
+    assert message_of_pod(harness) == (
         f"{NO_NODES}: 1 node does not have enough capacity. Reason: NonPreemptibleOverQuota, Details: "
         "Non-preemptible workload is over quota. Workload requested 0.75 GPUs, but The queue quota "
         "is 0.3 GPUs, while 0 GPUs are already allocated for non-preemptible pods. Use a preemptible "
@@ -163,7 +170,7 @@ def _mig_node(strategy: str) -> Any:
 
 def test_mig_by_annotation_is_served_nowhere(harness: Harness) -> None:
     queues(harness).seed(NODES, _mig_node("mixed"))
-    assert told(wants(harness, annotations={MIG: "1"})) == (
+    assert message_of_pod(wants(harness, annotations={MIG: "1"})) == (
         f"{NO_NODES}: 1 Legacy MIG jobs cannot be scheduled on node n0."
     )
 
@@ -172,7 +179,7 @@ def test_mig_asks_for_a_mig_node(harness: Harness) -> None:
     stated = {"node-role.kubernetes.io/mig-enabled": "false"}
     has = {"cpu": "32", "memory": "128Gi", "pods": "110", MIG: "2"}
     queues(harness).seed(NODES, node("n0", allocatable=has, labels=stated))
-    assert told(wants(harness, {MIG: "1"})) == (
+    assert message_of_pod(wants(harness, {MIG: "1"})) == (
         f"{NO_NODES}: 1 MIG job cannot be scheduled on non-MIG node."
     )
 
@@ -181,7 +188,7 @@ def test_mig_keeps_away_from_mig_by_annotation(harness: Harness) -> None:
     queues(harness).seed(NODES, _mig_node("mixed"))
     harness.seed(PODGROUPS, group("old"))
     harness.seed(PODS, sits("old-0", group="old", annotations={MIG: "1"}))
-    assert told(wants(harness, {MIG: "1"})) == (
+    assert message_of_pod(wants(harness, {MIG: "1"})) == (
         f"{NO_NODES}: 1 MIG job cannot be scheduled on node with legacy MIG jobs: ns/old-0."
     )
 
@@ -195,7 +202,10 @@ def test_mig_keeps_away_from_mig_by_annotation(harness: Harness) -> None:
 )
 def test_fractions_keep_away_from_mig_nodes(harness: Harness, strategy: str, reason: str) -> None:
     queues(harness).seed(NODES, _mig_node(strategy))
-    assert told(wants(harness, annotations={"gpu-fraction": "0.5"})) == f"{NO_NODES}: 1 {reason}."
+    assert (
+        message_of_pod(wants(harness, annotations={"gpu-fraction": "0.5"}))
+        == f"{NO_NODES}: 1 {reason}."
+    )
 
 
 def test_fractions_keep_away_from_published_devices(harness: Harness) -> None:
@@ -208,7 +218,7 @@ def test_fractions_keep_away_from_published_devices(harness: Harness) -> None:
         "devices": devices,
     }
     harness.seed(RESOURCE_SLICES, {"metadata": meta("s"), "spec": spec})
-    assert told(wants(harness, annotations={"gpu-fraction": "0.5"})) == (
+    assert message_of_pod(wants(harness, annotations={"gpu-fraction": "0.5"})) == (
         f"{NO_NODES}: 1 fractional/shared GPU pods are not yet supported on DRA-only nodes."
     )
 
@@ -217,7 +227,7 @@ def test_device_memory_is_asked_of_a_node_that_does_not_say_how_much_it_has(
     harness: Harness,
 ) -> None:
     queues(harness).seed(NODES, node("n0"))
-    assert told(wants(harness, annotations={"gpu-memory": "50"})) == (
+    assert message_of_pod(wants(harness, annotations={"gpu-memory": "50"})) == (
         f"{NO_NODES}: 1 node is not a gpu node or the gpu memory count on the node was not synced "
         "yet, task: <ns/p>, node: <n0>."
     )
@@ -226,7 +236,7 @@ def test_device_memory_is_asked_of_a_node_that_does_not_say_how_much_it_has(
 def test_kinds_of_workers(harness: Harness) -> None:
     args(queues(harness), restrict_node_scheduling="true")
     harness.seed(NODES, node("n0", gpus=4, labels={"node-role.kubernetes.io/cpu-worker": ""}))
-    assert told(wants(harness, {"nvidia.com/gpu": "1"})) == (
+    assert message_of_pod(wants(harness, {"nvidia.com/gpu": "1"})) == (
         f"{NO_NODES}: 1 gpu task: <ns/p> can't run on non gpu nodes, node: <n0>."
     )
 
@@ -234,7 +244,7 @@ def test_kinds_of_workers(harness: Harness) -> None:
 def test_kinds_of_workers_the_other_way_round(harness: Harness) -> None:
     args(queues(harness), restrict_node_scheduling="true")
     harness.seed(NODES, node("n0", labels={"node-role.kubernetes.io/gpu-worker": ""}))
-    assert told(wants(harness, {"cpu": "1"})) == (
+    assert message_of_pod(wants(harness, {"cpu": "1"})) == (
         f"{NO_NODES}: 1 cpu task: <ns/p> can't run on non cpu nodes, node: <n0>."
     )
 
@@ -264,20 +274,20 @@ def _condition(kind: str, status: str) -> dict[str, Any]:
 )
 def test_nodes_that_take_nobody(harness: Harness, state: dict[str, Any], reason: str) -> None:
     queues(harness).seed(NODES, node("n0", **state))
-    assert told(wants(harness, {"cpu": "1"})) == f"{NO_NODES}: 1 {reason}."
+    assert message_of_pod(wants(harness, {"cpu": "1"})) == f"{NO_NODES}: 1 {reason}."
 
 
 def test_host_ports_that_are_taken(harness: Harness) -> None:
     ports = [{"name": "main", "ports": [{"containerPort": 80, "hostPort": 80}]}]
     queues(harness).seed(NODES, node("n0")).seed(PODS, sits("web", containers=ports))
-    assert told(wants(harness, containers=ports)) == (
+    assert message_of_pod(wants(harness, containers=ports)) == (
         f"{NO_NODES}: 1 node(s) didn't have free ports for the requested pod ports."
     )
 
 
 def test_labels_of_the_node(harness: Harness) -> None:
     queues(harness).seed(NODES, node("n0"))
-    assert told(wants(harness, nodeSelector={"zone": "b"})) == (
+    assert message_of_pod(wants(harness, nodeSelector={"zone": "b"})) == (
         f"{NO_NODES}: 1 node(s) didn't match Pod's node affinity/selector."
     )
 
@@ -307,7 +317,10 @@ def test_neighbours(
     there = {"affinity": theirs} if theirs else {}
     harness.seed(PODS, sits("there-0", group="there", labels={"app": "there"}, **there))
     wanting = {"affinity": mine} if mine else {}
-    assert told(wants(harness, labels={"app": "me"}, **wanting)) == f"{NO_NODES}: 1 {reason}."
+    assert (
+        message_of_pod(wants(harness, labels={"app": "me"}, **wanting))
+        == f"{NO_NODES}: 1 {reason}."
+    )
 
 
 def test_numa(harness: Harness) -> None:
@@ -336,7 +349,7 @@ def test_numa(harness: Harness) -> None:
             ],
         },
     )
-    assert told(wants(harness, {"nvidia.com/gpu": "3"})) == (
+    assert message_of_pod(wants(harness, {"nvidia.com/gpu": "3"})) == (
         f"{NO_NODES}: 1 node cannot NUMA-align the pod's resources under its Topology Manager policy."
     )
 
@@ -412,7 +425,7 @@ def test_volumes_out_of_reach(
 ) -> None:
     queues(harness).seed(NODES, node("n0", labels={"zone": "a"}))
     arrange(harness)
-    assert told(wants(harness, **MOUNTS)) == f"{NO_NODES}: 1 {reason}."
+    assert message_of_pod(wants(harness, **MOUNTS)) == f"{NO_NODES}: 1 {reason}."
 
 
 def test_a_driver_with_room_is_no_obstacle(harness: Harness) -> None:
@@ -425,7 +438,7 @@ def test_a_driver_with_room_is_no_obstacle(harness: Harness) -> None:
 def test_a_lack_of_storage_names_the_class(harness: Harness) -> None:
     args(queues(harness), schedule_csi_storage="true").seed(NODES, node("n0"))
     driver(storage_class(harness), "4Gi").seed(PVCS, claim())
-    assert told(wants(harness, **MOUNTS)) == (
+    assert message_of_pod(wants(harness, **MOUNTS)) == (
         f"{NO_NODES}: 1 node(s) did not have enough free storage for storageclass fast."
     )
 
@@ -434,7 +447,7 @@ def test_storage_without_a_capacity_object(harness: Harness) -> None:
     args(queues(harness), schedule_csi_storage="true").seed(NODES, node("n0"))
     harness.seed(CSI_DRIVERS, {"metadata": meta("csi.example.com")})
     storage_class(harness).seed(PVCS, claim())
-    assert told(wants(harness, **MOUNTS)) == (
+    assert message_of_pod(wants(harness, **MOUNTS)) == (
         f"{NO_NODES}: 1 no allocatable storage from storageclass fast found."
     )
 
@@ -444,5 +457,6 @@ def test_a_claim_whose_owner_is_gone(harness: Harness) -> None:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "old", "uid": "uid-old"}
     driver(storage_class(harness), "40Gi").seed(PVCS, claim(ownerReferences=[owner]))
     assert (
-        told(wants(harness, **MOUNTS)) == f"{NO_NODES}: 1 task has deleted storage claims: ns/data."
+        message_of_pod(wants(harness, **MOUNTS))
+        == f"{NO_NODES}: 1 task has deleted storage claims: ns/data."
     )

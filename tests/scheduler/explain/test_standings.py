@@ -14,8 +14,8 @@ from tests.scheduler.loop.harness import harness as open_harness
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as opened:
+        yield opened
 
 
 def full(harness: Harness) -> Harness:
@@ -32,8 +32,8 @@ def full(harness: Harness) -> Harness:
 def test_places_follow_the_order_of_turns(harness: Harness) -> None:
     full(harness).pending("late").pending("urgent", priorityClassName="high").pending("later")
     harness.seed(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 90})
-    found = harness.cycle().standings
-    assert {key: one.position for key, one in found.items()} == {
+    cycle_standings = harness.cycle().standings
+    assert {key: one.position for key, one in cycle_standings.items()} == {
         "ns/urgent": 1,
         "ns/late": 2,
         "ns/later": 3,

@@ -1,4 +1,4 @@
-"""What a pod group is told whose topology wish cannot be met, short and long."""
+"""The message of a pod group whose topology constraint cannot be met, short and long."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kube.resources import NODES, PODGROUPS, PODS, TOPOLOGIES
-from tests.scheduler.explain.waiting_pod import args, queues, reasons, said
+from tests.scheduler.explain.waiting_pod import args, message_of_group, queues, reasons
 from tests.scheduler.load.objects import group, meta, node, pod
 from tests.scheduler.loop.harness import Harness
 from tests.scheduler.loop.harness import harness as open_harness
@@ -19,8 +19,8 @@ NIC, MIG = "example.com/nic", "nvidia.com/mig-1g.5gb"
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as opened:
+        yield opened
 
 
 def mapped(harness: Harness, *racks: str, **has: str) -> Harness:
@@ -42,8 +42,8 @@ def roomy(harness: Harness) -> Harness:
 def placed(
     harness: Harness, *requests: dict[str, str], level: str = "rack", name: str = "map"
 ) -> Harness:
-    wish = {"topology": name, "requiredTopologyLevel": level}
-    harness.seed(PODGROUPS, group("pg", minMember=len(requests), topologyConstraint=wish))
+    constraint = {"topology": name, "requiredTopologyLevel": level}
+    harness.seed(PODGROUPS, group("pg", minMember=len(requests), topologyConstraint=constraint))
     return harness.seed(
         PODS, *(pod(f"p{n}", group="pg", requests=one) for n, one in enumerate(requests))
     )
@@ -55,12 +55,12 @@ NOT_MET = "topology map, requirement rack couldn't be satisfied for job <ns/pg>"
 def test_a_topology_that_is_not_there(harness: Harness) -> None:
     mapped(queues(harness), "r1")
     text = "PodSchedulingErrors: Requested topology nowhere does not exist."
-    assert said(placed(harness, ONE_GPU, ONE_GPU, name="nowhere")) == text
+    assert message_of_group(placed(harness, ONE_GPU, ONE_GPU, name="nowhere")) == text
 
 
 def test_no_rack_takes_the_gang(harness: Harness) -> None:
     mapped(queues(harness), "r1", "r2")
-    assert said(placed(harness, ONE_GPU, ONE_GPU)) == (
+    assert message_of_group(placed(harness, ONE_GPU, ONE_GPU)) == (
         "Unable to schedule podgroup: node-group z.r1 can allocate only 1 of 2 required pods. \n"
         f"node-group z.r2 can allocate only 1 of 2 required pods. \n{NOT_MET}."
     )
@@ -80,31 +80,31 @@ def test_no_rack_takes_the_gang(harness: Harness) -> None:
 def test_the_smallest_domain_of_all_nodes_is_too_small(harness: Harness) -> None:
     mapped(queues(harness), "r1", "r2")
     text = f"PodSchedulingErrors: {NOT_MET}: not enough resources in z to allocate the job."
-    assert said(placed(harness, ONE_GPU, ONE_GPU, ONE_GPU)) == text
+    assert message_of_group(placed(harness, ONE_GPU, ONE_GPU, ONE_GPU)) == text
 
 
 def test_the_whole_cluster_is_too_small(harness: Harness) -> None:
     mapped(queues(harness), "r1")
     harness.seed(NODES, node("far", gpus=1, labels={"zone": "y", "rack": "r9"}))
-    assert said(placed(harness, ONE_GPU, ONE_GPU, ONE_GPU)) == (
+    assert message_of_group(placed(harness, ONE_GPU, ONE_GPU, ONE_GPU)) == (
         f"PodSchedulingErrors: {NOT_MET}: not enough resources in the cluster to allocate the job."
     )
 
 
 def test_a_subgroup_with_a_topology_constraint_of_its_own(harness: Harness) -> None:
     mapped(queues(harness), "r1", "r2")
-    wish = {"topology": "map", "requiredTopologyLevel": "rack"}
-    subgroups = [{"name": "work", "minMember": 2, "topologyConstraint": wish}]
+    constraint = {"topology": "map", "requiredTopologyLevel": "rack"}
+    subgroups = [{"name": "work", "minMember": 2, "topologyConstraint": constraint}]
     harness.seed(PODGROUPS, group("pg", subGroups=subgroups))
     for n in range(2):
         harness.seed(PODS, pod(f"p{n}", group="pg", requests=ONE_GPU, labels={SUBGROUP: "work"}))
-    assert said(harness) == (
+    assert message_of_group(harness) == (
         "Unable to schedule podgroup: node-group z.r1 can allocate only 1 of 2 required pods. \n"
         "node-group z.r2 can allocate only 1 of 2 required pods. \n"
         f"{NOT_MET}, subgroup work."
     )
     args(harness, detailed_fit_errors="true")
-    assert said(harness) == (
+    assert message_of_group(harness) == (
         "\nUnable to schedule podgroup."
         "\n<z.r1>: subgroup work: node-group z.r1 can allocate only 1 of 2 required pods."
         "\n<z.r2>: subgroup work: node-group z.r2 can allocate only 1 of 2 required pods."
@@ -152,11 +152,11 @@ def test_pods_that_differ_are_summed_up(
 ) -> None:
     roomy(mapped(queues(harness), "r1", "r2", **{NIC: "4", MIG: "2"}))
     placed(harness, large, small)
-    assert said(harness) == (
+    assert message_of_group(harness) == (
         f"Unable to schedule podgroup: 2 node-group(s) didn't have enough {short}. \n{NOT_MET}."
     )
     args(harness, detailed_fit_errors="true")
-    assert said(harness) == (
+    assert message_of_group(harness) == (
         "\nUnable to schedule podgroup."
         f"\n<z.r1>: z.r1 didn't have enough {long}."
         f"\n<z.r2>: z.r2 didn't have enough {long}."
@@ -166,7 +166,7 @@ def test_pods_that_differ_are_summed_up(
 
 def test_all_that_one_domain_lacks_is_one_reason(harness: Harness) -> None:
     roomy(mapped(queues(harness), "r1", "r2"))
-    said(placed(harness, {"cpu": "9", "nvidia.com/gpu": "2"}, {"cpu": "1"}))
+    message_of_group(placed(harness, {"cpu": "9", "nvidia.com/gpu": "2"}, {"cpu": "1"}))
     lacking = (
         "node-group(s) didn't have enough resources: GPUs, "
         "node-group(s) didn't have enough resources: CPU cores"

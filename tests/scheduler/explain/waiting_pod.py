@@ -1,4 +1,4 @@
-"""Small scenes for tests of what the scheduler says: a queue, a node, a pod that waits."""
+"""A queue, a node and a waiting pod, for tests of the scheduler's messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def args(harness: Harness, **values: str) -> Harness:
     return harness.seed(SHARDS, {"metadata": meta("default"), "spec": {"args": named}})
 
 
-def told(harness: Harness) -> str:
+def message_of_pod(harness: Harness) -> str:
     """Run a cycle; return what the pod's condition says, having checked that its event says the same."""
     harness.cycle()
     condition = harness.condition("p")
@@ -46,7 +46,7 @@ def told(harness: Harness) -> str:
     return message
 
 
-def said(harness: Harness, name: str = "pg") -> str:
+def message_of_group(harness: Harness, name: str = "pg") -> str:
     """Run a cycle; return the group's message, having checked that event and condition agree."""
     harness.cycle()
     (condition,) = harness.group_conditions(name)

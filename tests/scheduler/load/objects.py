@@ -15,13 +15,13 @@ TYPES = {item.resource: item.as_type for item in WATCHED}
 
 
 def meta(name: str, namespace: str = "", **extra: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    pod_body: dict[str, Any] = {
         "name": name,
         "uid": f"uid-{name}",
         "creationTimestamp": "2026-01-01T00:00:00Z",
         **extra,
     }
-    return {**made, "namespace": namespace} if namespace else made
+    return {**pod_body, "namespace": namespace} if namespace else pod_body
 
 
 def pod(

@@ -162,8 +162,8 @@ def test_allocation_of_a_live_bind_request_is_known_by_the_claims_real_name() ->
     ],
 )
 def test_selectors(text: str, devices: list[str]) -> None:
-    found = matching_devices([text], [convert(gpu_slice(), ResourceSlice)])
-    assert sorted(match[3] for match in found) == devices
+    matches = matching_devices([text], [convert(gpu_slice(), ResourceSlice)])
+    assert sorted(match[3] for match in matches) == devices
 
 
 def test_only_clusters_with_selectors_pay_for_them() -> None:

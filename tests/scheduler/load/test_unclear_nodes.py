@@ -1,4 +1,4 @@
-"""A node that holds a pod nobody can read takes no new pods."""
+"""A node that holds an unreadable pod takes no new pods."""
 
 from __future__ import annotations
 

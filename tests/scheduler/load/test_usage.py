@@ -129,10 +129,10 @@ class FakePrometheus:
         self.asked: list[tuple[str, str]] = []
 
     def __call__(self, address: str, timeout_s: float) -> bytes:
-        given = urllib.parse.parse_qs(urllib.parse.urlparse(address).query)
-        self.asked.append((given["query"][0], given["time"][0]))
+        parameters = urllib.parse.parse_qs(urllib.parse.urlparse(address).query)
+        self.asked.append((parameters["query"][0], parameters["time"][0]))
         result = next(
-            (rows for name, rows in self.answers.items() if name in given["query"][0]), []
+            (rows for name, rows in self.answers.items() if name in parameters["query"][0]), []
         )
         return json.dumps(
             {"status": "success", "data": {"resultType": "vector", "result": result}}
@@ -249,7 +249,7 @@ def test_a_configuration_is_read_in_full() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("parameters", "message"),
     [
         ({}, "clientType: expected prometheus, history, got ''"),
         ({"clientType": "influx"}, "got 'influx'"),
@@ -261,13 +261,13 @@ def test_a_configuration_is_read_in_full() -> None:
         ({"clientType": "prometheus", "connectionStringEnvVar": "B"}, "B is not set"),
     ],
 )
-def test_a_bad_source_is_refused(given, message) -> None:
+def test_a_bad_source_is_refused(parameters, message) -> None:
     with pytest.raises(UsageConfigError, match=message):
-        read_usage_config(given, {})
+        read_usage_config(parameters, {})
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("parameters", "message"),
     [
         ({"windowType": "tumbling"}, "tumblingWindowStartTime"),
         ({"windowType": "cron", "cronString": "nope"}, "cronString"),
@@ -277,9 +277,9 @@ def test_a_bad_source_is_refused(given, message) -> None:
         ({"tumblingWindowStartTime": "noon"}, "RFC 3339"),
     ],
 )
-def test_bad_parameters_are_refused(given, message) -> None:
+def test_bad_parameters_are_refused(parameters, message) -> None:
     with pytest.raises(UsageConfigError, match=message):
-        read_usage_params(given)
+        read_usage_params(parameters)
 
 
 def test_a_half_life_of_nothing_means_no_fading() -> None:

@@ -1,4 +1,4 @@
-"""Where a claim can get its volume, as the core is told."""
+"""The volumes and capacities of a claim in the core's input."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _read(storage_class: dict[str, Any], *volumes: PersistentVolume, **spec: Any
         "volumeBindingMode": "WaitForFirstConsumer",
         **storage_class,
     }
-    found = volume_inputs(
+    volume_list = volume_inputs(
         [convert(claim, PersistentVolumeClaim)],
         {one.metadata.name: one for one in volumes},
         {"sc": convert(kind, StorageClass)},
@@ -53,12 +53,14 @@ def _read(storage_class: dict[str, Any], *volumes: PersistentVolume, **spec: Any
         (),
         {},
     )
-    return found.claims[0]
+    return volume_list.claims[0]
 
 
 def test_without_a_provisioner_the_claim_goes_where_a_volume_that_fits_is():
-    found = _read(BY_HAND, _volume("v1", "a"), _volume("v2", "b"), _volume("v3", "c", size="1Gi"))
-    assert found.allowed_terms == (_in_zones("a"), _in_zones("b"))
+    volume_list = _read(
+        BY_HAND, _volume("v1", "a"), _volume("v2", "b"), _volume("v3", "c", size="1Gi")
+    )
+    assert volume_list.allowed_terms == (_in_zones("a"), _in_zones("b"))
 
 
 def test_without_a_provisioner_and_a_volume_it_can_go_nowhere():
@@ -71,12 +73,12 @@ def test_a_volume_without_node_affinity_is_reached_from_anywhere():
 
 def test_a_provisioner_makes_volumes_where_its_class_allows():
     zones = [{"matchLabelExpressions": [{"key": "zone", "values": ["a", "b"]}]}]
-    found = _read({"provisioner": "disk.example.test", "allowedTopologies": zones})
-    assert found.allowed_terms == (_in_zones("a", "b"),)
+    volume_list = _read({"provisioner": "disk.example.test", "allowedTopologies": zones})
+    assert volume_list.allowed_terms == (_in_zones("a", "b"),)
     assert _read({"provisioner": "disk.example.test"}).allowed_terms is None
 
 
 def test_a_bound_claim_asks_only_for_its_volume():
-    found = _read(BY_HAND, _volume("v1", "a"), volumeName="v1")
-    assert found.allowed_terms is None
-    assert found.volume_terms == (_in_zones("a"),)
+    volume_list = _read(BY_HAND, _volume("v1", "a"), volumeName="v1")
+    assert volume_list.allowed_terms is None
+    assert volume_list.volume_terms == (_in_zones("a"),)

@@ -99,14 +99,14 @@ class Harness:
         return summary
 
     def events(self, name: str) -> list[tuple[str, str, str]]:
-        found = [
+        bodies = [
             self.gateway.raw(EVENTS, key[2], key[1])
             for key in list(self.gateway.objects)
             if key[0] == EVENTS
         ]
         return [
             (item["type"], item["reason"], item["message"])
-            for item in found
+            for item in bodies
             if item["involvedObject"]["name"] == name
         ]
 
@@ -122,8 +122,8 @@ class Harness:
 
 @contextmanager
 def harness(shard: str = "default") -> Iterator[Harness]:
-    made = Harness(shard)
+    opened = Harness(shard)
     try:
-        yield made
+        yield opened
     finally:
-        made.worker.stop()
+        opened.worker.stop()

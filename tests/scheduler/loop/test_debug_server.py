@@ -34,8 +34,8 @@ from tests.scheduler.loop.harness import harness as open_harness
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as opened:
+        yield opened
 
 
 TOKEN = "s3cret"

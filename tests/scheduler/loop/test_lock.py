@@ -27,17 +27,17 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[redis.Redis]:
     home: Path = tmp_path_factory.mktemp("broker")
     write_broker_config(port=port, home=home)
     process = subprocess.Popen(broker_command(home))
-    made = redis.Redis.from_url(broker_url(port=port, home=home))
+    connection = redis.Redis.from_url(broker_url(port=port, home=home))
     try:
         for _ in range(100):
             try:
-                made.ping()
+                connection.ping()
                 break
             except redis.ConnectionError:
                 time.sleep(0.05)
-        yield made
+        yield connection
     finally:
-        made.close()
+        connection.close()
         process.terminate()
         process.wait(10)
 
@@ -168,7 +168,7 @@ def test_without_a_fence_number_the_lock_is_given_back(
 def test_a_lock_that_nobody_renews_is_removed(
     client: redis.Redis, lock: Callable[..., ShardLock], life_s: int | None
 ) -> None:
-    """A stranger's key without an end, or a dead holder's after the clock has stepped back."""
+    """A key without expiry that no scheduler set, or one of a dead holder after the clock has stepped back."""
     client.set("kaiweb:lock:default", "evil", ex=life_s)
     now = [100.0]
     waiting = lock(clock=lambda: now[0])

@@ -19,8 +19,8 @@ from tests.scheduler.loop.harness import harness as open_harness
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as opened:
+        yield opened
 
 
 @pytest.mark.django_db
@@ -42,7 +42,7 @@ def test_cycle_and_shares_are_on_record(harness: Harness) -> None:
 def test_standings_are_written_when_they_change_and_dropped_when_they_end(harness: Harness) -> None:
     harness.cluster().pending("huge", gpus=9).pending("larger", gpus=10)
 
-    def told() -> list[str]:
+    def published() -> list[str]:
         entries = LiveChange.objects.filter(kind="standing").order_by("id")
         keys = list(entries.values_list("key", flat=True))
         entries.delete()
@@ -54,12 +54,12 @@ def test_standings_are_written_when_they_change_and_dropped_when_they_end(harnes
         ("ns/huge", "default", "NeverFits", 1),
         ("ns/larger", "default", "NeverFits", 2),
     ]
-    assert told() == ["ns/huge", "ns/larger"]
+    assert published() == ["ns/huge", "ns/larger"]
     report_cycle("default", harness.cycle(seconds=1))
-    assert told() == []
+    assert published() == []
     harness.gateway.delete(PODS, "huge-0", namespace="ns")
     report_cycle("default", harness.cycle(seconds=1))
-    assert told() == ["ns/huge", "ns/larger"]
+    assert published() == ["ns/huge", "ns/larger"]
     assert list(GroupStanding.objects.values_list("key", "position")) == [("ns/larger", 1)]
     report_cycle("other", harness.cycle(seconds=1))
     assert GroupStanding.objects.get().shard == "other"

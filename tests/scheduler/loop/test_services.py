@@ -67,8 +67,8 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as running_shard:
+        yield running_shard
 
 
 def running(
@@ -78,8 +78,8 @@ def running(
     reported: list[CycleSummary] = []
     reporter = Reporter("default")
     monkeypatch.setattr(Reporter, "offer", lambda _, summary: reported.append(summary))
-    made = RunningShard(harness.worker, lock, reporter)  # type: ignore[arg-type]
-    monkeypatch.setitem(services._running, "default", made)
+    running_shard = RunningShard(harness.worker, lock, reporter)  # type: ignore[arg-type]
+    monkeypatch.setitem(services._running, "default", running_shard)
     return lock, reported
 
 

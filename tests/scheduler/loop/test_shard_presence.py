@@ -17,8 +17,8 @@ PARTITION = {"partitionLabelValue": "amber"}
 
 @pytest.fixture
 def amber() -> Iterator[Harness]:
-    with open_harness("amber") as made:
-        yield made
+    with open_harness("amber") as opened:
+        yield opened
 
 
 def test_the_default_shard_needs_no_object() -> None:

@@ -23,8 +23,8 @@ HISTORY = {
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as opened:
+        yield opened
 
 
 def test_what_a_queue_held_is_known_to_the_next_cycle(harness: Harness) -> None:

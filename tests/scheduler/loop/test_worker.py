@@ -1,4 +1,4 @@
-"""One cycle on a cluster: what is written, what is said, and what is not repeated."""
+"""One cycle on a cluster: which objects and messages are written, and which are not repeated."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.scheduler.loop.harness import harness as open_harness
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        yield made
+    with open_harness() as opened:
+        yield opened
 
 
 def writes(harness: Harness, *, since: int = 0) -> list[tuple[str, str, str]]:
@@ -196,14 +196,14 @@ def test_pod_too_large_for_the_free_room(harness: Harness) -> None:
 def test_non_preemptible_work_over_quota(harness: Harness) -> None:
     harness.cluster(queue_gpu=NOTHING).pending("firm", preemptibility="non-preemptible")
     harness.cycle()
-    said = (
+    message = (
         "Non-preemptible workload is over quota. Workload requested 1 GPUs, but The queue quota is "
         "0 GPUs, while 0 GPUs are already allocated for non-preemptible pods. "
         "Use a preemptible workload to go over quota."
     )
-    assert harness.condition("firm-0")["message"] == f"NonPreemptibleOverQuota: {said}."
+    assert harness.condition("firm-0")["message"] == f"NonPreemptibleOverQuota: {message}."
     (reason,) = harness.group_conditions("firm")[0]["reasons"]
-    assert (reason["reason"], reason["message"]) == ("NonPreemptibleOverQuota", said)
+    assert (reason["reason"], reason["message"]) == ("NonPreemptibleOverQuota", message)
     details = reason["details"]["queueDetails"]
     assert details["name"] == "q"
     assert details["queueDeservedResources"] == {

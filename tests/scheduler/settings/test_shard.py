@@ -162,8 +162,8 @@ def test_wrong_values_refuse_the_whole_shard(
 
 
 def test_reservations_are_known_by_the_label_that_the_binder_gives_them() -> None:
-    said = {"spec": {"binder": {"resourceReservation": {"appLabel": "holders"}}}}
-    config = convert(said, Config)
+    config_body = {"spec": {"binder": {"resourceReservation": {"appLabel": "holders"}}}}
+    config = convert(config_body, Config)
     shard = convert({"spec": {}}, SchedulingShard)
     assert settings_of("x", shard, config).params.reservation_app_label == "holders"
     own = convert({"spec": {"args": {"resource-reservation-app-label": "mine"}}}, SchedulingShard)

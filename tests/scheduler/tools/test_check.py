@@ -79,8 +79,8 @@ def test_sound_cluster() -> None:
 
 
 def test_gpu_given_twice() -> None:
-    found = judge(pods=[seated(name, requests=GPU) for name in "abc"])
-    assert found == [("gpu-given-twice", ("n0", "ns/a", "ns/b", "ns/c"))]
+    breaches = judge(pods=[seated(name, requests=GPU) for name in "abc"])
+    assert breaches == [("gpu-given-twice", ("n0", "ns/a", "ns/b", "ns/c"))]
 
 
 def test_finished_pods_hold_nothing() -> None:
@@ -89,10 +89,10 @@ def test_finished_pods_hold_nothing() -> None:
 
 
 def test_node_above_capacity() -> None:
-    found = judge(
+    breaches = judge(
         pods=[seated("a", requests={"cpu": "20"}), seated("b", requests={"cpu": "12001m"})]
     )
-    assert found == [("node-above-capacity", ("n0",))]
+    assert breaches == [("node-above-capacity", ("n0",))]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_node_above_capacity() -> None:
     ],
 )
 def test_shared_devices(pods: list[dict[str, Any]], rule: str) -> None:
-    assert [found[0] for found in judge(pods=pods)] == [rule]
+    assert [breaches[0] for breaches in judge(pods=pods)] == [rule]
 
 
 def test_torn_gang_and_one_still_being_bound() -> None:
@@ -142,16 +142,16 @@ def test_bind_requests_match_the_decisions() -> None:
 
 
 def test_settled_cluster_has_a_reason_for_every_pending_pod() -> None:
-    told = pod("told")
-    told["status"]["conditions"] = [
+    labelled = pod("told")
+    labelled["status"]["conditions"] = [
         {"type": "PodScheduled", "status": "False", "message": "no room"}
     ]
-    found = judge(
-        pods=[told, pod("untold"), pod("foreign", schedulerName="other")],
+    breaches = judge(
+        pods=[labelled, pod("untold"), pod("foreign", schedulerName="other")],
         requests=[bind_request("told", "n0")],
         is_settled=True,
     )
-    assert found == [
+    assert breaches == [
         ("bind-request-unfinished", ("ns/told",)),
         ("pending-without-reason", ("ns/untold",)),
     ]
@@ -174,9 +174,9 @@ def test_device_of_two_claims_is_given_twice() -> None:
         claim("watcher", "d0", adminAccess=True),
     ]
     assert violations(ClusterPicture(claims=sound)) == []
-    (found,) = violations(ClusterPicture(claims=[*sound, claim("z", "d0")]))
-    assert (found.rule, found.objects) == ("device-given-twice", ("ns/a", "ns/z"))
-    assert found.text == "device d0 of pool n0, driver d, is given to ns/a, ns/z"
+    (breaches,) = violations(ClusterPicture(claims=[*sound, claim("z", "d0")]))
+    assert (breaches.rule, breaches.objects) == ("device-given-twice", ("ns/a", "ns/z"))
+    assert breaches.text == "device d0 of pool n0, driver d, is given to ns/a, ns/z"
 
 
 def test_gpus_that_a_claim_serves_are_not_the_nodes_own() -> None:

@@ -9,7 +9,7 @@ from scheduler.tools.simulate.fair_share import SimulationInputError
 from scheduler.tools.simulate.over_time import Row, read_time_input, simulate_over_time, write_csv
 
 
-def given(**more) -> dict:
+def simulation(**more) -> dict:
     return {
         "Cycles": 30,
         "windowsize": 8,
@@ -31,7 +31,7 @@ def turns(rows: list[Row], queue: str) -> list[float]:
 
 
 def test_queues_that_want_everything_take_turns() -> None:
-    rows = simulate_over_time(read_time_input(given()))
+    rows = simulate_over_time(read_time_input(simulation()))
     a, b = turns(rows, "a"), turns(rows, "b")
     assert all(left + right <= 16 for left, right in zip(a, b, strict=True))
     assert max(a) == max(b) == 16
@@ -41,14 +41,14 @@ def test_queues_that_want_everything_take_turns() -> None:
 
 
 def test_without_k_the_first_keeps_what_it_has() -> None:
-    rows = simulate_over_time(read_time_input(given(KValue=0)))
+    rows = simulate_over_time(read_time_input(simulation(KValue=0)))
     assert turns(rows, "a") == [16.0] * 30
     assert turns(rows, "b") == [0.0] * 30
 
 
 def test_equal_input_gives_equal_rows() -> None:
-    assert simulate_over_time(read_time_input(given())) == simulate_over_time(
-        read_time_input(given())
+    assert simulate_over_time(read_time_input(simulation())) == simulate_over_time(
+        read_time_input(simulation())
     )
 
 
@@ -73,7 +73,7 @@ def test_rows_are_written_with_six_decimals() -> None:
 )
 def test_bad_input_is_refused(change, message) -> None:
     with pytest.raises(SimulationInputError, match=message):
-        read_time_input(given(**change))
+        read_time_input(simulation(**change))
 
 
 def test_the_commands_read_files_and_print(tmp_path, capsys) -> None:

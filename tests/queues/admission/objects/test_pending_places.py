@@ -1,4 +1,4 @@
-"""Two edits at once, each right by the stored tree: the webhook lets only one of them make the circle's half."""
+"""Two concurrent edits, each valid by the stored tree, that together make a cycle: the webhook refuses one."""
 
 from __future__ import annotations
 

@@ -47,14 +47,14 @@ def leaf(file: Path) -> x509.Certificate:
 
 
 def test_certificates_are_made_once_and_kept(tmp_path: Path) -> None:
-    made = ensure_certificates(tmp_path, NAMES, NOW)
+    pair = ensure_certificates(tmp_path, NAMES, NOW)
     again = ensure_certificates(tmp_path, NAMES, NOW + timedelta(days=1))
-    assert (made.is_new, again.is_new) == (True, False)
-    assert made.bundle == again.bundle
-    assert made.key.stat().st_mode & 0o777 == 0o600
+    assert (pair.is_new, again.is_new) == (True, False)
+    assert pair.bundle == again.bundle
+    assert pair.key.stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "ca.key").stat().st_mode & 0o777 == 0o600
-    (authority,) = x509.load_pem_x509_certificates(made.bundle)
-    leaf(made.certificate).verify_directly_issued_by(authority)
+    (authority,) = x509.load_pem_x509_certificates(pair.bundle)
+    leaf(pair.certificate).verify_directly_issued_by(authority)
 
 
 def test_a_certificate_is_renewed_before_it_ends_under_the_same_authority(tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_replicas_share_one_authority_through_a_secret(tmp_path: Path) -> None:
 def test_the_slower_of_two_first_replicas_adopts(tmp_path: Path) -> None:
     gateway = FakeGateway()
     gateway.fail_next("create", "secrets", AlreadyExistsError("taken"))
-    made = ensure_shared_certificates(gateway, "kai", tmp_path, NAMES, NOW)
-    assert leaf(made.certificate).verify_directly_issued_by(leaf(tmp_path / "ca.crt")) is None
+    pair = ensure_shared_certificates(gateway, "kai", tmp_path, NAMES, NOW)
+    assert leaf(pair.certificate).verify_directly_issued_by(leaf(tmp_path / "ca.crt")) is None
     for _ in range(5):
         gateway.fail_next("create", "secrets", ConflictError("busy"))
     with pytest.raises(

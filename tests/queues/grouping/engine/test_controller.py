@@ -47,10 +47,10 @@ KINDS: list[tuple[Resource, type[KubeObject]]] = [
 
 @dataclass
 class Warnings:
-    told: list[tuple[str, str, str]] = field(default_factory=list)
+    written_events: list[tuple[str, str, str]] = field(default_factory=list)
 
     def warn(self, about: KubeObject, reason: str, message: str) -> None:
-        self.told.append((about.key, reason, message))
+        self.written_events.append((about.key, reason, message))
 
 
 class Clock:
@@ -152,7 +152,7 @@ def test_a_hundred_pods_of_a_job_cost_one_read_one_create_and_a_patch_each() -> 
     assert group["spec"] == {"queue": "default-queue", "priorityClassName": "train", "minMember": 1}
     world.settle()
     assert len(world.verbs("patch")) == 100
-    assert world.warnings.told == []
+    assert world.warnings.written_events == []
 
 
 def test_an_owners_edit_shows_at_the_next_pod_event_after_a_few_seconds() -> None:
@@ -178,14 +178,14 @@ def test_a_pod_that_cannot_be_grouped_gets_an_event_and_is_retried_with_growing_
     world.pods(pod("p0", job()))
     world.settle()
     message = "invalid min-member annotation value: 'x' is not a whole number from 0 to 2147483647"
-    assert world.warnings.told == [("lab/p0", "PodGrouperWarning", message)]
+    assert world.warnings.written_events == [("lab/p0", "PodGrouperWarning", message)]
     pauses = []
     for _ in range(8):
         pauses.append(world.grouper.queue._pause(None))
         world.clock.now += pauses[-1] or 0
         world.settle()
     assert [round(pause or 0) for pause in pauses] == [1, 2, 4, 8, 16, 32, 60, 60]
-    assert len(world.warnings.told) == 9
+    assert len(world.warnings.written_events) == 9
     world.gateway.patch(
         JOBS,
         "j",
@@ -202,7 +202,7 @@ def test_a_write_conflict_is_tried_again_without_an_event() -> None:
     world.pods(pod("p0", uid="u0"))
     world.gateway.fail_next("patch", "pods", ConflictError("conflict"))
     world.settle()
-    assert world.warnings.told == []
+    assert world.warnings.written_events == []
     world.clock.now += 1
     world.settle()
     assert world.gateway.raw(PODS, "p0", "lab")["metadata"]["annotations"] == {
@@ -217,7 +217,7 @@ def test_an_existing_object_of_the_same_name_is_ignored_but_other_refusals_are_r
     world.gateway.fail_next("patch", "pods", InvalidError(immutable))
     world.gateway.fail_next("patch", "pods", InvalidError("spec: Forbidden"))
     world.settle()
-    assert world.warnings.told == [("lab/p1", "PodGrouperWarning", "spec: Forbidden")]
+    assert world.warnings.written_events == [("lab/p1", "PodGrouperWarning", "spec: Forbidden")]
 
 
 def test_a_failing_server_is_an_event_and_a_retry() -> None:
@@ -225,7 +225,7 @@ def test_a_failing_server_is_an_event_and_a_retry() -> None:
     world.pods(pod("p0", uid="u0"))
     world.gateway.fail_next("create", "podgroups", ServerError("no answer"))
     world.settle()
-    assert world.warnings.told == [("lab/p0", "PodGrouperWarning", "no answer")]
+    assert world.warnings.written_events == [("lab/p0", "PodGrouperWarning", "no answer")]
     world.clock.now += 1
     world.settle()
     assert world.gateway.names(PODGROUPS) == ["pg-p0-u0"]
@@ -236,7 +236,7 @@ def test_a_pod_deleted_meanwhile_is_forgotten() -> None:
     world.pods(pod("p0", uid="u0"))
     world.gateway.fail_next("patch", "pods", NotFoundError("gone"))
     world.settle()
-    assert (world.warnings.told, len(world.grouper.queue)) == ([], 0)
+    assert (world.warnings.written_events, len(world.grouper.queue)) == ([], 0)
 
 
 def test_a_group_made_by_somebody_else_meanwhile_is_taken_over() -> None:

@@ -31,13 +31,13 @@ def test_a_group_deleted_before_its_change_is_written_is_made_anew_without_an_ev
     world.gateway.seed(PODGROUPS, stored)
     world.gateway.fail_next("patch", "podgroups", NotFoundError("gone"))
     world.settle()
-    assert (world.warnings.told, grouped(world, "p0")) == ([], "")
+    assert (world.warnings.written_events, grouped(world, "p0")) == ([], "")
     world.gateway.delete(PODGROUPS, "pg-j-u-j", namespace="lab")
     world.clock.now += 1
     world.settle()
     assert grouped(world, "p0") == "pg-j-u-j"
     assert world.gateway.raw(PODGROUPS, "pg-j-u-j", "lab")["spec"]["minMember"] == 1
-    assert world.warnings.told == []
+    assert world.warnings.written_events == []
 
 
 def test_a_group_made_and_deleted_by_somebody_else_is_tried_again_without_an_event() -> None:
@@ -45,7 +45,7 @@ def test_a_group_made_and_deleted_by_somebody_else_is_tried_again_without_an_eve
     world.pods(pod("p0", uid="u0"))
     world.gateway.fail_next("create", "podgroups", AlreadyExistsError("exists"))
     world.settle()
-    assert (world.warnings.told, grouped(world, "p0")) == ([], "")
+    assert (world.warnings.written_events, grouped(world, "p0")) == ([], "")
     world.clock.now += 1
     world.settle()
     assert grouped(world, "p0") == "pg-p0-u0"
@@ -59,7 +59,7 @@ def test_a_conflict_on_the_group_is_tried_again_without_an_event() -> None:
     world.gateway.seed(PODGROUPS, stored)
     world.gateway.fail_next("patch", "podgroups", ConflictError("conflict"))
     world.settle()
-    assert (world.warnings.told, grouped(world, "p0")) == ([], "")
+    assert (world.warnings.written_events, grouped(world, "p0")) == ([], "")
     world.clock.now += 1
     world.settle()
     assert grouped(world, "p0") == "pg-j-u-j"
@@ -71,7 +71,7 @@ def test_a_cluster_without_pod_groups_is_an_event_on_the_pod() -> None:
     missing = "the server could not find the requested resource"
     world.gateway.fail_next("create", "podgroups", NotFoundError(missing))
     world.settle()
-    assert world.warnings.told == [("lab/p0", "PodGrouperWarning", missing)]
+    assert world.warnings.written_events == [("lab/p0", "PodGrouperWarning", missing)]
     world.clock.now += 1
     world.settle()
     assert grouped(world, "p0") == "pg-p0-u0"
@@ -82,7 +82,7 @@ def test_a_refused_write_is_an_event_on_the_pod() -> None:
     world.pods(pod("p0", uid="u0"))
     world.gateway.fail_next("patch", "pods", ForbiddenError("may not patch pods"))
     world.settle()
-    assert world.warnings.told == [("lab/p0", "PodGrouperWarning", "may not patch pods")]
+    assert world.warnings.written_events == [("lab/p0", "PodGrouperWarning", "may not patch pods")]
 
 
 def test_a_retry_reads_every_owner_up_the_chain_anew() -> None:
@@ -109,7 +109,7 @@ def test_a_retry_reads_every_owner_up_the_chain_anew() -> None:
     world.gateway.seed(RAY_CLUSTERS, cluster)
     world.pods(pod("p0", cluster))
     world.settle()
-    assert len(world.warnings.told) == 1
+    assert len(world.warnings.written_events) == 1
     status = {"status": {"rayClusterName": "s-1"}}
     world.gateway.patch(RAY_JOBS, "s", status, namespace="lab", sub="status")
     world.clock.now += 1
@@ -124,7 +124,7 @@ def test_a_recreated_owner_is_an_error_but_not_for_a_terminating_pod() -> None:
     old["metadata"]["uid"] = "u-old"
     world.pods(pod("p0", old), pod("p1", old, deletionTimestamp="2026-01-01T00:00:00Z"))
     world.settle()
-    assert world.warnings.told == [
+    assert world.warnings.written_events == [
         (
             "lab/p0",
             "PodGrouperWarning",
@@ -157,7 +157,7 @@ def test_defaults_that_cannot_be_read_are_as_if_empty_and_logged_once(
         world.settle()
     spec = world.gateway.raw(PODGROUPS, "pg-p1-u1", "lab")["spec"]
     assert spec["priorityClassName"] == "train"
-    assert world.warnings.told == []
+    assert world.warnings.written_events == []
     (record,) = caplog.records
     assert record.getMessage().startswith("cannot read defaults from ConfigMap kai/defaults: ")
     assert reason in record.getMessage()

@@ -149,7 +149,7 @@ def test_pods_of_a_recreated_owner_are_grouped_without_a_warning() -> None:
     world.gateway.seed(JOBS, reborn)
     world.pods(pod("p1", reborn))
     world.settle()
-    assert world.warnings.told == []
+    assert world.warnings.written_events == []
     assert world.gateway.names(PODGROUPS) == ["pg-j-u-new"]
 
 

@@ -148,9 +148,9 @@ def test_ray_counts_groups_that_ask_for_something_and_names_the_nameless() -> No
         ]
     }
     cluster = owner("ray.io/v1", "RayCluster", spec)
-    found = spec_of(pod(cluster), cluster)
-    assert minimums(found) == {"headgroup": 1, "a": 4, "worker-group-4": 1}
-    assert found["minMember"] == 6
+    metadata = spec_of(pod(cluster), cluster)
+    assert minimums(metadata) == {"headgroup": 1, "a": 4, "worker-group-4": 1}
+    assert metadata["minMember"] == 6
     assert decided(pod(cluster, labels={GROUP: "a"}), cluster).sub_group == "a"
     assert decided(pod(cluster, labels={GROUP: "off"}), cluster).sub_group == ""
     assert decided(pod(cluster), cluster).sub_group == ""

@@ -28,9 +28,9 @@ ENDLESS = f"[{DOUBLINGS}] | length"
 
 @pytest.fixture
 def evaluator() -> Iterator[Evaluator]:
-    found = Evaluator(deadline_s=0.5)
-    yield found
-    found.close()
+    evaluator_under_test = Evaluator(deadline_s=0.5)
+    yield evaluator_under_test
+    evaluator_under_test.close()
 
 
 def asked(evaluator: Evaluator, expression: str) -> list[Any]:
@@ -222,19 +222,21 @@ def test_other_threads_go_on_while_an_expression_runs(evaluator: Evaluator) -> N
 
 
 def test_threads_share_one_process(evaluator: Evaluator) -> None:
-    found: list[list[Any]] = []
+    evaluator_under_test: list[list[Any]] = []
 
     def run(number: int) -> None:
         for _ in range(50):
-            found.append([*evaluator.ask({"expression": ".n", "document": {"n": number}}), number])
+            evaluator_under_test.append(
+                [*evaluator.ask({"expression": ".n", "document": {"n": number}}), number]
+            )
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 400
-    assert all(got == asked_for for got, asked_for in found)
+    assert len(evaluator_under_test) == 400
+    assert all(got == asked_for for got, asked_for in evaluator_under_test)
 
 
 def test_an_answer_too_large_to_hold_is_an_error() -> None:

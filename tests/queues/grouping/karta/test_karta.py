@@ -124,9 +124,9 @@ def test_where_nothing_has_a_scale_the_leaves_or_their_instances_are_counted() -
 
 def test_a_place_needs_a_name_and_a_level() -> None:
     place = {"topology": "hall", "requiredTopologyLevel": "rack"}
-    asked = grouped("a", topology=place)
-    asked["subGroups"][0]["topology"] = {"topology": "hall"}
-    rule = karta(part("a"), podGroup=asked)
+    requested = grouped("a", topology=place)
+    requested["subGroups"][0]["topology"] = {"topology": "hall"}
+    rule = karta(part("a"), podGroup=requested)
     the_ring = ring(a={"replicas": 1})
     spec = spec_of(member("a", the_ring), the_ring, rule)
     assert spec["topologyConstraint"] == place
@@ -245,11 +245,11 @@ def test_a_definition_that_does_not_fit_is_skipped_and_the_log_says_why_once(
     assert decision.pod_group == "pg-own-u-own"
     assert decision.body is not None
     assert decision.body["spec"] == PLAIN
-    told = [record.getMessage() for record in caplog.records]
+    log_messages = [record.getMessage() for record in caplog.records]
     if not reason:
-        assert told == []
+        assert log_messages == []
         return
-    (message,) = told
+    (message,) = log_messages
     assert message.startswith(f"Karta {change} is skipped: {reason}")
 
 

@@ -16,7 +16,7 @@ POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {schedulerName: ka
 
 
 @pytest.fixture
-def said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+def printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     """Return a function that groups a text and returns what is printed."""
 
     def run(text: str, *options: str) -> str:
@@ -54,22 +54,22 @@ def test_the_command_prints_json_and_text(capsys: pytest.CaptureFixture[str]) ->
     assert "    subgroup workers-replica-1  min member 4  below workers" in text
 
 
-def test_uids_of_the_files_are_kept_and_missing_ones_made_the_same_each_time(said: Any) -> None:
+def test_uids_of_the_files_are_kept_and_missing_ones_made_the_same_each_time(printed: Any) -> None:
     own = POD.replace("name: a", "name: a, uid: mine")
-    (group,) = json.loads(said(own, "--json"))["podGroups"]
+    (group,) = json.loads(printed(own, "--json"))["podGroups"]
     assert group["metadata"]["name"] == "pg-a-mine"
     assert group["metadata"]["ownerReferences"][0]["uid"] == "mine"
-    assert said(POD) == said(POD)
+    assert printed(POD) == printed(POD)
 
 
-def test_a_pod_that_cannot_be_grouped_is_part_of_the_report(said: Any) -> None:
+def test_a_pod_that_cannot_be_grouped_is_part_of_the_report(printed: Any) -> None:
     orphan = POD.replace(
         "name: a",
         "name: a, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: gone, uid: u}]",
     )
     message = "failed to find Job: <default/gone>, uid: <u>: it is not among the given objects"
-    assert said(orphan) == f"default/a: error: {message}\n"
-    assert json.loads(said(orphan, "--json")) == {
+    assert printed(orphan) == f"default/a: error: {message}\n"
+    assert json.loads(printed(orphan, "--json")) == {
         "podGroups": [],
         "pods": {"default/a": {"podGroup": None, "subGroup": None, "error": message}},
     }
@@ -149,21 +149,21 @@ def test_deep_nesting_is_refused_not_a_crash(tmp_path: Path) -> None:
     assert refusal(file).startswith(f"{file}")
 
 
-def test_anchors_that_multiply_cost_nothing(said: Any) -> None:
+def test_anchors_that_multiply_cost_nothing(printed: Any) -> None:
     levels = ["l0: &l0 [x, x]"] + [
         f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 12)
     ]
     text = "\n".join([*levels, "apiVersion: v1", "kind: Pod", "metadata: {generateName: a-}"])
-    assert said(text).endswith(": left alone: another scheduler places this pod\n")
+    assert printed(text).endswith(": left alone: another scheduler places this pod\n")
 
 
-def test_lists_of_any_kind_and_objects_that_want_a_name_made(said: Any) -> None:
+def test_lists_of_any_kind_and_objects_that_want_a_name_made(printed: Any) -> None:
     bare = "{metadata: {name: %s}, spec: {schedulerName: kai-scheduler}}"
     typed = f"{{apiVersion: v1, kind: PodList, items: [{bare % 'b'}, {bare % 'c'}]}}"
-    body = json.loads(said(f"{{apiVersion: v1, kind: List, items: [{POD}, {typed}]}}", "--json"))
+    body = json.loads(printed(f"{{apiVersion: v1, kind: List, items: [{POD}, {typed}]}}", "--json"))
     assert list(body["pods"]) == ["default/a", "default/b", "default/c"]
     unnamed = POD.replace("name: a", "generateName: run-")
-    body = json.loads(said(f"{unnamed}\n---\n{unnamed}", "--json"))
+    body = json.loads(printed(f"{unnamed}\n---\n{unnamed}", "--json"))
     assert len(body["podGroups"]) == 2
     assert all(name.startswith("default/run-") for name in body["pods"])
 
@@ -219,30 +219,30 @@ JOINS = (
     ],
 )  # fmt: skip
 def test_a_workload_without_pods_is_listed_in_the_notes(
-    said: Any, api_version: str, kind: str, spec: str, note: str
+    printed: Any, api_version: str, kind: str, spec: str, note: str
 ) -> None:
     labels = "labels: {kai.scheduler/queue: bio}"
     text = f"{{apiVersion: {api_version}, kind: {kind}, metadata: {{name: w, uid: u, {labels}}}, spec: {spec}}}"
-    assert said(text) == f"{kind} default/w: {note}\n"
-    assert json.loads(said(text, "--json")) == {
+    assert printed(text) == f"{kind} default/w: {note}\n"
+    assert json.loads(printed(text, "--json")) == {
         "podGroups": [],
         "pods": {},
         "notes": {f"{kind} default/w": note},
     }
 
 
-def test_pods_in_the_files_are_placed_and_need_no_note(said: Any) -> None:
+def test_pods_in_the_files_are_placed_and_need_no_note(printed: Any) -> None:
     workload = "{apiVersion: run.ai/v1, kind: TrainingWorkload, metadata: {name: w, uid: u, labels: {kai.scheduler/queue: bio}}}"
     job = "{apiVersion: run.ai/v1, kind: RunaiJob, metadata: {name: j, uid: uj, ownerReferences: [{apiVersion: run.ai/v1, kind: TrainingWorkload, name: w, uid: u}]}, spec: {parallelism: 2, template: {spec: {schedulerName: kai-scheduler}}}}"
-    body = json.loads(said(f"{workload}\n---\n{job}", "--json"))
+    body = json.loads(printed(f"{workload}\n---\n{job}", "--json"))
     assert set(body) == {"podGroups", "pods"}
     assert [group["metadata"]["name"] for group in body["podGroups"]] == ["pg-j-0-uj", "pg-j-1-uj"]
     assert {group["spec"]["queue"] for group in body["podGroups"]} == {"bio"}
 
 
-def test_an_assumed_scheduler_name_is_a_note(said: Any) -> None:
+def test_an_assumed_scheduler_name_is_a_note(printed: Any) -> None:
     train_job = "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: w, uid: u}, spec: {trainer: {numNodes: 2}}}"
-    body = json.loads(said(train_job, "--json", "--scheduler-name", "mine"))
+    body = json.loads(printed(train_job, "--json", "--scheduler-name", "mine"))
     assert len(body["pods"]) == 2
     assert body["notes"] == {
         "TrainJob default/w": "the template of its pods is not in these files: they are taken to name the scheduler mine"
@@ -262,25 +262,25 @@ def test_an_assumed_scheduler_name_is_a_note(said: Any) -> None:
     ],
 )  # fmt: skip
 def test_an_unused_karta_gets_a_condition_with_the_reason(
-    said: Any, old: str, new: str, reason: str
+    printed: Any, old: str, new: str, reason: str
 ) -> None:
     text = (MANIFESTS / "karta.yaml").read_text()
     assert old in text
-    assert "notes" not in json.loads(said(text, "--json"))
-    notes = json.loads(said(text.replace(old, new, 1), "--json"))["notes"]
+    assert "notes" not in json.loads(printed(text, "--json"))
+    notes = json.loads(printed(text.replace(old, new, 1), "--json"))["notes"]
     assert notes["Karta solver"] == f"not used: {reason}"
 
 
-def test_two_kartas_of_one_kind_both_get_a_condition(said: Any) -> None:
+def test_two_kartas_of_one_kind_both_get_a_condition(printed: Any) -> None:
     text = (MANIFESTS / "karta.yaml").read_text()
     twin = text.partition("\n---")[0].replace("name: solver, labels", "name: twin, labels")
-    answer = json.loads(said(f"{text}\n---\n{twin}", "--json"))
+    answer = json.loads(printed(f"{text}\n---\n{twin}", "--json"))
     message = "not used: 2 definitions are for Solver, so the base rules are used"
     assert answer["notes"] == {"Karta solver": message, "Karta twin": message}
     assert [group["metadata"]["name"] for group in answer["podGroups"]] == ["pg-sudoku-u-sudoku"]
 
 
-def test_objects_that_never_own_pods_need_no_note(said: Any) -> None:
+def test_objects_that_never_own_pods_need_no_note(printed: Any) -> None:
     text = "\n---\n".join(
         f"{{apiVersion: {api_version}, kind: {kind}, metadata: {{name: o}}}}"
         for api_version, kind in [
@@ -288,17 +288,17 @@ def test_objects_that_never_own_pods_need_no_note(said: Any) -> None:
             ("rbac.authorization.k8s.io/v1", "Role"), ("scheduling.run.ai/v2", "Queue"),
         ]
     )  # fmt: skip
-    assert said(text) == "no workloads or pods found\n"
+    assert printed(text) == "no workloads or pods found\n"
 
 
-def test_a_workload_that_owns_only_passive_objects_still_makes_its_pods(said: Any) -> None:
+def test_a_workload_that_owns_only_passive_objects_still_makes_its_pods(printed: Any) -> None:
     job = "{apiVersion: batch/v1, kind: Job, metadata: {name: j, uid: uj}, spec: {template: {spec: {schedulerName: kai-scheduler}}}}"
     secret = "{apiVersion: v1, kind: Secret, metadata: {name: s, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: j, uid: uj}]}}"
-    assert "pg-j-uj" in said(f"{job}\n---\n{secret}")
+    assert "pg-j-uj" in printed(f"{job}\n---\n{secret}")
 
 
 @pytest.mark.parametrize("quoted", [False, True])
-def test_a_scheduled_workflow_makes_the_pods_of_its_first_run(said: Any, quoted: bool) -> None:
+def test_a_scheduled_workflow_makes_the_pods_of_its_first_run(printed: Any, quoted: bool) -> None:
     spec: Any = {
         "entrypoint": "m",
         "schedulerName": "kai-scheduler",
@@ -310,7 +310,7 @@ def test_a_scheduled_workflow_makes_the_pods_of_its_first_run(said: Any, quoted:
         "metadata": {"name": "nightly", "uid": "u", "labels": {"kai.scheduler/queue": "bio"}},
         "spec": {"workflow": {"spec": json.dumps(spec) if quoted else spec}},
     }
-    answer = json.loads(said(json.dumps(body), "--json"))
+    answer = json.loads(printed(json.dumps(body), "--json"))
     (group,) = answer["podGroups"]
     assert (group["metadata"]["name"], group["spec"]["queue"]) == ("pg-nightly-u", "bio")
     (pod,) = answer["pods"]

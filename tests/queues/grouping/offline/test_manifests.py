@@ -100,9 +100,9 @@ def test_the_node_pool_label_of_a_pod_reaches_its_group() -> None:
 def test_pods_that_are_not_ours_to_group_are_left_alone() -> None:
     report = grouped("left-alone.yaml")
     assert report.pod_groups == ()
-    told = {name: (r.pod_group, r.sub_group, r.skipped) for name, r in report.pods.items()}
-    job_pod = next(name for name in told if name.startswith("lab/side-"))
-    assert told == {
+    results = {name: (r.pod_group, r.sub_group, r.skipped) for name, r in report.pods.items()}
+    job_pod = next(name for name in results if name.startswith("lab/side-"))
+    assert results == {
         "lab/foreign": ("", "", "another scheduler places this pod"),
         "lab/skipped": ("", "", "annotation kai.scheduler/skip-podgrouper"),
         "lab/grouped": (

@@ -34,8 +34,8 @@ def gang(
     return PodGroupInput(name="g", uid="g", queue="a", root=root, tasks=members, **options)
 
 
-def run(given: PodGroupInput, grace_s: float = 60.0):
-    built = cluster().node("n0", 4).queue("a").group(given)
+def run(pod_group: PodGroupInput, grace_s: float = 60.0):
+    built = cluster().node("n0", 4).queue("a").group(pod_group)
     return built.cycle(STALE, config=SchedulerConfig(staleness_grace_s=grace_s))
 
 
@@ -63,10 +63,10 @@ def test_no_grace_evicts_at_once() -> None:
 
 @pytest.mark.parametrize(("own", "shard"), [(-1.0, 0.0), (None, -1.0), (100.0, 0.0)])
 def test_a_grace_that_is_not_over_keeps_the_gang(own, shard) -> None:
-    given = gang(
+    pod_group = gang(
         (RUNNING, "default"), (PENDING, "default"), stale_since=-99.0, staleness_grace_s=own
     )
-    assert evicted(run(given, shard)) == []
+    assert evicted(run(pod_group, shard)) == []
 
 
 def test_a_gang_that_is_whole_again_is_forgotten() -> None:
@@ -116,10 +116,10 @@ CORE, WORKER, MORE = (RUNNING, "core"), (RUNNING, "workers"), (RUNNING, "more")
 
 def test_only_what_is_left_of_an_optional_subgroup_goes() -> None:
     waiting = (PENDING, "workers")
-    given = gang(
+    pod_group = gang(
         CORE, WORKER, WORKER, waiting, MORE, MORE, root=OPTIONAL_WORKERS, stale_since=-999.0
     )
-    result = run(given)
+    result = run(pod_group)
     assert evicted(result) == ["g-1", "g-2"]
     reason = result.decisions[0].reason
     assert (reason.stale_subgroup, reason.stale_minimum, reason.gang_size) == ("workers", 3, 2)
@@ -164,8 +164,8 @@ def test_an_optional_group_that_lacks_a_member_goes_with_all_its_pods() -> None:
     )
     core = PodSetInput(name="core", min_available=1)
     root = SubGroupInput(min_subgroups=1, subgroups=(inner,), pod_sets=(core,))
-    given = gang(CORE, (RUNNING, "x"), root=root, stale_since=-999.0)
-    result = run(given)
+    pod_group = gang(CORE, (RUNNING, "x"), root=root, stale_since=-999.0)
+    result = run(pod_group)
     assert evicted(result) == ["g-1"]
     assert result.decisions[0].reason.stale_subgroup == "y"
 

@@ -59,8 +59,8 @@ def test_taking_what_is_above_the_share_is_just() -> None:
 
 
 def test_taking_from_a_queue_at_its_share_is_not() -> None:
-    found = violation(pair(1, 2), reclaimer(0), {1: [gpus(1)]})
-    assert found == StrategyViolation(queue=1, remaining=(0.0, 0.0, 2.0))
+    violated = violation(pair(1, 2), reclaimer(0), {1: [gpus(1)]})
+    assert violated == StrategyViolation(queue=1, remaining=(0.0, 0.0, 2.0))
 
 
 def test_the_last_chunk_may_dive_below_the_share() -> None:
@@ -69,8 +69,8 @@ def test_the_last_chunk_may_dive_below_the_share() -> None:
 
 def test_elastic_chunks_are_asked_one_by_one() -> None:
     books = ledger(queue("A", quota=0, share=4, held=1), queue("B", quota=2, share=2, held=3))
-    found = violation(books, reclaimer(0, 2), {1: [gpus(1), gpus(1)]})
-    assert found == StrategyViolation(queue=1, remaining=(0.0, 0.0, 2.0))
+    violated = violation(books, reclaimer(0, 2), {1: [gpus(1), gpus(1)]})
+    assert violated == StrategyViolation(queue=1, remaining=(0.0, 0.0, 2.0))
 
 
 def test_a_claim_within_quota_may_take_what_is_above_quota_though_within_share() -> None:
@@ -95,8 +95,8 @@ def test_queues_are_compared_where_their_paths_part() -> None:
 
 
 def test_saturation_is_compared_at_every_level() -> None:
-    found = violation(departments(), reclaimer(2), {3: [gpus(1)]}, 2.0)
-    assert found == SaturationViolation(
+    violated = violation(departments(), reclaimer(2), {3: [gpus(1)]}, 2.0)
+    assert violated == SaturationViolation(
         queue=0, sibling=1, resource=2, ratio=1.25, sibling_ratio=2.0
     )
 
@@ -112,15 +112,15 @@ def test_non_preemptible_work_must_fit_into_the_quota_of_every_ancestor() -> Non
         queue("b", quota=0, share=1, held=5),
     )
     assert violation(books, reclaimer(1, 2), {2: [gpus(2)]}) is None
-    found = violation(books, reclaimer(1, 2, preemptible=False), {2: [gpus(2)]})
-    assert found == QuotaViolation(queue=0)
+    violated = violation(books, reclaimer(1, 2, preemptible=False), {2: [gpus(2)]})
+    assert violated == QuotaViolation(queue=0)
 
 
 def test_a_zero_share_counts_as_infinitely_used() -> None:
     books = ledger(queue("A", quota=0, share=(inf, inf, 0.0)), queue("B", quota=0, share=1, held=4))
-    found = violation(books, reclaimer(0), {1: [gpus(1)]})
-    assert isinstance(found, SaturationViolation)
-    assert found.ratio == inf
+    violated = violation(books, reclaimer(0), {1: [gpus(1)]})
+    assert isinstance(violated, SaturationViolation)
+    assert violated.ratio == inf
 
 
 def test_resources_nobody_touches_are_not_compared() -> None:

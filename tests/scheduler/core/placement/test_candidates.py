@@ -91,7 +91,7 @@ def test_candidates_equal_a_plain_loop(
     placer = Placer(session)
     chosen = sorted(n for n in part if n < len(sizes))
     sets = [session.all_nodes] + ([NodeSet.of(chosen)] if chosen else [])
-    kept = [
+    kept_candidates = [
         Candidates(
             session,
             session.state.tasks.task_class[task],
@@ -105,7 +105,7 @@ def test_candidates_equal_a_plain_loop(
     statement = Statement(session, ActionName.RECLAIM)
     for evict, number in steps:
         _step(session, placer, statement, evict, number)
-        for place, one in enumerate(kept):
+        for place, one in enumerate(kept_candidates):
             if (number + place) % 3:
                 continue
             task, nodes = (0, 1, 2)[place // len(sets)], sets[place % len(sets)]
@@ -119,7 +119,7 @@ def test_candidates_equal_a_plain_loop(
                 room = room_on(session.state.nodes, task_class, needs, best)
                 assert one.is_free(best) == (room == FREE)
     statement.discard()
-    for place, one in enumerate(kept):
+    for place, one in enumerate(kept_candidates):
         task, nodes = (0, 1, 2)[place // len(sets)], sets[place % len(sets)]
         scores = plain_scores(session, task, nodes.indices.tolist())
         assert list(one.in_order()) == in_plain_order(scores)
@@ -167,11 +167,11 @@ def test_extra_scores_order_nodes_and_drop_those_without() -> None:
 def test_scores_are_finite_for_nodes_without_the_resource() -> None:
     session = cluster().node("a", gpus=0).node("b").pending("p", request=request(0)).session()
     task_class = session.state.tasks.task_class[0]
-    kept = Candidates(
+    kept_candidates = Candidates(
         session, task_class, Placer(session).rules(task_class, 0), session.all_nodes, 0
     )
-    assert kept.best() == 0
-    assert inf not in kept._value.tolist()
+    assert kept_candidates.best() == 0
+    assert inf not in kept_candidates._value.tolist()
 
 
 def test_a_run_of_equal_tasks_goes_where_asking_anew_each_time_would_send_it() -> None:
@@ -183,10 +183,12 @@ def test_a_run_of_equal_tasks_goes_where_asking_anew_each_time_would_send_it() -
     session = built.session()
     placer = Placer(session)
     task_class = session.state.tasks.task_class[0]
-    kept = Candidates(session, task_class, placer.rules(task_class, 0), session.all_nodes, 0)
+    kept_candidates = Candidates(
+        session, task_class, placer.rules(task_class, 0), session.all_nodes, 0
+    )
     for task in range(23):
         expected = (in_plain_order(plain_scores(session, task, list(range(5)))) or [-1])[0]
-        assert kept.best() == expected
+        assert kept_candidates.best() == expected
         if expected < 0:
             break
         statement = Statement(session, ActionName.ALLOCATE)
@@ -267,8 +269,14 @@ def test_arrays_and_single_questions_agree(
         for small in (0, 99):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("scheduler.core.placement.candidates.SMALL", small)
-                kept = Candidates(session, task_class, rules, session.all_nodes, task)
-            order = list(kept.in_order())
-            found.append((order, [kept.is_free(node) for node in order], kept._base.tolist()))
+                kept_candidates = Candidates(session, task_class, rules, session.all_nodes, task)
+            order = list(kept_candidates.in_order())
+            found.append(
+                (
+                    order,
+                    [kept_candidates.is_free(node) for node in order],
+                    kept_candidates._base.tolist(),
+                )
+            )
         assert found[0] == found[1]
     statement.discard()

@@ -37,7 +37,7 @@ def test_counts_equal_a_plain_loop(
     session = built.pending("p", request=request(gpus, cpu=cpu)).session()
     task_class = session.state.tasks.task_class[0]
     rules = Placer(session).rules(task_class, 0)
-    found = count_rejections(session, task_class, rules, session.all_nodes, 0, session.view(0))
+    rejections = count_rejections(session, task_class, rules, session.all_nodes, 0, session.view(0))
     expected: Counter[NodeReason] = Counter()
     names = session.state.axis.names
     for node in range(len(sizes)):
@@ -52,7 +52,7 @@ def test_counts_equal_a_plain_loop(
             expected[NodeReason(NodeReasonKind.TAINT)] += 1
         elif task_class.is_shared:
             expected[NodeReason(NodeReasonKind.POD_SLOTS)] += 1
-    assert found == expected
+    assert rejections == expected
 
 
 def test_tasks_turned_away_by_the_same_state_share_one_count() -> None:

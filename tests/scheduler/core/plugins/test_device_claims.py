@@ -153,9 +153,9 @@ def test_a_claim_from_a_template_needs_no_queue_label() -> None:
 def _held(node: str) -> ClaimAllocation:
     session = _cluster(_claim("c")).session()
     allocator = Allocator(session.state.cluster_input.devices, session.state.nodes.inputs)
-    found = allocator.allocate(_claim("c"), session.state.nodes.index_of[node], ())
-    assert found is not None
-    return found
+    claim_allocation = allocator.allocate(_claim("c"), session.state.nodes.index_of[node], ())
+    assert claim_allocation is not None
+    return claim_allocation
 
 
 def test_a_shared_device_is_charged_once_and_holds_its_pods_together() -> None:
@@ -217,12 +217,12 @@ def test_the_matching_finds_an_assignment_whenever_one_exists(
         name="c",
         requests=tuple(DeviceRequest(name=str(n), device_class=f"k{n}") for n in range(len(kinds))),
     )
-    found = Allocator(inputs, [NodeInput(name="n")]).allocate(
+    claim_allocation = Allocator(inputs, [NodeInput(name="n")]).allocate(
         claim, 0, {("d", "p", name) for name in taken}
     )
-    assert (found is not None) == _exists([names - taken for names in kinds])
-    if found is not None:
-        given_out = [device for _, _, device, _ in found.devices]
+    assert (claim_allocation is not None) == _exists([names - taken for names in kinds])
+    if claim_allocation is not None:
+        given_out = [device for _, _, device, _ in claim_allocation.devices]
         assert len(set(given_out)) == len(kinds)
         assert not taken & set(given_out)
 
@@ -238,9 +238,9 @@ def test_mode_all_wants_every_device_free() -> None:
     claim = DeviceClaim(name="c", requests=(everything,))
     inputs = DeviceInputs(classes=(GPU_CLASS,), slices=(_slice("a", 3),))
     allocator = Allocator(inputs, [NodeInput(name="a")])
-    found = allocator.allocate(claim, 0, ())
-    assert found is not None
-    assert len(found.devices) == 3
+    claim_allocation = allocator.allocate(claim, 0, ())
+    assert claim_allocation is not None
+    assert len(claim_allocation.devices) == 3
     assert allocator.allocate(claim, 0, {("gpu.example.com", "a", "1")}) is None
 
 

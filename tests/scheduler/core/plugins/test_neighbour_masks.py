@@ -53,15 +53,15 @@ def homes_of(size: int, missing: set[int]) -> list[str]:
 
 
 def built(racks: list[str], rows: list[str], running: list[Tenant]) -> ClusterBuilder:
-    made = cluster()
+    cluster_built = cluster()
     for number, (rack, row) in enumerate(zip(racks, rows, strict=True)):
         labels = {key: home for key, home in ((RACK, rack), (ROW, row)) if home}
-        made.node(f"n{number:02}", 8, labels=labels)
+        cluster_built.node(f"n{number:02}", 8, labels=labels)
     for number, one in enumerate(running):
         shuns = TaskConstraints(pod_anti_affinity=(term(one.shuns),) if one.shuns else ())
         task = {"labels": {"app": one.app}}
-        made.running(f"t{number}", [f"n{one.node:02}"], constraints=shuns, task=task)
-    return made
+        cluster_built.running(f"t{number}", [f"n{one.node:02}"], constraints=shuns, task=task)
+    return cluster_built
 
 
 def plainly(
@@ -109,9 +109,9 @@ def test_all_nodes_at_once_and_one_by_one_agree_with_a_plain_count(
         pod_affinity=tuple(term(wants, key) for key in keys if wants),
         pod_anti_affinity=(term(shuns),) if shuns else (),
     )
-    made = built(racks, rows, running)
-    made.pending("p", constraints=constraints, task={"labels": {"app": app}})
-    session = made.session()
+    cluster_built = built(racks, rows, running)
+    cluster_built.pending("p", constraints=constraints, task={"labels": {"app": app}})
+    session = cluster_built.session()
     task = len(running)
     assert session.state.tasks.status[task] == TaskStatus.PENDING
     task_class = session.state.tasks.task_class[task]
@@ -120,7 +120,7 @@ def test_all_nodes_at_once_and_one_by_one_agree_with_a_plain_count(
     assert [rule.passes(task, task_class, node) for node in range(NODES)] == expected
     assert rule.mask(task, task_class).tolist() == expected
     assert rule.concerns(task_class) or all(expected)
-    placed = placements(made.cycle(ActionName.ALLOCATE)).get("p-0")
+    placed = placements(cluster_built.cycle(ActionName.ALLOCATE)).get("p-0")
     allowed = {f"n{node:02}" for node, is_fine in enumerate(expected) if is_fine}
     assert placed in allowed if allowed else placed is None
 
@@ -128,5 +128,5 @@ def test_all_nodes_at_once_and_one_by_one_agree_with_a_plain_count(
 def test_equal_tasks_with_other_labels_than_the_one_that_is_kept_away_go_where_they_like() -> None:
     racks = homes_of(2, set())
     running = [Tenant("web", 0, "db"), Tenant("db", 2, "")]
-    made = built(racks, racks, running).pending("p", task={"labels": {"app": "web"}})
-    assert set(placements(made.cycle(ActionName.ALLOCATE))) >= {"p-0"}
+    cluster_built = built(racks, racks, running).pending("p", task={"labels": {"app": "web"}})
+    assert set(placements(cluster_built.cycle(ActionName.ALLOCATE))) >= {"p-0"}

@@ -1,4 +1,4 @@
-"""Topology: which domains are tried, in which order, and what is said when none has room."""
+"""Topology: which domains are tried, in which order, and the reason when none has room."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def _labels(zone: str, rack: str) -> dict[str, str]:
 def _gang(
     tasks: int, *, required: str = "", preferred: str = "", topology: str = "map"
 ) -> SubGroupInput:
-    wish = TopologyConstraint(topology=topology, required_level=required, preferred_level=preferred)
-    return SubGroupInput(topology=wish, pod_sets=(PodSetInput(min_available=tasks),))
+    constraint = TopologyConstraint(
+        topology=topology, required_level=required, preferred_level=preferred
+    )
+    return SubGroupInput(topology=constraint, pod_sets=(PodSetInput(min_available=tasks),))
 
 
 def _two_zones() -> ClusterBuilder:
@@ -108,7 +110,7 @@ def test_a_gang_that_fits_no_single_rack_says_how_many_each_could_take() -> None
 
 
 @pytest.mark.parametrize(
-    ("wish", "text"),
+    ("constraint", "text"),
     [
         ({"topology": "nowhere", "required": "rack"}, "Requested topology nowhere does not exist"),
         (
@@ -119,9 +121,9 @@ def test_a_gang_that_fits_no_single_rack_says_how_many_each_could_take() -> None
     ],
 )
 def test_an_invalid_topology_constraint_is_reported_and_nothing_is_placed(
-    wish: dict[str, str], text: str
+    constraint: dict[str, str], text: str
 ) -> None:
-    built = _two_zones().pending("gang", 2, root=_gang(2, **wish))
+    built = _two_zones().pending("gang", 2, root=_gang(2, **constraint))
     result = built.cycle(ALLOCATE)
     assert placements(result) == {}
     assert result.fit.pod_groups[0][0].evidence == TopologyRefusal(texts=(text,))

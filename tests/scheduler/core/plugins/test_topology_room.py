@@ -21,7 +21,9 @@ from tests.builders import cluster, request
 MIB = 10_000
 
 
-def session_of(gpus: list[int], used: list[tuple[int, float]], asked: list[float]) -> Session:
+def session_of(
+    gpus: list[int], used: list[tuple[int, float]], requested_gpus: list[float]
+) -> Session:
     """Nodes with so many devices, running pods (node, devices) and one pending gang."""
     built = cluster()
     for number, count in enumerate(gpus):
@@ -29,7 +31,7 @@ def session_of(gpus: list[int], used: list[tuple[int, float]], asked: list[float
     for number, (node, size) in enumerate(used):
         groups = {"gpu_groups": [(f"g{number}",)]} if 0 < size < 1 else {}
         built.running(f"r{number}", [f"n{node}"], request=request(size), **groups)
-    for number, size in enumerate(asked):
+    for number, size in enumerate(requested_gpus):
         built.pending(f"p{number}", request=request(size))
     return built.session()
 
@@ -57,11 +59,11 @@ def test_whole_devices_are_counted_node_by_node(
             left[node] -= amount
             taken.append((node, amount))
     session = session_of(gpus, taken, [size] * count)
-    found = capacity_of_nodes(session.state.nodes, need_of(session)).tolist()
+    capacities = capacity_of_nodes(session.state.nodes, need_of(session)).tolist()
     cores = [1000 - sum(node == number for node, _ in taken) for number in range(len(gpus))]
     slots = [110 - sum(node == number for node, _ in taken) for number in range(len(gpus))]
     fits = [floor(free / size) if size else inf for free in left]
-    assert found == [min(parts) for parts in zip(fits, cores, slots, strict=True)]
+    assert capacities == [min(parts) for parts in zip(fits, cores, slots, strict=True)]
 
 
 @pytest.mark.parametrize(

@@ -71,15 +71,15 @@ def test_turns_equal_those_of_asking_everyone_again(
     turn = 0
     while left:
         expected = _plain_next(session, left)
-        found = order.pop()
-        assert found is expected
-        left.remove(found)
+        next_group = order.pop()
+        assert next_group is expected
+        left.remove(next_group)
         turn += 1
         if turn % placed == 0:
-            _place_one(session, found)
-            if found.next_chunk(include_evicted=False):
-                order.push(found)
-                left.append(found)
+            _place_one(session, next_group)
+            if next_group.next_chunk(include_evicted=False):
+                order.push(next_group)
+                left.append(next_group)
     assert order.pop() is None
     assert not order
 
@@ -99,13 +99,13 @@ def test_many_siblings_take_turns_as_few_do(jobs: list[tuple[int, int]]) -> None
     order = GroupOrder(session, left)
     while left:
         expected = _plain_next(session, left)
-        found = order.pop()
-        assert found is expected
-        left.remove(found)
-        _place_one(session, found)
-        if found.next_chunk(include_evicted=False) and len(left) % 3:
-            order.push(found)
-            left.append(found)
+        next_group = order.pop()
+        assert next_group is expected
+        left.remove(next_group)
+        _place_one(session, next_group)
+        if next_group.next_chunk(include_evicted=False) and len(left) % 3:
+            order.push(next_group)
+            left.append(next_group)
     assert not order
 
 

@@ -123,8 +123,8 @@ def racks(pods: int, gpus: float = 1) -> Session:
     for number in range(4):
         built.node(f"n{number}", 2, labels={"rack": f"r{number // 2}"})
         built.running(f"r{number}", [f"n{number}"], gpus=2)
-    wish = TopologyConstraint(topology="t", required_level="rack")
-    root = SubGroupInput(topology=wish, pod_sets=(PodSetInput(min_available=pods),))
+    constraint = TopologyConstraint(topology="t", required_level="rack")
+    root = SubGroupInput(topology=constraint, pod_sets=(PodSetInput(min_available=pods),))
     return built.pending("want", pods, gpus=gpus, root=root).session()
 
 
@@ -289,10 +289,10 @@ def test_units_forgive_noise() -> None:
 
 
 def test_where_a_tree_has_topology_constraintes() -> None:
-    wish = TopologyConstraint(topology="t", required_level="rack")
+    constraint = TopologyConstraint(topology="t", required_level="rack")
     plain = SubGroupInput(pod_sets=(PodSetInput(),))
     inner = SubGroupInput(
-        subgroups=(SubGroupInput(name="g", pod_sets=(PodSetInput(topology=wish),)),)
+        subgroups=(SubGroupInput(name="g", pod_sets=(PodSetInput(topology=constraint),)),)
     )
     for root, expected in ((plain, False), (inner, True)):
         session = full().pending("want", 1, root=root).session()

@@ -79,7 +79,7 @@ def run(
 
 @pytest.mark.parametrize(("seed", "cycles"), [(1, 1000), (2, 1000)])
 def test_no_pod_is_evicted_twice_for_one_reclaimer(seed, cycles) -> None:
-    """Victims restart at once and compete again, yet nobody is taken twice for the same one.
+    """Victims restart at once and compete again, yet no victim is evicted twice for the same pod group.
 
     A pod group that has run since may need room again, and newcomers may take what was freed (nothing
     is reserved between cycles), so both end what is counted.

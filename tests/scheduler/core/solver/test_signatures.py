@@ -98,9 +98,9 @@ def test_only_an_easier_failure_replaces_the_one_known() -> None:
 
 def test_topology_wishes_of_every_level_are_part_of_it() -> None:
     def nested(name: str, level: str) -> PodGroupInput:
-        wish = TopologyConstraint(topology="t", required_level=level)
+        constraint = TopologyConstraint(topology="t", required_level=level)
         inner = SubGroupInput(
-            name="g", topology=wish, pod_sets=(PodSetInput(name="s", min_available=1),)
+            name="g", topology=constraint, pod_sets=(PodSetInput(name="s", min_available=1),)
         )
         task = TaskInput(name=name, uid=name, subgroup="s", request=request(1))
         return PodGroupInput(

@@ -16,10 +16,11 @@ def sequence(session: Session, **options) -> VictimSequence:
     return VictimSequence(session, pool, options.pop("leaves", pool.leaves), keeps, **options)
 
 
-def names(found: VictimSequence) -> list[str]:
-    session = found._session
+def names(victim_sequence: VictimSequence) -> list[str]:
+    session = victim_sequence._session
     return [
-        "+".join(session.state.tasks.inputs[t].name for t in batch.tasks) for batch in found.all()
+        "+".join(session.state.tasks.inputs[t].name for t in batch.tasks)
+        for batch in victim_sequence.all()
     ]
 
 
@@ -44,9 +45,9 @@ def test_what_is_left_of_a_pod_group_competes_again() -> None:
     session = (
         one_queue().running("elastic", ["n0"] * 3, minimum=1).running("newer", ["n0"]).session()
     )
-    found = sequence(session)
-    assert names(found) == ["elastic-2", "elastic-1", "newer-0", "elastic-0"]
-    assert [batch.is_rest for batch in found.batches] == [False, False, True, True]
+    victim_sequence = sequence(session)
+    assert names(victim_sequence) == ["elastic-2", "elastic-1", "newer-0", "elastic-0"]
+    assert [batch.is_rest for batch in victim_sequence.batches] == [False, False, True, True]
 
 
 def test_a_gang_is_one_batch_with_its_nodes_and_gpus() -> None:

@@ -73,9 +73,9 @@ def _key(name: str, sizes: dict[str, Any]) -> str:
 def test_outcomes_are_those_of_the_reference(name: str, sizes: dict[str, Any]) -> None:
     known = json.loads(shared_path("bench", "expected", "outcomes.json").read_text())
     expected = known[_key(name, sizes)]
-    found = measure(WORKLOADS[name](**sizes), runs=1).as_dict()
-    assert found["summary"] == expected["summary"]
-    assert found["outcome"] == expected["outcome"]
+    measured = measure(WORKLOADS[name](**sizes), runs=1).as_dict()
+    assert measured["summary"] == expected["summary"]
+    assert measured["outcome"] == expected["outcome"]
 
 
 @pytest.mark.parametrize(
@@ -94,15 +94,15 @@ def test_outcomes_are_those_of_the_reference(name: str, sizes: dict[str, Any]) -
 def test_small_sizes_have_the_outcome_they_were_made_for(
     name: str, sizes: dict[str, Any], outcome: dict[str, int]
 ) -> None:
-    found = measure(WORKLOADS[name](**sizes), runs=2).as_dict()["outcome"]
-    assert {key: found[key] for key in outcome} == outcome
+    measured = measure(WORKLOADS[name](**sizes), runs=2).as_dict()["outcome"]
+    assert {key: measured[key] for key in outcome} == outcome
 
 
 def test_a_session_and_its_actions_are_timed_apart() -> None:
-    found = measure(WORKLOADS["steady"](nodes=2), runs=1)
-    assert list(found.actions_s) == load_config_actions("steady")
-    assert found.open_s > 0
-    assert found.best_total_s >= max(found.actions_s.values())
+    measured = measure(WORKLOADS["steady"](nodes=2), runs=1)
+    assert list(measured.actions_s) == load_config_actions("steady")
+    assert measured.open_s > 0
+    assert measured.best_total_s >= max(measured.actions_s.values())
 
 
 def load_config_actions(name: str) -> list[str]:
@@ -111,8 +111,8 @@ def load_config_actions(name: str) -> list[str]:
 
 
 def test_equal_requests_are_one_object() -> None:
-    given = load_cluster(WORKLOADS["fill"](nodes=2))
-    assert len({id(group.tasks[0].request) for group in given.pod_groups}) == 1
+    cluster_input = load_cluster(WORKLOADS["fill"](nodes=2))
+    assert len({id(group.tasks[0].request) for group in cluster_input.pod_groups}) == 1
 
 
 def test_the_command_prints_text_and_json() -> None:

@@ -42,19 +42,19 @@ def running(node: str = "n0", *groups: str, **more) -> TaskOutcome:
     return TaskOutcome(status="running", node=node, gpu_groups=groups, **more)
 
 
-def found(expected: dict, tasks: dict[str, TaskOutcome], *jobs: dict, **more) -> list[str]:
-    given = document(expected, *(jobs or (job("a", len(tasks)),)))
-    return [miss.as_text() for miss in judge_outcome(given, outcome(tasks, **more), "end")]
+def mismatches(expected: dict, tasks: dict[str, TaskOutcome], *jobs: dict, **more) -> list[str]:
+    scenario = document(expected, *(jobs or (job("a", len(tasks)),)))
+    return [miss.as_text() for miss in judge_outcome(scenario, outcome(tasks, **more), "end")]
 
 
 def test_every_task_of_a_job_must_have_the_status_and_node() -> None:
     tasks = {"a-0": running("n0"), "a-1": TaskOutcome(status="pending")}
-    assert found({"jobs": {"a": {"status": "running", "node": "n0"}}}, tasks) == [
+    assert mismatches({"jobs": {"a": {"status": "running", "node": "n0"}}}, tasks) == [
         "end: status of a-1: expected 'running', got 'pending'",
         "end: node of a-1: expected 'n0', got ''",
     ]
-    assert found({"tasks": {"a-1": {"status": "pending"}}}, tasks) == []
-    assert found({"tasks": {"b-0": {"status": "pending"}}}, tasks) == [
+    assert mismatches({"tasks": {"a-1": {"status": "pending"}}}, tasks) == []
+    assert mismatches({"tasks": {"b-0": {"status": "pending"}}}, tasks) == [
         "end: b-0: expected 'a task', got None"
     ]
 
@@ -67,9 +67,9 @@ def test_ledgers_of_nodes_are_compared_to_a_millionth() -> None:
             "numa_zones_available": {"0": {"cpu_millis": 5}},
         }
     }
-    assert found({"nodes": good}, {"a-0": running()}) == []
+    assert mismatches({"nodes": good}, {"a-0": running()}) == []
     bad = {"n0": {"idle_gpus": 1, "numa_zones_available": {"0": {"cpu_millis": 6}}}}
-    assert found({"nodes": bad}, {"a-0": running()}) == [
+    assert mismatches({"nodes": bad}, {"a-0": running()}) == [
         "end: idle_gpus of n0: expected 1, got 2.0",
         "end: cpu_millis in zone 0 of n0: expected 6, got 5.0",
     ]
@@ -85,40 +85,40 @@ def shares(*wanted: str, hold: bool = True) -> dict:
 def test_devices_are_compared_as_a_renaming() -> None:
     together = {"a-0": running("n0", "x"), "a-1": running("n0", "x")}
     apart = {"a-0": running("n0", "x"), "a-1": running("n0", "y")}
-    assert found(shares("0", "0"), together) == []
-    assert found(shares("0", "1"), apart) == []
-    assert len(found(shares("0", "1"), together)) == 1
-    assert len(found(shares("0", "0"), apart)) == 1
-    assert found(shares("0", "1", hold=False), together) == []
+    assert mismatches(shares("0", "0"), together) == []
+    assert mismatches(shares("0", "1"), apart) == []
+    assert len(mismatches(shares("0", "1"), together)) == 1
+    assert len(mismatches(shares("0", "0"), apart)) == 1
+    assert mismatches(shares("0", "1", hold=False), together) == []
     other_node = {"a-0": running("n0", "x"), "a-1": running("n1", "y")}
-    assert found(shares("0", "0"), other_node) == []
+    assert mismatches(shares("0", "0"), other_node) == []
 
 
 def test_ignored_and_whole_devices_are_not_compared() -> None:
     together = {"a-0": running("n0", "x"), "a-1": running("n0", "x")}
     ignored = shares("0", "1")
     ignored["tasks"]["a-1"]["gpu_groups_ignored"] = True
-    assert found(ignored, together) == []
-    assert found(shares("0", "1"), together, job("a", 2, request={"gpu": 1})) == []
+    assert mismatches(ignored, together) == []
+    assert mismatches(shares("0", "1"), together, job("a", 2, request={"gpu": 1})) == []
 
 
 def test_zones_are_compared_by_number() -> None:
     tasks = {"a-0": running(numa_zones=("zone-1", "zone-0"))}
-    assert found({"jobs": {"a": {"numa_zones": [0, 1]}}}, tasks) == []
-    assert len(found({"jobs": {"a": {"numa_zones": []}}}, tasks)) == 1
+    assert mismatches({"jobs": {"a": {"numa_zones": [0, 1]}}}, tasks) == []
+    assert len(mismatches({"jobs": {"a": {"numa_zones": []}}}, tasks)) == 1
 
 
 def test_a_start_must_be_old_enough() -> None:
     expected = {"tasks": {"a-0": {"last_start_older_than_seconds": 30}}}
-    assert found(expected, {"a-0": running()}, last_starts={"a": -60.0}) == []
-    assert len(found(expected, {"a-0": running()}, last_starts={"a": 0.0})) == 1
-    assert len(found(expected, {"a-0": running()})) == 1
+    assert mismatches(expected, {"a-0": running()}, last_starts={"a": -60.0}) == []
+    assert len(mismatches(expected, {"a-0": running()}, last_starts={"a": 0.0})) == 1
+    assert len(mismatches(expected, {"a-0": running()})) == 1
 
 
 def test_an_error_text_needs_a_reason() -> None:
     expected = {"jobs": {"a": {"error_message": "wording of the reference"}}}
-    assert found(expected, {"a-0": running()}, explained=frozenset({"a"})) == []
-    assert len(found(expected, {"a-0": running()})) == 1
+    assert mismatches(expected, {"a-0": running()}, explained=frozenset({"a"})) == []
+    assert len(mismatches(expected, {"a-0": running()})) == 1
 
 
 PLACED = {"a-0": running("n0"), "a-1": running("n1"), "a-2": running("n2")}
@@ -152,13 +152,13 @@ GANG["tasks"][2]["subgroup"] = "y"
 )
 def test_placement_checks(check, problems) -> None:
     check = {"job": "a"} | check
-    assert len(found({"placement_checks": [check]}, PLACED, GANG)) == problems
+    assert len(mismatches({"placement_checks": [check]}, PLACED, GANG)) == problems
 
 
 def test_limits_are_upper_bounds_for_each_session() -> None:
-    given = {"expected": {"limits": {"max_binds": 1, "max_evictions": 0, "max_pipelines": 2}}}
+    scenario = {"expected": {"limits": {"max_binds": 1, "max_evictions": 0, "max_pipelines": 2}}}
     counts = [{"bind": 1, "evict": 0, "pipeline": 0}, {"bind": 2, "evict": 1, "pipeline": 2}]
-    assert [miss.as_text() for miss in judge_limits(given, counts)] == [
+    assert [miss.as_text() for miss in judge_limits(scenario, counts)] == [
         "bind decisions of session 2: expected 'at most 1', got 2",
         "evict decisions of session 2: expected 'at most 0', got 1",
     ]
@@ -166,16 +166,16 @@ def test_limits_are_upper_bounds_for_each_session() -> None:
 
 
 def test_the_second_level_compares_every_observed_task() -> None:
-    given = {
+    scenario = {
         "observed": {
             "tasks": {"a-0": {"status": "running", "node": "n0"}, "a-1": {"status": "pending"}}
         }
     }
     assert (
-        judge_observed(given, outcome({"a-0": running(), "a-1": TaskOutcome(status="pending")}))
+        judge_observed(scenario, outcome({"a-0": running(), "a-1": TaskOutcome(status="pending")}))
         == []
     )
-    assert len(judge_observed(given, outcome({"a-0": running("n1")}))) == 2
+    assert len(judge_observed(scenario, outcome({"a-0": running("n1")}))) == 2
     assert running("n0", "g", numa_zones=("z",)).as_dict() == {
         "status": "running",
         "node": "n0",
