@@ -7,13 +7,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run test test-unit coverage check bench lint fmt clean lock
+.PHONY: setup dev run test test-unit coverage fuzz check bench lint fmt clean lock
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run    set up and start everything, with a live cluster in it (Ctrl-C ends it)"
 	@echo "make test   set up and run all tests"
-	@echo "make setup check coverage lint fmt bench clean: see README.md"
+	@echo "make setup check coverage fuzz lint fmt bench clean: see README.md"
 
 # -- set-up: stamps make the second call free ------------------------------------------------------
 $(VENV)/run.stamp: requirements/run.txt pyproject.toml
@@ -52,6 +52,12 @@ test-unit: $(VENV)/dev.stamp
 # Lines and branches of the core that its own tests reach; the bound is in pyproject.toml.
 coverage: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest tests/scheduler -q -n 2 -m "not (integration or e2e or browser or bench)" --cov --cov-report=term
+
+# Random clusters through the core, new ones each day; `make fuzz SEED=7` repeats a run.
+SEED ?= $(shell date +%Y%m%d)
+fuzz: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.scheduler.fuzz --clusters 2000 --seed $(SEED)
+	$(BIN)/python -m tests.scheduler.fuzz --clusters 200 --cycles 16 --oracle 2000 --seed $(SEED)
 
 check: dev lint
 	$(BIN)/mypy

@@ -19,6 +19,7 @@ from scheduler.core.cluster.inputs import (
     DeviceClass,
     DeviceInputs,
     NumaShare,
+    OtherPod,
     PodGroupInput,
     TaskInput,
     TopologyInput,
@@ -97,6 +98,7 @@ class World:
             nodes=tuple(read_node(node) for node in cluster.get("nodes", ())),
             queues=tuple(read_queue(queue) for queue in cluster.get("queues", ())),
             pod_groups=tuple(self._pod_group(job) for job in self.document.get("jobs", ())),
+            other_pods=tuple(_foreign_pod(entry) for entry in cluster.get("other_pods", ())),
             topologies=tuple(
                 TopologyInput(name=entry["name"], levels=tuple(entry["levels"]))
                 for entry in cluster.get("topologies", ())
@@ -152,3 +154,18 @@ class World:
             numa=place.numa,
             claim_allocations=place.claim_allocations,
         )
+
+
+def _foreign_pod(entry: Document) -> OtherPod:
+    """Read a running pod that another scheduler placed."""
+    return OtherPod(
+        task=TaskInput(
+            name=entry["id"],
+            uid=entry["id"],
+            status=TaskStatus.RUNNING,
+            node=entry["node"],
+            request=read_request(entry["request"]),
+            labels=dict(entry.get("labels") or {}),
+        ),
+        is_foreign=True,
+    )

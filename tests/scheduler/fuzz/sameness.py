@@ -1,0 +1,79 @@
+"""Rules about equal outcomes: the order of the input and the names of nodes do not matter."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from scheduler.core.cluster.status import TaskStatus
+from scheduler.tools.conformance.world import World
+from tests.scheduler.fuzz.cycles import Finding, Played, play
+from tests.scheduler.fuzz.generate import Document
+
+
+def order_of_input_does_not_matter(played: Played) -> Iterator[Finding]:
+    """Shuffled nodes, queues and pod groups lead to the same decisions in the same order."""
+    rng = random.Random(7)
+    cluster = played.cluster
+    shuffled = replace(
+        cluster,
+        nodes=_shuffled(rng, cluster.nodes),
+        queues=_shuffled(rng, cluster.queues),
+        pod_groups=tuple(
+            replace(group, tasks=_shuffled(rng, group.tasks))
+            for group in _shuffled(rng, cluster.pod_groups)
+        ),
+    )
+    again = play(played.document, shuffled)
+    if again.session.decisions != played.session.decisions:
+        pairs = zip(played.session.decisions, again.session.decisions, strict=False)
+        first = next((pair for pair in pairs if pair[0] != pair[1]), "their number")
+        yield Finding("order of the input matters", f"first difference: {first}")
+
+
+def names_of_nodes_do_not_matter(played: Played) -> Iterator[Finding]:
+    """With one pending pod group of equal pods it is served, or not, whatever the nodes are called.
+
+    With several, a tie between nodes may decide who finds room later, so nothing is compared.
+    """
+    pending = {pod.group for pod in played.pods.values() if pod.before == TaskStatus.PENDING}
+    if len(pending) != 1:
+        return
+    again = play(renamed(played.document))
+    counts, others = _served(played), _served(again)
+    if counts != others:
+        yield Finding("names of nodes matter", f"served {dict(counts)}, renamed {dict(others)}")
+
+
+def input_is_left_alone(played: Played) -> Iterator[Finding]:
+    """The snapshot is as it was before the cycle."""
+    if repr(World(played.document).snapshot()) != repr(played.cluster):
+        yield Finding("input changed", "the snapshot differs from a new one of the same document")
+
+
+def renamed(document: Document) -> Document:
+    """Return the document with the order of the names of its nodes reversed."""
+    changed = copy.deepcopy(document)
+    nodes = changed["cluster"]["nodes"]
+    name_of = {node["name"]: f"m{len(nodes) - n:02}" for n, node in enumerate(nodes)}
+    for node in nodes:
+        node["name"] = name_of[node["name"]]
+    for pod in changed["cluster"].get("other_pods", ()):
+        pod["node"] = name_of[pod["node"]]
+    for job in changed["jobs"]:
+        for task in job["tasks"]:
+            if task.get("node"):
+                task["node"] = name_of[task["node"]]
+    return changed
+
+
+def _served(played: Played) -> Counter[str]:
+    return Counter(p.group for p in played.pods.values() if p.holds_after and not p.held_before)
+
+
+def _shuffled(rng: random.Random, values: Any) -> tuple[Any, ...]:
+    return tuple(rng.sample(values, len(values)))
