@@ -54,7 +54,10 @@ class BinderWorker:
     Parameters
     ----------
     on_fatal : called when the API server refuses our credentials for good
-    queue : (priority, number, work); work None ends a thread
+    queue : (priority, sequence number, work); work None ends a thread
+
+    The private fields name bind requests by key: `_busy` those queued or running, `_outdated` those of a
+    scheduler that lost its shard, `_retry_at` the time on `clock` before which a failed one is not tried again.
     """
 
     gateway: Gateway
@@ -69,10 +72,10 @@ class BinderWorker:
     service: BindService = field(init=False)
     reservations: Reservations = field(init=False)
     _stop: threading.Event = field(default_factory=threading.Event)
-    _numbers: Any = field(default_factory=itertools.count)
+    _sequence: Any = field(default_factory=itertools.count)
     _busy: set[str] = field(default_factory=set)
     _outdated: set[str] = field(default_factory=set)
-    _due: dict[str, float] = field(default_factory=dict)
+    _retry_at: dict[str, float] = field(default_factory=dict)
     _fences: Fences = field(default_factory=Fences)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -105,7 +108,7 @@ class BinderWorker:
         self._spawn("sweep", self._sweep_forever)
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        """Finish the running work and end the threads."""
+        """End the threads; wait up to `timeout_s` for the running work of each."""
         self._stop.set()
         for _ in range(self.params.concurrency):
             self._put(END, None)
@@ -115,11 +118,11 @@ class BinderWorker:
         self.recorder.stop()
 
     def sweep(self) -> int:
-        """Queue every unfinished request that is due; return their number."""
+        """Queue every unfinished request whose retry delay has passed; return how many were queued."""
         now = self.clock()
         queued = 0
         for key, request in self.store.view().of(BINDREQUESTS, BindRequest).items():
-            is_due = self._due.get(key, 0.0) <= now
+            is_due = self._retry_at.get(key, 0.0) <= now
             if is_due and request.status.phase != "Succeeded" and not request.is_failed:
                 queued += self._enqueue(key)
         return queued
@@ -136,7 +139,7 @@ class BinderWorker:
 
     def _on_request(self, event: EventType, request: BindRequest) -> None:
         if event is EventType.DELETED:
-            self._due.pop(request.key, None)
+            self._retry_at.pop(request.key, None)
             self._outdated.discard(request.key)
             if request.spec.selected_gpu_groups:
                 self._sync_groups(list(request.spec.selected_gpu_groups))
@@ -181,12 +184,12 @@ class BinderWorker:
 
     def _report(self, key: str, result: BindResult) -> None:
         self._guarded(lambda: self.service.report(result))
-        limit = result.request.spec.backoff_limit
-        attempts = result.request.status.failed_attempts + 1
-        if result.error and limit is not None and attempts < limit:
-            self._due[key] = self.clock() + retry_delay_s(attempts, self.params)
+        backoff_limit = result.request.spec.backoff_limit
+        failed_attempts = result.request.status.failed_attempts + 1
+        if result.error and backoff_limit is not None and failed_attempts < backoff_limit:
+            self._retry_at[key] = self.clock() + retry_delay_s(failed_attempts, self.params)
         groups = result.request.spec.selected_gpu_groups
-        if result.error and groups:  # the request counted as a user until it was marked failed
+        if result.error and groups:  # until it was marked failed, the request kept its reservations
             self._sync_groups(list(groups))
         self._done(key)
 
@@ -208,6 +211,7 @@ class BinderWorker:
             work = self.queue.get()[2]
             if work is None:
                 return
+            # An attempt replaces this text by its bind request.
             track().beat("syncing or reporting", WAIT_S)
             work()
             track().rest()
@@ -217,7 +221,7 @@ class BinderWorker:
             self.sweep()
 
     def _put(self, priority: int, work: Callable[[], None] | None) -> None:
-        self.queue.put((priority, next(self._numbers), work))
+        self.queue.put((priority, next(self._sequence), work))
 
     def _spawn(self, name: str, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=work, name=name, daemon=True)

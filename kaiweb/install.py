@@ -22,16 +22,17 @@ from kube.resources import CRDS, Resource
 log = logging.getLogger(__name__)
 
 FIELD_MANAGER = "kaiweb-bootstrap"
-# The text of an API server if a webhook does not answer, such as ours at a second start.
-WEBHOOK_DOWN = "failed calling webhook"
-READY_S = 30.0
-POLL_S = 0.2
+# Part of the error text of an API server when a webhook does not answer, such as ours at a second start.
+WEBHOOK_DOWN_TEXT = "failed calling webhook"
+SERVED_TIMEOUT_S = 30.0
+POLL_INTERVAL_S = 0.2
 
 Manifest = Mapping[str, Any]
+#: The resources by API version and kind.
 KINDS: Mapping[tuple[str, str], Resource] = {
-    (value.api_version, value.kind): value
-    for value in vars(resources).values()
-    if isinstance(value, Resource)
+    (resource.api_version, resource.kind): resource
+    for resource in vars(resources).values()
+    if isinstance(resource, Resource)
 }
 
 
@@ -40,7 +41,7 @@ class InstallError(RuntimeError):
 
 
 def documents(folder: Path) -> list[Manifest]:
-    """Read every object in the YAML files of a folder, files in order of their names.
+    """Return all objects in the YAML files of a folder, in the order of the file names.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def apply_definitions(gateway: Gateway, docs: Sequence[Manifest]) -> None:
     Raises
     ------
     InstallError : a kind is still not served after 30 s
-    kube.errors.KubeError : the cluster refused one
+    kube.errors.KubeError : the cluster refused a definition
     """
     for doc in docs:
         gateway.patch(
@@ -85,6 +86,11 @@ def create_missing(gateway: Gateway, docs: Sequence[Manifest]) -> list[str]:
     At a second start our webhooks are registered already, and the process that answers them starts later. So
     existing objects are not written at all, and an object that a webhook cannot review yet is left to the next
     start.
+
+    Raises
+    ------
+    InstallError : an object is of a kind that kaiweb does not install
+    kube.errors.KubeError : the cluster refused an object
     """
     created = []
     for doc in docs:
@@ -99,7 +105,7 @@ def create_missing(gateway: Gateway, docs: Sequence[Manifest]) -> list[str]:
         except AlreadyExistsError:
             continue
         except ServerError as error:
-            if WEBHOOK_DOWN not in str(error):
+            if WEBHOOK_DOWN_TEXT not in str(error):
                 raise
             log.warning("cannot create %s %s before the next start: %s", doc["kind"], name, error)
             continue
@@ -132,12 +138,15 @@ def _served_kinds(docs: Sequence[Manifest]) -> Iterator[Resource]:
 def _wait_until_served(
     gateway: Gateway, kind: Resource, sleep: Callable[[float], None] = time.sleep
 ) -> None:
-    for _attempt in range(round(READY_S / POLL_S)):
+    """Return once the cluster lists objects of a kind; raise InstallError after `SERVED_TIMEOUT_S`."""
+    for _attempt in range(round(SERVED_TIMEOUT_S / POLL_INTERVAL_S)):
         try:
             gateway.list(kind, as_type=dict)
         except (NotFoundError, TooManyRequestsError):
             # A kube-apiserver answers 429 "storage is (re)initializing" at first.
-            sleep(POLL_S)
+            sleep(POLL_INTERVAL_S)
         else:
             return
-    raise InstallError(f"{kind.kind} ({kind.api_version}) is not served after {READY_S:.0f} s")
+    raise InstallError(
+        f"{kind.kind} ({kind.api_version}) is not served after {SERVED_TIMEOUT_S:.0f} s"
+    )

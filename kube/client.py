@@ -44,8 +44,9 @@ T = TypeVar("T")
 
 CONNECT_TIMEOUT_S = 15.0
 READ_TIMEOUT_S = 60.0
+# How long after its announced end a watch may still send.
 WATCH_SLACK_S = 15.0
-TOKEN_KEPT_S = 10.0
+AUTH_CACHE_S = 10.0
 _JSON = "application/json"
 
 
@@ -73,7 +74,7 @@ def connect(target: Target | Path | str | None = None) -> HttpGateway:
 
     Raises
     ------
-    ServerError : by the first request, when there is no usable configuration
+    ServerError : raised by the first request, not here, when there is no usable configuration
     """
     if isinstance(target, (Path, str)):
         target = Target(kubeconfig=Path(target))
@@ -82,7 +83,14 @@ def connect(target: Target | Path | str | None = None) -> HttpGateway:
 
 @dataclass(slots=True)
 class _Link:
-    """One set of credentials and the connection pool that uses them."""
+    """One set of credentials and the connection pools that use them.
+
+    Parameters
+    ----------
+    wire : the connections for short requests; None behind a proxy, where `pool` carries these too
+    prefix : the path of the server's URL, which comes before every request path
+    generation : how often the credentials have been loaded, 1 for the first time
+    """
 
     api: Any
     pool: Any
@@ -105,12 +113,12 @@ class _Link:
             self.wire.close()
 
     def _authorization(self) -> dict[str, str]:
-        """Return the token's header, kept for some seconds because the package takes 250 us to make it."""
+        """Return the authorization header, cached because the package takes 250 us to make it."""
         now = time.monotonic()
         if now >= self._auth_until:
             auth: dict[str, str] = {}
             self.api.update_params_for_auth(auth, [], ["BearerToken"], None, None, None)
-            self._auth, self._auth_until = auth, now + TOKEN_KEPT_S
+            self._auth, self._auth_until = auth, now + AUTH_CACHE_S
         return self._auth
 
 
@@ -218,9 +226,9 @@ class HttpGateway:
         if grace_period_s is not None:
             options["gracePeriodSeconds"] = grace_period_s
         preconditions = {"resourceVersion": resource_version, "uid": uid}
-        wanted = {key: value for key, value in preconditions.items() if value}
-        if wanted:
-            options["preconditions"] = wanted
+        stated = {key: value for key, value in preconditions.items() if value}
+        if stated:
+            options["preconditions"] = stated
         self._send("DELETE", resource.path(namespace, name), options)
 
     def bind(
@@ -244,7 +252,7 @@ class HttpGateway:
         self._send("POST", PODS.path(namespace, pod, "binding"), body)
 
     def close(self) -> None:
-        """Close all kept connections."""
+        """Close all open connections; the next request opens new ones."""
         link, self._link = self._link, None
         if link is not None:
             link.close()
@@ -270,22 +278,22 @@ class HttpGateway:
     ) -> Any:
         """Send one request; the body of the answer has been read unless `read_timeout_s` is given."""
         encoded = None if body is None else msgspec.json.encode(body)
-        link = self._connected()
+        link = self._current_link()
         for attempt in (1, 2):
             response = _exchange(link, method, path, encoded, content_type, read_timeout_s)
             if response.status < 400:
                 return response
             if response.status != 401 or attempt == 2:
                 break
-            link = self._reloaded(link.generation)
+            link = self._reload(link.generation)
         raise _refusal(response, method, path)
 
-    def _connected(self) -> _Link:
+    def _current_link(self) -> _Link:
         link = self._link
-        return link if link is not None else self._reloaded(0)
+        return link if link is not None else self._reload(0)
 
-    def _reloaded(self, stale_generation: int) -> _Link:
-        """Read the credentials again, unless another thread has just done so."""
+    def _reload(self, stale_generation: int) -> _Link:
+        """Return a link with fresh credentials; read them unless another thread has just done so."""
         with self._lock:
             old = self._link
             if old is not None and old.generation != stale_generation:
@@ -367,6 +375,7 @@ def _exchange(
     content_type: str,
     read_timeout_s: float | None,
 ) -> Any:
+    """Send a request, a GET twice if need be; without `read_timeout_s` the body of the answer is read."""
     headers = link.headers(content_type)
     # The server may have closed a kept connection meanwhile; a GET can safely be sent again.
     attempts = 2 if method == "GET" else 1
@@ -393,6 +402,7 @@ def _exchange(
 
 
 def _refusal(response: Any, method: str, path: str) -> KubeError:
+    """Return the error that an answer with status 400 or above stands for."""
     data = response.data
     if not isinstance(response, Answer):
         response.close()
@@ -408,16 +418,17 @@ def _refusal(response: Any, method: str, path: str) -> KubeError:
 
 
 def _lines(response: Any) -> Iterator[bytes]:
-    """Yield the lines of a stream as bytes arrive; `read1` does not wait for a full chunk."""
-    rest = b""
+    """Yield the lines of a stream as bytes arrive; unlike `read`, `read1` does not wait for 64 KiB."""
+    partial_line = b""
     while True:
         data = response.read1(65536)
         if not data:
             return
-        *lines, rest = (rest + data).split(b"\n")
+        *lines, partial_line = (partial_line + data).split(b"\n")
         yield from (line for line in lines if line)
 
 
 def _query(**parameters: str) -> str:
-    wanted = {key: value for key, value in parameters.items() if value}
-    return f"?{urlencode(wanted)}" if wanted else ""
+    """Return the query string of the parameters that have a value, with its question mark; "" if none has."""
+    stated = {key: value for key, value in parameters.items() if value}
+    return f"?{urlencode(stated)}" if stated else ""

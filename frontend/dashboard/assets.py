@@ -1,7 +1,7 @@
 """The built files that the shell loads, read from Vite's manifest.
 
 Not django-vite 3.2: it reads the manifest once for each process, preloads direct imports only, and declares no
-support for Django 5. Here a new build is served without a restart, and a missing one is a page that says so.
+support for Django 5. Here a new build is served without a restart, and a missing build raises `NoBuildError`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+#: The key of the dashboard's entry in the manifest.
 ENTRY = "index.html"
 
 
@@ -29,7 +30,7 @@ class NoBuildError(RuntimeError):
 
 
 def load_assets(dist: Path, static_url: str) -> Assets:
-    """Read the manifest, again only when the file has changed.
+    """Return the URLs from the manifest, which is read again only when the file has changed.
 
     Raises
     ------
@@ -37,36 +38,37 @@ def load_assets(dist: Path, static_url: str) -> Assets:
     """
     file = dist / "manifest.json"
     try:
-        stamp = file.stat().st_mtime_ns
+        modified_ns = file.stat().st_mtime_ns
     except FileNotFoundError as error:
         raise NoBuildError(
             f"the dashboard is not built: no {file.name} in {dist.name}; run 'make setup'"
         ) from error
-    return _read(file, stamp, static_url)
+    return _read(file, modified_ns, static_url)
 
 
 @cache
-def _read(file: Path, _stamp: int, static_url: str) -> Assets:
+def _read(file: Path, _modified_ns: int, static_url: str) -> Assets:
+    """Return the URLs from a manifest; the modification time is only part of the cache key."""
     manifest: dict[str, Any] = json.loads(file.read_text())
     entry = manifest.get(ENTRY)
     if entry is None:
         raise NoBuildError(f"{file.name} has no entry '{ENTRY}', only {sorted(manifest)[:5]}")
-    names = _imports(manifest, ENTRY)
-    styles = [style for name in (ENTRY, *names) for style in manifest[name].get("css", [])]
+    imported = _imports(manifest, ENTRY)
+    styles = [style for name in (ENTRY, *imported) for style in manifest[name].get("css", [])]
     return Assets(
         script=static_url + entry["file"],
         styles=tuple(static_url + style for style in dict.fromkeys(styles)),
-        preloads=tuple(static_url + manifest[name]["file"] for name in names),
+        preloads=tuple(static_url + manifest[name]["file"] for name in imported),
     )
 
 
 def _imports(manifest: dict[str, Any], name: str) -> list[str]:
-    """Return all static imports below an entry, each once, nearest first."""
+    """Return the keys of all modules that an entry imports, directly or not, each once, nearest first."""
     imports: dict[str, None] = {}
-    waiting = list(manifest[name].get("imports", []))
-    while waiting:
-        current = waiting.pop(0)
+    to_visit = list(manifest[name].get("imports", []))
+    while to_visit:
+        current = to_visit.pop(0)
         if current not in imports:
             imports[current] = None
-            waiting += manifest[current].get("imports", [])
+            to_visit += manifest[current].get("imports", [])
     return list(imports)

@@ -37,8 +37,8 @@ class View(APIView):
         """Authenticate first, so that a caller without a log-in learns nothing about parameters."""
         has_credentials = "Authorization" in request.headers or bool(request.COOKIES)
         is_write = request.method not in SAFE_METHODS
-        if has_credentials and (is_write or database_wait.costs_nothing()):
-            database_wait.shorten()
+        if has_credentials and (is_write or database_wait.needs_no_query()):
+            database_wait.shorten_waits()
             self.has_short_waits = True
         super().initial(request, *args, **kwargs)
         _check_scope(request, needs_read=self.needs_read)
@@ -51,7 +51,7 @@ class View(APIView):
     ) -> Any:
         """Restore the configured waits of the connection."""
         if self.has_short_waits:
-            database_wait.restore()
+            database_wait.restore_waits()
         return super().finalize_response(request, response, *args, **kwargs)
 
 

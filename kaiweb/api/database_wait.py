@@ -13,33 +13,36 @@ from django.db import DatabaseError, connection
 log = logging.getLogger(__name__)
 
 WAIT_S = 3.0
-SQLITE_DEFAULT_S = 5.0
+SQLITE_DEFAULT_WAIT_S = 5.0
 
 
-def shorten() -> None:
-    """Limit the waits of this thread's connection.
+def shorten_waits() -> None:
+    """Limit the lock waits of this thread's connection to `WAIT_S`.
 
     Raises
     ------
     django.db.DatabaseError : the connection cannot be opened
     """
     connection.ensure_connection()
-    _set(WAIT_S)
+    _set_lock_timeout(WAIT_S)
 
 
-def restore() -> None:
-    """Let the connection wait as long as configured, because other work uses it afterwards."""
+def restore_waits() -> None:
+    """Let this thread's connection wait as long as before, because other work uses it afterwards."""
     if connection.connection is None:
         return
+    # PostgreSQL waits without limit by default, which is written as 0.
     options = connection.settings_dict.get("OPTIONS", {})
     try:
-        _set(float(options.get("timeout", SQLITE_DEFAULT_S)) if _is_sqlite() else 0.0)
+        _set_lock_timeout(
+            float(options.get("timeout", SQLITE_DEFAULT_WAIT_S)) if _is_sqlite() else 0.0
+        )
     except DatabaseError as error:
         log.debug("the connection keeps its short waits: %s", error)
 
 
-def costs_nothing() -> bool:
-    """Return whether the limit is set in this process, without a round trip to a server."""
+def needs_no_query() -> bool:
+    """Return whether `shorten_waits` sets the limit in this process, without a query to a server."""
     return _is_sqlite()
 
 
@@ -47,9 +50,9 @@ def _is_sqlite() -> bool:
     return connection.vendor == "sqlite"
 
 
-def _set(seconds: float) -> None:
+def _set_lock_timeout(seconds: float) -> None:
     if _is_sqlite():
-        # A setting of the library in this process, not a query.
+        # SQLite runs in this process, so this PRAGMA costs no round trip.
         connection.connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
         return
     with connection.cursor() as cursor:

@@ -17,12 +17,17 @@ from queues.tree import hierarchy
 from queues.tree.shape import QueueShape
 from scheduler.models import QueueShare
 
-OURS = frozenset({"", "kaiweb", "kaiweb-bootstrap"})
-WAITING = (WorkloadState.PENDING, WorkloadState.GATED, WorkloadState.PARTIAL)
+# Managers shown as no manager: kaiweb itself, and "" for queues without one.
+OUR_MANAGERS = frozenset({"", "kaiweb", "kaiweb-bootstrap"})
+# A partly running workload counts as pending and as running, because some of its pods still wait.
+PENDING_STATES = (WorkloadState.PENDING, WorkloadState.GATED, WorkloadState.PARTIAL)
+RUNNING_STATES = (WorkloadState.RUNNING, WorkloadState.PARTIAL)
 
 
 @dataclass(slots=True)
 class _Counts:
+    """Numbers of workloads; a partly running one counts as pending and as running."""
+
     pending: int = 0
     running: int = 0
     total: int = 0
@@ -35,7 +40,7 @@ class _Counts:
 
 @dataclass(slots=True)
 class _Relations:
-    """What connects the queues: the tree, the workloads and shares of each."""
+    """What an item needs beyond its row, by queue name: the tree, workload counts of subtrees, and shares."""
 
     shapes: Mapping[str, QueueShape]
     children: Mapping[str, list[str]]
@@ -51,7 +56,7 @@ def queue_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:
 
 
 def items_of(rows: Sequence[Queue]) -> list[dict[str, Any]]:
-    """Return the items of these rows, which need not be in the mirror yet."""
+    """Return the items of these rows, in their order; the mirror need not contain the rows yet."""
     relations = _read_relations()
     shapes = {**relations.shapes, **{row.name: shape_of(row) for row in rows}}
     relations.shapes = shapes
@@ -77,13 +82,13 @@ def _read_relations() -> _Relations:
 
 
 def _subtree_counts(shapes: Mapping[str, QueueShape]) -> dict[str, _Counts]:
-    """Add each queue's own workloads to itself and to all queues above it."""
+    """Return by queue name the workloads of each queue and all queues below it."""
     counts: dict[str, _Counts] = defaultdict(_Counts)
-    states = PodGroup.objects.values_list("queue", "state").annotate(count=Count("key"))
-    for queue, state, count in states.order_by():
+    rows = PodGroup.objects.values_list("queue", "state").annotate(count=Count("key"))
+    for queue, state, count in rows.order_by():
         own = _Counts(
-            pending=count if state in WAITING else 0,
-            running=count if state in (WorkloadState.RUNNING, WorkloadState.PARTIAL) else 0,
+            pending=count if state in PENDING_STATES else 0,
+            running=count if state in RUNNING_STATES else 0,
             total=count,
         )
         for name in hierarchy.ancestors(shapes, queue):
@@ -92,7 +97,7 @@ def _subtree_counts(shapes: Mapping[str, QueueShape]) -> dict[str, _Counts]:
 
 
 def _shares() -> dict[str, dict[str, float]]:
-    """Return the shares, summed over the shards, because each shard divides its own node pool."""
+    """Return the fair shares by queue name, summed over the shards: each shard divides its own node pool."""
     shares: dict[str, dict[str, float]] = {}
     for row in QueueShare.objects.all().order_by():
         share = shares.setdefault(row.queue, {GPU: 0.0, CPU: 0.0, MEMORY: 0.0})
@@ -129,7 +134,7 @@ def _item(row: Queue, relations: _Relations) -> dict[str, Any]:
         "totalWorkloads": counts.total,
         "orphan": bool(problem),
         "problems": [problem] if problem else [],
-        "managedBy": "" if row.manager in OURS else row.manager,
+        "managedBy": "" if row.manager in OUR_MANAGERS else row.manager,
         "labels": row.labels,
         "createdAt": timestamp(row.created_at),
         "generation": row.generation,

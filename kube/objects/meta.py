@@ -51,17 +51,17 @@ class ObjectMeta(KubeStruct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """`namespace/name`, or the bare name of a cluster-scoped object."""
+        """Return `namespace/name`, or the bare name of a cluster-scoped object."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
     def created(self) -> float:
-        """Creation time as Unix seconds; 0 when the object has none yet."""
+        """Return the creation time in Unix seconds; 0 when the object has none yet."""
         return self.creation_timestamp.timestamp() if self.creation_timestamp else 0.0
 
     @property
     def deleted(self) -> float | None:
-        """Deletion time as Unix seconds, or None."""
+        """Return the deletion time in Unix seconds; None if the object is not being deleted."""
         return self.deletion_timestamp.timestamp() if self.deletion_timestamp else None
 
 
@@ -112,14 +112,14 @@ class KubeList(KubeStruct, Generic[T], frozen=True, kw_only=True):
 
 
 class RawList(KubeStruct, frozen=True, kw_only=True):
-    """The answer to a list call, its items still to be decoded one by one."""
+    """The answer to a list call, its items undecoded, so that one unreadable item does not spoil the list."""
 
     metadata: ListMeta = ListMeta()
     items: tuple[msgspec.Raw, ...] = ()
 
 
 class Named(KubeStruct, frozen=True, kw_only=True):
-    """The name of an object of which nothing else could be read."""
+    """The part of the metadata that names an object, to report one that cannot be read whole."""
 
     name: str = ""
     namespace: str = ""
@@ -133,7 +133,7 @@ class NamedObject(KubeStruct, frozen=True, kw_only=True):
 
 
 class WatchLine(KubeStruct, frozen=True, kw_only=True):
-    """One line of a watch stream; the object is decoded once its kind of event is known."""
+    """One line of a watch stream; the object stays undecoded until the event type is known."""
 
     type: str = ""
     object: msgspec.Raw = msgspec.Raw(b"{}")
@@ -144,7 +144,7 @@ class StatusDetails(KubeStruct, frozen=True, kw_only=True):
 
 
 class Status(KubeStruct, frozen=True, kw_only=True):
-    """The answer of the API server that is not an object: an error, or a finished delete."""
+    """What the API server answers instead of an object: an error, or the outcome of a delete."""
 
     message: str = ""
     reason: str = ""
@@ -153,16 +153,16 @@ class Status(KubeStruct, frozen=True, kw_only=True):
 
 
 def decode(raw: bytes | msgspec.Raw, as_type: type[T]) -> T:
-    """Decode one JSON document into a typed struct.
+    """Return one JSON document as a typed struct.
 
     Parameters
     ----------
     raw : a JSON document
-    as_type : the struct (or `dict`) to make of it
+    as_type : the type of the result, a struct or `dict`
 
     Raises
     ------
-    BadValueError : no JSON, or the document does not have that shape, even without its nulls
+    BadValueError : the document is not JSON, or does not fit the type even without its nulls
     """
     try:
         return cast("T", _decoder(cast("Any", as_type))(raw))
@@ -174,11 +174,11 @@ def decode(raw: bytes | msgspec.Raw, as_type: type[T]) -> T:
 
 
 def convert(body: Any, as_type: type[T]) -> T:
-    """Convert already parsed JSON (an answer to a write, a fixture, an archive) into a typed struct.
+    """Return parsed JSON (an answer to a write, a fixture, an archive) as a typed struct.
 
     Raises
     ------
-    BadValueError : the body does not have that shape, even without its nulls
+    BadValueError : the body does not fit the type even without its nulls
     """
     try:
         return msgspec.convert(body, as_type)
@@ -201,6 +201,7 @@ def _decoder(as_type: Any) -> Callable[[bytes | msgspec.Raw], Any]:
 
 @contextmanager
 def _refusing(as_type: Any) -> Iterator[None]:
+    """Raise errors of the decoder as BadValueError that names the expected type."""
     try:
         yield
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

@@ -16,7 +16,7 @@ from queues.models import ApiToken, LiveTicket
 PREFIX = "kw_"
 # Characters of a secret that stay readable, so that people recognize the token in a list.
 VISIBLE_LENGTH = 10
-TICKET_LIFE = timedelta(seconds=30)
+TICKET_LIFETIME = timedelta(seconds=30)
 
 
 def _digest(secret: str) -> str:
@@ -37,7 +37,7 @@ def create(
 
     Raises
     ------
-    ValueError : an unknown scope, or none
+    ValueError : `scopes` is empty or names an unknown scope
     """
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown or not scopes:
@@ -57,7 +57,7 @@ def create(
 
 
 def find(secret: str, now: datetime) -> ApiToken | None:
-    """Return the valid token of a secret whose owner is active."""
+    """Return the token with this secret; None if it is unknown, revoked or expired, or its owner inactive."""
     return (
         ApiToken.objects.select_related("user")
         .filter(digest=_digest(secret), revoked_at=None, user__is_active=True)
@@ -67,7 +67,7 @@ def find(secret: str, now: datetime) -> ApiToken | None:
 
 
 def is_alive(token: ApiToken, now: datetime) -> bool:
-    """Return whether a token read earlier is still valid."""
+    """Return whether a token read earlier is neither revoked nor expired, and its owner active."""
     return (
         ApiToken.objects.filter(pk=token.pk, revoked_at=None, user__is_active=True)
         .filter(Q(expires_at=None) | Q(expires_at__gt=now))
@@ -76,18 +76,18 @@ def is_alive(token: ApiToken, now: datetime) -> bool:
 
 
 def issue_ticket(*, user: User, token: ApiToken | None, now: datetime) -> str:
-    """Create a ticket for one live connection, and delete expired ones."""
+    """Create a ticket for one live connection and return its secret; delete expired tickets."""
     secret = secrets.token_urlsafe(24)
     with transaction.atomic():
         LiveTicket.objects.filter(expires_at__lt=now).delete()
         LiveTicket.objects.create(
-            digest=_digest(secret), user=user, token=token, expires_at=now + TICKET_LIFE
+            digest=_digest(secret), user=user, token=token, expires_at=now + TICKET_LIFETIME
         )
     return secret
 
 
 def redeem_ticket(secret: str, now: datetime) -> LiveTicket | None:
-    """Delete a ticket and return it; None if it is unknown, used or expired."""
+    """Delete the ticket with this secret and return it; None if it is unknown, used or expired."""
     with transaction.atomic():
         ticket = (
             LiveTicket.objects.select_related("user", "token")

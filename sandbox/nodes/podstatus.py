@@ -19,20 +19,25 @@ HOST_IP = "127.0.0.1"
 
 def running(pod: SimPod, now: float) -> Status:
     """Return the status of a pod whose containers are all running and ready."""
-    started = pod.status.start_time
+    start_time = pod.status.start_time
     at = timestamp(now)
     ip = pod.status.pod_ip or (HOST_IP if pod.spec.host_network else pod_ip(pod.metadata.uid))
     state = {"running": {"startedAt": at}}
     status: Status = {
         "phase": "Running",
-        "startTime": timestamp(started.timestamp()) if started else at,
+        "startTime": timestamp(start_time.timestamp()) if start_time else at,
         "hostIP": HOST_IP,
         "hostIPs": [{"ip": HOST_IP}],
         "podIP": ip,
         "podIPs": [{"ip": ip}],
         "conditions": [
-            _condition(kind, True, at)
-            for kind in ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
+            _condition(condition_type, True, at)
+            for condition_type in (
+                "PodReadyToStartContainers",
+                "Initialized",
+                "ContainersReady",
+                "Ready",
+            )
         ],
         "containerStatuses": [
             _container(container, state, ready=True, restarts=pod.restarts)
@@ -47,7 +52,7 @@ def running(pod: SimPod, now: float) -> Status:
 def restarted(pod: SimPod, now: float) -> Status:
     """Return the status of a pod whose containers failed and were restarted."""
     at = timestamp(now)
-    last = {"terminated": _terminated(pod, at)}
+    last_state = {"terminated": _terminated(pod, at)}
     return {
         "phase": "Running",
         "containerStatuses": [
@@ -56,7 +61,7 @@ def restarted(pod: SimPod, now: float) -> Status:
                 {"running": {"startedAt": at}},
                 ready=True,
                 restarts=pod.restarts + 1,
-                last=last,
+                last_state=last_state,
             )
             for container in pod.spec.containers
         ],
@@ -64,12 +69,12 @@ def restarted(pod: SimPod, now: float) -> Status:
 
 
 def finished(pod: SimPod, now: float) -> Status:
-    """Return the status of a pod whose containers have ended with its exit code."""
+    """Return the status of a pod whose containers have ended, with the exit code that the pod simulates."""
     at = timestamp(now)
     is_success = pod.exit_code() == 0
     reason = "PodCompleted" if is_success else "PodFailed"
     # A container has one state; the null removes the old one in the merge.
-    ended = {"running": None, "terminated": _terminated(pod, at)}
+    state = {"running": None, "terminated": _terminated(pod, at)}
     return {
         "phase": "Succeeded" if is_success else "Failed",
         "conditions": [
@@ -77,7 +82,7 @@ def finished(pod: SimPod, now: float) -> Status:
             _condition("Ready", False, at, reason),
         ],
         "containerStatuses": [
-            _container(container, ended, ready=False, restarts=pod.restarts)
+            _container(container, state, ready=False, restarts=pod.restarts)
             for container in pod.spec.containers
         ],
     }
@@ -100,20 +105,22 @@ def pod_ip(uid: str) -> str:
 
 
 def _init_statuses(pod: SimPod, at: str) -> Iterable[Status]:
-    done = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": at, "finishedAt": at}}
+    completed = {
+        "terminated": {"exitCode": 0, "reason": "Completed", "startedAt": at, "finishedAt": at}
+    }
     for container in pod.spec.init_containers:
         is_sidecar = container.restart_policy == "Always"
-        state = {"running": {"startedAt": at}} if is_sidecar else done
+        state = {"running": {"startedAt": at}} if is_sidecar else completed
         yield _container(container, state, ready=True, restarts=0, started=is_sidecar)
 
 
 def _terminated(pod: SimPod, at: str) -> Status:
     code = pod.exit_code()
-    started = pod.status.start_time
+    start_time = pod.status.start_time
     return {
         "exitCode": code,
         "reason": "Completed" if code == 0 else "Error",
-        "startedAt": timestamp(started.timestamp()) if started else at,
+        "startedAt": timestamp(start_time.timestamp()) if start_time else at,
         "finishedAt": at,
     }
 
@@ -125,7 +132,7 @@ def _container(
     ready: bool,
     restarts: int,
     started: bool | None = None,
-    last: Status | None = None,
+    last_state: Status | None = None,
 ) -> Status:
     status: Status = {
         "name": container.name,
@@ -137,14 +144,14 @@ def _container(
         "restartCount": restarts,
         "state": state,
     }
-    if last is not None:
-        status["lastState"] = last
+    if last_state is not None:
+        status["lastState"] = last_state
     return status
 
 
-def _condition(kind: str, is_true: bool, at: str, reason: str = "") -> Status:
+def _condition(condition_type: str, is_true: bool, at: str, reason: str = "") -> Status:
     condition: Status = {
-        "type": kind,
+        "type": condition_type,
         "status": "True" if is_true else "False",
         "lastTransitionTime": at,
     }

@@ -35,14 +35,20 @@ from scheduler.loop.usage_feed import UsageFeed
 from scheduler.metrics import METRICS
 from scheduler.settings.shard import ShardSettings
 
-WRITERS = 16
-STATUS_WRITERS = 4
+WRITER_THREADS = 16
+STATUS_WRITER_THREADS = 4
 JOB_ORDER_PLUGIN = "reflectjoborder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleSummary:
-    """One finished cycle, for reports and tests; times in milliseconds."""
+    """One finished cycle, for reports and tests.
+
+    Parameters
+    ----------
+    pending_before : how many pods were pending when the session opened
+    unschedulable : how many pods were left unschedulable
+    """
 
     started_at: datetime
     snapshot: Snapshot
@@ -90,16 +96,18 @@ class CycleRunner:
     _status_writers: ThreadPoolExecutor = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the threads that write, and the parts that depend on the settings."""
-        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix=f"commit-{self.shard}")
-        # Apart from the binds, which must not queue behind the statuses of an earlier cycle.
+        """Create the thread pools that write, and the parts that depend on the settings."""
+        self._writers = ThreadPoolExecutor(
+            WRITER_THREADS, thread_name_prefix=f"commit-{self.shard}"
+        )
+        # Statuses have threads of their own, so that binds do not queue behind those of an earlier cycle.
         self._status_writers = ThreadPoolExecutor(
-            STATUS_WRITERS, thread_name_prefix=f"status-{self.shard}"
+            STATUS_WRITER_THREADS, thread_name_prefix=f"status-{self.shard}"
         )
         self._apply_settings()
 
     def use(self, settings: ShardSettings, usage: UsageFeed | None) -> None:
-        """Run the next cycles with these settings."""
+        """Run the next cycles with these settings and this record of past usage."""
         self.usage = usage
         if settings != self.settings:
             self.settings = settings
@@ -118,41 +126,41 @@ class CycleRunner:
         kube.errors.UnauthorizedError : the API server refuses our credentials for good
         scheduler.core.errors.CoreError : the snapshot contradicts itself, or a defect
         """
-        watch, started_at, sign = StopWatch(), self.wall(), track()
-        sign.beat("cycle: snapshot")
+        stopwatch, started_at, progress = StopWatch(), self.wall(), track()
+        progress.beat("cycle: snapshot")
         snapshot = self._take_snapshot(started_at.timestamp())
-        snapshot_ms = watch.lap()
+        snapshot_ms = stopwatch.lap()
         committer = self._committer(snapshot, fence)
-        sign.beat("cycle: removing spent bind requests", WAIT_S)
+        progress.beat("cycle: removing spent bind requests", WAIT_S)
         committer.clean_up()
-        watch.lap()
-        sign.beat("cycle: opening the session")
+        stopwatch.lap()  # the removal counts neither as decision nor as commit
+        progress.beat("cycle: opening the session")
         try:
             session, pending_before = self._decide(snapshot, committer)
         finally:
-            # Even if the rest fails, decisions made so far are written while the shard is still ours.
-            decide_ms = watch.lap()
-            sign.beat("cycle: writing decisions", WAIT_S)
+            # Decisions made before an error are written too, while the shard is still ours.
+            decide_ms = stopwatch.lap()
+            progress.beat("cycle: writing decisions", WAIT_S)
             commit = committer.wait()
-        sign.beat("cycle: writing statuses", WAIT_S)
-        explained = self._explain(session, snapshot)
-        unschedulable = self._write_statuses(session, snapshot, explained)
+        progress.beat("cycle: writing statuses", WAIT_S)
+        group_verdicts = self._explain(session, snapshot)
+        unschedulable = self._write_statuses(session, snapshot, group_verdicts)
         commit.raise_if_unauthorized()
-        commit_ms = watch.lap()
-        measure(session, commit_ms=commit_ms, total_ms=watch.total())
+        commit_ms = stopwatch.lap()
+        measure(session, commit_ms=commit_ms, total_ms=stopwatch.total())
         return CycleSummary(
             started_at=started_at,
             snapshot=snapshot,
             session=session,
             commit=commit,
-            verdicts=explained,
-            standings=standings(session, explained),
+            verdicts=group_verdicts,
+            standings=standings(session, group_verdicts),
             pending_before=pending_before,
             unschedulable=unschedulable,
             snapshot_ms=snapshot_ms,
             decide_ms=decide_ms,
             commit_ms=commit_ms,
-            duration_ms=watch.total(),
+            duration_ms=stopwatch.total(),
         )
 
     def _apply_settings(self) -> None:
@@ -186,15 +194,15 @@ class CycleRunner:
         )
 
     def _decide(self, snapshot: Snapshot, committer: Committer) -> tuple[Session, int]:
-        """Run the core's cycle and start the writes of each action; return how many pods waited before."""
+        """Run the core's cycle, start the writes of each action; return the session and how many pods were pending."""
         config = self.settings.core
         actions = _PacedActions(committer, self.pacer, self.pacer.begin(config.actions))
-        watch = StopWatch()
+        stopwatch = StopWatch()
         pending_before = 0
 
         def after_open(session: Session) -> None:
             nonlocal pending_before
-            METRICS.open_session.set(watch.lap())
+            METRICS.open_session.set(stopwatch.lap())
             pending_before = sum(session.state.pod_groups.pending)
             if config.has_plugin(JOB_ORDER_PLUGIN):
                 self.order = job_order(session)
@@ -210,7 +218,7 @@ class CycleRunner:
             after_action=committer.apply_all,
         )
         self.pacer.end(session.reports)
-        if actions.allowed != config.actions:
+        if actions.allowed_actions != config.actions:
             note_delays(session)
         return session, pending_before
 
@@ -224,13 +232,13 @@ class CycleRunner:
         )
 
     def _write_statuses(
-        self, session: Session, snapshot: Snapshot, explained: list[GroupVerdict]
+        self, session: Session, snapshot: Snapshot, group_verdicts: list[GroupVerdict]
     ) -> int:
         """Start writing statuses and timestamps; return how many pods are unschedulable."""
         if self.usage is not None:
             self.usage.record(session, snapshot.now)
         marks = list(changed_marks(session))
-        unschedulable = self.statuses.write(snapshot, explained, marks)
+        unschedulable = self.statuses.write(snapshot, group_verdicts, marks)
         self._marks.remember(marks, snapshot.now)
         return unschedulable
 
@@ -241,7 +249,7 @@ class _PacedActions:
 
     committer: Committer
     pacer: Pacer
-    allowed: tuple[ActionName, ...]
+    allowed_actions: tuple[ActionName, ...]
 
     def may_run(self, name: ActionName) -> bool:
         """Return whether an action may run.
@@ -249,7 +257,7 @@ class _PacedActions:
         Binds are written out before a search begins. Both would share one interpreter, and a pod that has its
         place should not wait for one that may never get any.
         """
-        if name not in self.allowed:
+        if name not in self.allowed_actions:
             return False
         if name in SEARCHING:
             track().beat("cycle: writing binds", WAIT_S)

@@ -51,7 +51,7 @@ def settings_of(name: str, shard: SchedulingShard | None, config: Config | None)
 
     Raises
     ------
-    ConfigError : a name that is not known or a value out of range, with the field
+    ConfigError : an unknown name or a value out of range; the message names the field
     """
     spec = shard.spec if shard is not None else ShardSpec()
     return ShardSettings(params=shard_params(name, spec, config), core=core_config(spec))
@@ -72,7 +72,7 @@ def problem_of(
 
 
 def shard_params(name: str, spec: ShardSpec, config: Config | None) -> ShardParams:
-    """Return the adapters' part; flags that are not ours are ignored, as KAI ignores unknown ones."""
+    """Return the adapters' part of a shard's settings; unknown flags are ignored, as in KAI."""
     installation = (config or Config()).spec
     shared, reservation = installation.global_, installation.binder.resource_reservation
     args = _Flags(spec.args)
@@ -114,14 +114,14 @@ def core_config(spec: ShardSpec) -> SchedulerConfig:
             raise ConfigError(
                 f"placementStrategy.{kind}: expected {BINPACK} or {SPREAD}, got {value!r}"
             )
-    victims = args.number("max-consolidation-preemptees", 16)
+    max_victims = args.number("max-consolidation-preemptees", 16)
     actions = _actions(spec, placement)
     return SchedulerConfig(
         actions=actions,
         plugins=_plugins(spec, placement),
         queue_depth=_depths(spec.queue_depth_per_action, actions),
         budgets=_budgets(spec.scenario_search_budgets or {}),
-        max_consolidation_victims=inf if victims < 0 else victims,
+        max_consolidation_victims=inf if max_victims < 0 else max_victims,
         restrict_node_scheduling=args.flag("restrict-node-scheduling", default=False),
         schedule_csi_storage=args.flag("schedule-csi-storage", default=False),
         use_scheduling_signatures=args.flag("use-scheduling-signatures", default=True),
@@ -140,20 +140,20 @@ def _actions(spec: ShardSpec, placement: PlacementStrategy) -> tuple[ActionName,
             raise ConfigError(f"actions: unknown action {text!r}")
     for name, default in ACTION_PRIORITIES.items():
         override = spec.actions.get(name.value, Override())
-        is_default = not (spreads and name is ActionName.CONSOLIDATION)
-        if override.enabled if override.enabled is not None else is_default:
+        is_on_by_default = not (spreads and name is ActionName.CONSOLIDATION)
+        if override.enabled if override.enabled is not None else is_on_by_default:
             priority = default if override.priority is None else override.priority
             chosen.append((-priority, name.value, name))
     return tuple(name for _, _, name in sorted(chosen))
 
 
 def _plugins(spec: ShardSpec, placement: PlacementStrategy) -> tuple[PluginConfig, ...]:
-    on = _plugins_on(spec, spreads_gpus=placement.gpu == SPREAD)
+    default_plugins = _default_plugins(spec, spreads_gpus=placement.gpu == SPREAD)
     defaults = _default_arguments(spec, placement)
     chosen: list[tuple[int, str, PluginConfig]] = []
-    for name in sorted({*on, *spec.plugins}):
+    for name in sorted({*default_plugins, *spec.plugins}):
         override = spec.plugins.get(name, Override())
-        if not (name in on if override.enabled is None else override.enabled):
+        if not (name in default_plugins if override.enabled is None else override.enabled):
             continue
         priority = spec_of(name).priority if override.priority is None else override.priority
         plugin = (
@@ -165,8 +165,8 @@ def _plugins(spec: ShardSpec, placement: PlacementStrategy) -> tuple[PluginConfi
     return tuple(plugin for _, _, plugin in sorted(chosen, key=lambda entry: entry[:2]))
 
 
-def _plugins_on(spec: ShardSpec, *, spreads_gpus: bool) -> set[str]:
-    """Return the plugins that run unless the shard disables them."""
+def _default_plugins(spec: ShardSpec, *, spreads_gpus: bool) -> set[str]:
+    """Return the plugins that run unless the shard disables them: defaults, listed ones, those of its placement."""
     by_default = {plugin.name for plugin in PLUGINS if plugin.on_by_default}
     packing, spreading = {"gpupack", "gpusharingorder"}, {"gpuspread"}
     return {*by_default, *spec.plugins, *(spreading if spreads_gpus else packing)} - (
@@ -182,21 +182,21 @@ def _default_arguments(spec: ShardSpec, placement: PlacementStrategy) -> dict[st
             cpu=placement.cpu or BINPACK, gpu=placement.gpu or BINPACK
         ),
         "minruntime": MinRuntimeArguments(
-            default_preempt_s=_duration(runtime.preempt_min_runtime if runtime else None),
-            default_reclaim_s=_duration(runtime.reclaim_min_runtime if runtime else None),
+            default_preempt_s=_duration_s(runtime.preempt_min_runtime if runtime else None),
+            default_reclaim_s=_duration_s(runtime.reclaim_min_runtime if runtime else None),
         ),
     }
 
 
 def plugin_config(name: str, arguments: Mapping[str, object]) -> PluginConfig:
-    """Return one plugin with its arguments as a configuration file writes them."""
-    texts = _Flags({key: str(value) for key, value in arguments.items()})
-    return PluginConfig(name, spec_of(name).parse(texts))
+    """Return a plugin with the arguments parsed that a configuration file states."""
+    flags = _Flags({key: str(value) for key, value in arguments.items()})
+    return PluginConfig(name, spec_of(name).parse(flags))
 
 
-def _depths(stated: Mapping[str, int], actions: tuple[ActionName, ...]) -> dict[ActionName, int]:
+def _depths(depth_of: Mapping[str, int], actions: tuple[ActionName, ...]) -> dict[ActionName, int]:
     depths = {}
-    for key, depth in stated.items():
+    for key, depth in depth_of.items():
         if key not in {action.value for action in actions}:
             listed = ", ".join(action.value for action in actions)
             raise ConfigError(
@@ -207,9 +207,9 @@ def _depths(stated: Mapping[str, int], actions: tuple[ActionName, ...]) -> dict[
     return depths
 
 
-def _budgets(stated: Mapping[str, object]) -> SearchBudgets:
-    actions = _durations(stated, "maxActionSearchDuration")
-    generators = _durations(stated, "maxGeneratorSearchDuration")
+def _budgets(raw_budgets: Mapping[str, object]) -> SearchBudgets:
+    actions = _durations_s(raw_budgets, "maxActionSearchDuration")
+    generators = _durations_s(raw_budgets, "maxGeneratorSearchDuration")
     valid = ("default", "reclaim", "preempt", "consolidation")
     for key in actions:
         if key not in valid:
@@ -221,37 +221,42 @@ def _budgets(stated: Mapping[str, object]) -> SearchBudgets:
     return SearchBudgets(
         action_s={ActionName(key): value for key, value in actions.items() if key != "default"},
         default_action_s=actions.get("default", 300.0),
-        max_pod_group_s=_budget(stated, "maxJobSearchDuration", 240.0),
-        min_pod_group_s=_budget(stated, "minJobSearchDuration", 0.0, zero=0.0),
+        max_pod_group_s=_budget_s(raw_budgets, "maxJobSearchDuration", 240.0),
+        min_pod_group_s=_budget_s(raw_budgets, "minJobSearchDuration", 0.0, zero=0.0),
         generator_s={"NodeLocalGreedy": 30.0, "MultiNodeGang": 120.0, **generators},
         default_generator_s=default_generator,
     )
 
 
-def _budget(stated: Mapping[str, object], name: str, default: float, *, zero: float = inf) -> float:
-    value = stated.get(name)
+def _budget_s(
+    raw_budgets: Mapping[str, object], name: str, default: float, *, zero: float = inf
+) -> float:
+    """Return a budget in seconds; a stated zero means `zero`, without limit by default."""
+    value = raw_budgets.get(name)
     if value is None:
         return default
-    seconds = _duration(str(value))
+    seconds = _duration_s(str(value))
     if seconds < 0:
         raise ConfigError(f"{name} must be non-negative")
     return seconds or zero
 
 
-def _durations(stated: Mapping[str, object], name: str) -> dict[str, float]:
-    values = stated.get(name) or {}
+def _durations_s(raw_budgets: Mapping[str, object], name: str) -> dict[str, float]:
+    """Return a map of budgets in seconds; zero means without limit."""
+    values = raw_budgets.get(name) or {}
     if not isinstance(values, Mapping):
         raise ConfigError(f"{name}: expected a map, got {values!r}")
     durations = {}
     for key, value in values.items():
-        seconds = _duration(str(value))
+        seconds = _duration_s(str(value))
         if seconds < 0:
             raise ConfigError(f'{name}["{key}"] must be non-negative')
         durations[str(key)] = seconds or inf
     return durations
 
 
-def _duration(text: str | None) -> float:
+def _duration_s(text: str | None) -> float:
+    """Return a Go duration in seconds, 0 without a text."""
     if not text:
         return 0.0
     try:
@@ -295,4 +300,4 @@ class _Flags:
 
     def seconds(self, name: str, default: float) -> float:
         text = self.texts.get(name)
-        return default if text is None else _duration(text)
+        return default if text is None else _duration_s(text)

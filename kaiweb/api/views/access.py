@@ -83,7 +83,7 @@ class Tickets(View):
             raise Problem("forbidden", f"the live socket needs a token with the scope '{READ}'")
         assert isinstance(request.user, User)
         secret = tokens.issue_ticket(user=request.user, token=token, now=timezone.now())
-        life = int(tokens.TICKET_LIFE.total_seconds())
+        life = int(tokens.TICKET_LIFETIME.total_seconds())
         return Response({"ticket": secret, "expiresIn": life}, status=201)
 
 

@@ -1,4 +1,4 @@
-"""Protobuf bodies, decoded by a table of field numbers.
+"""Decode protobuf bodies by a table of field numbers (`protobuf_messages`, which explains its type codes).
 
 Typed Go clients send protobuf by default: kubectl posts reviews, tokens, deployments and other small
 objects that way and does not fall back to JSON. The table covers what kubectl creates and what event
@@ -16,7 +16,7 @@ from typing import Any
 from sandbox.apiserver.model import clock, errors
 from sandbox.apiserver.wire.protobuf_messages import MESSAGES
 
-MEDIA = "application/vnd.kubernetes.protobuf"
+MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 MAGIC = b"k8s\x00"
 _FALLBACKS = ("application/json", "application/yaml")
 
@@ -27,16 +27,17 @@ class _UnknownFieldError(Exception):
     """The message has a field with a value that is not in the table."""
 
 
-def is_protobuf(media: str, data: bytes) -> bool:
-    return media == MEDIA or data.startswith(MAGIC)
+def is_protobuf(media_type: str, data: bytes) -> bool:
+    """Return whether a body is protobuf, by its content type or its first bytes."""
+    return media_type == MEDIA_TYPE or data.startswith(MAGIC)
 
 
 def decode_object(data: bytes) -> Obj:
-    """Decode the envelope and the object inside it.
+    """Return the object inside the envelope, with its `apiVersion` and `kind`.
 
     Raises
     ------
-    ApiError : 415 for what the table does not cover, 400 for bytes that are no such message
+    ApiError : 415 for a kind or field outside of the table, 400 for bytes that are not a protobuf message
     """
     if not data.startswith(MAGIC):
         raise errors.bad_request("provided data does not appear to be a protobuf message")
@@ -58,7 +59,7 @@ def _envelope(data: bytes) -> tuple[Obj, bytes]:
     """Return the type meta of the object inside an envelope, and the object's bytes."""
     type_meta: Obj = {}
     raw = b""
-    for number, value in _wire(data):
+    for number, value in _raw_fields(data):
         if number == 1:
             type_meta = _message(value, "TypeMeta")
         elif number == 2:
@@ -69,7 +70,7 @@ def _envelope(data: bytes) -> tuple[Obj, bytes]:
 def _message(data: bytes, name: str) -> Obj:
     fields = MESSAGES[name]
     message: Obj = {}
-    for number, value in _wire(data):
+    for number, value in _raw_fields(data):
         if number in fields:
             _set_field(message, *fields[number], value)
         elif value not in (0, b""):
@@ -77,40 +78,41 @@ def _message(data: bytes, name: str) -> Obj:
     return message
 
 
-def _set_field(message: Obj, key: str, kind: str, value: Any) -> None:
-    if kind == "-":
+def _set_field(message: Obj, key: str, field_type: str, value: Any) -> None:
+    if field_type == "-":
         return
-    if kind.endswith("[]"):
-        message.setdefault(key, []).append(_value(value, kind[:-2]))
-    elif kind.endswith("{}"):
-        map_key, map_value = _map_entry(value, kind[:-2])
+    if field_type.endswith("[]"):
+        message.setdefault(key, []).append(_value(value, field_type[:-2]))
+    elif field_type.endswith("{}"):
+        map_key, map_value = _map_entry(value, field_type[:-2])
         message.setdefault(key, {})[map_key] = map_value
     else:
-        decoded = _value(value, kind.rstrip("?"))
+        decoded = _value(value, field_type.rstrip("?"))
         # Go sends the zero value of every plain field; JSON omits it unless the field is a pointer.
-        if kind.endswith("?") or decoded not in ("", 0, False, None, {}):
+        if field_type.endswith("?") or decoded not in ("", 0, False, None, {}):
             message[key] = decoded
 
 
-def _map_entry(data: bytes, kind: str) -> tuple[str, Any]:
-    map_key, map_value = "", _value(b"", kind) if kind != "quantity" else "0"
-    for number, value in _wire(data):
+def _map_entry(data: bytes, value_type: str) -> tuple[str, Any]:
+    map_key, map_value = "", _value(b"", value_type) if value_type != "quantity" else "0"
+    for number, value in _raw_fields(data):
         if number == 1:
             map_key = value.decode()
         else:
-            map_value = _value(value, kind)
+            map_value = _value(value, value_type)
     return map_key, map_value
 
 
-def _value(value: Any, kind: str) -> Any:
-    match kind:
+def _value(value: Any, field_type: str) -> Any:
+    """Return the JSON value of a raw number or raw bytes."""
+    match field_type:
         case "text":
             return value.decode()
         case "bytes":
             return b64encode(value).decode()
         case "bool":
             return bool(value)
-        case "int":
+        case "int":  # sent as an unsigned 64-bit two's complement
             return value - (1 << 64) if value >= 1 << 63 else value
         case "time":
             return _time(value)
@@ -120,20 +122,20 @@ def _value(value: Any, kind: str) -> Any:
             choice = _message(value, "IntOrString")
             return choice.get("text", "") if choice.get("type") else choice.get("number", 0)
         case _:
-            return _message(value, kind)
+            return _message(value, field_type)
 
 
 def _time(data: bytes) -> str | None:
-    moment = _message(data, "Time")
-    if not moment:
+    time = _message(data, "Time")
+    if not time:
         return None
-    at = dt.datetime.fromtimestamp(moment.get("seconds", 0), dt.UTC)
-    fraction = moment.get("nanos", 0) // 1000
-    text = clock.stamp(at)
-    return text.replace("Z", f".{fraction:06d}Z") if fraction else text
+    microseconds = time.get("nanos", 0) // 1000
+    text = clock.stamp(dt.datetime.fromtimestamp(time.get("seconds", 0), dt.UTC))
+    return text.replace("Z", f".{microseconds:06d}Z") if microseconds else text
 
 
-def _wire(data: bytes) -> Iterator[tuple[int, Any]]:
+def _raw_fields(data: bytes) -> Iterator[tuple[int, Any]]:
+    """Yield number and raw value of each field: an int or bytes. Fixed-width values are skipped."""
     position = 0
     while position < len(data):
         tag, position = _varint(data, position)
@@ -154,6 +156,7 @@ def _wire(data: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """Return the number that begins at a position, and the position after it."""
     value = shift = 0
     while True:
         byte = data[position]

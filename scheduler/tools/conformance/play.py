@@ -1,7 +1,7 @@
 """Play a scenario: one session, or several rounds between which the cluster changes.
 
-Between rounds bound pods run, evicted and nominated pods are pending again; pods marked `stays_releasing` stay
-as they are.
+Between rounds, bound pods start to run, and evicted and nominated pods become pending again; evicted pods of
+jobs marked `stays_releasing` stay releasing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,14 @@ Document = Mapping[str, Any]
 
 @dataclass(slots=True, kw_only=True)
 class ScenarioRun:
-    """The result of playing one scenario: judging points, decisions per session, the final state."""
+    """The result of playing one scenario.
+
+    Parameters
+    ----------
+    points : the judging points: name and state of the cluster
+    events : per session its decisions
+    end : the state after the last session
+    """
 
     points: list[tuple[str, ClusterOutcome]] = field(default_factory=list)
     events: list[list[dict[str, Any]]] = field(default_factory=list)
@@ -45,7 +52,7 @@ class ScenarioRun:
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the run in the form of `observed`."""
+        """Return the run in the form of the field `observed` of a scenario file."""
         return {
             "tasks": {name: task.as_dict() for name, task in sorted(self.end.tasks.items())},
             "nodes": {
@@ -69,28 +76,28 @@ def play(document: Document) -> ScenarioRun:
 def _play_rounds(document: Document) -> ScenarioRun:
     world = World(document)
     rounds = document.get("rounds") or {}
-    until, after = int(rounds.get("until_match", 1)), int(rounds.get("after_match", 0))
-    staying = {
+    until_round, rounds_after = int(rounds.get("until_match", 1)), int(rounds.get("after_match", 0))
+    releasing_uids = {
         task["id"]
         for job in document.get("jobs", ())
         if job.get("stays_releasing")
         for task in job.get("tasks", ())
     }
     run = ScenarioRun(end=ClusterOutcome(tasks={}, nodes={}))
-    for number in range(1, until + after + 1):
+    for round_number in range(1, until_round + rounds_after + 1):
         session = run_cycle(world.snapshot(), read_config(document))
         run.events.append(_events_of(session))
         run.end = _outcome_of(session)
-        if number > until:
-            run.points.append((f"end of round {number}", run.end))
-        _move_on(world, session, staying)
-        if number == until:
-            run.points.append((f"after round {number}", _outcome_after(world, run.end)))
+        if round_number > until_round:
+            run.points.append((f"end of round {round_number}", run.end))
+        _move_on(world, session, releasing_uids)
+        if round_number == until_round:
+            run.points.append((f"after round {round_number}", _outcome_after(world, run.end)))
     return run
 
 
-def _move_on(world: World, session: Session, staying: set[str]) -> None:
-    """Apply what the cluster does between rounds."""
+def _move_on(world: World, session: Session, releasing_uids: set[str]) -> None:
+    """Change the world as the cluster would between rounds."""
     tasks, nodes = session.state.tasks, session.state.nodes
     ledger = session.attached(ClaimLedger)
     if ledger is not None:
@@ -108,7 +115,7 @@ def _move_on(world: World, session: Session, staying: set[str]) -> None:
                 numa=tasks.numa.get(index, ()),
                 claim_allocations=tasks.claim_allocations.get(index, ()),
             )
-        elif state == "pipelined" or (state == "releasing" and task.uid not in staying):
+        elif state == "pipelined" or (state == "releasing" and task.uid not in releasing_uids):
             world.places[task.uid] = TaskPlace(state="pending")
         elif state == "releasing":
             place.state = state
@@ -145,13 +152,14 @@ def _outcome_of(session: Session) -> ClusterOutcome:
 
 
 def _explained(session: Session) -> frozenset[str]:
-    """Return the pod groups for which some reason of not fitting was recorded."""
+    """Return the names of the pod groups for which a reason why they do not fit was recorded."""
     inputs, group_of = session.state.pod_groups.inputs, session.state.tasks.pod_group
     groups = set(session.fit.pod_groups) | {group_of[task] for task in session.fit.tasks}
     return frozenset(inputs[group].name for group in groups if group >= 0)
 
 
 def _zones_available(session: Session, node: int) -> list[dict[str, float]]:
+    """Return per NUMA zone of a node the free amounts, by resource name of the scenario format."""
     ledger = session.hooks.numa
     if not isinstance(ledger, NumaPlugin):
         return []
@@ -163,7 +171,7 @@ def _zones_available(session: Session, node: int) -> list[dict[str, float]]:
 
 
 def _outcome_after(world: World, end: ClusterOutcome) -> ClusterOutcome:
-    """Return the state after the transition; the ledgers are those of the session before it."""
+    """Return the state after a round's transition; nodes and pod groups are as the session left them."""
     return ClusterOutcome(
         tasks={
             name: TaskOutcome(

@@ -4,7 +4,7 @@ import type { Health } from "../model/rows.ts";
 
 export type HealthLine = { key: string; title: string; text: string };
 
-/** Return the lines of the banner, the most severe first; none when nothing is wrong. */
+/** Return the lines of the banner: faults, then processes that hang, then objects set aside; none when all is well. */
 export function healthLines(health: Health): HealthLine[] {
   const faults = health.faults.map(({ check, fault, since }) => ({
     key: check,
@@ -18,12 +18,12 @@ export function healthLines(health: Health): HealthLine[] {
       title: name,
       text: HEALTH.hangs(heldObject),
     }));
-  const leftOut = health.setAside.map((object) => ({
+  const setAside = health.setAside.map((object) => ({
     key: `${object.process}-${object.kind}-${object.namespace}-${object.name}`,
-    title: HEALTH.leftOut(object.process, objectName(object)),
+    title: HEALTH.setAside(object.process, objectName(object)),
     text: object.reason,
   }));
-  return [...faults, ...hangs, ...leftOut];
+  return [...faults, ...hangs, ...setAside];
 }
 
 function objectName({ kind, namespace, name }: Health["setAside"][number]): string {

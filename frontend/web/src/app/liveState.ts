@@ -7,10 +7,11 @@ export type LiveState = LiveText & { readonly tone: "good" | "warn" | "bad" | "c
 /** The server sends a heartbeat every 20 s, so a longer silence means that the data is old. */
 const SILENT_AFTER_MS = 30_000;
 
-const LAG_FROM_MS = 10_000;
+/** A data lag up to this is normal, and not worth a warning. */
+const LAGGING_AFTER_MS = 10_000;
 
 /** Return what the live indicator shows about the connection. */
-export function liveState(status: LiveStatus, now: number): LiveState {
+export function liveState(status: LiveStatus, nowMs: number): LiveState {
   switch (status.link) {
     case "expired":
       return { tone: "bad", ...LIVE.signedOut };
@@ -21,12 +22,12 @@ export function liveState(status: LiveStatus, now: number): LiveState {
     case "offline":
       return {
         tone: "bad",
-        ...LIVE.offline(status.retryAt === null ? null : span(status.retryAt - now)),
+        ...LIVE.offline(status.retryAt === null ? null : span(status.retryAt - nowMs)),
       };
   }
   if (status.paused) return { tone: "warn", ...LIVE.paused(status.waiting) };
-  if (status.lagMs > LAG_FROM_MS) return { tone: "warn", ...LIVE.lagging(span(status.lagMs)) };
-  const silence = status.heardAt === null ? 0 : now - status.heardAt;
-  if (silence > SILENT_AFTER_MS) return { tone: "warn", ...LIVE.silent(span(silence)) };
+  if (status.lagMs > LAGGING_AFTER_MS) return { tone: "warn", ...LIVE.lagging(span(status.lagMs)) };
+  const silenceMs = status.heardAt === null ? 0 : nowMs - status.heardAt;
+  if (silenceMs > SILENT_AFTER_MS) return { tone: "warn", ...LIVE.silent(span(silenceMs)) };
   return { tone: "good", ...LIVE.live };
 }

@@ -26,6 +26,6 @@ export const HEALTH = {
   fault: (check: string, fault: string, since: string) =>
     [`Since ${since}: ${fault}.`, REMEDIES[check]].filter(Boolean).join(" "),
   hangs: (object: string | null) => `hangs on ${object}.`,
-  leftOut: (process: string, object: string) =>
+  setAside: (process: string, object: string) =>
     `${process} leaves out ${object} until it changes. Edit or delete it:`,
 } as const;

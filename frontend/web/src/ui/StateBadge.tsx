@@ -24,11 +24,11 @@ const LOOKS: Readonly<Record<string, Look>> = {
   terminating: { icon: IconX, tone: styles.calm },
   failed: { icon: IconX, tone: styles.bad },
 };
-const UNKNOWN: Look = { icon: IconAlertTriangle, tone: styles.calm };
+const UNKNOWN_LOOK: Look = { icon: IconAlertTriangle, tone: styles.calm };
 
-/** A state as icon and text, because colour alone is not enough. */
+/** Show a state as icon and text, because colour alone is not enough. */
 export function StateBadge({ state }: { state: string }) {
-  const { icon: Icon, tone } = LOOKS[state] ?? UNKNOWN;
+  const { icon: Icon, tone } = LOOKS[state] ?? UNKNOWN_LOOK;
   return (
     <span className={`${styles.badge} ${tone}`}>
       <Icon size={12} aria-hidden />

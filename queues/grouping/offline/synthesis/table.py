@@ -1,4 +1,4 @@
-"""The function that builds the pods of each kind. Pods of other kinds must be in the files."""
+"""The functions that build the pods of a workload, by kind; for other kinds the files must contain the pods."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ from queues.grouping.offline.synthesis.training import (
 )
 
 Maker = Callable[[Json], list[Json]]
-# Kinds outside of the table: a wrapper needs the table itself, a clique set the gangs of the files.
-SPECIAL = {("workload.codeflare.dev", "AppWrapper"), ("grove.io", "PodCliqueSet")}
+# Kinds built elsewhere: an AppWrapper calls `children_of` again, a PodCliqueSet needs the PodGangs of the files.
+BUILT_ELSEWHERE = {("workload.codeflare.dev", "AppWrapper"), ("grove.io", "PodCliqueSet")}
 
+#: By API group and kind.
 TABLE: dict[tuple[str, str], Maker] = {
     ("batch", "Job"): job_pods,
     ("batch", "CronJob"): cron_job_objects,
@@ -89,11 +90,11 @@ TABLE: dict[tuple[str, str], Maker] = {
 
 def has_synthesis(group: str, kind: str) -> bool:
     """Return whether the pods of this kind can be built."""
-    return (group, kind) in TABLE or (group, kind) in SPECIAL
+    return (group, kind) in TABLE or (group, kind) in BUILT_ELSEWHERE
 
 
 def children_of(workload: Json) -> list[Json]:
-    """Return what the controller of a workload would create: pods and the owners between, nearest owner first."""
+    """Return what the controllers of a workload would create: pods and the owners between, each owner before what it owns."""
     if suspension_of(workload):
         return []
     kind = kind_of(workload)

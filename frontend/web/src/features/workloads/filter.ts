@@ -1,5 +1,6 @@
 import type { Workload } from "../../model/rows.ts";
 
+/** The filters of the workloads page; an empty string means no filter. */
 export type WorkloadFilter = {
   readonly state: string;
   readonly queue: string;
@@ -7,6 +8,7 @@ export type WorkloadFilter = {
   readonly text: string;
 };
 
+/** Return the filter that the query string of the page states, its text in lower case. */
 export function readFilter(search: URLSearchParams): WorkloadFilter {
   return {
     state: search.get("state") ?? "",
