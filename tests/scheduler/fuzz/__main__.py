@@ -16,7 +16,7 @@ from tests.scheduler.fuzz.campaign import Campaign
 def main(arguments: list[str] | None = None) -> int:
     """Run and print a summary."""
     options = _parser().parse_args(arguments)
-    campaign = Campaign(options.seed, options.cycles)
+    campaign = Campaign(options.seed, options.cycles, shows_known=options.known)
     started = time.monotonic()
     numbers = [options.only] if options.only is not None else range(options.clusters)
     for number in numbers:
@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cycles", type=int, default=1, help="cycles of each cluster")
     parser.add_argument("--oracle", type=int, default=0, help="tiny clusters for the oracle")
     parser.add_argument("--only", type=int, help="only the cluster of this number")
+    parser.add_argument("--known", action="store_true", help="show known faults as findings")
     parser.add_argument("--out", type=Path, default=Path(".cache/fuzz"), help="for findings")
     return parser
 

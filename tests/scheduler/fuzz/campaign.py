@@ -23,6 +23,7 @@ RULES: tuple[Rule, ...] = (
     gangs.only_preemptible_work_is_evicted,
     room.no_bind_overdraws_a_node,
     room.no_promise_overdraws_a_node,
+    room.reservation_pods_find_a_slot,
     room.state_is_valid,
     queues.limits_hold,
     queues.non_preemptible_work_stays_within_quota,
@@ -60,11 +61,13 @@ class Campaign:
 
     Attributes
     ----------
+    shows_known : known faults are findings like others
     first_of : only the first finding of each rule is shrunk
     """
 
     seed: int
     cycles: int = 1
+    shows_known: bool = False
     clusters: int = 0
     played: int = 0
     tiny: int = 0
@@ -104,8 +107,8 @@ class Campaign:
             self._note(finding, number, document, oracle.misses)
 
     def _note(self, finding: Finding, cluster: int, document: Document, check: Check) -> None:
-        fault = known_fault(finding)
-        if fault is not None:
+        fault = known_fault(finding, document)
+        if fault is not None and not self.shows_known:
             self.known[f"{fault}: {finding.rule}"] += 1
             return
         self.counts[finding.rule] += 1

@@ -178,6 +178,18 @@ def test_parts_above_one_device_are_noticed() -> None:
     assert found == ["device d0 of n0 is held 1.2 times"]
 
 
+def test_a_newly_shared_device_without_a_slot_for_its_reservation_pod_is_noticed() -> None:
+    request = {"gpu_fraction": 0.5, "cpu_millis": 100, "memory_bytes": 1_000_000}
+    full = job("g", "a", [], pending=1, request=request)
+    played = played_without(["allocate"], full)
+    assert rules_broken(room.reservation_pods_find_a_slot, played) == []
+    allocatable = dict(played.cluster.nodes[0].allocatable) | {"pods": 1.0}
+    tight = replace(played.cluster.nodes[0], allocatable=allocatable)
+    changed = replace(played, cluster=replace(played.cluster, nodes=(tight,)))
+    found = rules_broken(room.reservation_pods_find_a_slot, changed)
+    assert found == ["no slot for a reservation pod"]
+
+
 def test_a_limit_that_is_passed_is_noticed() -> None:
     document = document_of(
         "x", [node("n0")], [queue("a", 0, limit=0)], [job("g", "a", [], pending=1)]
