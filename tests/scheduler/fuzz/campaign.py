@@ -100,9 +100,11 @@ class Campaign:
                 calm_start = document
 
     def run_tiny(self, number: int) -> None:
-        """Ask the oracle about one tiny cluster."""
+        """Ask the oracle about one tiny cluster, and check every rule after its first cycle."""
         document = oracle.tiny_document(random.Random(f"{self.seed}/tiny/{number}"), number)
         self.tiny += 1
+        for finding in check_once(document):
+            self._note(finding, number, document, check_once)
         for finding in oracle.misses(document):
             self._note(finding, number, document, oracle.misses)
 
