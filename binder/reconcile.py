@@ -41,16 +41,15 @@ def next_step(request: BindRequest, pod: Pod | None, *, is_fenced_off: bool = Fa
     if request.is_failed:
         return NextStep.NOTHING
     if pod is not None and pod.metadata.uid not in ("", pod_uid(request, pod)):
-        return (
-            NextStep.NOTHING
-        )  # made for an earlier pod of that name; garbage collection deletes it
+        # The request was made for an earlier pod of that name; garbage collection deletes it.
+        return NextStep.NOTHING
     if pod is not None and pod.spec.node_name:
         return NextStep.MARK_BOUND
     return NextStep.REFUSE if is_fenced_off else NextStep.BIND
 
 
 def pod_uid(request: BindRequest, pod: Pod | None = None) -> str:
-    """Return the uid of the pod a request was made for: its owner, or the pod of that name."""
+    """Return the uid of the pod that a request was made for: of its owner, else of `pod`; "" if neither is known."""
     owners = [owner.uid for owner in request.metadata.owner_references if owner.kind == "Pod"]
     if owners:
         return owners[0]

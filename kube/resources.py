@@ -17,7 +17,7 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """The `apiVersion` of the kind's objects, such as `v1` or `apps/v1`."""
+        """Return the `apiVersion` of the kind's objects, such as `v1` or `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None = None, name: str | None = None, sub: str = "") -> str:

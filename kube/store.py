@@ -156,7 +156,7 @@ class Store:
 
     @property
     def generation(self) -> int:
-        """Number of changes so far."""
+        """Return the number of changes so far."""
         return self._generation
 
     def kind(self, resource: Resource) -> KindStore[Any]:

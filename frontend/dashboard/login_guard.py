@@ -31,7 +31,7 @@ PAIR_FAILURES = 5
 ADDRESS_FAILURES = 30
 HASHES_AT_ONCE = 2
 BUSY_RETRY_S = 1
-SHOWN_NAME = 64
+LOGGED_NAME_LENGTH = 64
 ATTEMPTS = Metric("kaiweb_login_attempts", "Log-in attempts", labelnames=["outcome"])
 
 
@@ -44,7 +44,7 @@ class LoginAttempt:
 
     @property
     def network(self) -> str:
-        """The address; of IPv6 the /64, since one machine has all of its addresses."""
+        """Return the address; of IPv6 the /64, since one machine has all of its addresses."""
         try:
             address = ipaddress.ip_address(self.address)
         except ValueError:
@@ -55,7 +55,7 @@ class LoginAttempt:
 
     @property
     def limits(self) -> tuple[tuple[str, int], ...]:
-        """The counters of the attempt, each with the number of failures it allows."""
+        """Return the key of each counter of the attempt, with the number of failures it allows."""
         name = User.normalize_username(self.name).strip()
         pair = hashlib.sha256(f"{self.network} {name}".encode(errors="replace")).hexdigest()
         address = hashlib.sha256(self.network.encode()).hexdigest()
@@ -63,8 +63,8 @@ class LoginAttempt:
 
     @property
     def log_fields(self) -> dict[str, str]:
-        """The fields of a log line; the name is clipped and printable, because anybody can send one."""
-        return {"user": ascii(self.name[:SHOWN_NAME]), "address": self.address}
+        """Return the fields of a log line; the name is clipped and printable, as anybody can send one."""
+        return {"user": ascii(self.name[:LOGGED_NAME_LENGTH]), "address": self.address}
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from queues.models import ApiToken
 from queues.tree.shape import shown
 
 # Long enough for lists of names, and within the limits of every database for patterns and statements.
-LONGEST_PARAMETER = 4096
+MAX_PARAMETER_LENGTH = 4096
 
 
 class View(APIView):
@@ -49,7 +49,7 @@ class View(APIView):
     def finalize_response(
         self, request: Request, response: Any, *args: object, **kwargs: object
     ) -> Any:
-        """Restore the configured waits of the connection."""
+        """Let the connection wait for locks as long as before again."""
         if self.has_short_waits:
             database_wait.restore_waits()
         return super().finalize_response(request, response, *args, **kwargs)
@@ -69,18 +69,18 @@ def _check_texts(request: Request) -> None:
         raise Problem("bad-request", "a NUL character is in no name and no filter")
     for name, values in request.query_params.lists():
         for value in values:
-            if len(value) > LONGEST_PARAMETER:
-                expected = f"expected at most {LONGEST_PARAMETER} characters, got {len(value)}"
+            if len(value) > MAX_PARAMETER_LENGTH:
+                expected = f"expected at most {MAX_PARAMETER_LENGTH} characters, got {len(value)}"
                 raise bad_parameter(name, expected, value)
 
 
 def _check_names(request: Request, allowed: Sequence[str], repeatable: Collection[str]) -> None:
     unknown = sorted(set(request.query_params) - set(allowed))
     if unknown:
-        known = ", ".join(sorted(allowed)) or "none"
+        allowed_names = ", ".join(sorted(allowed)) or "none"
         raise Problem(
             "bad-request",
-            f"unknown query parameter '{shown(unknown[0])}'; known here: {known}",
+            f"unknown query parameter '{shown(unknown[0])}'; known here: {allowed_names}",
             errors=[
                 {
                     "pointer": f"?{shown(name)}",
@@ -104,7 +104,7 @@ def caller(request: Request) -> Rights:
 
 
 def flag(request: Request, name: str) -> bool:
-    """Return a boolean query parameter; false if it is absent."""
+    """Return whether a boolean query parameter is true; an absent one is not."""
     raw = request.query_params.get(name)
     if raw is None or raw == "false":
         return False
@@ -114,6 +114,6 @@ def flag(request: Request, name: str) -> bool:
 
 
 def words(request: Request, name: str) -> list[str]:
-    """Return the parts of a comma separated parameter, which may also be repeated."""
+    """Return the parts of a comma-separated query parameter, of all its occurrences if it is repeated."""
     values = request.query_params.getlist(name)
     return [part for value in values for part in value.split(",") if part]

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from kaiweb.api.errors import MEDIA_TYPE, Problem
 from queues.access.http_guard import RareLog
 
-SHOWN_HOST = 60
+LOGGED_HOST_LENGTH = 60
 DETAIL = "this host is not served here; KAIWEB_HOSTS lists those that are"
 
 
@@ -28,7 +28,7 @@ class AllowedHostMiddleware:
         try:
             request.get_host()
         except DisallowedHost:
-            self._refused.note(ascii(request.META.get("HTTP_HOST", "")[:SHOWN_HOST]))
+            self._refused.note(ascii(request.META.get("HTTP_HOST", "")[:LOGGED_HOST_LENGTH]))
             return _refusal(request)
         return self._get_response(request)
 

@@ -155,9 +155,9 @@ def parse_topic(name: object, params: object) -> Topic:
     elif not key and name in FAMILIES and name != DETAILS:
         family, allowed = FAMILIES[name], PARAMETERS.get(name, frozenset())
     else:
-        known = [family for family in FAMILIES if family != DETAILS]
-        known += [f"{single}:<key>" for single in SINGLES]
-        raise TopicError(f"topic: expected one of {', '.join(known)}, got '{name[:80]}'")
+        topics = [family for family in FAMILIES if family != DETAILS]
+        topics += [f"{single}:<key>" for single in SINGLES]
+        raise TopicError(f"topic: expected one of {', '.join(topics)}, got '{name[:80]}'")
     return Topic(family=family, key=key, params=_checked(params, allowed))
 
 
@@ -168,8 +168,8 @@ def _checked(params: object, allowed: frozenset[str]) -> dict[str, Any]:
         raise TopicError(f"params: expected an object, got {type(params).__name__}")
     for name, value in params.items():
         if name not in allowed:
-            known = ", ".join(sorted(allowed)) or "none"
-            raise TopicError(f"params: expected {known}, got '{str(name)[:80]}'")
+            expected = ", ".join(sorted(allowed)) or "none"
+            raise TopicError(f"params: expected {expected}, got '{str(name)[:80]}'")
         is_list = isinstance(value, list) and all(isinstance(part, str) for part in value)
         if not (isinstance(value, str | bool) or is_list):
             raise TopicError(f"params.{name}: expected a string, a list of strings, or true")

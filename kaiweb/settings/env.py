@@ -31,7 +31,7 @@ def text(name: str, default: str = "", *, env: Mapping[str, str] = ENVIRON) -> s
 
 
 def flag(name: str, default: bool, *, env: Mapping[str, str] = ENVIRON) -> bool:
-    """Return a boolean variable."""
+    """Return whether an environment variable is true; `default` if it is not set."""
     raw = env.get(name)
     if raw is None:
         return default

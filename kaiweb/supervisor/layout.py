@@ -65,7 +65,7 @@ class Installation:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that every process of this installation gets."""
+        """Return the environment variables that every process of this installation gets."""
         return {
             "KAIWEB_HOME": str(self.home),
             "KAIWEB_PORT": str(self.web_port),

@@ -71,17 +71,17 @@ class Child:
 
     @property
     def uptime_s(self) -> float:
-        """Seconds since its last start."""
+        """Return the seconds since the last start of the process."""
         return time.monotonic() - self._started_at
 
     @property
     def is_steady(self) -> bool:
-        """False while it ends again and again: `UNSTEADY_ENDS` times without `CALM_AFTER_S` in between."""
+        """Return whether it has ended fewer than `UNSTEADY_ENDS` times without `CALM_AFTER_S` in between."""
         return self._backoff.failures < UNSTEADY_ENDS
 
     @property
     def exit_code(self) -> int | None:
-        """The code of the last run, or None while it runs or never ran."""
+        """Return the exit code of the last run; None while it runs or if it never ran."""
         return self._process.poll() if self._process else None
 
     @property

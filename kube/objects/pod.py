@@ -60,7 +60,7 @@ class Container(KubeStruct, frozen=True, kw_only=True):
 
     @property
     def is_sidecar(self) -> bool:
-        """A native sidecar, when this is an init container."""
+        """Return whether an init container is a native sidecar."""
         return self.restart_policy == "Always"
 
 

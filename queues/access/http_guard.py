@@ -141,7 +141,7 @@ class Connections:
         return sorted(self._open, key=lambda address: -len(self._open[address]))
 
     def _evict(self, address: str) -> bool:
-        """Make room by closing the oldest connection of the address without a complete request."""
+        """Close the oldest connection of the address without a complete request; return whether there is room."""
         self._sweep(address)
         of_address = self._open.get(address, {})
         if len(of_address) < self.limits.per_address and len(self) < self.limits.total:
@@ -182,7 +182,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the connection has no complete request that still needs a response."""
+        """Return whether the connection has no complete request that still needs a response."""
         if self._is_upgraded or self.transport.get_write_buffer_size():
             return False
         return self._is_in_body or self._is_between_requests

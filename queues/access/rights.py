@@ -48,12 +48,12 @@ class Rights:
 
     @property
     def may_read(self) -> bool:
-        """Whether this caller may read; users may, tokens need the scope."""
+        """Return whether this caller may read; users may, tokens need the scope `read`."""
         return allows_reading(self.scopes)
 
     @property
     def may_write_queues(self) -> bool:
-        """Whether this caller may change any queue."""
+        """Return whether this caller may change any queue."""
         has_role = any(grant.role in (Role.ADMIN, Role.EDITOR) for grant in self.grants)
         return has_role and bool(self.scopes & {QUEUES_WRITE, ADMIN})
 
@@ -86,7 +86,7 @@ class Rights:
 
     @property
     def fingerprint(self) -> str:
-        """A short value that changes whenever the rights change."""
+        """Return a short value that changes whenever the rights change."""
         parts = (
             self.username,
             sorted((grant.role, grant.subtree) for grant in self.grants),

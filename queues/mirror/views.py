@@ -55,7 +55,7 @@ class QueueView(KubeObject, frozen=True, kw_only=True):
 
     @property
     def manager(self) -> str:
-        """The field manager that wrote the spec last; empty if unknown."""
+        """Return the field manager that wrote the spec last; empty if unknown."""
         writers = [entry for entry in self.metadata.managed_fields if not entry.subresource]
         if not writers:
             return ""

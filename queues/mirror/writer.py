@@ -59,7 +59,7 @@ class MirroredKind:
 
     @property
     def update_fields(self) -> tuple[str, ...]:
-        """The columns that an event sets."""
+        """Return the columns that an event sets."""
         columns = [
             column.name for column in self.model._meta.concrete_fields if not column.primary_key
         ]

@@ -76,7 +76,7 @@ class PodDemand:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the pod requests part of a device, by fraction or by memory."""
+        """Return whether the pod requests part of a device, by fraction or by memory."""
         return bool(self.gpu_fraction or self.gpu_memory_mib)
 
 

@@ -54,7 +54,7 @@ class SimPod(KubeObject, frozen=True, kw_only=True):
 
     @property
     def is_reservation(self) -> bool:
-        """Whether the pod holds one GPU that other pods share."""
+        """Return whether the pod holds one GPU that other pods share."""
         return self.metadata.labels.get("app") == RESERVATION_APP
 
     @property
@@ -81,14 +81,14 @@ class SimPod(KubeObject, frozen=True, kw_only=True):
         return shutdown if grace is None else min(shutdown, float(grace))
 
     def duration_s(self) -> float | None:
-        """Return how long one run of the containers takes; None if it does not end."""
+        """Return how long one run of the containers takes; None if some container does not end by itself."""
         if podhints.DURATION in self.metadata.annotations:
             return self._seconds(podhints.DURATION, 0.0)
         if self.spec.restart_policy == "Always":
             return None
-        lengths = [_sleep_s(container) for container in self.spec.containers]
-        known = [length for length in lengths if length is not None]
-        return max(known) if known and len(known) == len(lengths) else None
+        run_times_s = [_sleep_s(container) for container in self.spec.containers]
+        finite_s = [run_time_s for run_time_s in run_times_s if run_time_s is not None]
+        return max(finite_s) if finite_s and len(finite_s) == len(run_times_s) else None
 
     def exit_code(self) -> int:
         text = self.metadata.annotations.get(podhints.EXIT_CODE, "0")

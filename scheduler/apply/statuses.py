@@ -279,7 +279,7 @@ def _moment(relative: float | None, now: float) -> str | None:
 
 
 def _is_same(carried: str | None, wanted: str | None) -> bool:
-    """Compare points in time, not texts: other writers may use fractions or an offset."""
+    """Return whether two timestamps mean the same time; other writers may use fractions or an offset."""
     if not carried or not wanted:
         return (carried or None) == wanted
     carried_at, wanted_at = time_or_none(carried), time_or_none(wanted)

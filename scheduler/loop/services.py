@@ -151,7 +151,7 @@ def _acquire(lock: ShardLock) -> bool:
 
 
 def kick(client: redis.Redis, shard: str) -> bool:
-    """Request a cycle now; of several kicks before it starts only the first sends a message."""
+    """Request a cycle now; return whether a message was sent: only the first kick before a cycle sends one."""
     try:
         if not client.set(kick_key(shard), "1", nx=True, px=KICK_LIFE_MS):
             return False

@@ -73,7 +73,7 @@ class ShardWorker:
 
     @property
     def order(self) -> dict[str, Any] | None:
-        """The order of pod groups in the last cycle; None unless plugin `reflectjoborder` is on."""
+        """Return the order of pod groups in the last cycle; None unless plugin `reflectjoborder` is on."""
         return self.runner.order
 
     def start(self, wake: Callable[[], object] | None = None) -> None:

@@ -37,7 +37,7 @@ class ShardParams:
 
     @property
     def pool_name(self) -> str:
-        """The node pool's name in messages."""
+        """Return the node pool's name in messages."""
         return self.partition_value or DEFAULT_POOL
 
     def owns(self, labels: Mapping[str, str]) -> bool:

@@ -88,7 +88,7 @@ class Registration:
 
     @property
     def objects_policy(self) -> str:
-        """The failure policy for queues, pod groups and topologies.
+        """Return the failure policy for queues, pod groups and topologies.
 
         As in KAI, writes fail while the webhook does not answer: our writers retry, and a restart takes seconds. A
         server that can never reach us must still accept writes; the scheduler copes with invalid objects.

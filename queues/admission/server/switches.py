@@ -9,7 +9,7 @@ from queues.admission.settings import AdmissionSettings
 
 
 def flag(name: str, *, default: bool) -> bool:
-    """Return an on/off variable.
+    """Return whether an environment variable switches something on; `default` if it is not set.
 
     Raises
     ------

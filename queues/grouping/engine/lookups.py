@@ -97,11 +97,11 @@ class OwnerCache:
         """Drop the referenced owners and the owners above them from the cache, so that a retry reads them again."""
         with self._lock:
             by_uid = {uid_of(owner): key for key, (_, owner) in self._owners.items()}
-            left = list(references)
-            while left:
-                key = by_uid.pop(str(left.pop().get("uid")), None)
+            to_drop = list(references)
+            while to_drop:
+                key = by_uid.pop(str(to_drop.pop().get("uid")), None)
                 if key is not None:
-                    left += references_of(self._owners.pop(key)[1])
+                    to_drop += references_of(self._owners.pop(key)[1])
 
     def clear(self) -> None:
         with self._lock:

@@ -107,15 +107,15 @@ def _worker_groups(cluster: Json) -> Iterator[SubGroup]:
         if dig(spec, "suspended") is True or dig(spec, "suspend") is True:
             continue
         where = f"spec.workerGroupSpecs[{index}]"
-        least = count_at(spec, "minReplicas", default=0, below=where) or 0
-        replicas = count_at(spec, "replicas", default=least, below=where) or 0
-        if least > replicas:
+        min_replicas = count_at(spec, "minReplicas", default=0, below=where) or 0
+        replicas = count_at(spec, "replicas", default=min_replicas, below=where) or 0
+        if min_replicas > replicas:
             raise GroupingError(
                 "ray-cluster replicas for a workerGroupsSpec can't be less than minReplicas. "
-                f"Given {replicas} replicas and {least} minReplicas. "
+                f"Given {replicas} replicas and {min_replicas} minReplicas. "
                 f"Please fix the replicas field for group number {index}"
             )
-        count = least or replicas
+        count = min_replicas or replicas
         if count:
             name = dig_text(spec, "groupName") or f"worker-group-{index}"
             hosts = count_at(spec, "numOfHosts", default=1, below=where) or 1

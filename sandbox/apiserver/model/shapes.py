@@ -90,7 +90,7 @@ class Shape:
 
     @property
     def extra(self) -> Shape | None:
-        """The shape of the values of keys that are no properties (`additionalProperties`)."""
+        """Return the shape of the values of keys that are not in `properties` (`additionalProperties`)."""
         if self._extra is UNSET:
             declared = self.schema.get("additionalProperties")
             self._extra = Shape(declared, self._resolve) if isinstance(declared, dict) else None

@@ -19,7 +19,7 @@ class User:
 
     @property
     def info(self) -> dict[str, Any]:
-        """The `userInfo` of reviews and admission requests."""
+        """Return the `userInfo` of reviews and admission requests."""
         info: dict[str, Any] = {"username": self.name, "groups": sorted(self.groups)}
         if self.uid:
             info["uid"] = self.uid

@@ -75,7 +75,7 @@ class Request:
 
     @property
     def manager(self) -> str:
-        """The field manager: the parameter, or else the name in the user agent."""
+        """Return the field manager: the query parameter, or else the name in the user agent."""
         manager = self.params.get("fieldManager", "")
         return manager or self.header(b"user-agent").partition("/")[0] or "unknown"
 

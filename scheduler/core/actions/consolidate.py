@@ -43,7 +43,7 @@ class ConsolidationRules:
         self._session = session
 
     def serves(self, view: GangView) -> bool:
-        """Serve only pod groups that could be victims themselves."""
+        """Return whether a pod group is preemptible: only those that could be victims are served."""
         return self._session.state.pod_groups.preemptible[view.pod_group]
 
     def failure_scope(self, view: GangView) -> None:
@@ -63,7 +63,7 @@ class ConsolidationAttempt:
         self._view = view
 
     def may_search(self) -> bool:
-        """Require as many GPUs, and as much GPU memory, free in the whole cluster."""
+        """Return whether the whole cluster has as many GPUs, and as much GPU memory, free as are requested."""
         tasks, nodes = self._session.state.tasks, self._session.state.nodes
         classes = [tasks.task_class[task] for task in self._view.next_chunk(include_evicted=True)]
         gpus = sum(task_class.gpu_amount + task_class.mig_units for task_class in classes)

@@ -37,7 +37,7 @@ class PreemptRules:
         self._session = session
 
     def serves(self, view: GangView) -> bool:
-        """Serve every pod group."""
+        """Return True: every pod group is served."""
         del view
         return True
 
@@ -58,7 +58,7 @@ class PreemptAttempt:
         self._preemptor = preemptor
 
     def may_search(self) -> bool:
-        """Require a non-preemptible pod group to fit into the quota before anything is evicted."""
+        """Return whether a non-preemptible pod group fits into the quota; a preemptible one always may search."""
         preemptor = self._preemptor
         if self._session.state.pod_groups.preemptible[preemptor.pod_group]:
             return True

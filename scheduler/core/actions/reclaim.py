@@ -47,7 +47,7 @@ class ReclaimRules:
         self._session = session
 
     def serves(self, view: GangView) -> bool:
-        """Serve every pod group."""
+        """Return True: every pod group is served."""
         del view
         return True
 

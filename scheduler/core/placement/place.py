@@ -173,7 +173,7 @@ class Placer:
         nodes: NodeSet,
         nominate_only: bool,
     ) -> bool:
-        """Place a pod group that has neither subgroups nor topology constraints."""
+        """Place a pod group that has neither subgroups nor topology constraints; return whether all tasks fit."""
         attempt = _Attempt(statement, view, _NO_TASKS, nominate_only)
         start = statement.checkpoint()
         for number, task in enumerate(tasks):
@@ -282,7 +282,7 @@ class Placer:
         return candidates
 
     def _refuse_on(self, view: GangView, task_class: TaskClass, node: int) -> bool:
-        """Apply the capacity gates to the amounts that the task would take on this node.
+        """Return whether a capacity gate refuses the amounts that the task would take on this node.
 
         Only shares of devices differ from node to node; for everything else the gate before placement
         has given the same answer.

@@ -23,7 +23,7 @@ class ArgumentTexts(Protocol):
         ...
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """Return true or false."""
+        """Return whether a boolean argument is true; `default` if it is absent."""
         ...
 
     def number(self, name: str, default: float) -> float:

@@ -108,7 +108,7 @@ class NodeGpusFilter:
                 self._room[node] += freed
 
     def passes(self) -> bool:
-        """Match greedily; only as many nodes as there are tasks count."""
+        """Return whether a greedy match finds a node for each task."""
         return _greedy_match(self._gpus, self._room)
 
 
@@ -152,7 +152,7 @@ class DomainGpusFilter:
                     free[index[node]] += freed
 
     def passes(self) -> bool:
-        """Match the subgroups of each level to its domains."""
+        """Return whether the subgroups of each level can be matched to its domains."""
         return all(_greedy_match(gpus, self._free[key]) for key, gpus in self._requests.items())
 
 

@@ -226,7 +226,7 @@ class TrialRunner:
         return all(class_of[task].is_cpu_only for task in tasks)
 
     def _place_near_home(self, statement: Statement, view: GangView, nodes: NodeSet) -> bool:
-        """Place the next chunk of a victim, each task on its own node if it has room for it."""
+        """Place the next chunk of a victim, each task on its old node if possible; return whether all fit."""
         node_of = self._session.state.tasks.node
         chunk = list(view.next_chunk(include_evicted=True))
         start = statement.checkpoint()

@@ -1,8 +1,8 @@
 """The cluster of one scenario as it stands between rounds.
 
 A scenario file describes the state at the start; this module keeps what changes (where tasks are,
-which shared GPU they hold, what claims were given) and turns it into the core's snapshot on
-demand. Keys the file has and this reader does not know are passed over.
+which shared GPU they hold, which devices claims hold) and turns it into the core's snapshot on
+demand. Unknown keys of the file are ignored.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ STATE_OF_STATUS = {status: state for state, status in STATUS_OF_STATE.items()} |
 
 @dataclass(slots=True)
 class TaskPlace:
-    """Where one task stands; the only thing about it that changes."""
+    """State and place of one task; everything else about a task stays as in the file."""
 
     state: str
     node: str = ""
@@ -79,7 +79,7 @@ class World:
     claims: tuple[DeviceClaim, ...] = ()
 
     def __post_init__(self) -> None:
-        """Take the starting places from the file."""
+        """Read the first places and claims from the file."""
         for job in self.document.get("jobs", ()):
             for task in job.get("tasks", ()):
                 self.places[task["id"]] = TaskPlace(
@@ -91,7 +91,7 @@ class World:
         self.claims = tuple(read_device_claim(claim) for claim in self._dra().get("claims", ()))
 
     def snapshot(self) -> ClusterInput:
-        """Build what the core sees now."""
+        """Return the cluster as the core sees it now."""
         cluster = self.document["cluster"]
         dra = self._dra()
         return ClusterInput(
@@ -157,7 +157,7 @@ class World:
 
 
 def _foreign_pod(entry: Document) -> OtherPod:
-    """Read a running pod that another scheduler placed."""
+    """Return a running pod that another scheduler placed."""
     return OtherPod(
         task=TaskInput(
             name=entry["id"],

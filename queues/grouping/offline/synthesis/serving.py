@@ -254,8 +254,10 @@ def _gang(clique_set: Json, index: int) -> Json:
             {"namespace": namespace, "name": f"{name}-{clique_name}-{i}"}
             for i in range(capped(replicas))
         ]
-        least = replicas_of(clique, "spec", "minAvailable", default=replicas)
-        groups.append({"name": clique_name, "minReplicas": least, "podReferences": references})
+        min_replicas = replicas_of(clique, "spec", "minAvailable", default=replicas)
+        groups.append(
+            {"name": clique_name, "minReplicas": min_replicas, "podReferences": references}
+        )
     return object_of(
         "scheduler.grove.io/v1alpha1", "PodGang", name, clique_set, spec={"podgroups": groups}
     )

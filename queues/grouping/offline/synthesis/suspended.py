@@ -11,7 +11,7 @@ Path = tuple[str, ...]
 _SUSPEND: Path = ("spec", "suspend")
 _RUN_POLICY: Path = ("spec", "runPolicy", "suspend")
 
-#: Group and kind -> the fields that switch it off, each with the values that do.
+#: API group and kind -> the fields that suspend a workload, each with the values that do.
 SWITCHES: Mapping[tuple[str, str], tuple[tuple[Path, tuple[Any, ...]], ...]] = {
     **dict.fromkeys(
         (
@@ -51,7 +51,7 @@ SWITCHES: Mapping[tuple[str, str], tuple[tuple[Path, tuple[Any, ...]], ...]] = {
         (("spec", "runStrategy"), ("Halted", "Manual")),
     ),
 }
-#: Group and kind -> the annotation that switches it off, and the value; None = any.
+#: API group and kind -> the annotation that suspends a workload, and its value; None for any value.
 ANNOTATIONS: Mapping[tuple[str, str], tuple[str, str | None]] = {
     ("kubeflow.org", "Notebook"): ("kubeflow-resource-stopped", None),
     ("serving.kserve.io", "InferenceService"): ("serving.kserve.io/stop", "true"),
@@ -59,7 +59,7 @@ ANNOTATIONS: Mapping[tuple[str, str], tuple[str, str | None]] = {
 
 
 def suspension_of(workload: Json) -> str:
-    """Return which field or annotation switches a workload off, with its value; "" if none does."""
+    """Return which field or annotation suspends a workload, with its value; "" if none does."""
     kind = kind_of(workload)
     for path, values in SWITCHES.get((kind.group, kind.kind), ()):
         value = dig(workload, *path)

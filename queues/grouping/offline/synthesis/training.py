@@ -130,8 +130,10 @@ def ray_cluster_pods(cluster: Json) -> list[Json]:
         if dig(spec, "suspend") is True or dig(spec, "suspended") is True:
             continue
         group = dig_text(spec, "groupName")
-        least = replicas_of(spec, "minReplicas", default=0)
-        count = replicas_of(spec, "replicas", default=least) * replicas_of(spec, "numOfHosts")
+        min_replicas = replicas_of(spec, "minReplicas", default=0)
+        count = replicas_of(spec, "replicas", default=min_replicas) * replicas_of(
+            spec, "numOfHosts"
+        )
         pods += [
             pod_of(
                 f"{name}-{group}-worker-{stable_suffix(5, uid_of(cluster), group, str(index))}",

@@ -145,7 +145,7 @@ class _Search:
         self._tightness: dict[int, Floats] = {}
 
     def common_domain_fits(self, valid: Ints) -> bool:
-        """Find the smallest domain that holds all valid nodes and test its room."""
+        """Find the smallest domain that holds all valid nodes; return whether the tasks fit into it."""
         self._common = self._tree.common_domain(valid, self._levels[0])
         return bool(self._fits(self._common.level)[self._common.index])
 
