@@ -227,7 +227,7 @@ def _constraints(pod: Pod) -> TaskConstraints:
     affinity = spec.affinity
     anti = affinity.pod_anti_affinity if affinity else None
     near = affinity.pod_affinity if affinity else None
-    return TaskConstraints(
+    constraints = TaskConstraints(
         node_selector=tuple(sorted(spec.node_selector.items())),
         node_affinity=terms.required_node_affinity(affinity),
         tolerations=terms.tolerations(spec.tolerations),
@@ -247,6 +247,7 @@ def _constraints(pod: Pod) -> TaskConstraints:
         priority_class=f"{spec.priority_class_name}/{spec.priority}",
         signature_extra=_signature_extra(pod),
     )
+    return terms.require_bounded(constraints)
 
 
 def volume_claims(pod: Pod) -> tuple[str, ...]:

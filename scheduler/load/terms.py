@@ -16,10 +16,15 @@ from scheduler.core.cluster.constraints import (
     Operator,
     PodTerm,
     Taint,
+    TaskConstraints,
     Toleration,
 )
 
 NOTHING = LabelSelector(nothing=True)
+
+#: What the affinities and tolerations of one pod may add up to. Each is compared with every node or with the
+#: pods on it; the largest real ones list some thousand host names.
+MAX_COMPARISONS = 10_000
 
 
 def node_terms(selector: pods.NodeSelector | None) -> tuple[NodeTerm, ...] | None:
@@ -88,6 +93,42 @@ def host_ports(pod: pods.Pod) -> tuple[HostPort, ...]:
         for port in container.ports
         if port.host_port > 0
     )
+
+
+def require_bounded(constraints: TaskConstraints) -> TaskConstraints:
+    """Return the constraints of a pod unless comparing them would take too long.
+
+    Raises
+    ------
+    kube.errors.BadValueError : terms, expressions and values add up to more than `MAX_COMPARISONS`
+    """
+    node_terms = constraints.node_affinity or ()
+    pod_terms = (
+        *constraints.pod_affinity,
+        *constraints.pod_anti_affinity,
+        *constraints.preferred_pod_affinity,
+        *constraints.preferred_pod_anti_affinity,
+    )
+    comparisons = (
+        len(constraints.tolerations)
+        + sum(1 + _size(term.labels) + _size(term.fields) for term in node_terms)
+        + sum(1 + len(term.namespaces) + _size(_expressions_of(term)) for term in pod_terms)
+    )
+    if comparisons > MAX_COMPARISONS:
+        raise BadValueError(
+            "affinity and tolerations: expected at most "
+            f"{MAX_COMPARISONS} terms, expressions and values in all, got {comparisons}"
+        )
+    return constraints
+
+
+def _expressions_of(term: PodTerm) -> tuple[Expression, ...]:
+    namespaces = term.namespace_selector
+    return (*term.selector.expressions, *(namespaces.expressions if namespaces else ()))
+
+
+def _size(expressions: tuple[Expression, ...]) -> int:
+    return sum(1 + len(expression.values) for expression in expressions)
 
 
 def _is_any(port: pods.ContainerPort) -> bool:

@@ -413,3 +413,13 @@ def test_unreadable_request_leaves_only_that_pod_out() -> None:
     cluster = Cluster().put(NODES, node("n1")).put(PODGROUPS, group("pg"))
     cluster.put(PODS, pod("bad", group="pg", requests={"cpu": "lots"}), pod("good", group="pg"))
     assert list(statuses(build(cluster))) == ["good"]
+
+
+def test_an_affinity_too_large_to_compare_leaves_only_that_pod_out() -> None:
+    hosts = [f"host-{number}" for number in range(20_000)]
+    expression = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": hosts}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    cluster = Cluster().put(NODES, node("n1")).put(PODGROUPS, group("pg"))
+    cluster.put(PODS, pod("bad", group="pg", affinity=affinity), pod("good", group="pg"))
+    assert list(statuses(build(cluster))) == ["good"]
