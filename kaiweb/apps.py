@@ -11,5 +11,5 @@ class KaiwebConfig(AppConfig):
     name = "kaiweb"
 
     def ready(self) -> None:
-        """Import the Celery app once the settings are there."""
+        """Import the Celery app after Django has loaded the settings, which Celery reads."""
         import kaiweb.celery  # noqa: F401

@@ -30,15 +30,16 @@ def merged_conditions(
     ----------
     stored : the object's conditions now; those of other types are kept as they are
     wanted : condition type -> its new content
-    now : time of the change; a condition whose status stays keeps its own time
+    now : transition time of conditions whose status changes; the others keep theirs
     """
-    stored = tuple(stored)
-    by_type = {condition.type: condition for condition in stored}
+    conditions = tuple(stored)
+    by_type = {condition.type: condition for condition in conditions}
     if all(name in by_type and _state_of(by_type[name]) == state for name, state in wanted.items()):
         return None
+    # `as_body` leaves out empty texts, but the conditions of some kinds (Config) require both fields.
     others = [
         {"reason": "", "message": "", **as_body(condition)}
-        for condition in stored
+        for condition in conditions
         if condition.type not in wanted
     ]
     return others + [_body(by_type.get(name), name, state, now) for name, state in wanted.items()]

@@ -28,7 +28,7 @@ class HierarchyError(QueuesError):
 
 
 class StaleQueueError(QueuesError):
-    """The queue was edited since the caller read it; versions are edit tags (`queues.editing.tags`)."""
+    """The queue was edited since the caller read it; its versions are edit tags (`queues.editing.tags`)."""
 
     def __init__(self, name: str, *, expected: str, current: str) -> None:
         super().__init__(

@@ -15,12 +15,13 @@ from queues.mirror.lone_pods import pod_of
 from queues.models import Pod, PodGroup
 from queues.workloads import reasons
 
+# Without `preemptibility`, pod groups of a lower priority are preemptible.
 PREEMPTIBLE_BELOW = 100
 FINISHED = ("Succeeded", "Failed")
 
 
 def workload_items(keys: Collection[str] | None = None) -> list[dict[str, Any]]:
-    """Return the items of these pod groups (`namespace/name`), or of all, by key."""
+    """Return the items of these pod groups (`namespace/name`), or of all groups, sorted by key."""
     rows = PodGroup.objects.all() if keys is None else PodGroup.objects.filter(key__in=keys)
     return [workload_item(row) for row in rows.order_by("key")]
 
@@ -57,7 +58,7 @@ def workload_item(row: PodGroup) -> dict[str, Any]:
 
 
 def is_preemptible(row: PodGroup) -> bool:
-    """Return whether its pods may be evicted for others: by its `preemptibility`, else by its priority."""
+    """Return whether pods of the group may be evicted for other work: by `preemptibility`, else by priority."""
     if row.preemptibility:
         return row.preemptibility == "preemptible"
     return row.priority is None or row.priority < PREEMPTIBLE_BELOW
@@ -82,16 +83,16 @@ def pod_items(keys: Collection[str]) -> Mapping[str, list[dict[str, Any]]]:
     """Return pod group key -> the items of its pods, oldest first."""
     lone_groups = PodGroup.objects.filter(key__in=keys, is_lone_pod=True)
     group_of_lone_pod = {pod_of(row): row.key for row in lone_groups}
-    in_groups = Q(group__in=keys) | Q(key__in=group_of_lone_pod)
-    rows = list(Pod.objects.filter(in_groups).order_by("created_at", "key"))
-    requests = {
+    of_these_groups = Q(group__in=keys) | Q(key__in=group_of_lone_pod)
+    rows = list(Pod.objects.filter(of_these_groups).order_by("created_at", "key"))
+    request_of_pod = {
         request.pod: request
         for request in BindRequest.objects.filter(pod__in=[row.key for row in rows])
     }
     items: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         group = group_of_lone_pod.get(row.key, row.group)
-        items[group].append(_pod_item(row, requests.get(row.key)))
+        items[group].append(_pod_item(row, request_of_pod.get(row.key)))
     return items
 
 
@@ -117,6 +118,7 @@ def pod_state(row: Pod, *, is_binding: bool) -> str:
     if row.is_deleting:
         return "terminating"
     if row.node:
+        # A bound pod whose containers have not started is shown as binding, like one with a bind request.
         return "running" if row.phase == "Running" else "binding"
     if row.is_gated:
         return "gated"

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 # Younger entries may belong to requests that are still running.
 SETTLE_AFTER = timedelta(seconds=15)
-# After this time no request of then can still reach the cluster.
+# By then the request that wrote an entry has ended, so it can no longer change the cluster.
 GIVE_UP_AFTER = timedelta(minutes=2)
 
 
@@ -63,7 +63,9 @@ def intend(
 def complete(change: QuotaChange, after: Body | None, diff: Sequence[Difference]) -> bool:
     """Complete the entry of a change that was made; return False if the database write failed.
 
-    after : the object as written; None for a deletion
+    Parameters
+    ----------
+    after : the queue as written; None for a deletion
     """
     metadata = after["metadata"] if after else {}
     try:
@@ -87,17 +89,17 @@ def withdraw(change: QuotaChange) -> None:
 
 
 def settle(gateway: Gateway, now: datetime) -> int:
-    """Complete old entries from the state of the cluster; return how many.
+    """Complete old entries from the state of the cluster; return how many entries were completed.
 
     Raises
     ------
     kube.errors.KubeError : the cluster does not answer; the next call tries again
     """
     settled = 0
-    waiting = QuotaChange.objects.filter(state=ChangeState.INTENDED, at__lt=now - SETTLE_AFTER)
-    for change in waiting.order_by("id"):
+    unsettled = QuotaChange.objects.filter(state=ChangeState.INTENDED, at__lt=now - SETTLE_AFTER)
+    for change in unsettled.order_by("id"):
         current = _read(gateway, change.queue)
-        state = _judged(change, current, is_over=change.at < now - GIVE_UP_AFTER)
+        state = _outcome(change, current, is_request_over=change.at < now - GIVE_UP_AFTER)
         if state is None:
             continue
         # The request itself may have completed the entry meanwhile.
@@ -114,11 +116,13 @@ def _read(gateway: Gateway, name: str) -> Body | None:
         return None
 
 
-def _judged(change: QuotaChange, current: Body | None, *, is_over: bool) -> ChangeState | None:
-    """Return the state of a change, None while its request may still carry it out."""
-    if _is_visible(change, current):
+def _outcome(
+    change: QuotaChange, current: Body | None, *, is_request_over: bool
+) -> ChangeState | None:
+    """Return the final state of a change, None while its request may still carry it out."""
+    if _was_made(change, current):
         return ChangeState.DONE
-    if not is_over:
+    if not is_request_over:
         return None
     is_untouched = current is not None and (
         change.action == "delete"
@@ -131,17 +135,21 @@ def _judged(change: QuotaChange, current: Body | None, *, is_over: bool) -> Chan
     return ChangeState.UNCLEAR
 
 
-def _is_visible(change: QuotaChange, current: Body | None) -> bool:
+def _was_made(change: QuotaChange, current: Body | None) -> bool:
+    """Return whether the queue in the cluster now is as the change would have left it."""
     if change.action == "delete":
         return current is None or current["metadata"].get("uid") != change.uid
     if current is None:
         return False
-    is_same = not change.uid or current["metadata"].get("uid") == change.uid
+    is_same_queue = not change.uid or current["metadata"].get("uid") == change.uid
     fields = edits.flat(current)
-    return is_same and all(fields.get(pointer) == value for pointer, value in _wanted(change.diff))
+    return is_same_queue and all(
+        fields.get(pointer) == value for pointer, value in _new_values(change.diff)
+    )
 
 
-def _wanted(diff: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, Any]]:
+def _new_values(diff: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, Any]]:
+    """Return the pointer and the new value of each changed field."""
     return ((entry["pointer"], entry["after"]) for entry in diff)
 
 

@@ -35,6 +35,7 @@ from sandbox.nodes.simpod import GPU, SimPod
 
 log = logging.getLogger(__name__)
 
+# Threads that write to the API server at the same time.
 WRITERS = 8
 RETRY_S = 1.0
 
@@ -63,15 +64,17 @@ class DueAction:
 class Kubelets:
     """The timetable of all bound pods, and the devices that they hold.
 
-    Not thread-safe; the runner holds its lock during every call.
+    Not thread-safe; the runner holds its lock during every call. Times are seconds since the epoch. The
+    private dicts are keyed by pod uid.
     """
 
     devices: DeviceBook = field(default_factory=DeviceBook)
     _pods: dict[str, SimPod] = field(default_factory=dict)
     _planned: dict[str, tuple[float, PodAction]] = field(default_factory=dict)
     _in_progress: dict[str, PodAction] = field(default_factory=dict)
+    #: (time, sequence number, pod uid, action); entries that differ from `_planned` are obsolete.
     _heap: list[tuple[float, int, str, PodAction]] = field(default_factory=list)
-    _count: itertools.count[int] = field(default_factory=itertools.count)
+    _sequence: itertools.count[int] = field(default_factory=itertools.count)
     _nodes: set[str] = field(default_factory=set)
 
     def node_seen(self, node: Node) -> None:
@@ -93,10 +96,10 @@ class Kubelets:
                 self._plan(pod, PodAction.REMOVE, now)
 
     def pods_listed(self, pods: Sequence[SimPod], now: float) -> None:
-        """Record all bound pods; pods with a certain device take it before other pods choose."""
+        """Record all bound pods; pods that name their device take it before others get any."""
         uids = {pod.metadata.uid for pod in pods}
-        for gone in [pod for uid, pod in self._pods.items() if uid not in uids]:
-            self.pod_gone(gone)
+        for deleted in [pod for uid, pod in self._pods.items() if uid not in uids]:
+            self.pod_gone(deleted)
         for pod in sorted(pods, key=_device_order):
             self.pod_seen(pod, now)
 
@@ -112,7 +115,7 @@ class Kubelets:
             self.devices.give_back(uid)
             self._planned.pop(uid, None)
         elif pod.status.phase == "Running":
-            self._hold_again(pod)
+            self._restore_devices(pod)
             self._plan_end(pod, now)
         else:
             self._plan(pod, PodAction.START, now + pod.start_delay_s())
@@ -132,7 +135,7 @@ class Kubelets:
     def due(self, now: float) -> list[DueAction]:
         """Return the due actions, earliest first, and remove them from the timetable."""
         due_actions = []
-        while (at := self.next_due()) is not None and at <= now:
+        while (due_at := self.next_due()) is not None and due_at <= now:
             _, _, uid, action = heapq.heappop(self._heap)
             del self._planned[uid]
             self._in_progress[uid] = action
@@ -160,14 +163,14 @@ class Kubelets:
         duration = pod.duration_s()
         if duration is None or pod.metadata.uid in self._planned:
             return
-        started = pod.status.start_time
-        began = started.timestamp() if started else now
+        start_time = pod.status.start_time
+        started_at = start_time.timestamp() if start_time else now
         is_retried = pod.exit_code() != 0 and pod.spec.restart_policy == "OnFailure"
-        # Each restart adds one run; the pod keeps the time of its first start.
-        end = began + duration * (1 + pod.restarts)
-        self._plan(pod, PodAction.RESTART if is_retried else PodAction.FINISH, end)
+        # Each restart adds one run of `duration`; the pod keeps the time of its first start.
+        ends_at = started_at + duration * (1 + pod.restarts)
+        self._plan(pod, PodAction.RESTART if is_retried else PodAction.FINISH, ends_at)
 
-    def _hold_again(self, pod: SimPod) -> None:
+    def _restore_devices(self, pod: SimPod) -> None:
         """Record the devices of a running pod that an earlier process of the simulator started."""
         uid = pod.metadata.uid
         if self.devices.holds(uid):
@@ -205,7 +208,7 @@ class Kubelets:
         if self._in_progress.get(uid) is action or self._planned.get(uid, (0.0, None))[1] is action:
             return
         self._planned[uid] = (at, action)
-        heapq.heappush(self._heap, (at, next(self._count), uid, action))
+        heapq.heappush(self._heap, (at, next(self._sequence), uid, action))
 
     def _is_current(self, entry: tuple[float, int, str, PodAction]) -> bool:
         at, _, uid, action = entry
@@ -219,7 +222,7 @@ def _device_order(pod: SimPod) -> tuple[bool, bool, float, str]:
 
 @dataclass(slots=True)
 class KubeletRunner:
-    """Feeds the timetable from watches and performs the due actions, until `stop` is set."""
+    """Feeds the timetable from watches (as their `Sink`) and performs the due actions, until `stop` is set."""
 
     gateway: Gateway
     stop: threading.Event
@@ -242,14 +245,14 @@ class KubeletRunner:
         with ThreadPoolExecutor(WRITERS, thread_name_prefix="kubelet") as pool:
             while not self.stop.is_set():
                 for due_action in self._wait_for_due():
-                    pool.submit(self.perform, due_action).add_done_callback(_report)
+                    pool.submit(self.perform, due_action).add_done_callback(_log_error)
 
     def perform(self, due_action: DueAction) -> None:
         """Write one action to the API server; plan it again if that failed."""
         try:
             self._write(due_action)
         except NotFoundError:
-            # The pod was deleted meanwhile; the watch will deliver that.
+            # The pod was deleted meanwhile: the action is done, and the watch will report the deletion.
             pass
         except KubeError as error:
             log.warning("%s of pod %s: %s", due_action.action, due_action.pod.key, error)
@@ -265,7 +268,7 @@ class KubeletRunner:
             self.kubelets.done(due_action)
 
     def replace(self, resource: Resource, listing: Listing[Any]) -> None:
-        """Receive a full list from a watch."""
+        """Record a full list of nodes or pods from a watch."""
         now = self.clock()
         with self._wake:
             if resource is PODS:
@@ -277,7 +280,7 @@ class KubeletRunner:
             self._wake.notify()
 
     def apply(self, resource: Resource, event: WatchEvent[Any]) -> None:
-        """Receive one change from a watch."""
+        """Record one change of a node or pod from a watch."""
         if event.type is EventType.BOOKMARK:
             return
         now = self.clock()
@@ -296,8 +299,8 @@ class KubeletRunner:
 
     def _wait_for_due(self) -> list[DueAction]:
         with self._wake:
-            due = self.kubelets.next_due()
-            pause = 0.5 if due is None else min(0.5, max(0.0, due - self.clock()))
+            due_at = self.kubelets.next_due()
+            pause = 0.5 if due_at is None else min(0.5, max(0.0, due_at - self.clock()))
             if pause > 0:
                 self._wake.wait(pause)
             return self.kubelets.due(self.clock())
@@ -344,7 +347,7 @@ class KubeletRunner:
         )
 
 
-def _report(done: Future[None]) -> None:
-    error = done.exception()
+def _log_error(future: Future[None]) -> None:
+    error = future.exception()
     if error is not None:
         log.error("a kubelet action failed", exc_info=error)

@@ -36,7 +36,8 @@ class NodeBuilder:
 
     params: ShardParams
     aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
-    _known: dict[str, tuple[Node, float, NodeResourceTopology | None, NodeInput]] = field(
+    #: Node name -> the node, its DRA GPUs and topology of the last call, and their result.
+    _cache: dict[str, tuple[Node, float, NodeResourceTopology | None, NodeInput]] = field(
         default_factory=dict
     )
 
@@ -46,21 +47,21 @@ class NodeBuilder:
         dra_gpus: Mapping[str, float],
         zones: Mapping[str, NodeResourceTopology],
     ) -> tuple[NodeInput, ...]:
-        """Return the shard's nodes by name.
+        """Return the nodes of the shard, sorted by name.
 
         Parameters
         ----------
         dra_gpus : GPUs published through resource slices, by node
         zones : node resource topologies, by node
         """
-        known, self._known = self._known, {}
+        previous, self._cache = self._cache, {}
         inputs = []
         for name in sorted(nodes):
             node = nodes[name]
             if not self._is_ours(node):
                 continue
             published, topology = dra_gpus.get(name, 0.0), zones.get(name)
-            entry = known.get(name)
+            entry = previous.get(name)
             if (
                 entry is None
                 or entry[0] is not node
@@ -73,7 +74,7 @@ class NodeBuilder:
                 if node_input is None:
                     continue
                 entry = (node, published, topology, node_input)
-            self._known[name] = entry
+            self._cache[name] = entry
             inputs.append(entry[3])
         return tuple(inputs)
 

@@ -62,22 +62,23 @@ class GroupBuilder:
 
     params: ShardParams
     aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
-    _known: dict[str, tuple[GroupShape, Aliases]] = field(default_factory=dict)
+    #: Pod group key -> the shape and the aliases of the last call.
+    _cache: dict[str, tuple[GroupShape, Aliases]] = field(default_factory=dict)
 
     def shapes(self, groups: Mapping[str, PodGroup], aliases: Aliases) -> dict[str, GroupShape]:
         """Return the shapes of the shard's groups that take part in this cycle."""
-        known, self._known = self._known, {}
+        previous, self._cache = self._cache, {}
         shapes = {}
         for key, group in groups.items():
             if not self.params.owns(group.metadata.labels):
                 continue
-            entry = known.get(key)
+            entry = previous.get(key)
             if entry is None or entry[0].group is not group or entry[1] is not aliases:
                 shape = self.aside.read("PodGroup", group, partial(group_shape, aliases=aliases))
                 if shape is None:
                     continue
                 entry = (shape, aliases)
-            self._known[key] = entry
+            self._cache[key] = entry
             if not is_backed_off(group, self.params.node_pool_label_key):
                 shapes[key] = entry[0]
         return shapes

@@ -61,7 +61,7 @@ class PodShape:
 
 
 @dataclass(slots=True)
-class _Known:
+class _CachedTask:
     pod: Pod
     bind_request: BindRequest | None
     has_gpu_claims: bool
@@ -81,7 +81,8 @@ class TaskBuilder:
     stuck_after_s: float
     origin: float
     _shapes: dict[bytes, PodShape] = field(default_factory=dict)
-    _known: dict[str, _Known] = field(default_factory=dict)
+    #: `namespace/name` of a pod -> its task and what that was built from.
+    _cache: dict[str, _CachedTask] = field(default_factory=dict)
 
     def task(
         self,
@@ -100,25 +101,25 @@ class TaskBuilder:
         claimed : resource claims by `namespace/name`
         now : Unix time of the cycle
         """
-        known = self._known.get(key)
-        is_same = known is not None and known.pod is pod and known.bind_request is bind_request
-        if known is not None and is_same and not known.has_gpu_claims:
-            return known.task
+        cached = self._cache.get(key)
+        is_same = cached is not None and cached.pod is pod and cached.bind_request is bind_request
+        if cached is not None and is_same and not cached.has_gpu_claims:
+            return cached.task
         if not track().take("Pod", pod, "snapshot"):
             raise HungError
         shape = self._shape(pod, claimed)
         task = self._make(pod, bind_request, shape, now)
         has_claims = bool(pod.spec.resource_claims)
         if pod.metadata.deletion_timestamp is None:  # a deleted pod's status moves with time
-            self._known[key] = _Known(pod, bind_request, has_claims, task)
+            self._cache[key] = _CachedTask(pod, bind_request, has_claims, task)
         else:
-            self._known.pop(key, None)
+            self._cache.pop(key, None)
         return task
 
     def forget_all_but(self, keys: Mapping[str, Any]) -> None:
         """Drop cached entries of pods that are gone, once there are many."""
-        if len(self._known) > 2 * len(keys) + 64:
-            self._known = {key: value for key, value in self._known.items() if key in keys}
+        if len(self._cache) > 2 * len(keys) + 64:
+            self._cache = {key: value for key, value in self._cache.items() if key in keys}
         if len(self._shapes) > 4 * len(keys) + 1024:
             self._shapes.clear()
 

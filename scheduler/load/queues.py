@@ -1,4 +1,4 @@
-"""Convert queues: -1 to infinity, megabytes to bytes, durations to seconds."""
+"""Convert queues to inputs of the core: -1 to infinity, megabytes to bytes, durations to seconds."""
 
 from __future__ import annotations
 
@@ -23,19 +23,25 @@ _NO_USAGE = (0.0, 0.0, 0.0)
 
 @dataclass(slots=True)
 class QueueBuilder:
-    """Converts queues and caches those that did not change."""
+    """Converts queues and caches those that did not change.
+
+    Attributes
+    ----------
+    origin : Unix time that creation times count from; only their order matters
+    """
 
     origin: float
     aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
-    _known: dict[str, tuple[Queue, Amounts, QueueInput]] = field(default_factory=dict)
+    #: Queue name -> the queue and usage of the last call, and their result.
+    _cache: dict[str, tuple[Queue, Amounts, QueueInput]] = field(default_factory=dict)
 
     def queues(self, queues: Mapping[str, Queue], usage: Usage) -> tuple[QueueInput, ...]:
-        """Return the queues by name; the core handles those without a parent."""
-        known, self._known = self._known, {}
+        """Return the queues sorted by name; the core leaves out those whose parent is missing."""
+        previous, self._cache = self._cache, {}
         inputs = []
         for name in sorted(queues):
             queue, used = queues[name], usage.get(name, _NO_USAGE)
-            entry = known.get(name)
+            entry = previous.get(name)
             if entry is None or entry[0] is not queue or entry[1] != used:
                 converted = self.aside.read(
                     "Queue", queue, partial(queue_input, origin=self.origin, used=used)
@@ -43,13 +49,13 @@ class QueueBuilder:
                 if converted is None:
                     continue
                 entry = (queue, used, converted)
-            self._known[name] = entry
+            self._cache[name] = entry
             inputs.append(entry[2])
         return tuple(inputs)
 
 
 def queue_input(queue: Queue, origin: float, used: Amounts = _NO_USAGE) -> QueueInput:
-    """Convert one queue; without `resources` nothing may run in it."""
+    """Return the input of one queue; without `resources` nothing may run in it."""
     spec = queue.spec
     resources = spec.resources or QueueResources()
     return QueueInput(
@@ -76,7 +82,7 @@ def _amounts(resource: QueueResource, unit: float, used: float) -> QueueAmounts:
 
 
 def _bound(amount: float, unit: float) -> float:
-    """Return a quota or limit, memory in whole bytes: a product may miss the exact number by noise."""
+    """Return a quota or limit, infinite if negative; memory is rounded, as products of floats are inexact."""
     if amount < 0:
         return inf
     return amount if unit == 1 else float(round(amount * unit))

@@ -1,4 +1,4 @@
-"""Set the container runtime of fraction pods, which must be one that exposes devices to containers."""
+"""Set the runtime class of fraction pods, so that the runtime exposes the shared device to containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JobSet: one group with a parent subgroup per replicated job and a leaf per replica of it.
+"""JobSet: one pod group with a parent subgroup per replicated job, and below it one leaf per Job.
 
 Each level counts only direct children, so an in-order JobSet can require one replicated job at a time
 (`minSubGroup` 1) while each of its Jobs starts as a whole.
@@ -35,55 +35,60 @@ JOB_INDEX_LABEL = "jobset.sigs.k8s.io/job-index"
 
 
 def job_set_grouper(ctx: Context) -> Metadata:
+    """Return the pod group of a pod of a JobSet."""
     metadata = base_metadata(ctx)
     if _is_legacy(ctx, metadata.name):
-        return _flat(ctx, metadata)
+        return _without_subgroups(ctx, metadata)
     jobs = _replicated_jobs(ctx.top)
     groups = tuple(group for job in jobs for group in _job_groups(job))
     return replace(
         metadata,
-        min_sub_group=_minimum_of_set(ctx.top, len(jobs)),
+        min_sub_group=_min_sub_group(ctx.top, len(jobs)),
         sub_groups=groups,
-        pod_sub_group=_leaf_of(ctx.pod, groups),
+        pod_sub_group=_leaf_name(ctx.pod, groups),
     )
 
 
 def _replicated_jobs(job_set: Json) -> list[Json]:
-    """Return the replicated jobs with replicas; one scaled to zero has no leaf, and a parent needs children."""
+    """Return the replicated jobs with replicas; one scaled to zero would be a parent without children."""
     jobs = [job for job in dig_list(job_set, "spec", "replicatedJobs") if isinstance(job, dict)]
-    return [job for job in jobs if count_at(job, "replicas", default=1, below=_where(job))]
+    return [job for job in jobs if count_at(job, "replicas", default=1, below=_path_of(job))]
 
 
 def _job_groups(job: Json) -> Iterator[SubGroup]:
     name = dig_text(job, "name")
-    replicas = count_at(job, "replicas", default=1, below=_where(job)) or 0
-    members = _minimum_annotation(
+    replicas = count_at(job, "replicas", default=1, below=_path_of(job)) or 0
+    min_member = _minimum_annotation(
         dig_strings(job, "template", "metadata", "annotations"), "replicatedJob template"
     )
-    if members is None:
-        members = count_at(job, "template", "spec", "parallelism", default=1, below=_where(job))
-    topology = _placement(job)
+    if min_member is None:
+        min_member = count_at(
+            job, "template", "spec", "parallelism", default=1, below=_path_of(job)
+        )
+    topology = _topology_of(job)
     yield SubGroup(name=name, min_sub_group=replicas)
     for index in range(replicas):
         yield SubGroup(
-            name=f"{name}-replica-{index}", parent=name, min_member=members, topology=topology
+            name=f"{name}-replica-{index}", parent=name, min_member=min_member, topology=topology
         )
 
 
-def _where(job: Json) -> str:
+def _path_of(job: Json) -> str:
     return f"spec.replicatedJobs[name={dig_text(job, 'name')}]"
 
 
-def _placement(job: Json) -> Topology | None:
+def _topology_of(job: Json) -> Topology | None:
+    """Return the topology constraint of a replicated job, None if its annotations state no complete one."""
     topology = topology_from(dig_strings(job, "template", "metadata", "annotations"))
     return topology if topology.name and (topology.required or topology.preferred) else None
 
 
-def _minimum_of_set(job_set: Json, jobs: int) -> int:
+def _min_sub_group(job_set: Json, job_count: int) -> int:
+    """Return how many replicated jobs must start: as annotated, else one if they start in order, else all."""
     minimum = _minimum_annotation(annotations_of(job_set), "JobSet")
     if minimum is not None:
-        return min(minimum, jobs)
-    return min(1, jobs) if _in_order(job_set) else jobs
+        return min(minimum, job_count)
+    return min(1, job_count) if _is_in_order(job_set) else job_count
 
 
 def _minimum_annotation(annotations: Mapping[str, str], where: str) -> int | None:
@@ -102,11 +107,12 @@ def _minimum_annotation(annotations: Mapping[str, str], where: str) -> int | Non
     return value
 
 
-def _in_order(job_set: Json) -> bool:
+def _is_in_order(job_set: Json) -> bool:
     return dig_text(job_set, "spec", "startupPolicy", "startupPolicyOrder") == "InOrder"
 
 
-def _leaf_of(pod: Json, groups: tuple[SubGroup, ...]) -> str:
+def _leaf_name(pod: Json, groups: tuple[SubGroup, ...]) -> str:
+    """Return the name of the leaf that a pod belongs to, from the labels that the JobSet controller sets."""
     leaf = f"{_required_label(pod, REPLICATED_JOB_LABEL)}-replica-{_required_label(pod, JOB_INDEX_LABEL)}"
     if not any(group.name == leaf and group.parent for group in groups):
         raise GroupingError(f'leaf subgroup "{leaf}" not found for pod {full_name(pod)}')
@@ -133,9 +139,10 @@ def _is_legacy(ctx: Context, name: str) -> bool:
     )
 
 
-def _flat(ctx: Context, metadata: Metadata) -> Metadata:
+def _without_subgroups(ctx: Context, metadata: Metadata) -> Metadata:
+    """Return the pod group as an older grouper made it; an in-order JobSet had one per replicated job."""
     minimum = _minimum_annotation(annotations_of(ctx.top), "JobSet") or 1
     name = metadata.name
-    if _in_order(ctx.top):
+    if _is_in_order(ctx.top):
         name = f"{name}-{_required_label(ctx.pod, REPLICATED_JOB_LABEL)}"
     return replace(metadata, name=name, min_member=minimum)

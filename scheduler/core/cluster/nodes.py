@@ -35,10 +35,12 @@ USED_COLUMN, ALLOCATED_COLUMN, RELEASING_COLUMN, MARKED_COLUMN = 0, 1, 2, 3
 
 
 class Nodes:
-    """What nodes have and what is left of it.
+    """All nodes of a snapshot: what each has, what is free, what is being freed, and which tasks are on it.
 
     Attributes
     ----------
+    inputs, names : the nodes and their names, sorted by name; the position is the index of a node
+    index_of : name -> index
     allocatable : shape (resources, nodes)
     allocatable_rows, idle_rows, releasing_rows : per resource, one number per node; authoritative
     zero_rows : per node, the resources it has none of; such parts of a request are not charged there
@@ -46,15 +48,16 @@ class Nodes:
     gpu_count : per node, its number of GPUs: the label if it has one, else the allocatable amount
     whole_gpus_used : per node, GPUs held by tasks that take whole devices
     shared_gpus : per node, the shared devices by GPU group id
-    sharing : nodes that have had a shared device in this session, in order; never undone
-    tasks : per node, the tasks on it, in order; also those being evicted from it
-    touched : the nodes that changed
+    sharing : indices of nodes that have had a shared device in this session (a dict as ordered set); never
+        undone
+    tasks : per node, the tasks on it (a dict as ordered set); also those being evicted from it
+    touched : the nodes that changed since the session began, oldest first
     """
 
     __slots__ = (
-        "_both",
         "_cursor",
         "_idle",
+        "_idle_and_releasing",
         "_releasing",
         "allocatable",
         "allocatable_rows",
@@ -79,7 +82,7 @@ class Nodes:
         self.names = [node.name for node in self.inputs]
         self.index_of = {name: index for index, name in enumerate(self.names)}
         if len(self.index_of) != len(self.names):
-            duplicate = next(a for a, b in pairwise(self.names) if a == b)
+            duplicate = next(name for name, following in pairwise(self.names) if name == following)
             raise InputError(f"node {duplicate!r} is in the snapshot twice")
         shape = (len(axis), len(self.names))
         self.allocatable: Floats = np.zeros(shape)
@@ -88,12 +91,14 @@ class Nodes:
                 self.allocatable[axis.row_of[name], column] = amount
         self._idle: Floats = self.allocatable.copy()
         self._releasing: Floats = np.zeros(shape)
-        self._both: Floats = self.allocatable.copy()
+        self._idle_and_releasing: Floats = self.allocatable.copy()
         self.allocatable_rows: list[list[float]] = self.allocatable.tolist()
         self.idle_rows: list[list[float]] = self.allocatable.tolist()
         self.releasing_rows: list[list[float]] = self._releasing.tolist()
         zero = self.allocatable == 0
-        self.zero_rows = [frozenset(np.flatnonzero(zero[:, n]).tolist()) for n in range(shape[1])]
+        self.zero_rows = [
+            frozenset(np.flatnonzero(zero[:, node]).tolist()) for node in range(shape[1])
+        ]
         self.gpu_memory = [node.gpu_memory_mib for node in self.inputs]
         self.gpu_memory_array: Floats = np.array(self.gpu_memory, dtype=np.float64)
         self.gpu_count = [
@@ -128,20 +133,21 @@ class Nodes:
 
     @property
     def idle_and_releasing(self) -> Floats:
-        """Return the sum of both, shape (resources, nodes); read-only."""
+        """Return the sum of `idle` and `releasing`, shape (resources, nodes); read-only."""
         if self._cursor.is_behind():
             self._copy_touched()
-        return self._both
+        return self._idle_and_releasing
 
     def copy_rows(self) -> None:
         """Copy all rows into the arrays, after a change of many nodes that `touched` does not list."""
         self._idle[:] = self.idle_rows
         self._releasing[:] = self.releasing_rows
-        np.add(self._idle, self._releasing, out=self._both)
+        np.add(self._idle, self._releasing, out=self._idle_and_releasing)
         self._cursor.catch_up()
 
     def _copy_touched(self) -> None:
         changed = set(self._cursor.unread())
+        # When many nodes changed, one copy of all rows is faster than single numbers.
         if len(changed) * 4 > len(self.names):
             self.copy_rows()
             return
@@ -151,7 +157,7 @@ class Nodes:
             for node in changed:
                 self._idle[row, node] = idle[node]
                 self._releasing[row, node] = releasing[node]
-                self._both[row, node] = idle[node] + releasing[node]
+                self._idle_and_releasing[row, node] = idle[node] + releasing[node]
         self._cursor.catch_up()
 
     def __len__(self) -> int:

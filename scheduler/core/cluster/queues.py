@@ -1,4 +1,4 @@
-"""The queue tree of a snapshot: parents and children. Queues that hang below no root are left out."""
+"""The queue tree of a snapshot: parents and children. Queues whose parents do not lead to a root are left out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Queues:
     Attributes
     ----------
     inputs, names : the queues of the tree
-    parent : index of the parent, -1 for a top queue
-    children : indices, oldest first
+    parent : index of the parent, -1 for a root
+    children : per queue, the indices of its children, oldest first
     """
 
     __slots__ = ("children", "index_of", "inputs", "names", "parent")
@@ -61,7 +61,10 @@ def _is_rooted(queue: QueueInput, by_name: dict[str, QueueInput]) -> bool:
 
 
 def flatten(inputs: Sequence[QueueInput]) -> list[QueueInput]:
-    """Return a tree of two levels: one unlimited root, below it every queue that had a parent."""
+    """Return a tree of two levels: every queue that had a parent, directly below one unlimited root.
+
+    The old roots are dropped, and so is a queue named FLAT_ROOT: the new root has that name.
+    """
     root = QueueInput(
         name=FLAT_ROOT, cpu=UNLIMITED_AMOUNTS, memory=UNLIMITED_AMOUNTS, gpu=UNLIMITED_AMOUNTS
     )

@@ -1,7 +1,8 @@
 """Count, over the nodes of a set, why none of them took a task.
 
-A full cluster rejects the same class of tasks again and again, so the count is kept until a node is
-touched. Which resources a node lacks is counted from what is free, since that is what people see.
+A full cluster rejects the same class of tasks again and again, so the count is cached until a node
+changes. A node is rejected if a task does not fit even with what is being freed, but the resources named
+are those of which too little is free now, because that is what people see.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 
+#: (index of the task class, key of the node set, number of node changes so far, queue or -1)
 Key = tuple[int, object, int, int]
+
+# Entries of earlier states of the nodes are never found again, because the number of changes only grows.
+_CACHE_SIZE = 64
 
 
 class _RejectionCache(dict[Key, Counter[NodeReason]]):
@@ -44,7 +49,7 @@ def count_rejections(
     key: Key = (task_class.index, nodes.key, len(session.state.nodes.touched), queue)
     counts = cache.get(key)
     if counts is None or rules.is_volatile:
-        if len(cache) > 64:
+        if len(cache) > _CACHE_SIZE:
             cache.clear()
         counts = cache[key] = _count(session, task_class, rules, nodes, task, view)
     return counts
@@ -59,11 +64,12 @@ def _count(
     view: GangView,
 ) -> Counter[NodeReason]:
     counts: Counter[NodeReason] = Counter()
+    # Fit rules and shared devices can only be checked node by node.
     if task_class.is_shared or rules.fit_rules:
         with_room = [
             node
             for node in nodes.indices.tolist()
-            if not _count_lacking(session, task_class, rules, task, node, counts)
+            if not _count_if_lacking(session, task_class, rules, task, node, counts)
         ]
     else:
         with_room = _count_lacking_everywhere(session, task_class, nodes, counts)
@@ -76,33 +82,39 @@ def _count(
 def _count_lacking_everywhere(
     session: Session, task_class: TaskClass, nodes: NodeSet, counts: Counter[NodeReason]
 ) -> list[int]:
+    """Count the lacking resources of all nodes at once; return the nodes that have room."""
     state = session.state
     idle = state.nodes.idle[:, nodes.indices]
-    both = idle + state.nodes.releasing[:, nodes.indices]
+    idle_and_releasing = idle + state.nodes.releasing[:, nodes.indices]
     rows = [row for row, _ in task_class.must_be_free]
-    need = np.array([amount for _, amount in task_class.must_be_free])[:, None]
-    lacks = (both[rows] < need).any(axis=0)
-    short = idle[rows] < need
+    # Shape (rows, 1), to compare with (rows, nodes).
+    needed = np.array([amount for _, amount in task_class.must_be_free])[:, None]
+    lacks_room = (idle_and_releasing[rows] < needed).any(axis=0)
+    lacks_row = idle[rows] < needed
     overhead = task_class.request.overhead_text
-    parts = [(lacks, "")]
+    # Nodes to count, with the overhead to blame for them: it is blamed where only it does not fit.
+    nodes_and_overhead = [(lacks_room, "")]
     if overhead:
-        bare = np.array(
+        without_overhead = np.array(
             [
                 amount
                 for _, amount in _without_overhead(session, task_class.must_be_free, task_class)
             ]
         )
-        is_bare_fit = (idle[rows] >= bare[:, None]).all(axis=0)
-        parts = [(lacks & ~is_bare_fit, ""), (lacks & is_bare_fit, overhead)]
+        fits_without = (idle[rows] >= without_overhead[:, None]).all(axis=0)
+        nodes_and_overhead = [
+            (lacks_room & ~fits_without, ""),
+            (lacks_room & fits_without, overhead),
+        ]
     for position, row in enumerate(rows):
-        for lacking, text in parts:
-            count = int(np.count_nonzero(short[position] & lacking))
+        for rejected, blamed_overhead in nodes_and_overhead:
+            count = int(np.count_nonzero(lacks_row[position] & rejected))
             if count:
-                counts[_insufficient(state.axis.names[row], text)] += count
-    return [int(node) for node in nodes.indices[~lacks]]
+                counts[_insufficient(state.axis.names[row], blamed_overhead)] += count
+    return [int(node) for node in nodes.indices[~lacks_room]]
 
 
-def _count_lacking(
+def _count_if_lacking(
     session: Session,
     task_class: TaskClass,
     rules: ClassRules,
@@ -110,14 +122,15 @@ def _count_lacking(
     node: int,
     counts: Counter[NodeReason],
 ) -> bool:
+    """Return whether one node lacks room for a task; if so, count the resources that it lacks."""
     nodes = session.state.nodes
     needs = task_class.must_be_free
     for rule in rules.fit_rules:
         needs = rule.adjust(task, node, needs)
     if room_on(nodes, task_class, needs, node) != NONE:
         return False
-    devices = _lacking_devices(session, task_class, node) if task_class.is_shared else None
-    overhead = "" if devices else task_class.request.overhead_text
+    device_reason = _lacking_devices(session, task_class, node) if task_class.is_shared else None
+    overhead = "" if device_reason else task_class.request.overhead_text
     if overhead and any(
         nodes.idle_rows[row][node] < amount
         for row, amount in _without_overhead(session, needs, task_class)
@@ -126,19 +139,19 @@ def _count_lacking(
     for row, amount in needs:
         if nodes.idle_rows[row][node] < amount:
             counts[_insufficient(session.state.axis.names[row], overhead)] += 1
-    if devices:
-        counts[devices] += 1
+    if device_reason:
+        counts[device_reason] += 1
     return True
 
 
 def _lacking_devices(session: Session, task_class: TaskClass, node: int) -> NodeReason | None:
-    """Return what a node lacks of the devices that a task wants to share, if anything."""
+    """Return why a node has too few devices for a task that shares GPUs; None if it has enough."""
     nodes = session.state.nodes
     memory = task_class.memory_on(nodes.gpu_memory[node])
     if memory > nodes.gpu_memory[node]:
         return NodeReason(NodeReasonKind.INSUFFICIENT_GPU_MEMORY)
-    free = nodes.idle_rows[GPU_ROW][node] // 1
-    if free + len(fitting_shared_gpus(nodes, node, memory)) < task_class.devices:
+    whole_free = nodes.idle_rows[GPU_ROW][node] // 1
+    if whole_free + len(fitting_shared_gpus(nodes, node, memory)) < task_class.devices:
         return _insufficient(GPU)
     return None
 
@@ -177,6 +190,7 @@ def _other_reasons(
     for node_filter in rules.filters:
         if not node_filter.passes(task, task_class, node):
             return node_filter.reasons(task, task_class, node)
+    # All else fits, so the node has no pod slot for the reservation pod of the shared device.
     if task_class.is_shared:
         return (NodeReason(NodeReasonKind.POD_SLOTS),)
     return ()

@@ -1,4 +1,4 @@
-"""Build decisions from the state after a statement was kept."""
+"""Build decisions from the state, after the operations of a statement were kept."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ def bind_decision(state: ClusterState, task: int, node: int, action: ActionName)
     """Return the decision to bind a task that was allocated."""
     tasks = state.tasks
     task_class = tasks.task_class[task]
-    owner = state.pod_groups.inputs[tasks.pod_group[task]]
-    received, count, portion = _REGULAR, int(task_class.gpu_amount), 1.0
+    pod_group = state.pod_groups.inputs[tasks.pod_group[task]]
+    received_type, gpu_count, gpu_portion = _REGULAR, int(task_class.gpu_amount), 1.0
     if task_class.is_shared:
-        received, count = ReceivedType.FRACTION, task_class.devices
-        portion = task_class.portion_on(state.nodes.gpu_memory[node])
+        received_type, gpu_count = ReceivedType.FRACTION, task_class.devices
+        gpu_portion = task_class.portion_on(state.nodes.gpu_memory[node])
     elif task_class.is_mig:
-        received = ReceivedType.MIG
+        received_type = ReceivedType.MIG
     return Bind(
         _ref(state, task),
-        owner.name,
-        owner.namespace,
+        pod_group.name,
+        pod_group.namespace,
         state.nodes.names[node],
         action,
         tasks.gpu_groups[task],
-        received,
-        count,
-        portion,
+        received_type,
+        gpu_count,
+        gpu_portion,
         tasks.numa.get(task, ()),
         tasks.claim_allocations.get(task, ()),
     )
 
 
 def evict_decision(state: ClusterState, task: int, node: int, reason: EvictReason) -> Evict:
-    """Return the decision to evict a task; it names the new node of a task that was nominated again."""
+    """Return the decision to evict a task; if the task was nominated elsewhere, name that node too."""
     tasks, names = state.tasks, state.nodes.names
-    owner = state.pod_groups.inputs[tasks.pod_group[task]]
+    pod_group = state.pod_groups.inputs[tasks.pod_group[task]]
     is_moved = tasks.status[task] == NOMINATED
     return Evict(
         _ref(state, task),
-        owner.name,
-        owner.namespace,
+        pod_group.name,
+        pod_group.namespace,
         names[node] if node != NOWHERE else "",
         reason,
         names[tasks.node[task]] if is_moved else "",
@@ -62,13 +62,13 @@ def evict_decision(state: ClusterState, task: int, node: int, reason: EvictReaso
 def nominate_decision(
     state: ClusterState, task: int, node: int, action: ActionName, *, is_moved_victim: bool
 ) -> Nominate:
-    """Return the decision that a task waits for room on a node."""
+    """Return the decision to nominate a task to a node on which it waits for room."""
     tasks = state.tasks
-    owner = state.pod_groups.inputs[tasks.pod_group[task]]
+    pod_group = state.pod_groups.inputs[tasks.pod_group[task]]
     return Nominate(
         _ref(state, task),
-        owner.name,
-        owner.namespace,
+        pod_group.name,
+        pod_group.namespace,
         state.nodes.names[node],
         action,
         tasks.gpu_groups[task],

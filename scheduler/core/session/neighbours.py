@@ -3,9 +3,9 @@
 Kubernetes examines every pair of pods and nodes. Here every distinct term has one counter per domain of
 its topology key, updated through the journal. A counter has two numbers: tasks that stay, and tasks that
 were leaving already when the cycle began. Tasks evicted in this cycle count as gone, because a task can
-only be nominated to the place that they leave. Leaving tasks do not forbid a node either, but a task that
-they would forbid has to wait for them to leave (the `PlaceWait` hook), so that nothing is bound beside a
-pod that it must not meet.
+only be nominated to the place that they leave. Leaving tasks do not make a node unfit either, but a task
+that must be kept apart from one has to wait until it is gone (the `PlaceWait` hook), so that nothing is
+bound beside a pod that it must not meet.
 """
 
 from __future__ import annotations
@@ -84,17 +84,19 @@ class DomainCounter:
 
     Attributes
     ----------
-    domain_of : node -> index of its domain; nodes without the key share the last index, which stays 0
-    domains : shape (nodes,); the same
+    domain_of : node -> index of its domain
+    domains : shape (nodes,); `domain_of` as an array
+    no_domain : the index that nodes without the key share; the last one, its numbers stay 0
     staying, leaving : per domain, the tasks that stay, and those that were leaving before the cycle
-    was_empty : whether no task was in any domain when the cycle began; those that leave exist till then
+    was_empty : whether no task was in any domain when the cycle began; leaving tasks count as present
     """
 
-    __slots__ = ("domain_of", "domains", "leaving", "staying", "was_empty")
+    __slots__ = ("domain_of", "domains", "leaving", "no_domain", "staying", "was_empty")
 
     def __init__(self, domain_of: list[int], domain_count: int) -> None:
         self.domain_of = domain_of
         self.domains: Ints = np.array(domain_of, dtype=np.int64)
+        self.no_domain = domain_count
         self.staying = [0.0] * (domain_count + 1)
         self.leaving = [0.0] * (domain_count + 1)
         self.was_empty = True
@@ -113,11 +115,11 @@ class DomainCounter:
 
     def has_domain(self, node: int) -> bool:
         """Return whether the node has a label with the topology key."""
-        return self.domain_of[node] < len(self.staying) - 1
+        return self.domain_of[node] != self.no_domain
 
     def has_domains(self) -> Bools:
         """Return shape (nodes,): which nodes have a label with the topology key."""
-        has_key: Bools = self.domains < len(self.staying) - 1
+        has_key: Bools = self.domains != self.no_domain
         return has_key
 
     @property
@@ -136,16 +138,19 @@ class Neighbours:
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
+        #: Topology key -> what `_index_domains` returns for it.
         self._domains: dict[str, tuple[list[int], int]] = {}
-        #: Tasks that match all of some terms (usually of one), per topology key.
+        #: (terms, topology key) -> counter of the tasks that match all of these terms, usually one.
         self._matching: dict[tuple[tuple[OwnedTerm, ...], str], DomainCounter] = {}
-        #: Tasks that have a term, per kind and term.
+        #: (kind, term) -> counter of the tasks that have this term.
         self._owners: dict[tuple[TermKind, OwnedTerm], DomainCounter] = {}
+        #: `_identity` of a task -> the counters that count it.
         self._counters_of_task: dict[tuple[int, int], tuple[DomainCounter, ...]] = {}
+        #: (kind, *`_identity` of a task) -> the result of `owners_matching`.
         self._owners_matching: dict[
             tuple[TermKind, int, int], tuple[tuple[PodTerm, DomainCounter], ...]
         ] = {}
-        self.has_terms = self._register()
+        self.has_terms = self._create_counters()
         if self.has_terms:
             self._count_placed()
 
@@ -153,7 +158,7 @@ class Neighbours:
 
     def matching_all(self, task_class: TaskClass, kind: TermKind) -> list[DomainCounter]:
         """Return for each term of a class the counter of tasks that match all of its terms."""
-        terms = self._owned(task_class, kind)
+        terms = self._terms_of(task_class, kind)
         return [self._matching[terms, owned.term.topology_key] for owned in terms]
 
     def matching_each(
@@ -162,7 +167,7 @@ class Neighbours:
         """Return each term of a class with the counter of tasks that match it."""
         return [
             (owned.term, self._matching[(owned,), owned.term.topology_key])
-            for owned in self._owned(task_class, kind)
+            for owned in self._terms_of(task_class, kind)
         ]
 
     def owners_matching(
@@ -182,7 +187,7 @@ class Neighbours:
     def matches_itself(self, task: int, task_class: TaskClass) -> bool:
         """Return whether a task matches all of its own affinity terms."""
         return all(
-            self._matches(owned, task) for owned in self._owned(task_class, TermKind.AFFINITY)
+            self._matches(owned, task) for owned in self._terms_of(task_class, TermKind.AFFINITY)
         )
 
     # --------------------------------------------------------------------------------- listening
@@ -204,16 +209,16 @@ class Neighbours:
         journal = self._state.journal
         for counter in self._counters(task):
             domain = counter.domain_of[node]
-            if domain < len(counter.staying) - 1:
+            if domain != counter.no_domain:
                 journal.put(counter.staying, domain, counter.staying[domain] + amount)
 
     # ---------------------------------------------------------------------------------- building
 
-    def _register(self) -> bool:
+    def _create_counters(self) -> bool:
         """Create the counters; return whether there are any."""
         for task_class in self._state.classes.classes:
             for kind in TermKind:
-                terms = self._owned(task_class, kind)
+                terms = self._terms_of(task_class, kind)
                 for owned in terms:
                     key = owned.term.topology_key
                     self._matching.setdefault(((owned,), key), self._counter(key))
@@ -222,7 +227,8 @@ class Neighbours:
                         self._matching.setdefault((terms, key), self._counter(key))
         return bool(self._matching)
 
-    def _owned(self, task_class: TaskClass, kind: TermKind) -> tuple[OwnedTerm, ...]:
+    def _terms_of(self, task_class: TaskClass, kind: TermKind) -> tuple[OwnedTerm, ...]:
+        """Return the terms of one kind of a class, with its namespace."""
         return tuple(
             OwnedTerm(term, task_class.namespace) for term in terms_of(task_class.constraints, kind)
         )
@@ -230,7 +236,9 @@ class Neighbours:
     def _counter(self, topology_key: str) -> DomainCounter:
         domains = self._domains.get(topology_key)
         if domains is None:
-            domains = self._domains[topology_key] = _domains(topology_key, self._state.nodes.inputs)
+            domains = self._domains[topology_key] = _index_domains(
+                topology_key, self._state.nodes.inputs
+            )
         return DomainCounter(*domains)
 
     def _count_placed(self) -> None:
@@ -241,7 +249,7 @@ class Neighbours:
             is_leaving = tasks.status[task] == TaskStatus.RELEASING
             for counter in self._counters(task):
                 domain = counter.domain_of[node]
-                if domain < len(counter.staying) - 1:
+                if domain != counter.no_domain:
                     (counter.leaving if is_leaving else counter.staying)[domain] += 1
                     counter.was_empty = False
 
@@ -251,7 +259,7 @@ class Neighbours:
         if counters is None:
             task_class = self._state.tasks.task_class[task]
             own_terms = {
-                (kind, owned) for kind in TermKind for owned in self._owned(task_class, kind)
+                (kind, owned) for kind in TermKind for owned in self._terms_of(task_class, kind)
             }
             counters = self._counters_of_task[key] = (
                 *(
@@ -273,20 +281,23 @@ class Neighbours:
         return owned.matches(pod.namespace, pod.labels, self._state.cluster_input.namespaces)
 
 
-def _domains(topology_key: str, nodes: list[NodeInput]) -> tuple[list[int], int]:
-    """Return the index of each node's domain, and how many domains there are."""
+def _index_domains(topology_key: str, nodes: list[NodeInput]) -> tuple[list[int], int]:
+    """Return the index of each node's domain, and how many domains there are.
+
+    Nodes without the key get the number of domains as index.
+    """
     index_of: dict[str, int] = {}
     for node in nodes:
         value = node.labels.get(topology_key)
         if value is not None:
             index_of.setdefault(value, len(index_of))
-    last = len(index_of)
+    count = len(index_of)
     return [
-        index_of.get(node.labels.get(topology_key, ""), last)
+        index_of.get(node.labels.get(topology_key, ""), count)
         if topology_key in node.labels
-        else last
+        else count
         for node in nodes
-    ], last
+    ], count
 
 
 def neighbours_of(session: Session) -> Neighbours:

@@ -48,7 +48,7 @@ def run_folder(folder: Path, *, judge_observations: bool = False) -> Report:
 
     Parameters
     ----------
-    folder : where the JSON files are; other files and other schemas are passed over
+    folder : where the JSON files are; other files and unknown schemas are skipped
     judge_observations : also compare every task with `observed`, what KAI did in the same scenario
 
     Raises
@@ -85,8 +85,8 @@ def judge_scenario(
 ) -> Verdict:
     """Judge a scenario that was played, at each of its judging points (the end, or each round)."""
     mismatches: list[Mismatch] = []
-    for point, outcome in run.points:
-        mismatches += judge_outcome(document, outcome, point)
+    for judging_point, outcome in run.points:
+        mismatches += judge_outcome(document, outcome, judging_point)
     mismatches += judge_limits(document, run.counts)
     if judge_observations:
         mismatches += judge_observed(document, run.end)

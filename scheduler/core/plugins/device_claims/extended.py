@@ -36,7 +36,7 @@ class ExtendedResources:
         return bool(self._class_of)
 
     def are_wanted_by(self, task_class: TaskClass) -> bool:
-        """Return whether tasks of a class request any of them."""
+        """Return whether tasks of a class request a resource that a device class provides."""
         return bool(self._wanted(task_class))
 
     def missing_on(self, task_class: TaskClass, node: NodeInput) -> frozenset[str]:
@@ -77,7 +77,12 @@ class ExtendedResources:
         missing: frozenset[str],
         later: dict[str, float],
     ) -> list[DeviceRequest]:
-        """Request what the largest init container lacks; `later`: devices of containers that start after it."""
+        """Return requests for what the largest init container lacks.
+
+        Parameters
+        ----------
+        later : resource -> devices of the containers that start after the init containers; changed
+        """
         largest: dict[str, tuple[float, int, int]] = {}
         for index, container in enumerate(containers):
             for number, (name, amount) in enumerate(container.requests):

@@ -25,11 +25,12 @@ from scheduler.core.session.fit import CheckFailure, NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
 from scheduler.core.session.session import Session
 
+# Pods that may reserve one claim at the same time; the API server refuses more.
 MOST_CONSUMERS = 256
 
 
 class DeviceClaimsPlugin:
-    """Registers its parts where any task has claims or any class provides a resource."""
+    """The plugin; it registers its hooks only if tasks have claims, or request what a device class provides."""
 
     name = "dynamicresources"
     scope = Scope.CLUSTER
@@ -38,20 +39,20 @@ class DeviceClaimsPlugin:
         """Copy the claims, adopt the allocations of live bind requests, and register."""
         self._state: ClusterState = session.state
         inputs = session.state.cluster_input.devices
-        self._available = inputs.available
+        self._is_served = inputs.available
         self._queue_label = session.config.queue_label_key
         self._extended = ExtendedResources(inputs)
         has_claims = any(
             task_class.constraints.device_claims for task_class in session.state.classes.classes
         )
-        self._wants_extended = {
+        self._extended_class_indices = {
             task_class.index
             for task_class in session.state.classes.classes
             if self._extended.are_wanted_by(task_class)
         }
         self.ledger = ClaimLedger(inputs.claims, session.state.journal)
         session.attach(self.ledger)
-        if not has_claims and not self._wants_extended:
+        if not has_claims and not self._extended_class_indices:
             return
         self._allocator = Allocator(inputs, session.state.nodes.inputs)
         self._adopt_bind_requests()
@@ -60,7 +61,7 @@ class DeviceClaimsPlugin:
         session.hooks.checks.append(self)
         session.hooks.filters.append(self)
         session.hooks.listeners.append(self)
-        session.hooks.fit_rules.append(_DeviceBacked(self))
+        session.hooks.fit_rules.append(_DeviceBackedRule(self))
         if shared.exist:
             session.hooks.fit_rules.append(shared)
             session.state.charge_rules.append(shared.adjust)
@@ -68,19 +69,20 @@ class DeviceClaimsPlugin:
     def concerns(self, task_class: TaskClass) -> bool:
         """Return whether tasks have claims or request resources that a device class provides."""
         return (
-            bool(task_class.constraints.device_claims) or task_class.index in self._wants_extended
+            bool(task_class.constraints.device_claims)
+            or task_class.index in self._extended_class_indices
         )
 
     # -------------------------------------------------------------------------------------- check
 
     def check(self, task: int, task_class: TaskClass) -> CheckFailure | None:
-        """Return the first problem of a task's claims that no node can cure."""
+        """Return the first problem of a task's claims that does not depend on the node."""
         references = task_class.constraints.device_claims
         if not references:
             return None
         inputs = self._state.tasks.inputs[task]
         pod = f"{inputs.namespace}/{inputs.name}"
-        if not self._available:
+        if not self._is_served:
             return self._failure(
                 f"pod {pod} cannot be scheduled, it references resource claims "
                 f"{', '.join(reference.claim for reference in references)} while dynamic resource allocation is not available in the "
@@ -91,14 +93,15 @@ class DeviceClaimsPlugin:
             claim = self.ledger.claims.get(key)
             if claim is None:
                 return self._failure(f"resource claim {key[0]}/{key[1]} does not exist")
-            text = self._problem(claim, key, inputs.uid)
-            if not reference.from_template and not text:
-                text = self._label_problem(claim, task, pod)
-            if text:
-                return self._failure(text)
+            problem = self._problem(claim, key, inputs.uid)
+            if not reference.from_template and not problem:
+                problem = self._label_problem(claim, task, pod)
+            if problem:
+                return self._failure(problem)
         return None
 
     def _problem(self, claim: DeviceClaim, key: ClaimKey, uid: str) -> str:
+        """Return what is wrong with a claim for the pod with this uid, or ""."""
         name = f"{key[0]}/{key[1]}"
         consumers = self.ledger.consumers(key)
         if uid not in consumers and len(consumers) >= MOST_CONSUMERS:
@@ -116,7 +119,7 @@ class DeviceClaimsPlugin:
         return ""
 
     def _label_problem(self, claim: DeviceClaim, task: int, pod: str) -> str:
-        """Return what is wrong with the queue label that a claim for several pods must have."""
+        """Return what is wrong with the queue label that a claim for several pods must have, or ""."""
         if not any(is_gpu(request.device_class) for request in claim.requests):
             return ""
         group = self._state.tasks.pod_group[task]
@@ -150,7 +153,7 @@ class DeviceClaimsPlugin:
         )
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
-        """Return which claim a node cannot serve."""
+        """Return why a node cannot serve the claims of a task; no reason if it can."""
         name = self._state.nodes.inputs[node].name
         claim = self._claim_elsewhere(task_class, node)
         if claim is not None:
@@ -173,17 +176,17 @@ class DeviceClaimsPlugin:
     def _allocations(
         self, task: int, task_class: TaskClass, node: int
     ) -> list[ClaimAllocation] | None:
-        """Return allocations for what a task lacks on a node; None if it cannot be served.
+        """Return new allocations for the claims of a task without devices; None if a node cannot serve them.
 
-        Devices that a task was given before are preferred, if they are free and on this node.
+        Devices that the task had before are preferred, if they are free and on this node.
         """
         before = self._state.tasks.claim_allocations.get(task, ())
         remembered = {allocation.claim: allocation for allocation in before}
         # A claim that the scheduler created may be left from a bind that failed. It holds devices for this task.
         created_key = extended_key(self._state.tasks.inputs[task].uid)
-        left_over = self.ledger.allocation(created_key)
-        if left_over is not None:
-            remembered.setdefault(EXTENDED_CLAIM, left_over)
+        previous = self.ledger.allocation(created_key)
+        if previous is not None:
+            remembered.setdefault(EXTENDED_CLAIM, previous)
         held = {device for device, holder in self.ledger.taken.items() if holder != created_key}
         allocations: list[ClaimAllocation] = []
         for claim in self._unallocated(task_class, node):
@@ -202,8 +205,8 @@ class DeviceClaimsPlugin:
         terms = allocation.node_terms
         if claim.is_extended_resource and allocation.requests != claim.requests:
             return False
-        on_node = terms is None or matches_any_term(self._state.nodes.inputs[node], terms)
-        return on_node and held.isdisjoint(devices_of(allocation))
+        is_on_node = terms is None or matches_any_term(self._state.nodes.inputs[node], terms)
+        return is_on_node and held.isdisjoint(devices_of(allocation))
 
     def _unallocated(self, task_class: TaskClass, node: int) -> list[DeviceClaim]:
         claims = [
@@ -211,13 +214,14 @@ class DeviceClaimsPlugin:
             for key in self._keys(task_class)
             if self.ledger.allocation(key) is None
         ]
-        missing = self._missing(task_class, node)
-        if missing:
-            claims.append(self._extended.claim(task_class, missing))
+        resources = self._resources_by_claim(task_class, node)
+        if resources:
+            claims.append(self._extended.claim(task_class, resources))
         return claims
 
-    def _missing(self, task_class: TaskClass, node: int) -> frozenset[str]:
-        if task_class.index not in self._wants_extended:
+    def _resources_by_claim(self, task_class: TaskClass, node: int) -> frozenset[str]:
+        """Return the extended resources that a task gets on a node through a created claim."""
+        if task_class.index not in self._extended_class_indices:
             return frozenset()
         return self._extended.missing_on(task_class, self._state.nodes.inputs[node])
 
@@ -225,7 +229,9 @@ class DeviceClaimsPlugin:
         """Return the rows that need not be free on a node, since a device class provides them."""
         task_class = self._state.tasks.task_class[task]
         rows = self._state.axis.row_of
-        return frozenset(rows[name] for name in self._missing(task_class, node) if name in rows)
+        return frozenset(
+            rows[name] for name in self._resources_by_claim(task_class, node) if name in rows
+        )
 
     # ------------------------------------------------------------------------------------- ledger
 
@@ -284,18 +290,18 @@ class DeviceClaimsPlugin:
                     self.ledger.assume_reserved(key, inputs.uid)
 
 
-class _DeviceBacked:
+class _DeviceBackedRule:
     """A fit rule: a resource that a device class provides need not be free as a plain resource."""
 
     def __init__(self, plugin: DeviceClaimsPlugin) -> None:
         self._plugin = plugin
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Return whether tasks request such a resource; GPUs do not count, because nodes report them."""
+        """Return whether tasks may get another resource than GPUs from a device class; nodes report GPUs."""
         return bool(task_class.request.other) and self._plugin.concerns(task_class)
 
     def adjust(self, task: int, node: int, needs: RowAmounts) -> RowAmounts:
-        """Leave out the rows that devices serve."""
+        """Return the needs without the rows that a device class provides."""
         rows = self._plugin.missing_rows(task, node) - {GPU_ROW}
         return tuple(need for need in needs if need[0] not in rows) if rows else needs
 

@@ -15,7 +15,7 @@ from scheduler.core.plugins.device_claims.ledger import ClaimLedger, devices_of
 
 
 class SharedDevices:
-    """Devices with more than one pod, and the discount each of these pods gets."""
+    """Devices that more than one pod uses, and the discount that each of these pods gets."""
 
     def __init__(self, state: ClusterState, ledger: ClaimLedger) -> None:
         self._state = state
@@ -45,7 +45,7 @@ class SharedDevices:
         return task_class.is_dra
 
     def adjust(self, task: int, node: int, needs: RowAmounts) -> RowAmounts:
-        """Leave out the devices that are charged to another pod on the node already."""
+        """Return the needs without the devices that are charged to another pod on the node already."""
         held = self._devices.get(task)
         if not held:
             return needs

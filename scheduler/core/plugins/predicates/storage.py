@@ -1,8 +1,8 @@
 """Storage capacity of CSI drivers (opt-in): room on the node for the volumes that are not created yet.
 
-A storage class may have one capacity for a node. Where it has more, the node's storage is not known and
-all of its capacities are ignored. A task that fits only on room that terminating pods will free is
-nominated, not bound.
+A storage class may have one capacity object for a node. If any class has more, it is not known which one
+applies, and all capacities of the node are ignored. A task that fits only on room that terminating pods
+will free is nominated, not bound.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BOUND = "Bound"
 
 
 class StorageRoom:
-    """Filter, ledger and wait rule of storage capacities."""
+    """Filter, ledger and wait rule of storage capacities; a capacity is known by its index in the inputs."""
 
     name = "CsiStorage"
     scope = Scope.CLUSTER
@@ -37,7 +37,9 @@ class StorageRoom:
         self._tracked = frozenset(inputs.tracked_classes)
         self._claims = claims
         self._capacities = inputs.capacities
-        self._reach = [_reachable(node, self._capacities) for node in state.nodes.inputs]
+        #: Per node: storage class -> index of the capacity.
+        self._capacity_of = [_capacities_of(node, self._capacities) for node in state.nodes.inputs]
+        #: Per capacity, bytes of volumes to create, and bytes that terminating pods will free.
         self._used = [0.0] * len(self._capacities)
         self._freeing = [0.0] * len(self._capacities)
         for task, node in enumerate(state.tasks.node):
@@ -56,41 +58,48 @@ class StorageRoom:
 
     def mask(self, task: int, task_class: TaskClass) -> Bools:
         """Return which nodes have room now, or once terminating pods are gone."""
-        nodes = range(len(self._reach))
+        nodes = range(len(self._capacity_of))
         return np.array([self.passes(task, task_class, node) for node in nodes], dtype=np.bool_)
 
     def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
         """Return whether one node has room now, or once terminating pods are gone."""
-        return not self._refusal(task, task_class, node, wait=True)
+        return not self._refusal(task, task_class, node, with_freeing=True)
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
         """Return which storage class lacks room."""
-        text = self._refusal(task, task_class, node, wait=True)
+        text = self._refusal(task, task_class, node, with_freeing=True)
         return (NodeReason(NodeReasonKind.VOLUME, text),) if text else ()
 
     def must_wait(self, task: int, node: int, task_class: TaskClass) -> bool:
         """Return whether the room is still held by terminating pods."""
-        return bool(self._refusal(task, task_class, node, wait=False))
+        return bool(self._refusal(task, task_class, node, with_freeing=False))
 
-    def _refusal(self, task: int, task_class: TaskClass, node: int, *, wait: bool) -> str:
+    def _refusal(self, task: int, task_class: TaskClass, node: int, *, with_freeing: bool) -> str:
+        """Return why a node has no room, or "".
+
+        Parameters
+        ----------
+        with_freeing : count the room that terminating pods will free
+        """
         orphans = [
-            f"{c.namespace}/{c.name}"
-            for c in self._tracked_claims(task_class)
-            if c.is_owner_deleted
+            f"{claim.namespace}/{claim.name}"
+            for claim in self._tracked_claims(task_class)
+            if claim.is_owner_deleted
         ]
         if orphans:
             return f"task has deleted storage claims: {', '.join(orphans)}"
+        # The volumes that an evicted pod owns go with it, so a new place needs room for them again.
         is_evicted = self._state.tasks.status[task] == TaskStatus.RELEASING
         needs: dict[str, float] = {}
         for claim in self._tracked_claims(task_class):
             if claim.phase != BOUND or (is_evicted and claim.owner_uid):
                 needs[claim.storage_class] = needs.get(claim.storage_class, 0.0) + claim.size_bytes
         for storage_class, need in sorted(needs.items()):
-            capacity = self._reach[node].get(storage_class)
+            capacity = self._capacity_of[node].get(storage_class)
             if capacity is None:
                 return f"no allocatable storage from storageclass {storage_class} found"
             free = self._capacities[capacity].capacity_bytes - self._used[capacity]
-            if need > free + (self._freeing[capacity] if wait else 0.0):
+            if need > free + (self._freeing[capacity] if with_freeing else 0.0):
                 return f"node(s) did not have enough free storage for storageclass {storage_class}"
         return ""
 
@@ -114,16 +123,16 @@ class StorageRoom:
         self._state.journal.put(amounts, capacity, amounts[capacity] + amount)
 
     def _to_create(self, task: int, node: int) -> Iterable[tuple[int, float]]:
-        """Yield the volumes to create, which the driver does not count yet."""
+        """Yield (capacity, bytes) of the volumes to create, which the driver does not count yet."""
         for claim in self._tracked_claims(self._state.tasks.task_class[task]):
-            capacity = self._reach[node].get(claim.storage_class)
+            capacity = self._capacity_of[node].get(claim.storage_class)
             if capacity is not None and claim.phase != BOUND:
                 yield capacity, claim.size_bytes
 
     def _freed(self, task: int, node: int) -> Iterable[tuple[int, float]]:
-        """Yield the volumes that are deleted with their pod, because it owns the claim."""
+        """Yield (capacity, bytes) of the volumes that are deleted with their pod, because it owns the claim."""
         for claim in self._tracked_claims(self._state.tasks.task_class[task]):
-            capacity = self._reach[node].get(claim.storage_class)
+            capacity = self._capacity_of[node].get(claim.storage_class)
             if capacity is not None and claim.owner_uid:
                 yield capacity, claim.size_bytes
 
@@ -132,8 +141,8 @@ class StorageRoom:
         return [claim for claim in claims if claim.storage_class in self._tracked]
 
 
-def _reachable(node: NodeInput, capacities: tuple[StorageCapacity, ...]) -> dict[str, int]:
-    """Return storage class -> capacity of a node; nothing if any class has more than one."""
+def _capacities_of(node: NodeInput, capacities: tuple[StorageCapacity, ...]) -> dict[str, int]:
+    """Return storage class -> index of its capacity for a node; empty if any class has more than one."""
     by_class: dict[str, int] = {}
     for index, capacity in enumerate(capacities):
         selector = capacity.node_selector

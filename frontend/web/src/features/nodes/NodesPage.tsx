@@ -26,7 +26,7 @@ const GROUPINGS: { value: Grouping; label: string }[] = [
 export function NodesPage() {
   const { rows, loaded, problem } = useTopic("nodes");
   const hues = useHues();
-  const [search, change] = useSearch();
+  const [search, changeSearch] = useSearch();
   const grouping = GROUPINGS.find(({ value }) => value === search.get("group"))?.value ?? "model";
   const text = (search.get("q") ?? "").trim().toLowerCase();
   const onlyFree = search.get("free") === "true";
@@ -47,20 +47,22 @@ export function NodesPage() {
             placeholder={NODES.search}
             leftSection={<IconSearch size={14} />}
             value={search.get("q") ?? ""}
-            onChange={(event) => change({ q: event.currentTarget.value })}
+            onChange={(event) => changeSearch({ q: event.currentTarget.value })}
           />
           <SegmentedControl
             size="xs"
             aria-label={NODES.groupBy}
             data={GROUPINGS}
             value={grouping}
-            onChange={(value) => change({ group: value === "model" ? null : value })}
+            onChange={(value) => changeSearch({ group: value === "model" ? null : value })}
           />
           <Switch
             size="sm"
             label={NODES.onlyFree}
             checked={onlyFree}
-            onChange={(event) => change({ free: event.currentTarget.checked ? "true" : null })}
+            onChange={(event) =>
+              changeSearch({ free: event.currentTarget.checked ? "true" : null })
+            }
           />
         </div>
         {!loaded ? (

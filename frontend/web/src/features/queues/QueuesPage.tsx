@@ -25,7 +25,7 @@ const COMMANDS = {
 export function QueuesPage() {
   const { rows: queues, loaded, problem } = useTopic("queues");
   const hues = useHues();
-  const [search, change] = useSearch();
+  const [search, changeSearch] = useSearch();
   const resource = resourceOf(search.get("resource"));
   const selected = search.get("queue");
   // The tree depends only on names and parents, which change far less often than the amounts.
@@ -35,8 +35,8 @@ export function QueuesPage() {
   );
   const structure = useUnchanged(parents);
   const tree = useMemo(() => buildTree(structure), [structure]);
-  const onEdit = useCallback((name: string) => change({ queue: name }), [change]);
-  const open = selected === null ? undefined : queues.get(selected);
+  const onEdit = useCallback((name: string) => changeSearch({ queue: name }), [changeSearch]);
+  const editedQueue = selected === null ? undefined : queues.get(selected);
   return (
     <Page
       title={QUEUES.title}
@@ -53,7 +53,7 @@ export function QueuesPage() {
               label: RESOURCE_NAME[value],
             }))}
             value={resource}
-            onChange={(value) => change({ resource: value === "gpu" ? null : value })}
+            onChange={(value) => changeSearch({ resource: value === "gpu" ? null : value })}
           />
           <span style={{ color: "var(--dim)" }}>{QUEUES.scale(resource)}</span>
         </div>
@@ -76,7 +76,7 @@ export function QueuesPage() {
           />
         )}
       </Card>
-      <QueueDrawer queue={open} onClose={() => change({ queue: null })} />
+      <QueueDrawer queue={editedQueue} onClose={() => changeSearch({ queue: null })} />
     </Page>
   );
 }

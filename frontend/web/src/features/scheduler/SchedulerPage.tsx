@@ -73,7 +73,7 @@ function sessionKey(row: Session): string {
 
 export function SchedulerPage() {
   const { rows, loaded, problem } = useTopic("sessions");
-  const [search, change] = useSearch();
+  const [search, changeSearch] = useSearch();
   const isCompact = usePreferences((state) => state.density) === "compact";
   const sessions = useMemo(() => [...rows.values()].sort((a, b) => a.id - b.id), [rows]);
   if (problem !== null) return <Failure title={problem.title} detail={problem.detail} />;
@@ -99,7 +99,7 @@ export function SchedulerPage() {
         rowHeight={isCompact ? 30 : 38}
         minWidth={1030}
         sort={search.get("sort") ?? "-id"}
-        onSort={(sort) => change({ sort: sort === "-id" ? null : sort })}
+        onSort={(sort) => changeSearch({ sort: sort === "-id" ? null : sort })}
         tools={<span style={{ color: "var(--dim)" }}>{SCHEDULER.last(sessions.length)}</span>}
         empty={<Empty title={SCHEDULER.emptyTitle}>{SCHEDULER.empty}</Empty>}
       />

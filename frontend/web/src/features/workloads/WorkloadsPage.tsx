@@ -31,7 +31,7 @@ export function WorkloadsPage() {
   const { rows: queues } = useTopic("queues");
   const hues = useHues();
   const navigate = useNavigate();
-  const [search, change] = useSearch();
+  const [search, changeSearch] = useSearch();
   const isCompact = usePreferences((state) => state.density) === "compact";
   const label = useQueueLabels();
   const columns = useMemo(() => workloadColumns(hues, label), [hues, label]);
@@ -58,7 +58,7 @@ export function WorkloadsPage() {
       clearable
       searchable
       clearButtonProps={{ "aria-label": WORKLOADS.clear(name) }}
-      onChange={(value) => change({ [key]: value })}
+      onChange={(value) => changeSearch({ [key]: value })}
     />
   );
   return (
@@ -77,7 +77,7 @@ export function WorkloadsPage() {
           rowHeight={isCompact ? 42 : 52}
           minWidth={1014}
           sort={search.get("sort") ?? "state"}
-          onSort={(sort) => change({ sort: sort === "state" ? null : sort })}
+          onSort={(sort) => changeSearch({ sort: sort === "state" ? null : sort })}
           onOpen={(row) => navigate(`/workloads/${row.namespace}/${row.name}`)}
           tools={
             <>
@@ -89,7 +89,7 @@ export function WorkloadsPage() {
                 placeholder={WORKLOADS.search}
                 leftSection={<IconSearch size={14} />}
                 value={search.get("q") ?? ""}
-                onChange={(event) => change({ q: event.currentTarget.value })}
+                onChange={(event) => changeSearch({ q: event.currentTarget.value })}
               />
               {select(
                 "state",
@@ -110,7 +110,7 @@ export function WorkloadsPage() {
                 <Button
                   size="xs"
                   variant="subtle"
-                  onClick={() => change({ state: null, queue: null, reason: null, q: null })}
+                  onClick={() => changeSearch({ state: null, queue: null, reason: null, q: null })}
                 >
                   {WORKLOADS.clearAll}
                 </Button>
