@@ -75,7 +75,6 @@ class Kubelets:
     #: (time, sequence number, pod uid, action); entries that differ from `_planned` are obsolete.
     _heap: list[tuple[float, int, str, PodAction]] = field(default_factory=list)
     _sequence: itertools.count[int] = field(default_factory=itertools.count)
-    _nodes: set[str] = field(default_factory=set)
 
     def node_seen(self, node: Node) -> None:
         """Record the devices of a node."""
@@ -84,12 +83,10 @@ class Kubelets:
             for name, amount in node.status.allocatable.items()
             if "/" in name
         }
-        self._nodes.add(node.metadata.name)
         self.devices.set_capacity(node.metadata.name, counts)
 
     def node_gone(self, name: str, now: float) -> None:
         """Plan the removal of the pods of a deleted node."""
-        self._nodes.discard(name)
         self.devices.forget_node(name)
         for pod in self._pods.values():
             if pod.spec.node_name == name:
