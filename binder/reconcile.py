@@ -58,7 +58,7 @@ def pod_uid(request: BindRequest, pod: Pod | None = None) -> str:
 
 def retry_delay_s(failed_attempts: int, params: BinderParams) -> float:
     """Return the pause after so many failed attempts: 2, 4, 8 ... seconds, at most `max_delay_s`."""
-    return doubled_s(failed_attempts, first_s=params.base_delay_s, most_s=params.max_delay_s)
+    return doubled_s(failed_attempts, first_s=params.base_delay_s, max_s=params.max_delay_s)
 
 
 @dataclass(slots=True)

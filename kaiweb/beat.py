@@ -18,7 +18,7 @@ from celery.schedules import schedule as every
 from django.conf import settings
 
 from kaiweb.settings.celery import TICK_S, beat_schedule
-from kaiweb.supervisor.wanted import WantedFile
+from kaiweb.supervisor.desired import DesiredFile
 from kube.process.progress import WAIT_S, track
 
 log = logging.getLogger(__name__)
@@ -46,15 +46,15 @@ class ShardClock(Scheduler):
     Entry = MonotonicEntry
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._wanted = WantedFile(Path(settings.KAIWEB_HOME), log.error)
+        self._desired_file = DesiredFile(Path(settings.KAIWEB_HOME), log.error)
         super().__init__(*args, **kwargs)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Update the shards, then send what is due; the tick of shard `default` causes a call each second."""
         track().beat("sending ticks", WAIT_S)
-        wanted = self._wanted.changed()
-        if wanted is not None:
-            shards = sorted({*settings.KAIWEB_SHARDS, *wanted.shards})
+        desired = self._desired_file.changed()
+        if desired is not None:
+            shards = sorted({*settings.KAIWEB_SHARDS, *desired.shards})
             log.info("sending ticks to shards: %s", ", ".join(shards))
             entries: dict[str, Any] = beat_schedule(shards, tick_s=TICK_S)
             self.merge_inplace(entries)

@@ -90,11 +90,11 @@ def _readable(raw: msgspec.Raw, as_type: type[T], kind: str) -> T | None:
         return decode(raw, as_type)
     except BadValueError as error:
         try:
-            named = decode(raw, NamedObject).metadata
+            metadata = decode(raw, NamedObject).metadata
         except BadValueError:
-            named = Named()
-        key = f"{named.namespace}/{named.name}" if named.namespace else named.name
-        _UNREAD.log_once(kind, key, named.resource_version, error)
+            metadata = Named()
+        key = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
+        _UNREAD.log_once(kind, key, metadata.resource_version, error)
         return None
 
 

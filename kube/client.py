@@ -226,9 +226,9 @@ class HttpGateway:
         if grace_period_s is not None:
             options["gracePeriodSeconds"] = grace_period_s
         preconditions = {"resourceVersion": resource_version, "uid": uid}
-        stated = {key: value for key, value in preconditions.items() if value}
-        if stated:
-            options["preconditions"] = stated
+        nonempty = {key: value for key, value in preconditions.items() if value}
+        if nonempty:
+            options["preconditions"] = nonempty
         self._send("DELETE", resource.path(namespace, name), options)
 
     def bind(
@@ -430,5 +430,5 @@ def _lines(response: Any) -> Iterator[bytes]:
 
 def _query(**parameters: str) -> str:
     """Return the query string of the parameters that have a value, with its question mark; "" if none has."""
-    stated = {key: value for key, value in parameters.items() if value}
-    return f"?{urlencode(stated)}" if stated else ""
+    nonempty = {key: value for key, value in parameters.items() if value}
+    return f"?{urlencode(nonempty)}" if nonempty else ""

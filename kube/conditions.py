@@ -22,7 +22,7 @@ class ConditionState:
 
 
 def merged_conditions(
-    stored: Iterable[Condition], wanted: Mapping[str, ConditionState], now: datetime
+    stored: Iterable[Condition], desired: Mapping[str, ConditionState], now: datetime
 ) -> list[dict[str, Any]] | None:
     """Return the whole list with the wanted conditions updated, or None when nothing differs.
 
@@ -34,15 +34,19 @@ def merged_conditions(
     """
     conditions = tuple(stored)
     by_type = {condition.type: condition for condition in conditions}
-    if all(name in by_type and _state_of(by_type[name]) == state for name, state in wanted.items()):
+    if all(
+        name in by_type and _state_of(by_type[name]) == state for name, state in desired.items()
+    ):
         return None
     # `as_body` leaves out empty texts, but the conditions of some kinds (Config) require both fields.
-    others = [
+    unchanged = [
         {"reason": "", "message": "", **as_body(condition)}
         for condition in conditions
-        if condition.type not in wanted
+        if condition.type not in desired
     ]
-    return others + [_body(by_type.get(name), name, state, now) for name, state in wanted.items()]
+    return unchanged + [
+        _body(by_type.get(name), name, state, now) for name, state in desired.items()
+    ]
 
 
 def _state_of(condition: Condition) -> ConditionState:

@@ -30,8 +30,8 @@ log = logging.getLogger(__name__)
 
 NORMAL, WARNING = "Normal", "Warning"
 FIRST_INTERVAL_S = 5.0
-LONGEST_INTERVAL_S = 300.0
-REMEMBERED = 20_000
+MAX_INTERVAL_S = 300.0
+MAX_REMEMBERED = 20_000
 PER_SECOND = 100.0
 AT_ONCE = 200.0
 
@@ -100,15 +100,15 @@ class Pace:
 
     per_s: float = PER_SECOND
     at_once: float = AT_ONCE
-    _left: float = AT_ONCE
+    _tokens: float = AT_ONCE
     _last: float = 0.0
 
     def wait_s(self, now: float) -> float:
         """Take one token; return how long to wait before using it."""
-        self._left = min(self.at_once, self._left + (now - self._last) * self.per_s)
+        self._tokens = min(self.at_once, self._tokens + (now - self._last) * self.per_s)
         self._last = now
-        self._left -= 1.0
-        return max(0.0, -self._left / self.per_s)
+        self._tokens -= 1.0
+        return max(0.0, -self._tokens / self.per_s)
 
 
 @dataclass(slots=True)
@@ -185,14 +185,14 @@ class Recorder:
             written = self._written.get(event.identity)
             if written is None:
                 written = self._written[event.identity] = _Written()
-                if len(self._written) > REMEMBERED:
+                if len(self._written) > MAX_REMEMBERED:
                     self._written.popitem(last=False)
             self._written.move_to_end(event.identity)
             written.count += 1
             if now < written.next_at:
                 return None
             written.next_at = now + doubled_s(
-                written.writes, first_s=FIRST_INTERVAL_S, most_s=LONGEST_INTERVAL_S
+                written.writes, first_s=FIRST_INTERVAL_S, max_s=MAX_INTERVAL_S
             )
             written.writes += 1
             return written

@@ -48,12 +48,13 @@ def could_serve(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     is_ours = is_reserved_for(volume, claim)
     if not is_ours and (volume.spec.claim_ref or volume.status.phase not in ("", "Available")):
         return False
-    wanted = claim.spec
+    claim_spec = claim.spec
     return (
-        volume.spec.storage_class_name == wanted.storage_class_name
-        and volume.spec.volume_mode == wanted.volume_mode
-        and set(wanted.access_modes) <= set(volume.spec.access_modes)
-        and capacity_bytes(volume) >= parse_quantity(wanted.resources.requests.get("storage", 0))
+        volume.spec.storage_class_name == claim_spec.storage_class_name
+        and volume.spec.volume_mode == claim_spec.volume_mode
+        and set(claim_spec.access_modes) <= set(volume.spec.access_modes)
+        and capacity_bytes(volume)
+        >= parse_quantity(claim_spec.resources.requests.get("storage", 0))
         and _is_selected(volume, claim)
     )
 

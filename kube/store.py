@@ -67,8 +67,8 @@ class KindStore(Generic[O]):
     def put(self, value: O, version: int) -> bool:
         """Store an object unless a newer one is stored; return whether it was stored."""
         key = value.key
-        known = self.objects.get(key)
-        if known is not None and version_number(known.metadata.resource_version) > version:
+        stored = self.objects.get(key)
+        if stored is not None and version_number(stored.metadata.resource_version) > version:
             return False
         self._forget(key)
         self.objects[key] = value
@@ -79,11 +79,11 @@ class KindStore(Generic[O]):
 
     def remove(self, value: O, version: int) -> bool:
         """Remove an object unless a newer one has its name; return whether it was removed."""
-        known = self.objects.get(value.key)
-        if known is None:
+        stored = self.objects.get(value.key)
+        if stored is None:
             return False
-        is_namesake = known.metadata.uid != value.metadata.uid
-        if is_namesake and version_number(known.metadata.resource_version) > version:
+        is_namesake = stored.metadata.uid != value.metadata.uid
+        if is_namesake and version_number(stored.metadata.resource_version) > version:
             return False
         self._forget(value.key)
         del self.objects[value.key]
@@ -101,10 +101,10 @@ class KindStore(Generic[O]):
         return dropped
 
     def _forget(self, key: str) -> None:
-        known = self.objects.get(key)
-        if known is not None:
+        stored = self.objects.get(key)
+        if stored is not None:
             for index in self._indexes.values():
-                index.discard(key, known)
+                index.discard(key, stored)
 
 
 @dataclass(slots=True)
@@ -216,17 +216,17 @@ class Store:
             kind = self.kind(resource)
             if listed_at < kind.seen_version:
                 changes += [(EventType.DELETED, value) for value in kind.forget_all()]
-            gone = dict(kind.objects)
+            unlisted = dict(kind.objects)
             sign = track()
             for value in listing.items:
-                gone.pop(value.key, None)
+                unlisted.pop(value.key, None)
                 if not sign.take(resource.kind, value, PLACE):
                     continue
                 # The list wins over everything that is not newer than the whole list. If it shows an object
                 # at an older version, the server lost our last write of it in a crash.
                 if kind.put(value, listed_at):
                     changes.append((EventType.MODIFIED, value))
-            for value in gone.values():
+            for value in unlisted.values():
                 if version_of(value) <= listed_at and kind.remove(value, listed_at):
                     changes.append((EventType.DELETED, value))
             kind.seen_version = max(kind.seen_version, listed_at)
@@ -248,8 +248,8 @@ class Store:
             if event.type is EventType.DELETED:
                 is_new = kind.remove(event.object, version)
             else:
-                known = kind.objects.get(event.object.key)
-                is_new = known != event.object and kind.put(event.object, version)
+                stored = kind.objects.get(event.object.key)
+                is_new = stored != event.object and kind.put(event.object, version)
             self._signal(is_new)
         if is_new:
             self._notify(resource, [(event.type, event.object)])
@@ -265,8 +265,8 @@ class Store:
         """Store a change that we requested, under the old version, so that the next event replaces it."""
         with self._changed:
             kind = self.kind(resource)
-            known = kind.objects.get(value.key)
-            if known is not None and version_of(known) == version_of(value):
+            stored = kind.objects.get(value.key)
+            if stored is not None and version_of(stored) == version_of(value):
                 self._signal(kind.put(value, version_of(value)))
 
     def discard(self, resource: Resource, value: KubeObject) -> None:

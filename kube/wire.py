@@ -15,7 +15,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 CHUNK = 1 << 16
-LARGEST_HEAD = 1 << 16
+MAX_HEAD_BYTES = 1 << 16
 NO_CONTENT = (204, 304)
 
 
@@ -152,15 +152,16 @@ def _read_response(connection: socket.socket, *, has_body: bool) -> tuple[Answer
         while _more(connection, data, may_end=True):
             pass
         return Answer(status, bytes(data)), False
-    wanted = int(length)
-    while len(data) < wanted:
+    expected_length = int(length)
+    while len(data) < expected_length:
         _more(connection, data)
-    return Answer(status, bytes(data[:wanted])), is_reusable and len(data) == wanted
+    is_reusable = is_reusable and len(data) == expected_length
+    return Answer(status, bytes(data[:expected_length])), is_reusable
 
 
 def _read_head(connection: socket.socket, data: bytearray) -> tuple[int, dict[bytes, bytes], int]:
     while (end := data.find(b"\r\n\r\n")) < 0:
-        if len(data) > LARGEST_HEAD:
+        if len(data) > MAX_HEAD_BYTES:
             raise WireError("the head of a response is larger than 64 KiB")
         _more(connection, data)
     first, *lines = bytes(data[:end]).split(b"\r\n")

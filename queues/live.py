@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 #: The mirror reads "standing" and records "workload" for it; the others go to clients unchanged.
 Kind = Literal["queue", "workload", "node", "session", "standing"]
 GROUP = "live"
-KEPT_CHANGES = 50_000
-KEPT_FOR = timedelta(minutes=10)
+MAX_STORED_CHANGES = 50_000
+RETENTION = timedelta(minutes=10)
 WAKE_PAUSE_S = 0.05
 AWAY_PAUSE_S = 1.0
 # Arbitrary; it only has to differ from other advisory locks in the same PostgreSQL database.
@@ -156,6 +156,6 @@ def changes_after(seq: int, *, limit: int) -> list[LogEntry]:
 
 def trim(now: datetime) -> int:
     """Delete entries older than ten minutes that are not among the newest 50,000; return how many."""
-    floor = position() - KEPT_CHANGES
-    count, _by_model = LiveChange.objects.filter(id__lte=floor, at__lt=now - KEPT_FOR).delete()
+    floor = position() - MAX_STORED_CHANGES
+    count, _by_model = LiveChange.objects.filter(id__lte=floor, at__lt=now - RETENTION).delete()
     return count

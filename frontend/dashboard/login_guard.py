@@ -73,21 +73,23 @@ class HashSlots:
 
     total: int = HASHES_AT_ONCE
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _taken: Counter[str] = field(default_factory=Counter)
+    _taken_by_network: Counter[str] = field(default_factory=Counter)
 
     @contextmanager
     def take(self, attempt: LoginAttempt) -> Iterator[bool]:
         """Yield whether a slot was free; never wait for one."""
         network = attempt.network
         with self._lock:
-            is_free = not self._taken[network] and self._taken.total() < self.total
-            self._taken[network] += is_free
+            is_free = (
+                not self._taken_by_network[network] and self._taken_by_network.total() < self.total
+            )
+            self._taken_by_network[network] += is_free
         try:
             yield is_free
         finally:
             with self._lock:
-                self._taken[network] -= is_free
-                self._taken += Counter()  # removes zero counts
+                self._taken_by_network[network] -= is_free
+                self._taken_by_network += Counter()  # removes zero counts
 
 
 SLOTS = HashSlots()

@@ -59,12 +59,12 @@ def refused_by_rights(error: Exception) -> Refusal:
     match = WEBHOOK.search(text)
     if match is None:
         return Refusal("forbidden", text, [])
-    why = match["why"] or "without a reason"
+    reason = match["why"] or "without a reason"
     if match["hook"] == OUR_WEBHOOK:
-        pointer = "/parent" if "parent" in why or "cannot be below" in why else ""
-        return Refusal("hierarchy", why, [_entry(pointer, "admission", why)])
-    detail = f"webhook '{match['hook']}' of the cluster refuses it: {why}"
-    return Refusal("validation", detail, [_entry("", "admission", why)])
+        pointer = "/parent" if "parent" in reason or "cannot be below" in reason else ""
+        return Refusal("hierarchy", reason, [_entry(pointer, "admission", reason)])
+    detail = f"webhook '{match['hook']}' of the cluster refuses it: {reason}"
+    return Refusal("validation", detail, [_entry("", "admission", reason)])
 
 
 def _pointer(path: str) -> str:

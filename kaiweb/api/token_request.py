@@ -16,7 +16,7 @@ from queues.models import Queue
 from queues.tree.shape import NAME_LENGTH, NAME_PATTERN, Finding, is_clean, shown
 
 FIELDS = ("name", "scopes", "subtree", "expiresAt")
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +77,12 @@ def _fault(
 
 
 def _name_faults(value: Any) -> Iterator[Finding]:
-    is_fine = isinstance(value, str) and 0 < len(value.strip()) <= LONGEST_NAME and is_clean(value)
+    is_fine = (
+        isinstance(value, str) and 0 < len(value.strip()) <= MAX_NAME_LENGTH and is_clean(value)
+    )
     if not is_fine:
-        expected = f"a string of 1 to {LONGEST_NAME} characters"
-        yield _fault("/name", "length", expected, value, LONGEST_NAME)
+        expected = f"a string of 1 to {MAX_NAME_LENGTH} characters"
+        yield _fault("/name", "length", expected, value, MAX_NAME_LENGTH)
 
 
 def _scope_faults(value: Any) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from kaiweb.machine import is_alive
-from kaiweb.supervisor.wanted import read_wanted, scheduling_process
+from kaiweb.supervisor.desired import read_desired, scheduling_process
 from kaiweb.supervisor.watchdog import ChildState, read_children
 from kube.errors import KubeError, NotFoundError
 from kube.objects.meta import KubeObject
@@ -54,18 +54,18 @@ class Freshness:
     """Measures by our own clock how long ago values last changed."""
 
     clock: Clock = time.monotonic
-    _seen: dict[str, tuple[object, float]] = field(default_factory=dict)
+    _last_changes: dict[str, tuple[object, float]] = field(default_factory=dict)
 
     def age_s(self, key: str, value: object, moment: datetime) -> float:
         """Return the age of a value. That of a value seen for the first time is computed from `moment`."""
         now = self.clock()
-        known = self._seen.get(key)
-        if known is None:
-            known = (value, now - max(0.0, (timezone.now() - moment).total_seconds()))
-        elif known[0] != value:
-            known = (value, now)
-        self._seen[key] = known
-        return now - known[1]
+        last_change = self._last_changes.get(key)
+        if last_change is None:
+            last_change = (value, now - max(0.0, (timezone.now() - moment).total_seconds()))
+        elif last_change[0] != value:
+            last_change = (value, now)
+        self._last_changes[key] = last_change
+        return now - last_change[1]
 
 
 @dataclass(slots=True)
@@ -150,8 +150,8 @@ def _has_foreign_holder(client: redis.Redis, shard: str) -> bool:
 
     The lock of a scheduler expires by itself, and the token of its holder is stored beside it.
     """
-    held, holder = client.mget(_lock_key(shard), f"kaiweb:holder:{shard}")
-    return held is not None and (held != holder or client.pttl(_lock_key(shard)) == -1)
+    lock_token, holder = client.mget(_lock_key(shard), f"kaiweb:holder:{shard}")
+    return lock_token is not None and (lock_token != holder or client.pttl(_lock_key(shard)) == -1)
 
 
 def _lock_key(shard: str) -> str:
@@ -161,11 +161,11 @@ def _lock_key(shard: str) -> str:
 def expected_shards() -> list[str]:
     """Return the shards that should have cycles."""
     try:
-        wanted = read_wanted(Path(settings.KAIWEB_HOME))
+        desired = read_desired(Path(settings.KAIWEB_HOME))
     except ValueError:
         return list(settings.KAIWEB_SHARDS)
-    shards = {*settings.KAIWEB_SHARDS, *wanted.shards}
-    return sorted(shard for shard in shards if scheduling_process(shard) not in wanted.off)
+    shards = {*settings.KAIWEB_SHARDS, *desired.shards}
+    return sorted(shard for shard in shards if scheduling_process(shard) not in desired.off)
 
 
 @dataclass(slots=True)
@@ -194,13 +194,13 @@ class CyclesCheck:
             .values_list("number", "started_at")
             .first()
         )
-        where = f"see logs/{scheduling_process(shard)}.log"
+        log_hint = f"see logs/{scheduling_process(shard)}.log"
         if last is None:
-            return f"shard {shard} has not finished a scheduling cycle yet; {where}"
+            return f"shard {shard} has not finished a scheduling cycle yet; {log_hint}"
         age_s = self.freshness.age_s(shard, last[0], last[1])
         if age_s <= CYCLE_S or _is_in_cycle(shard):
             return ""
-        return f"shard {shard} has finished no scheduling cycle for {CYCLE_S:.0f} s; {where}"
+        return f"shard {shard} has finished no scheduling cycle for {CYCLE_S:.0f} s; {log_hint}"
 
 
 def _is_in_cycle(shard: str) -> bool:

@@ -29,7 +29,7 @@ from kaiweb.health.checks import (
 from kube.values.times import format_time
 
 FRESH_S = 1.0
-PATIENCE_S = 2.0
+TIMEOUT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Readiness:
     checks: Mapping[str, Check]
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], datetime] = timezone.now
-    patience_s: float = PATIENCE_S
+    timeout_s: float = TIMEOUT_S
     _faults: tuple[Fault, ...] = ()
     _since: dict[str, datetime] = field(default_factory=dict)
     _checked_at: float = float("-inf")
@@ -60,7 +60,7 @@ class Readiness:
         if self.clock() - self._checked_at < FRESH_S:
             return self._faults
         # Another request runs the checks. Do not wait long, or a hanging check would occupy all threads.
-        if not self._lock.acquire(timeout=self.patience_s):
+        if not self._lock.acquire(timeout=self.timeout_s):
             running_s = self.clock() - self._started_at
             text = f"a check has not answered for {running_s:.0f} s"
             return (*self._faults, Fault("readiness", text, self.wall()))

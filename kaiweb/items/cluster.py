@@ -63,10 +63,10 @@ def _gpus(nodes: list[Node]) -> dict[str, Any]:
 
 def _unusable(node: Node) -> float:
     """Return the number of devices that are free but cannot be allocated."""
-    free = max(0.0, node.gpus - node.used_gpu)
+    free_gpus = max(0.0, node.gpus - node.used_gpu)
     if not node.is_ready or node.is_cordoned:
-        return free
-    return min(free, float(node.gpus - node.gpus_healthy))
+        return free_gpus
+    return min(free_gpus, float(node.gpus - node.gpus_healthy))
 
 
 def _models(nodes: list[Node]) -> list[dict[str, Any]]:

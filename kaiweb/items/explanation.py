@@ -100,14 +100,16 @@ def _node_evidence(row: PodGroup) -> list[dict[str, Any]]:
     for name, amount in requested.items():
         if not amount:
             continue
-        most, where = max(((free[name], node) for free, node in free_by_node), default=(0.0, ""))
+        largest_free, roomiest_node = max(
+            ((free[name], node) for free, node in free_by_node), default=(0.0, "")
+        )
         rows.append(
             {
                 "name": f"{name} for one pod",
                 "asked": str(rounded(amount)),
-                "available": f"{rounded(most)} at most",
-                "where": f"{where}, of {len(free_by_node)} nodes"
-                if most
+                "available": f"{rounded(largest_free)} at most",
+                "where": f"{roomiest_node}, of {len(free_by_node)} nodes"
+                if largest_free
                 else f"none of {len(free_by_node)} nodes",
             }
         )

@@ -249,11 +249,11 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             now = time.monotonic()
             waits: list[float] = []
             for subscription in tuple(self._subscriptions.values()):
-                due = subscription.due_at(hidden=self._is_hidden)
-                if due is None:
+                due_at = subscription.due_at(hidden=self._is_hidden)
+                if due_at is None:
                     continue
-                if due > now:
-                    waits.append(due - now)
+                if due_at > now:
+                    waits.append(due_at - now)
                 elif subscription.is_overrun():
                     subscription.slow_down()
                     await self._reset(subscription, Reset.SLOW)

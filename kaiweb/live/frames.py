@@ -100,9 +100,9 @@ def read_states(
             if keys:
                 items[name] = {CLUSTER_KEY: family.read(None)[0]}
             continue
-        wanted = [key for key in keys[family.kind] if only is None or key in only]
-        if wanted:
-            items[name] = _states(name, wanted)
+        changed_keys = [key for key in keys[family.kind] if only is None or key in only]
+        if changed_keys:
+            items[name] = _states(name, changed_keys)
     return Batch(position, as_of(position), items)
 
 

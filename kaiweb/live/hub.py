@@ -113,34 +113,34 @@ class Hub:
 
     def _read(self) -> Batch | None:
         changes = live.changes_after(self._position, limit=READ_CHANGES)
-        wanted = self._wanted()
+        keys_by_family = self._subscribed_keys()
         # Recompute the cluster item at most once a second; a skipped update is sent later.
-        self._is_cluster_due = CLUSTER in wanted and (self._is_cluster_due or bool(changes))
+        self._is_cluster_due = CLUSTER in keys_by_family and (self._is_cluster_due or bool(changes))
         now = time.monotonic()
         reads_cluster = self._is_cluster_due and now - self._cluster_at >= CLUSTER_S
         if reads_cluster:
             self._is_cluster_due, self._cluster_at = False, now
         else:
-            wanted.pop(CLUSTER, None)
+            keys_by_family.pop(CLUSTER, None)
         if changes:
-            return read_states(changes, changes[-1].position, wanted)
+            return read_states(changes, changes[-1].position, keys_by_family)
         if reads_cluster:
             return read_states([ANY_CHANGE], self._position, {CLUSTER: None})
         return None
 
-    def _wanted(self) -> dict[str, Collection[str] | None]:
+    def _subscribed_keys(self) -> dict[str, Collection[str] | None]:
         """Return the families with subscriptions, each with its keys if none asks for all of it."""
-        wanted: dict[str, set[str] | None] = {}
+        keys_by_family: dict[str, set[str] | None] = {}
         for listener in tuple(self._listeners):
             for topic in listener.topics():
                 name = topic.family.name
                 if not topic.key:
-                    wanted[name] = None
-                elif name not in wanted:
-                    wanted[name] = {topic.key}
-                elif (keys := wanted[name]) is not None:
+                    keys_by_family[name] = None
+                elif name not in keys_by_family:
+                    keys_by_family[name] = {topic.key}
+                elif (keys := keys_by_family[name]) is not None:
                     keys.add(topic.key)
-        return dict(wanted)
+        return dict(keys_by_family)
 
 
 async def _discard(layer: Any, channel: str) -> None:

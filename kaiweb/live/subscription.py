@@ -85,18 +85,18 @@ class Subscription:
 
     def take(self, now: float) -> Frame | None:
         """Return the delta of everything pending; None if nothing of it is visible to the client."""
-        up: list[Frame] = []
-        gone: list[str] = []
+        updates: list[Frame] = []
+        deleted_keys: list[str] = []
         for key, item in self._pending.items():
             if item is not None and self.admits(item):
-                up.append({"k": key, "set": item, "unset": []})
+                updates.append({"k": key, "set": item, "unset": []})
                 if self.visible is not None:
                     self.visible.add(key)
             elif self._was_visible(key):
-                gone.append(key)
+                deleted_keys.append(key)
         previous, position = self.seq, self._pending_position
         self._pending.clear()
-        if not up and not gone:
+        if not updates and not deleted_keys:
             return None
         self.seq = position
         self._sent_at = now
@@ -107,8 +107,8 @@ class Subscription:
             "seq": str(position),
             "prev": str(previous),
             "asOf": self._as_of,
-            "up": up,
-            "del": gone,
+            "up": updates,
+            "del": deleted_keys,
         }
 
     def _was_visible(self, key: str) -> bool:

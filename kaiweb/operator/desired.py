@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
+from kaiweb.supervisor.desired import DesiredProcesses, can_be_process, scheduling_process
 from kaiweb.supervisor.layout import BINDING, CONTROLLERS_PROCESS, WEB_PROCESS
-from kaiweb.supervisor.wanted import Wanted, can_be_process, scheduling_process
 from kube.objects.config import Config, ConfigSpec, SchedulingShard, Service
 from kube.objects.meta import as_body
 from scheduler.settings.shard import DEFAULT_SHARD, problem_of
@@ -25,13 +25,13 @@ BUILT_IN = {
 }
 
 
-def wanted_processes(
+def desired_processes(
     config: Config | None,
     shards: Mapping[str, SchedulingShard],
-    before: Wanted,
+    before: DesiredProcesses,
     environment: Mapping[str, str],
-) -> tuple[Wanted, dict[str, str]]:
-    """Return the wanted processes, and for each shard with unusable settings the reason.
+) -> tuple[DesiredProcesses, dict[str, str]]:
+    """Return the desired processes, and for each shard with unusable settings the reason.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def wanted_processes(
         BINDING: _binder_variables(spec),
         **{scheduling_process(name): _scheduler_variables(spec) for name in shards_run},
     }
-    wanted = Wanted(
+    desired = DesiredProcesses(
         shards=shards_run,
         off=_off(spec, shards_run),
         arguments={CONTROLLERS_PROCESS: tuple(flags)} if flags else {},
@@ -69,7 +69,7 @@ def wanted_processes(
             process: variables for process, variables in variables_of.items() if variables
         },
     )
-    return wanted, problems
+    return desired, problems
 
 
 def has_scale_adjuster(spec: ConfigSpec) -> bool:

@@ -1,4 +1,4 @@
-"""Follow Config and SchedulingShards: write the file of wanted processes, and conditions on the objects.
+"""Follow Config and SchedulingShards: write the file of desired processes, and conditions on the objects.
 
 One pass a second, and one at every change. A pass reads the store, the files of the installation and the ports.
 It writes the wanted file and the conditions when they change, and never a spec. While the API server is away
@@ -20,16 +20,16 @@ from typing import Any
 from django.db import DatabaseError
 
 from kaiweb.operator.conditions import RECONCILING, ObjectState, beginning, conditions
-from kaiweb.operator.desired import has_scale_adjuster, is_enabled, wanted_processes
+from kaiweb.operator.desired import desired_processes, has_scale_adjuster, is_enabled
 from kaiweb.operator.probe import ProbeResult, ProcessProbe
-from kaiweb.supervisor.layout import BEAT, BINDING, CONTROLLERS_PROCESS, WEB_PROCESS
-from kaiweb.supervisor.wanted import (
-    Wanted,
-    read_wanted,
+from kaiweb.supervisor.desired import (
+    DesiredProcesses,
+    read_desired,
     scheduling_process,
     shards_among,
-    write_wanted,
+    write_desired,
 )
+from kaiweb.supervisor.layout import BEAT, BINDING, CONTROLLERS_PROCESS, WEB_PROCESS
 from kube.conditions import ConditionState, merged_conditions
 from kube.errors import KubeError, NotFoundError, UnauthorizedError
 from kube.gateway import EventType, Gateway
@@ -86,7 +86,7 @@ class Operator:
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     failure: str = ""
-    _wanted: Wanted | None = None
+    _desired: DesiredProcesses | None = None
     _remaining: frozenset[str] = frozenset()
     _has_prometheus: tuple[float, bool] = (float("-inf"), False)
     _changed: threading.Event = field(default_factory=threading.Event)
@@ -109,19 +109,19 @@ class Operator:
         """Bring the wanted file and all conditions up to date."""
         config: Config | None = self.store.get(CONFIGS, CONFIG_NAME)
         shards = dict(self.store.view().of(SHARDS, SchedulingShard))
-        before = self._wanted or self._read_wanted()
-        wanted, problems = wanted_processes(config, shards, before, self.environment)
-        if wanted != self._wanted:
-            self._wanted = wanted
-            write_wanted(self.home, wanted)
-            log.info("wanted shards: %s", ", ".join(wanted.shards))
-        probed = self.probe.look(wanted.shards, self.clock())
-        self._forget_all_but({*wanted.shards, *shards_among(probed.listed)})
+        before = self._desired or self._read_desired()
+        desired, problems = desired_processes(config, shards, before, self.environment)
+        if desired != self._desired:
+            self._desired = desired
+            write_desired(self.home, desired)
+            log.info("desired shards: %s", ", ".join(desired.shards))
+        probed = self.probe.look(desired.shards, self.clock())
+        self._forget_all_but({*desired.shards, *shards_among(probed.listed)})
         if config is not None:
             self._write_conditions(CONFIGS, config, self._config_state(config, probed))
         for name, shard in shards.items():
             fault = self.cycle_fault(name) if scheduling_process(name) in probed.up else ""
-            state = _shard_state(shard, problems.get(name, ""), probed, wanted.off, fault)
+            state = _shard_state(shard, problems.get(name, ""), probed, desired.off, fault)
             self._write_conditions(SHARDS, shard, state)
 
     def _forget_all_but(self, shards: Collection[str]) -> None:
@@ -140,12 +140,12 @@ class Operator:
         else:
             self._remaining = frozenset(shards)
 
-    def _read_wanted(self) -> Wanted:
+    def _read_desired(self) -> DesiredProcesses:
         try:
-            return read_wanted(self.home)
+            return read_desired(self.home)
         except ValueError as error:
             log.error("cannot read the wanted file, starting from an empty one: %s", error)
-            return Wanted()
+            return DesiredProcesses()
 
     def _config_state(self, config: Config, probed: ProbeResult) -> ObjectState:
         parts = components_of(config.spec)
@@ -195,9 +195,9 @@ class Operator:
         self,
         resource: Resource,
         value: Config | SchedulingShard,
-        wanted: Mapping[str, ConditionState],
+        conditions: Mapping[str, ConditionState],
     ) -> Config | SchedulingShard:
-        merged = merged_conditions(value.status.conditions, wanted, self.wall())
+        merged = merged_conditions(value.status.conditions, conditions, self.wall())
         if merged is None:
             return value
         body = {"status": {"conditions": merged}}

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kaiweb.machine import accepts, is_alive
+from kaiweb.supervisor.desired import FILE, scheduling_process
 from kaiweb.supervisor.layout import CONTROLLERS_PROCESS, WEB_PROCESS, metrics_port_name
-from kaiweb.supervisor.wanted import FILE, scheduling_process
 from kaiweb.supervisor.watchdog import read_children
 
 CALM_S = 2.0
@@ -87,16 +87,16 @@ class ProcessProbe:
         return now - self._since[name][1] >= CALM_S
 
     def _ports(self, shards: tuple[str, ...]) -> dict[str, int]:
-        known = _numbers(self.home / "ports.json")
+        port_by_name = _numbers(self.home / "ports.json")
         names = {scheduling_process(shard): metrics_port_name(shard) for shard in shards}
         names[CONTROLLERS_PROCESS] = "controller-metrics"
-        ports = {name: known[port] for name, port in names.items() if port in known}
+        ports = {name: port_by_name[port] for name, port in names.items() if port in port_by_name}
         return {**ports, WEB_PROCESS: self.web_port}
 
     def _is_adopted(self) -> bool:
         try:
-            wanted = (self.home / FILE).stat().st_mtime_ns
-            return (self.home / "processes.json").stat().st_mtime_ns >= wanted
+            desired_mtime_ns = (self.home / FILE).stat().st_mtime_ns
+            return (self.home / "processes.json").stat().st_mtime_ns >= desired_mtime_ns
         except FileNotFoundError:
             return False
 

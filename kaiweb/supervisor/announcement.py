@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 LOOK_S = 0.5
-PATIENCE_S = 60.0
+START_TIMEOUT_S = 60.0
 REMINDER_S = 30.0
 
 
@@ -32,7 +32,7 @@ class Announcement:
 
     def __post_init__(self) -> None:
         self._began_at = self._look_at = self.clock()
-        self._remind_at = self._began_at + PATIENCE_S
+        self._remind_at = self._began_at + START_TIMEOUT_S
 
     def look(self) -> None:
         """Check at most twice a second, however often this is called."""

@@ -5,7 +5,7 @@
     wave 2   workers, the beat and the operator, which need the tables and the cluster's kinds
 
 Some of them depend on the cluster: there is a scheduler for each SchedulingShard, and Config kai-config sets flags
-(`Wanted`, written by the operator).
+(`DesiredProcesses`, written by the operator).
 
 Between wave 0 and 1 `kaiweb bootstrap` migrates the database and applies the custom resource definitions.
 
@@ -24,8 +24,13 @@ from pathlib import Path
 from kaiweb.settings import env
 from kaiweb.supervisor import ports
 from kaiweb.supervisor.broker import broker_command, broker_url
+from kaiweb.supervisor.desired import (
+    DEFAULT_SHARD,
+    DesiredProcesses,
+    can_be_process,
+    scheduling_process,
+)
 from kaiweb.supervisor.process import ProcessSpec
-from kaiweb.supervisor.wanted import DEFAULT_SHARD, Wanted, can_be_process, scheduling_process
 from kube.keys import SHARD_TASK_PREFIX
 from queues.cluster import IN_CLUSTER
 
@@ -139,9 +144,9 @@ def check_environment() -> None:
             )
 
 
-def shards_of(plan: Installation, wanted: Wanted) -> list[str]:
+def shards_of(plan: Installation, desired: DesiredProcesses) -> list[str]:
     """Return the shards that have a scheduler."""
-    return sorted({*plan.shards, *wanted.shards})
+    return sorted({*plan.shards, *desired.shards})
 
 
 def metrics_port_name(shard: str) -> str:
@@ -149,17 +154,17 @@ def metrics_port_name(shard: str) -> str:
     return "scheduler-metrics" if shard == DEFAULT_SHARD else f"scheduler-metrics-{shard}"
 
 
-def specs_with_ports(plan: Installation, wanted: Wanted) -> list[ProcessSpec]:
+def specs_with_ports(plan: Installation, desired: DesiredProcesses) -> list[ProcessSpec]:
     """Return the processes, after choosing a metrics port for each further shard."""
-    names = tuple(metrics_port_name(shard) for shard in shards_of(plan, wanted))
+    names = tuple(metrics_port_name(shard) for shard in shards_of(plan, desired))
     missing = tuple(name for name in names if name not in plan.ports)
     plan.ports.update(ports.remembered(plan.home, missing))
-    return specs(plan, wanted)
+    return specs(plan, desired)
 
 
-def specs(plan: Installation, wanted: Wanted) -> list[ProcessSpec]:
+def specs(plan: Installation, desired: DesiredProcesses) -> list[ProcessSpec]:
     """Return the processes of the installation; `plan.ports` has a port for each shard's metrics."""
-    listing = _Listing(plan, wanted)
+    listing = _Listing(plan, desired)
     _add_servers(listing)
     _add_cluster_followers(listing)
     _add_workers(listing)
@@ -171,7 +176,7 @@ class _Listing:
     """The processes listed so far; a disabled one is left out."""
 
     plan: Installation
-    wanted: Wanted
+    desired: DesiredProcesses
     specs: list[ProcessSpec] = field(default_factory=list)
 
     def add(self, name: str, wave: int, *command: str, account: str = WEB, **more: str) -> None:
@@ -182,16 +187,16 @@ class _Listing:
         account : one of `ACCOUNTS`
         more : variables besides those of the installation and of `wanted`
         """
-        if name in self.wanted.off:
+        if name in self.desired.off:
             return
         spec = ProcessSpec(
             name=name,
             wave=wave,
-            command=(*command, *self.wanted.arguments.get(name, ())),
+            command=(*command, *self.desired.arguments.get(name, ())),
             env={
                 **self.plan.environment_of(account),
                 **more,
-                **self.wanted.environment.get(name, {}),
+                **self.desired.environment.get(name, {}),
             },
             broker_port=self.plan.ports["broker"] if name == BROKER else 0,
         )
@@ -242,7 +247,7 @@ def _add_cluster_followers(listing: _Listing) -> None:
 
 def _add_workers(listing: _Listing) -> None:
     plan = listing.plan
-    for shard in shards_of(plan, listing.wanted):
+    for shard in shards_of(plan, listing.desired):
         listing.add_worker(
             scheduling_process(shard),
             f"{SHARD_TASK_PREFIX}{shard}",

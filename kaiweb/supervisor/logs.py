@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kube.process.files import FILE_MODE, open_private
 
-MOST_BYTES = 5_000_000
+MAX_BYTES = 5_000_000
 OLDER_FILES = 3
 _CHUNK = 1 << 20
 
@@ -22,7 +22,7 @@ _CHUNK = 1 << 20
 class ProcessLog:
     """`<folder>/<name>.log` and up to `OLDER_FILES` older parts of it."""
 
-    def __init__(self, folder: Path, name: str, *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, folder: Path, name: str, *, most_bytes: int = MAX_BYTES) -> None:
         self.file = folder / f"{name}.log"
         self._most_bytes = most_bytes
         self._descriptor: int | None = None

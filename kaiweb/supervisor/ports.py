@@ -42,32 +42,32 @@ def remembered(home: Path, names: tuple[str, ...]) -> dict[str, int]:
     StartError : the file cannot be read
     """
     file = home / FILE
-    known = _read(file)
+    saved_ports = _read(file)
     chosen: dict[str, int] = {}
     for name in names:
-        port = known.get(name, 0)
+        port = saved_ports.get(name, 0)
         while not port or port in chosen.values() or not is_free(port):
             port = pick()
-            while port in known.values():
+            while port in saved_ports.values():
                 port = pick()
         chosen[name] = port
-    write_private(file, json.dumps(known | chosen))
+    write_private(file, json.dumps(saved_ports | chosen))
     return chosen
 
 
 def _read(file: Path) -> dict[str, int]:
     try:
-        known = json.loads(file.read_bytes())
+        saved_ports = json.loads(file.read_bytes())
     except FileNotFoundError:
         return {}
     except ValueError as error:
         raise _damaged(file, str(error)) from error
-    if not isinstance(known, dict):
-        raise _damaged(file, f"a {type(known).__name__}")
-    for name, port in known.items():
+    if not isinstance(saved_ports, dict):
+        raise _damaged(file, f"a {type(saved_ports).__name__}")
+    for name, port in saved_ports.items():
         if type(port) is not int or not 0 < port <= MAX_PORT:
             raise _damaged(file, f"{port!r} for {name!r}")
-    return known
+    return saved_ports
 
 
 def _damaged(file: Path, fault: str) -> StartError:

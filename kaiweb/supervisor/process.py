@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kaiweb.supervisor.logs import MOST_BYTES, ProcessLog
+from kaiweb.supervisor.logs import MAX_BYTES, ProcessLog
 from kube.process.backoff import Backoff
 from kube.process.progress import PROCESS_VARIABLE
 
 PR_SET_PDEATHSIG = 1
 FIRST_PAUSE_S = 0.2
-LONGEST_PAUSE_S = 10.0
+MAX_PAUSE_S = 10.0
 CALM_AFTER_S = 30.0
 UNSTEADY_ENDS = 3
 
@@ -48,12 +48,12 @@ def _die_with_parent() -> None:
 class Child:
     """A running or waiting instance of a `ProcessSpec`, restarted with a growing pause."""
 
-    def __init__(self, spec: ProcessSpec, logs: Path, *, log_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, spec: ProcessSpec, logs: Path, *, log_bytes: int = MAX_BYTES) -> None:
         self.spec = spec
         self.restarts = 0
         self._log = ProcessLog(logs, spec.name, most_bytes=log_bytes)
         self._process: subprocess.Popen[bytes] | None = None
-        self._backoff = Backoff(first_s=FIRST_PAUSE_S, most_s=LONGEST_PAUSE_S, random_part=0.0)
+        self._backoff = Backoff(first_s=FIRST_PAUSE_S, max_s=MAX_PAUSE_S, random_part=0.0)
         self._started_at = 0.0
         self._due_at = 0.0
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
-from kaiweb.supervisor.logs import MOST_BYTES
+from kaiweb.supervisor.logs import MAX_BYTES
 from kaiweb.supervisor.process import Child, ProcessSpec
 from kaiweb.supervisor.watchdog import Watchdog
 from kube.process.files import private_folder, write_private
@@ -31,7 +31,7 @@ class Supervisor:
         *,
         home: Path,
         say: Callable[[str], None],
-        log_bytes: int = MOST_BYTES,
+        log_bytes: int = MAX_BYTES,
     ) -> None:
         self._logs = private_folder(home / "logs")
         self._log_bytes = log_bytes
@@ -64,18 +64,22 @@ class Supervisor:
 
         Does not wait. A changed process starts when its predecessor has ended.
         """
-        wanted = {spec.name: spec for spec in specs}
-        unchanged = [child for child in self._children if wanted.get(child.spec.name) == child.spec]
+        spec_by_name = {spec.name: spec for spec in specs}
+        unchanged = [
+            child for child in self._children if spec_by_name.get(child.spec.name) == child.spec
+        ]
         for child in self._children:
             if child not in unchanged:
-                is_changed = child.spec.name in wanted
+                is_changed = child.spec.name in spec_by_name
                 self._say(
                     f"{child.spec.name} {'restarts with other settings' if is_changed else 'is no longer wanted'}"
                 )
                 child.ask_to_stop()
                 self._leaving.append((child, time.monotonic() + STOP_S))
-        known = {child.spec.name for child in unchanged}
-        new = [self._child(spec) for name, spec in wanted.items() if name not in known]
+        running_names = {child.spec.name for child in unchanged}
+        new = [
+            self._child(spec) for name, spec in spec_by_name.items() if name not in running_names
+        ]
         self._children = sorted([*unchanged, *new], key=lambda child: child.spec.wave)
         self._tend()
         # Also without a change: the time of the file tells the operator that the wanted file was read.

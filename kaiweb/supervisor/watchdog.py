@@ -134,7 +134,7 @@ class Watchdog:
     answers: Callable[[int], bool] = broker_answers
     _looked_at: float = float("-inf")
     _awake_since: float = float("-inf")
-    _held: dict[str, str] = field(default_factory=dict)
+    _held_objects: dict[str, str] = field(default_factory=dict)
     _warned: set[tuple[str, int]] = field(default_factory=set)
     _silent_since: float | None = None
     _hangs: dict[str, int] = field(default_factory=dict)
@@ -158,7 +158,7 @@ class Watchdog:
         children_file(self.home).unlink(missing_ok=True)
 
     def _state(self, child: Watched, now: float) -> ChildState:
-        self._held.pop(child.name, None)
+        self._held_objects.pop(child.name, None)
         fault = self._fault(child, now)
         return ChildState(
             pid=child.pid if child.is_running else None,
@@ -166,7 +166,7 @@ class Watchdog:
             restarts=child.restarts,
             hangs=self._hangs.get(child.name, 0),
             fault=fault,
-            held=self._held.get(child.name, ""),
+            held=self._held_objects.get(child.name, ""),
         )
 
     def _fault(self, child: Watched, now: float) -> str:
@@ -212,7 +212,7 @@ class Watchdog:
         else:
             self._end(child, still, now)
             self._warned.discard(key)
-        self._held[child.name] = still.held.text() if still.held else ""
+        self._held_objects[child.name] = still.held.text() if still.held else ""
         # Without a duration, so that the text stays the same and the file is not written at every check.
         return f"it makes no progress ({still.doing}) and is started again"
 

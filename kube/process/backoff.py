@@ -6,18 +6,18 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_MOST_DOUBLINGS = 32
+_MAX_DOUBLINGS = 32
 
 
-def doubled_s(failures: int, *, first_s: float, most_s: float) -> float:
-    """Return `first_s`, doubled once per earlier failure, and at most `most_s`.
+def doubled_s(failures: int, *, first_s: float, max_s: float) -> float:
+    """Return `first_s`, doubled once per earlier failure, and at most `max_s`.
 
     Parameters
     ----------
     failures : how many attempts have failed before
-    first_s, most_s : the first and the longest pause in seconds
+    first_s, max_s : the first and the longest pause in seconds
     """
-    return min(most_s, first_s * 2.0 ** min(failures, _MOST_DOUBLINGS))
+    return min(max_s, first_s * 2.0 ** min(failures, _MAX_DOUBLINGS))
 
 
 @dataclass(slots=True)
@@ -31,14 +31,14 @@ class Backoff:
     """
 
     first_s: float = 0.2
-    most_s: float = 15.0
+    max_s: float = 15.0
     random_part: float = 0.5
     spread: Callable[[], float] = random.random
     failures: int = 0
 
     def pause_s(self) -> float:
         """Count a failure and return the pause before the next attempt."""
-        pause = doubled_s(self.failures, first_s=self.first_s, most_s=self.most_s)
+        pause = doubled_s(self.failures, first_s=self.first_s, max_s=self.max_s)
         self.failures += 1
         return pause * (1.0 - self.random_part + self.random_part * self.spread())
 

@@ -20,11 +20,11 @@ from kube.values.times import format_time
 
 FILE = "set-aside.json"
 #: Beyond this the oldest entries are dropped: so long a list means that the objects are not the cause.
-MOST_ENTRIES = 100
+MAX_ENTRIES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldObject:
     """An object that a thread works on: the place in the code, and the exact object."""
 
     place: str
@@ -45,7 +45,7 @@ class Entry:
     """An object set aside, by which process, when (RFC 3339) and why."""
 
     process: str
-    held: Held
+    held: HeldObject
     time: str
     reason: str
 
@@ -55,8 +55,11 @@ class LeftOut:
 
     __slots__ = ("_keys",)
 
-    def __init__(self, held: Sequence[Held] = ()) -> None:
-        self._keys = frozenset((item.place, item.uid, item.version) for item in held)
+    def __init__(self, held_objects: Sequence[HeldObject] = ()) -> None:
+        self._keys = frozenset(
+            (held_object.place, held_object.uid, held_object.version)
+            for held_object in held_objects
+        )
 
     @classmethod
     def of(cls, home: Path, process: str) -> LeftOut:
@@ -78,12 +81,12 @@ def read_entries(home: Path) -> list[Entry]:
     """
     try:
         entries: list[dict[str, Any]] = json.loads((home / FILE).read_text())
-        return [Entry(**{**entry, "held": Held(**entry["held"])}) for entry in entries]
+        return [Entry(**{**entry, "held": HeldObject(**entry["held"])}) for entry in entries]
     except (OSError, ValueError, TypeError, KeyError):
         return []
 
 
-def add_entry(home: Path, process: str, held: Held, now: datetime, reason: str) -> None:
+def add_entry(home: Path, process: str, held: HeldObject, now: datetime, reason: str) -> None:
     """Add an object to the list, replacing the entry of an earlier version of it.
 
     Raises
@@ -96,10 +99,11 @@ def add_entry(home: Path, process: str, held: Held, now: datetime, reason: str) 
         time=format_time(now),
         reason=reason,
     )
-    others = [
-        known
-        for known in read_entries(home)
-        if (known.process, known.held.place, known.held.uid) != (process, held.place, held.uid)
+    other_entries = [
+        earlier
+        for earlier in read_entries(home)
+        if (earlier.process, earlier.held.place, earlier.held.uid)
+        != (process, held.place, held.uid)
     ]
-    entries = [*others, entry][-MOST_ENTRIES:]
+    entries = [*other_entries, entry][-MAX_ENTRIES:]
     write_private(home / FILE, json.dumps([asdict(item) for item in entries], indent=1))

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kube.objects.meta import KubeObject
-from kube.process.left_out import Held, LeftOut
+from kube.process.left_out import HeldObject, LeftOut
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ _HEADER = struct.Struct("=8sIId")  # magic, pid, tracks in use, start
 _SIGN = struct.Struct("=ddH")  # moment, limit (0: rests), length of the text
 _TRACK_BYTES = 768
 _TEXT_BYTES = _TRACK_BYTES - _SIGN.size
-_MOST_TRACKS = 128
+_MAX_TRACKS = 128
 _FIRST = 64  # where the tracks begin
 
 
@@ -126,7 +126,7 @@ class _Writer:
                 if former is None or not former.is_alive():
                     self.owners[number] = weakref.ref(thread)
                     return self._track(number, thread)
-            if len(self.owners) == _MOST_TRACKS:
+            if len(self.owners) == _MAX_TRACKS:
                 return None
             self.owners.append(weakref.ref(thread))
             track = self._track(len(self.owners) - 1, thread)
@@ -196,7 +196,7 @@ def _new_file(file: Path) -> mmap.mmap:
     descriptor = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         # Allocate real blocks: writing into a sparse file on a full disk would end the process with SIGBUS.
-        os.posix_fallocate(descriptor, 0, _FIRST + _MOST_TRACKS * _TRACK_BYTES)
+        os.posix_fallocate(descriptor, 0, _FIRST + _MAX_TRACKS * _TRACK_BYTES)
         buffer = mmap.mmap(descriptor, 0)
     finally:
         os.close(descriptor)
@@ -216,7 +216,7 @@ class Sign:
     doing: str
     moment: float
     limit_s: float
-    held: Held | None
+    held: HeldObject | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,15 +245,15 @@ class Standstill:
 
     since: float
     doing: str
-    held: Held | None
+    held: HeldObject | None
 
-    def what(self) -> str:
+    def step(self) -> str:
         """Return the step and its object."""
         return f"{self.doing}: {self.held.text()}" if self.held else self.doing
 
     def text(self, now: float) -> str:
         """Return a clause for logs and pages."""
-        return f"no progress for {now - self.since:.0f} s ({self.what()})"
+        return f"no progress for {now - self.since:.0f} s ({self.step()})"
 
 
 def read_beat(file: Path) -> Beat | None:
@@ -264,8 +264,8 @@ def read_beat(file: Path) -> Beat | None:
         return None
     if len(data) < _FIRST or not data.startswith(_MAGIC):
         return None
-    _, pid, used, started_at = _HEADER.unpack_from(data)
-    offsets = range(_FIRST, _FIRST + used * _TRACK_BYTES, _TRACK_BYTES)
+    _, pid, track_count, started_at = _HEADER.unpack_from(data)
+    offsets = range(_FIRST, _FIRST + track_count * _TRACK_BYTES, _TRACK_BYTES)
     signs = tuple(_sign(data, offset) for offset in offsets if offset + _TRACK_BYTES <= len(data))
     return Beat(pid=pid, started_at=started_at, signs=signs)
 
@@ -274,9 +274,9 @@ def _sign(data: bytes, offset: int) -> Sign:
     moment, limit_s, length = _SIGN.unpack_from(data, offset)
     text_at = offset + _SIGN.size
     text = data[text_at : text_at + length].decode(errors="replace")
-    thread, _, what = text.partition("\0")
-    doing, *rest = what.split("\0")
-    held = Held(doing, *rest) if len(rest) == 5 else None
+    thread, _, step = text.partition("\0")
+    doing, *rest = step.split("\0")
+    held = HeldObject(doing, *rest) if len(rest) == 5 else None
     return Sign(thread=thread, doing=doing, moment=moment, limit_s=limit_s, held=held)
 
 
@@ -299,7 +299,7 @@ def standstill(beat: Beat, now: float, *, awake_since: float = float("-inf")) ->
     return Standstill(since=longest.moment, doing=longest.doing, held=_suspect(beat, late, longest))
 
 
-def _suspect(beat: Beat, late: list[Sign], longest: Sign) -> Held | None:
+def _suspect(beat: Beat, late: list[Sign], longest: Sign) -> HeldObject | None:
     """Return the object on which the process hangs.
 
     If the main thread is late too, some thread keeps the interpreter lock, and it is the one that wrote last.

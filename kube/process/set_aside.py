@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T", bound=KubeObject)
 R = TypeVar("R")
 
-REMEMBERED = 10_000
-LONGEST_CAUSE = 300
+MAX_REMEMBERED = 10_000
+MAX_CAUSE_LENGTH = 300
 
 
 class HungError(ValueError):
@@ -66,7 +66,7 @@ class SetAside:
         if identity in self._logged:
             return
         self._logged[identity] = None
-        if len(self._logged) > REMEMBERED:
+        if len(self._logged) > MAX_REMEMBERED:
             self._logged.popitem(last=False)
         log.warning("%s: %s %s is left out: %s", self.reader, kind, key, shown_cause(error))
 
@@ -74,4 +74,4 @@ class SetAside:
 def shown_cause(error: Exception) -> str:
     """Return an error's text, short enough for a log or a condition."""
     text = str(error) or type(error).__name__
-    return text if len(text) <= LONGEST_CAUSE else f"{text[:LONGEST_CAUSE]}..."
+    return text if len(text) <= MAX_CAUSE_LENGTH else f"{text[:MAX_CAUSE_LENGTH]}..."

@@ -23,24 +23,24 @@ Clock = Callable[[], float]
 
 @dataclass(slots=True)
 class WorkQueue:
-    """Keys waiting for work; a failing key is retried after `first_s`, doubled up to `most_s`."""
+    """Keys waiting for work; a failing key is retried after `first_s`, doubled up to `max_s`."""
 
     first_s: float = 1.0
-    most_s: float = 60.0
+    max_s: float = 60.0
     clock: Clock = time.monotonic
     _ready: deque[str] = field(default_factory=deque)
     _waiting: set[str] = field(default_factory=set)
     _working: set[str] = field(default_factory=set)
     _again: set[str] = field(default_factory=set)
     _later: list[tuple[float, str]] = field(default_factory=list)
-    _due: dict[str, float] = field(default_factory=dict)
+    _due_at: dict[str, float] = field(default_factory=dict)
     _failures: dict[str, int] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _is_closed: bool = False
 
     def __len__(self) -> int:
         with self._changed:
-            return len(self._ready) + len(self._working) + len(self._due)
+            return len(self._ready) + len(self._working) + len(self._due_at)
 
     def add(self, key: str) -> None:
         """Queue a key now."""
@@ -50,10 +50,10 @@ class WorkQueue:
     def add_after(self, key: str, delay_s: float) -> None:
         """Queue a key later; an earlier time that is already set stays."""
         with self._changed:
-            due = self.clock() + delay_s
-            if due < self._due.get(key, float("inf")):
-                self._due[key] = due
-                heapq.heappush(self._later, (due, key))
+            due_at = self.clock() + delay_s
+            if due_at < self._due_at.get(key, float("inf")):
+                self._due_at[key] = due_at
+                heapq.heappush(self._later, (due_at, key))
                 self._changed.notify()
 
     def retry(self, key: str) -> float:
@@ -61,7 +61,7 @@ class WorkQueue:
         with self._changed:
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
-        delay_s = doubled_s(failures, first_s=self.first_s, most_s=self.most_s)
+        delay_s = doubled_s(failures, first_s=self.first_s, max_s=self.max_s)
         self.add_after(key, delay_s)
         return delay_s
 
@@ -110,9 +110,9 @@ class WorkQueue:
     def _move_due(self) -> None:
         now = self.clock()
         while self._later and self._later[0][0] <= now:
-            due, key = heapq.heappop(self._later)
-            if self._due.get(key) == due:
-                del self._due[key]
+            due_at, key = heapq.heappop(self._later)
+            if self._due_at.get(key) == due_at:
+                del self._due_at[key]
                 self._add(key)
 
     def _pause(self, deadline: float | None) -> float | None:

@@ -11,7 +11,7 @@ from kube.errors import BadValueError
 T = TypeVar("T")
 
 #: All annotations of an object together may have 256 KiB; a ConfigMap has one MiB.
-LONGEST_TEXT = 1 << 20
+MAX_LENGTH = 1 << 20
 
 
 def parse_json(text: str, as_type: type[T] | Any = Any) -> Any:
@@ -21,8 +21,8 @@ def parse_json(text: str, as_type: type[T] | Any = Any) -> Any:
     ------
     BadValueError : too long, too deep, no JSON, or of another shape
     """
-    if len(text) > LONGEST_TEXT:
-        raise BadValueError(f"expected JSON of at most {LONGEST_TEXT} characters, got {len(text)}")
+    if len(text) > MAX_LENGTH:
+        raise BadValueError(f"expected JSON of at most {MAX_LENGTH} characters, got {len(text)}")
     try:
         return msgspec.json.decode(text, type=as_type)
     except (msgspec.DecodeError, UnicodeError) as error:

@@ -23,7 +23,7 @@ UNITS = {
 #: Units that Prometheus knows besides Go's.
 LONG_UNITS = {**UNITS, "d": 86_400 * SECOND, "w": 604_800 * SECOND, "y": 31_536_000 * SECOND}
 MAX_NANOSECONDS = 2**63 - 1
-LONGEST_TEXT = 128
+MAX_LENGTH = 128
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w|y)", re.ASCII)
 
 
@@ -41,7 +41,7 @@ def parse_duration(text: str, units: Mapping[str, int] = UNITS) -> int:
     body = text[1:] if text[:1] in {"+", "-"} else text
     if body == "0":
         return 0
-    total = _total(body, units) if 0 < len(body) <= LONGEST_TEXT else None
+    total = _total(body, units) if 0 < len(body) <= MAX_LENGTH else None
     if total is None or total > MAX_NANOSECONDS:
         raise BadValueError(f"{text[:40]!r} is not a duration such as 90s, 5m or 1h30m")
     return -int(total) if text.startswith("-") else int(total)

@@ -12,7 +12,7 @@ import re
 
 from kube.errors import BadValueError
 
-LONGEST_TEXT = 400
+MAX_LENGTH = 400
 MIN_INT32, MAX_INT32 = -(2**31), 2**31 - 1
 MIN_INT64, MAX_INT64 = -(2**63), 2**63 - 1
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -33,7 +33,7 @@ def parse_int(text: str, *, smallest: int = MIN_INT64, largest: int = MAX_INT64)
     ------
     BadValueError : no integer, or out of range
     """
-    if len(text) <= LONGEST_TEXT and _INTEGER.fullmatch(text):
+    if len(text) <= MAX_LENGTH and _INTEGER.fullmatch(text):
         value = int(text)
         if smallest <= value <= largest:
             return value
@@ -58,7 +58,7 @@ def parse_float(text: str) -> float:
     BadValueError : no number, infinite, NaN, or beyond what 64 bits hold
     """
     value = math.nan
-    if len(text) <= LONGEST_TEXT and _DECIMAL.fullmatch(text):
+    if len(text) <= MAX_LENGTH and _DECIMAL.fullmatch(text):
         value = float(text.replace("_", ""))
     elif is_hex_float(text):
         value = _from_hex(text.replace("_", ""))
@@ -69,7 +69,7 @@ def parse_float(text: str) -> float:
 
 def is_hex_float(text: str) -> bool:
     """Return whether Go reads the text as a number in base 16, such as `0x1p-2`."""
-    return len(text) <= LONGEST_TEXT and _HEX.fullmatch(text) is not None
+    return len(text) <= MAX_LENGTH and _HEX.fullmatch(text) is not None
 
 
 def parse_bool(text: str) -> bool:

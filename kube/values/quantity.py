@@ -17,15 +17,15 @@ from functools import lru_cache
 from kube.errors import BadValueError
 
 MAX_AMOUNT = 2**63 - 1
-LONGEST_TEXT = 128
+MAX_LENGTH = 128
 _PATTERN = re.compile(
     r"(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?P<suffix>[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?"
 )
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _FINEST = Decimal("1e-9")
-_SMALLEST_EXPONENT, _LARGEST_EXPONENT = -9, 18
-_EXACT = Context(prec=2 * LONGEST_TEXT)
+_MIN_EXPONENT, _MAX_EXPONENT = -9, 18
+_EXACT = Context(prec=2 * MAX_LENGTH)
 
 
 @lru_cache(maxsize=16384, typed=True)
@@ -51,7 +51,7 @@ def parse_decimal(text: str) -> tuple[Decimal, str]:
     ------
     BadValueError : the text is no quantity; the message shows it
     """
-    match = _PATTERN.fullmatch(text) if len(text) <= LONGEST_TEXT else None
+    match = _PATTERN.fullmatch(text) if len(text) <= MAX_LENGTH else None
     if match is None:
         raise _refusal(text)
     number, suffix = Decimal(match["number"]), match["suffix"] or ""
@@ -66,7 +66,7 @@ def _refusal(quantity: object) -> BadValueError:
     shown = repr(str(quantity)[:40])
     return BadValueError(
         f"quantity {shown}: expected a number with a suffix such as 500m or 2Gi, "
-        f"at most {LONGEST_TEXT} characters"
+        f"at most {MAX_LENGTH} characters"
     )
 
 
@@ -76,12 +76,12 @@ def _bounded(number: Decimal, exponent: int) -> Decimal:
         return Decimal(0)
     sign = -1 if number.is_signed() else 1
     magnitude = number.adjusted() + exponent
-    if magnitude > _LARGEST_EXPONENT:
+    if magnitude > _MAX_EXPONENT:
         return Decimal(sign * MAX_AMOUNT)
-    if magnitude < _SMALLEST_EXPONENT:
+    if magnitude < _MIN_EXPONENT:
         return sign * _FINEST
     scaled = number.scaleb(exponent, context=_EXACT)
-    if scaled.as_tuple().exponent < _SMALLEST_EXPONENT:  # type: ignore[operator]
+    if scaled.as_tuple().exponent < _MIN_EXPONENT:  # type: ignore[operator]
         scaled = scaled.quantize(_FINEST, rounding=ROUND_UP, context=_EXACT)
     return max(Decimal(-MAX_AMOUNT), min(Decimal(MAX_AMOUNT), scaled))
 

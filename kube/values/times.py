@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from kube.errors import BadValueError
 
-LONGEST_TEXT = 64
+MAX_LENGTH = 64
 _FORM = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -42,7 +42,7 @@ def parse_time(text: str) -> datetime:
     BadValueError : no RFC 3339 time with an offset, or outside of the years 1 to 9999 in UTC
     """
     try:
-        if len(text) <= LONGEST_TEXT and _FORM.fullmatch(text):
+        if len(text) <= MAX_LENGTH and _FORM.fullmatch(text):
             return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
         pass

@@ -84,9 +84,9 @@ def is_preemptible(group: PodGroup, classes: Mapping[str, PriorityClass]) -> boo
 
 
 def priority_of(group: PodGroup, classes: Mapping[str, PriorityClass]) -> int:
-    named = classes.get(group.spec.priority_class_name)
-    if named is not None:
-        return named.value
+    priority_class = classes.get(group.spec.priority_class_name)
+    if priority_class is not None:
+        return priority_class.value
     # Several defaults may exist for a while; the highest counts, as in the scheduler.
     return max((c.value for c in classes.values() if c.global_default), default=DEFAULT_PRIORITY)
 

@@ -159,7 +159,7 @@ class QueueController:
             except KubeError as error:
                 log.warning("status of queue %s: %s", name, error)
                 self._mark([name])
-        for name in [known for known in self._totals if known not in queues]:
+        for name in [queue_name for queue_name in self._totals if queue_name not in queues]:
             del self._totals[name]
         track().rest()
         return written
@@ -186,9 +186,9 @@ class QueueController:
         return 1
 
     def _totals_of(self, name: str) -> Holdings:
-        known = self._totals.get(name)
-        if known is not None:
-            return known
+        total = self._totals.get(name)
+        if total is not None:
+            return total
         queue: Queue | None = self.store.get(QUEUES, name)
         if queue is None:
             return empty_holdings()
@@ -233,18 +233,18 @@ def _over_quota(queue: Queue, allocated: Amounts) -> str:
     resources = queue.spec.resources
     if resources is None:
         return ""
-    held = {
+    allocated_by_resource = {
         "gpu": sum(amount for name, amount in allocated.items() if name.endswith("/gpu")),
         "cpu": allocated.get("cpu", 0) * 1000,
         "memory": allocated.get("memory", 0) / MEGABYTE,
     }
-    stated: dict[str, QueueResource] = {
+    quota_by_resource: dict[str, QueueResource] = {
         "gpu": resources.gpu,
         "cpu": resources.cpu,
         "memory": resources.memory,
     }
     return "; ".join(
-        f"{name}: {float(held[name]):g} {UNITS[name]} allocated, quota is {resource.quota:g}"
-        for name, resource in stated.items()
-        if resource.quota >= 0 and held[name] > resource.quota + TOLERANCE
+        f"{name}: {float(allocated_by_resource[name]):g} {UNITS[name]} allocated, quota is {resource.quota:g}"
+        for name, resource in quota_by_resource.items()
+        if resource.quota >= 0 and allocated_by_resource[name] > resource.quota + TOLERANCE
     )

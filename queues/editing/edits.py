@@ -46,9 +46,9 @@ TEXT_FIELDS = {
 EDITABLE = (*TEXT_FIELDS, "priority", QUOTA, LIMIT, WEIGHT, "labels")
 NEW_LIMIT = UNLIMITED
 # Kubernetes limits the length of labels but not their number; lists and live frames need a limit on that too.
-MOST_LABELS = 64
+MAX_LABELS = 64
 LABEL_PATTERN = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-LONGEST_DISPLAY_NAME = 256
+MAX_DISPLAY_NAME_LENGTH = 256
 
 Body = dict[str, Any]
 
@@ -104,7 +104,11 @@ def apply(base: Mapping[str, Any], edit: object) -> tuple[Body, tuple[Finding, .
     findings: list[Finding] = []
     spec = body.setdefault("spec", {})
     for field, value in edit.items():
-        if field == "displayName" and isinstance(value, str) and len(value) > LONGEST_DISPLAY_NAME:
+        if (
+            field == "displayName"
+            and isinstance(value, str)
+            and len(value) > MAX_DISPLAY_NAME_LENGTH
+        ):
             findings.append(_length_finding(value))
         elif field in TEXT_FIELDS:
             _set(spec, TEXT_FIELDS[field], None if value == "" else value)
@@ -131,9 +135,9 @@ def _length_finding(value: str) -> Finding:
     return Finding(
         pointer="/displayName",
         code="length",
-        message=f"displayName: expected at most {LONGEST_DISPLAY_NAME} characters, got {len(value)}",
+        message=f"displayName: expected at most {MAX_DISPLAY_NAME_LENGTH} characters, got {len(value)}",
         given=shown(value),
-        allowed=LONGEST_DISPLAY_NAME,
+        allowed=MAX_DISPLAY_NAME_LENGTH,
     )
 
 
@@ -166,13 +170,13 @@ def _set_labels(body: Body, value: object) -> Iterator[Finding]:
             yield finding
             continue
         _set(labels, key, text)
-    if len(labels) > MOST_LABELS:
+    if len(labels) > MAX_LABELS:
         yield Finding(
             pointer="/labels",
             code="too-many",
-            message=f"labels: expected at most {MOST_LABELS}, got {len(labels)}",
+            message=f"labels: expected at most {MAX_LABELS}, got {len(labels)}",
             given=len(labels),
-            allowed=MOST_LABELS,
+            allowed=MAX_LABELS,
         )
 
 
@@ -216,19 +220,19 @@ def _set_amounts(spec: Body, field: str, value: object) -> Iterator[Finding]:
         yield _type_finding(f"/{field}", value, "an object")
         return
     resources = spec.setdefault("resources", {})
-    known = {REST_NAMES[resource]: resource for resource in RESOURCES}
+    resource_by_name = {REST_NAMES[resource]: resource for resource in RESOURCES}
     for name, amount in value.items():
         pointer = f"/{field}/{shown(name)}"
-        if name not in known:
+        if name not in resource_by_name:
             yield Finding(
                 pointer=pointer,
                 code="unknown-field",
-                message=f"{field}: expected {', '.join(known)}, got '{shown(name)}'",
+                message=f"{field}: expected {', '.join(resource_by_name)}, got '{shown(name)}'",
                 given=shown(name),
-                allowed=list(known),
+                allowed=list(resource_by_name),
             )
             continue
-        resource = known[name]
+        resource = resource_by_name[name]
         cr_amount, finding = _cr_amount(pointer, field, resource, amount)
         if finding is not None:
             yield finding

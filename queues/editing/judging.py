@@ -28,10 +28,12 @@ def judge(
     usage = selectors.usage()
     findings = (*faults, *hierarchy.check(tree, old=old, new=new, usage=usage))
     if not request.rights.is_admin:
-        known = hierarchy.check(tree, old=old, new=old, usage=usage) if old is not None else ()
+        earlier_findings = (
+            hierarchy.check(tree, old=old, new=old, usage=usage) if old is not None else ()
+        )
         findings = tuple(
             replace(finding, severity=Severity.ERROR)
-            if finding.code in BORDER_CODES and finding not in known
+            if finding.code in BORDER_CODES and finding not in earlier_findings
             else finding
             for finding in findings
         )

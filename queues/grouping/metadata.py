@@ -80,9 +80,9 @@ def stated_queue(ctx: Context) -> str:
     """Return the owner's queue label, the pod's, then the older `project` label of either; "" without any."""
     owner, pod = labels_of(ctx.top), labels_of(ctx.pod)
     label = ctx.settings.queue_label
-    named = owner.get(label) or pod.get(label)
-    if named:
-        return named
+    label_value = owner.get(label) or pod.get(label)
+    if label_value:
+        return label_value
     project = owner.get(keys.PROJECT) or pod.get(keys.PROJECT)
     if not project:
         return ""

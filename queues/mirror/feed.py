@@ -61,14 +61,14 @@ class MessageQueue:
     def apply(self, resource: Resource, event: WatchEvent[Any]) -> None:
         self._queue.put(EventMessage(resource, event))
 
-    def take(self, *, timeout_s: float, most: int = 5_000) -> list[Message]:
+    def take(self, *, timeout_s: float, max_messages: int = 5_000) -> list[Message]:
         """Wait for a message, collect further ones for a moment, and return all in order."""
         try:
             messages = [self._queue.get(timeout=timeout_s)]
         except queue.Empty:
             return []
         started = time.monotonic()
-        while len(messages) < most:
+        while len(messages) < max_messages:
             gather_s = GATHER_S if len(messages) < BUSY else GATHER_BUSY_S
             remaining_s = max(0.0, started + gather_s - time.monotonic())
             try:

@@ -34,8 +34,8 @@ def start_with_cluster(cluster: Gateway, kinds: Iterable[MirroredKind], now: dat
     kube.errors.KubeError : the cluster does not answer
     """
     uid = cluster.get(NAMESPACES, ANCHOR, as_type=KubeObject).metadata.uid
-    known = MirrorState.objects.filter(kind=RECORD).first()
-    if known is not None and known.identity == uid:
+    record = MirrorState.objects.filter(kind=RECORD).first()
+    if record is not None and record.identity == uid:
         return False
     with transaction.atomic():
         for kind in kinds:
@@ -43,6 +43,6 @@ def start_with_cluster(cluster: Gateway, kinds: Iterable[MirroredKind], now: dat
         MirrorState.objects.all().delete()
         MirrorState.objects.create(kind=RECORD, identity=uid, seen_at=now)
     live.start_epoch()
-    if known is not None:
+    if record is not None:
         log.warning("another cluster than before: the mirror starts empty")
-    return known is not None
+    return record is not None

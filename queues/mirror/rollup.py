@@ -64,8 +64,8 @@ class Touched:
 def roll_up(touched: Touched, tree: TreeView, sources: ReasonSources) -> None:
     """Compute the touched sums and record the changes; call it inside the chunk's transaction."""
     if touched.pods:
-        named = Pod.objects.filter(key__in=touched.pods).exclude(group="")
-        touched.groups.update(named.values_list("group", flat=True))
+        grouped_pods = Pod.objects.filter(key__in=touched.pods).exclude(group="")
+        touched.groups.update(grouped_pods.values_list("group", flat=True))
     if touched.moved_queues:
         touched.groups |= _waiting_below(tree, touched.moved_queues)
     changed_queues = _roll_up_groups(touched.groups, tree, sources)
@@ -179,9 +179,9 @@ def _state(group: PodGroup, *, had_pods: bool) -> WorkloadState:
 
 
 def _priority(name: str, classes: Iterable[PriorityClass]) -> int:
-    named = {row.name: row.value for row in classes}
-    if name in named:
-        return named[name]
+    value_by_class = {row.name: row.value for row in classes}
+    if name in value_by_class:
+        return value_by_class[name]
     return next((row.value for row in classes if row.is_default), DEFAULT_PRIORITY)
 
 

@@ -101,8 +101,8 @@ class Writer:
             row = self.aside.read(kind.resource.kind, value, kind.to_row)
             if row is None:
                 continue
-            known = newest.get(row.pk)
-            if known is None or row.version >= known.version:
+            newer_row = newest.get(row.pk)
+            if newer_row is None or row.version >= newer_row.version:
                 newest[row.pk] = row
         for chunk in _chunks(newest.values(), CHUNK):
             self._upsert_chunk(kind, chunk, listed_at)

@@ -61,13 +61,13 @@ def own_amounts(shape: QueueShape, usage: Usage, *, checks_places: bool) -> Iter
                 f"is below the {non_preemptible:g} that non-preemptible workloads use now", quota, non_preemptible,
             )  # fmt: skip
     if checks_places:
-        for what, amounts in ((QUOTA, shape.quota), (LIMIT, shape.limit)):
+        for bound_name, amounts in ((QUOTA, shape.quota), (LIMIT, shape.limit)):
             amount = amounts["gpu"]
             if amount is not None and abs(round(amount, GPU_PLACES) - amount) > 1e-9:
                 yield Finding(
-                    pointer=f"/{what}/gpu",
+                    pointer=f"/{bound_name}/gpu",
                     code="places",
-                    message=f"{what} of gpu: expected at most {GPU_PLACES} decimal places,"
+                    message=f"{bound_name} of gpu: expected at most {GPU_PLACES} decimal places,"
                     f" got {amount!r}",
                     given=amount,
                     allowed=GPU_PLACES,
@@ -149,7 +149,7 @@ def _exceeds(amount: float, bound: float) -> bool:
 
 
 def _amount_warning(
-    what: str,
+    bound_name: str,
     resource: str,
     code: str,
     text: str,
@@ -158,9 +158,9 @@ def _amount_warning(
 ) -> Finding:
     value = "unlimited" if amount == UNLIMITED else "" if amount is None else f"{amount:g}"
     return Finding(
-        pointer=f"/{what}/{REST_NAMES[resource]}",
+        pointer=f"/{bound_name}/{REST_NAMES[resource]}",
         code=code,
-        message=f"{what} of {resource} {value} {text}".replace("  ", " "),
+        message=f"{bound_name} of {resource} {value} {text}".replace("  ", " "),
         severity=Severity.WARNING,
         given=amount,
         allowed=allowed,

@@ -81,10 +81,10 @@ def warnings(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
 def ancestors(tree: Tree, name: str) -> list[str]:
     """Return the queue, its parent and so on; ends at a root, a missing parent or a cycle."""
     path: list[str] = []
-    seen: set[str] = set()
-    while name and name in tree and name not in seen:
+    visited: set[str] = set()
+    while name and name in tree and name not in visited:
         path.append(name)
-        seen.add(name)
+        visited.add(name)
         name = tree[name].parent
     return path
 
@@ -257,11 +257,11 @@ def _height(tree: Tree, name: str) -> int:
     for queue in tree.values():
         below.setdefault(queue.parent, []).append(queue.name)
     level, height = [name], 0
-    seen: set[str] = set()
+    visited: set[str] = set()
     while level:
         height += 1
-        seen.update(level)
-        level = [child for name in level for child in below.get(name, []) if child not in seen]
+        visited.update(level)
+        level = [child for name in level for child in below.get(name, []) if child not in visited]
     return height
 
 

@@ -30,7 +30,7 @@ NAME_LENGTH = 253
 LABEL_LENGTH = 63
 PRIORITY_RANGE = (-(2**31), 2**31 - 1)
 GPU_PLACES = 3
-LARGEST_AMOUNT = 1e15
+MAX_AMOUNT = 1e15
 SHOWN_LENGTH = 80
 
 Amounts = Mapping[str, float | None]
@@ -243,28 +243,28 @@ def _duration(value: object, pointer: str, findings: list[Finding]) -> str:
 
 
 def _amounts(
-    cells: Mapping[str, Mapping[Any, Any]], what: str, findings: list[Finding]
+    cells: Mapping[str, Mapping[Any, Any]], bound_name: str, findings: list[Finding]
 ) -> dict[str, float | None]:
     return {
-        resource: _amount(cell.get(CR_FIELDS[what]), what, resource, findings)
+        resource: _amount(cell.get(CR_FIELDS[bound_name]), bound_name, resource, findings)
         for resource, cell in cells.items()
     }
 
 
-def _amount(value: object, what: str, resource: str, findings: list[Finding]) -> float | None:
+def _amount(value: object, bound_name: str, resource: str, findings: list[Finding]) -> float | None:
     if value is None:
         return None
     number = _number(value)
-    may_be_unlimited = what != WEIGHT
+    may_be_unlimited = bound_name != WEIGHT
     allowed = "a number >= 0, or unlimited (-1)" if may_be_unlimited else "a number >= 0"
     if number is not None and (number >= 0 or (may_be_unlimited and number == UNLIMITED)):
         return number
     code = "negative" if number is not None else "number"
     findings.append(
         Finding(
-            pointer=f"/{what}/{REST_NAMES[resource]}",
+            pointer=f"/{bound_name}/{REST_NAMES[resource]}",
             code=code,
-            message=f"{what} of {resource}: expected {allowed}, got {shown(value)}",
+            message=f"{bound_name} of {resource}: expected {allowed}, got {shown(value)}",
             given=shown(value),
             allowed=allowed,
         )
@@ -280,4 +280,4 @@ def _number(value: object) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) and abs(number) <= LARGEST_AMOUNT else None
+    return number if math.isfinite(number) and abs(number) <= MAX_AMOUNT else None

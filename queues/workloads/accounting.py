@@ -157,8 +157,10 @@ def allocated_resources(pod: Pod, demand: PodDemand, gpu_memory_mib: int | None 
 def claim_names(pod: Pod) -> list[str]:
     """Return the names of the pod's resource claims that exist (claims of a template are created later)."""
     generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
-    named = (c.resource_claim_name or generated.get(c.name, "") for c in pod.spec.resource_claims)
-    return [name for name in named if name]
+    claim_names_of_pod = (
+        c.resource_claim_name or generated.get(c.name, "") for c in pod.spec.resource_claims
+    )
+    return [name for name in claim_names_of_pod if name]
 
 
 def claimed_devices(claims: Iterable[ResourceClaim]) -> dict[str, int]:

@@ -45,25 +45,25 @@ def assign(count: int, tenants: Sequence[Tenant]) -> dict[str, tuple[int, ...]]:
     -------
     key -> cells; fewer than devices if the node has too few cells (a device was removed)
     """
-    taken: set[int] = set()
+    taken_cells: set[int] = set()
     cell_of_group: dict[str, int] = {}
     cells_of_owner: dict[str, list[int]] = {}
     holders = [tenant for tenant in tenants if tenant.reserves]
     sharers = [tenant for tenant in tenants if tenant.groups]
     owners = [tenant for tenant in tenants if tenant.whole and not tenant.reserves]
     for tenant in holders:
-        _keep_group(tenant.reserves, tenant.cells[:1], count, taken, cell_of_group)
+        _keep_group(tenant.reserves, tenant.cells[:1], count, taken_cells, cell_of_group)
     for tenant in sharers:
         for group, cell in zip(tenant.groups, tenant.cells, strict=False):
-            _keep_group(group, (cell,), count, taken, cell_of_group)
+            _keep_group(group, (cell,), count, taken_cells, cell_of_group)
     for tenant in owners:
-        cells = [cell for cell in tenant.cells if cell < count and cell not in taken]
+        cells = [cell for cell in tenant.cells if cell < count and cell not in taken_cells]
         cells_of_owner[tenant.key] = cells[: tenant.whole]
-        taken.update(cells_of_owner[tenant.key])
-    free = [cell for cell in range(count) if cell not in taken]
+        taken_cells.update(cells_of_owner[tenant.key])
+    free_cells = [cell for cell in range(count) if cell not in taken_cells]
     for group in [*(t.reserves for t in holders), *(g for t in sharers for g in t.groups)]:
-        if group not in cell_of_group and free:
-            cell_of_group[group] = free.pop(0)
+        if group not in cell_of_group and free_cells:
+            cell_of_group[group] = free_cells.pop(0)
     result: dict[str, tuple[int, ...]] = {}
     for tenant in tenants:
         if tenant.reserves:
@@ -75,8 +75,8 @@ def assign(count: int, tenants: Sequence[Tenant]) -> dict[str, tuple[int, ...]]:
         result[tenant.key] = tuple(cell_of_group[group] for group in has_cell)
     for tenant in owners:
         cells = cells_of_owner[tenant.key]
-        while len(cells) < tenant.whole and free:
-            cells.append(free.pop(0))
+        while len(cells) < tenant.whole and free_cells:
+            cells.append(free_cells.pop(0))
         result[tenant.key] = tuple(sorted(cells))
     return result
 
@@ -85,11 +85,11 @@ def _keep_group(
     group: str,
     cells: tuple[int, ...],
     count: int,
-    taken: set[int],
+    taken_cells: set[int],
     cell_of_group: dict[str, int],
 ) -> None:
     """Assign a group its former cell, unless the node no longer has that cell or it is taken."""
     for cell in cells:
-        if group not in cell_of_group and cell < count and cell not in taken:
+        if group not in cell_of_group and cell < count and cell not in taken_cells:
             cell_of_group[group] = cell
-            taken.add(cell)
+            taken_cells.add(cell)

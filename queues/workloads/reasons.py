@@ -102,7 +102,7 @@ def dominant(facts: Facts) -> Reason:
     if facts.queue_problem:
         return Reason(code=QUEUE_ORPHAN, text=f"Queue '{facts.queue}': {facts.queue_problem}")
     if facts.is_backed_off:
-        return _held(facts)
+        return _backed_off(facts)
     if facts.alive - facts.gated < needed:
         return Reason(code=GATED, text=_not_ready(facts))
     if facts.standing is not None:
@@ -137,7 +137,7 @@ def _of_condition(condition: dict[str, Any]) -> Reason:
     return Reason(code=code, text=text, since=datetime.fromisoformat(since) if since else None)
 
 
-def _held(facts: Facts) -> Reason:
+def _backed_off(facts: Facts) -> Reason:
     """Return the reason of a group whose schedulingBackoff allows no further attempt, with the last reported text."""
     reported = _reported(facts)
     text = (

@@ -45,7 +45,7 @@ class ClaimController:
     stop: threading.Event
     on_fatal: Callable[[KubeError], None]
     store: Store = field(default_factory=lambda: Store(list(_TYPES)))
-    queue: WorkQueue = field(default_factory=lambda: WorkQueue(first_s=0.2, most_s=10.0))
+    queue: WorkQueue = field(default_factory=lambda: WorkQueue(first_s=0.2, max_s=10.0))
 
     def __post_init__(self) -> None:
         self.store.add_index(RESOURCE_CLAIMS, "pod", _pod_uids)

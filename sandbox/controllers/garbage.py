@@ -61,7 +61,7 @@ class GarbageCollector:
     stop: threading.Event
     on_fatal: Callable[[KubeError], None]
     store: Store = field(default_factory=lambda: Store(list(KINDS)))
-    queue: WorkQueue = field(default_factory=lambda: WorkQueue(first_s=0.5, most_s=30.0))
+    queue: WorkQueue = field(default_factory=lambda: WorkQueue(first_s=0.5, max_s=30.0))
 
     def __post_init__(self) -> None:
         for resource in KINDS:

@@ -34,26 +34,28 @@ def device_id(node: str, resource: str, index: int) -> str:
 class DeviceBook:
     """The devices of all nodes and the pods that hold them; not thread-safe."""
 
-    _free: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    _held: dict[str, dict[tuple[str, str], list[str]]] = field(default_factory=dict)
+    _free_devices: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    _devices_by_holder: dict[str, dict[tuple[str, str], list[str]]] = field(default_factory=dict)
 
     def set_capacity(self, node: str, counts: Mapping[str, int]) -> None:
         """Set how many devices a node has; pods keep the devices that they hold."""
         for resource, count in counts.items():
-            held = {
+            held_devices = {
                 device
-                for slots in self._held.values()
+                for slots in self._devices_by_holder.values()
                 for device in slots.get((node, resource), ())
             }
             ids = [device_id(node, resource, index) for index in range(count)]
-            self._free[node, resource] = [device for device in ids if device not in held]
+            self._free_devices[node, resource] = [
+                device for device in ids if device not in held_devices
+            ]
 
     def forget_node(self, node: str) -> None:
-        for slot in [slot for slot in self._free if slot[0] == node]:
-            del self._free[slot]
+        for slot in [slot for slot in self._free_devices if slot[0] == node]:
+            del self._free_devices[slot]
 
     def holds(self, holder: str) -> bool:
-        return holder in self._held
+        return holder in self._devices_by_holder
 
     def take(self, holder: str, node: str, requests: Mapping[str, int]) -> list[str]:
         """Assign all requested devices to a pod, or none; return their ids.
@@ -63,26 +65,26 @@ class DeviceBook:
         DevicesUnavailableError : too few devices of one kind are free; none was assigned
         """
         for resource, count in requests.items():
-            free = self._free.get((node, resource), [])
-            if count > len(free):
-                raise DevicesUnavailableError(resource, count, len(free))
-        taken: dict[tuple[str, str], list[str]] = {}
+            free_devices = self._free_devices.get((node, resource), [])
+            if count > len(free_devices):
+                raise DevicesUnavailableError(resource, count, len(free_devices))
+        chosen: dict[tuple[str, str], list[str]] = {}
         for resource, count in requests.items():
-            free = self._free[node, resource]
-            taken[node, resource] = free[:count]
-            del free[:count]
-        self._held[holder] = taken
-        return [device for devices in taken.values() for device in devices]
+            free_devices = self._free_devices[node, resource]
+            chosen[node, resource] = free_devices[:count]
+            del free_devices[:count]
+        self._devices_by_holder[holder] = chosen
+        return [device for devices in chosen.values() for device in devices]
 
     def take_named(self, holder: str, node: str, resource: str, device: str) -> None:
         """Record that a pod holds a certain device already (after a restart of the simulator)."""
-        free = self._free.get((node, resource), [])
-        if device in free:
-            free.remove(device)
-        self._held[holder] = {(node, resource): [device]}
+        free_devices = self._free_devices.get((node, resource), [])
+        if device in free_devices:
+            free_devices.remove(device)
+        self._devices_by_holder[holder] = {(node, resource): [device]}
 
     def give_back(self, holder: str) -> None:
         """Free the devices of a pod, if it holds any."""
-        for slot, devices in self._held.pop(holder, {}).items():
-            if slot in self._free:
-                self._free[slot] = sorted([*self._free[slot], *devices])
+        for slot, devices in self._devices_by_holder.pop(holder, {}).items():
+            if slot in self._free_devices:
+                self._free_devices[slot] = sorted([*self._free_devices[slot], *devices])

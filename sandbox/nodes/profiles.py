@@ -28,7 +28,7 @@ NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 # Threads that write to the API server at once.
 WRITERS = 8
 # Answers about a node list each GPU: at 100,000 GPUs one answer of the web API takes 6.4 MB.
-MOST_GPUS_PER_NODE = 999
+MAX_GPUS_PER_NODE = 999
 _UNIFORM = re.compile(r"([0-9]{1,6})x([0-9]{1,6})")
 
 
@@ -116,9 +116,9 @@ def profile(text: str) -> list[Machine]:
     if match is None:
         raise ValueError(f"node profile {text!r}: expected 'demo', 'none' or e.g. '500x8'")
     count, gpus = int(match[1]), int(match[2])
-    if gpus > MOST_GPUS_PER_NODE:
+    if gpus > MAX_GPUS_PER_NODE:
         raise ValueError(
-            f"node profile {text!r}: expected at most {MOST_GPUS_PER_NODE} GPUs per node, got {gpus}"
+            f"node profile {text!r}: expected at most {MAX_GPUS_PER_NODE} GPUs per node, got {gpus}"
         )
     return uniform(count, gpus)
 
@@ -141,9 +141,9 @@ def _ensure_node(gateway: Gateway, machine: Machine, now: float) -> bool:
     status = {"status": status_body(machine, now)}
     node = gateway.patch(NODES, machine.name, status, sub="status")
     taints = node.get("spec", {}).get("taints") or ()
-    others = [taint for taint in taints if taint.get("key") != NOT_READY_TAINT]
-    if len(others) < len(taints):
-        gateway.patch(NODES, machine.name, {"spec": {"taints": others or None}})
+    other_taints = [taint for taint in taints if taint.get("key") != NOT_READY_TAINT]
+    if len(other_taints) < len(taints):
+        gateway.patch(NODES, machine.name, {"spec": {"taints": other_taints or None}})
     return is_new
 
 

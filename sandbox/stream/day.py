@@ -156,8 +156,8 @@ def relative_rate(at_s: float) -> float:
 
 def service_replicas(share: float, cluster: Cluster, at_s: float) -> int:
     """Return the one-GPU replicas that a service runs now, if it uses `share` of the cluster at its busiest."""
-    most = max(1, round(share * cluster.gpus))
-    return max(1, round(most * (0.5 + 0.5 * relative_rate(at_s))))
+    max_gpus = max(1, round(share * cluster.gpus))
+    return max(1, round(max_gpus * (0.5 + 0.5 * relative_rate(at_s))))
 
 
 _MEAN_RATE = sum(relative_rate(step * HOUR_S / 4) for step in range(96)) / 96
@@ -193,8 +193,8 @@ def _draw_size(
         return 1, rng.choices(list(_FRACTIONS), list(_FRACTIONS.values()))[0] if is_shared else 1.0
     if work is Work.SWEEP:
         return rng.randint(2, 8), 1.0
-    most = max(1, cluster.gpus // 3)
-    sizes = [size for size in _SIZES if size <= most]
+    max_gpus = max(1, cluster.gpus // 3)
+    sizes = [size for size in _SIZES if size <= max_gpus]
     size = rng.choices(sizes, [_SIZES[size] for size in sizes])[0]
     per_pod = min(size, cluster.per_node)
     if size >= 4 and rng.random() < _SPREAD:

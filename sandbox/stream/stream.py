@@ -43,7 +43,7 @@ CHECK_EVERY_S = 5.0
 # Share of the cluster that the first workloads fill at once.
 WARM_START = 0.7
 # Nothing is submitted while pending pods request more than this share of the cluster.
-MOST_PENDING = 0.75
+MAX_PENDING = 0.75
 
 
 @dataclass(slots=True)
@@ -84,10 +84,10 @@ class Stream:
                     paused_s += now - checked_at if is_paused else 0.0
                     checked_at = now
                     is_paused = self._check_cluster(cluster, (now - started_at) * self.speed)
-                due = started_at + paused_s + arrival.at_s / self.speed
-                if not is_paused and now >= due:
+                due_at = started_at + paused_s + arrival.at_s / self.speed
+                if not is_paused and now >= due_at:
                     break
-                self.stop.wait(min(CHECK_EVERY_S, max(0.05, due - now)))
+                self.stop.wait(min(CHECK_EVERY_S, max(0.05, due_at - now)))
             if self.stop.is_set():
                 return
             self.submit(arrival)
@@ -139,7 +139,7 @@ class Stream:
         """Scale services, delete finished notebooks, and return whether too much is pending."""
         try:
             self._adjust_services(cluster, at_s)
-            return self._pending_gpus() > MOST_PENDING * cluster.gpus
+            return self._pending_gpus() > MAX_PENDING * cluster.gpus
         except KubeError as error:
             log.info("could not read the demo's pods: %s", error)
             return True

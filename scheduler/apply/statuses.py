@@ -34,7 +34,7 @@ from scheduler.load.podgroups import UNSCHEDULABLE_ON_POOL
 from scheduler.settings.params import ShardParams
 
 log = logging.getLogger(__name__)
-REMEMBERED = 50_000
+MAX_REMEMBERED = 50_000
 BACK_OFF_AT_ONCE = 1
 UNSCHEDULABLE = "Unschedulable"
 # Reasons that adding nodes would not resolve.
@@ -241,7 +241,7 @@ class StatusWriter:
             return False
         self._written[key] = latest
         self._written.move_to_end(key)
-        if len(self._written) > REMEMBERED:
+        if len(self._written) > MAX_REMEMBERED:
             self._written.popitem(last=False)
         return True
 

@@ -25,10 +25,10 @@ log = logging.getLogger(__name__)
 Match = tuple[str, str, str, str]
 
 #: As Kubernetes bounds them.
-LONGEST_SELECTOR = 10 * 1024
+MAX_SELECTOR_LENGTH = 10 * 1024
 #: A selector that compares a dozen attributes takes some hundred; a thousand take about 10 ms.
-MOST_STEPS = 5_000
-DEEPEST_NESTING = 50
+MAX_STEPS = 5_000
+MAX_NESTING = 50
 
 
 class SelectorOverrunError(Exception):
@@ -98,8 +98,8 @@ class _BoundedEvaluator(Evaluator):
 
     def visit_children(self, tree: Any) -> list[Any]:
         self.meter.steps += 1
-        if self.meter.steps > MOST_STEPS:
-            raise SelectorOverrunError(f"more than {MOST_STEPS} steps")
+        if self.meter.steps > MAX_STEPS:
+            raise SelectorOverrunError(f"more than {MAX_STEPS} steps")
         return super().visit_children(tree)
 
 
@@ -110,7 +110,7 @@ class _BoundedRunner(celpy.InterpretedRunner):
 
 @lru_cache(maxsize=512)
 def _program(text: str) -> Any:
-    if len(text) > LONGEST_SELECTOR or _nesting(text) > DEEPEST_NESTING:
+    if len(text) > MAX_SELECTOR_LENGTH or _nesting(text) > MAX_NESTING:
         log.warning("device selector %.60r is too long or nested too deeply", text)
         return None
     try:

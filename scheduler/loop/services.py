@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 #: The name of the Celery task; it stays when its module moves, because messages carry it.
 RUN_CYCLE = "scheduler.tasks.run_cycle"
 KICK_LIFE_MS = 2_000
-LONGEST_REST_S = 0.5
+MAX_REST_S = 0.5
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ def run_cycle(shard: str) -> CycleSummary | None:
         summary = running.worker.cycle(fence=running.lock.fence)
     finally:
         running.lock.release()
-        running.rest_until = time.monotonic() + min(LONGEST_REST_S, time.thread_time() - started)
+        running.rest_until = time.monotonic() + min(MAX_REST_S, time.thread_time() - started)
     running.reporter.offer(summary)
     return summary
 

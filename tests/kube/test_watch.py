@@ -28,7 +28,7 @@ def body(name: str) -> dict[str, object]:
 
 
 def reflector(gateway: FakeGateway, store: Store) -> Reflector[ConfigMap]:
-    backoff = Backoff(first_s=1.0, most_s=4.0, spread=lambda: 1.0)
+    backoff = Backoff(first_s=1.0, max_s=4.0, spread=lambda: 1.0)
     return Reflector(gateway, CONFIGMAPS, ConfigMap, store, backoff=backoff)
 
 
@@ -98,7 +98,7 @@ def test_optional_kind_that_is_not_served_counts_as_empty() -> None:
 
 def test_an_optional_kind_counts_as_empty_after_several_refusals() -> None:
     gateway, store = FakeGateway(), Store([TOPOLOGIES])
-    backoff = Backoff(first_s=1.0, most_s=4.0, spread=lambda: 1.0)
+    backoff = Backoff(first_s=1.0, max_s=4.0, spread=lambda: 1.0)
     follower = Reflector(gateway, TOPOLOGIES, ConfigMap, store, is_optional=True, backoff=backoff)
     pauses = []
     for _ in range(4):

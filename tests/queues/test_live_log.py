@@ -44,7 +44,7 @@ def test_readers_are_woken_after_the_commit_and_not_before(monkeypatch: pytest.M
 def test_the_log_keeps_ten_minutes_and_the_last_changes_whatever_their_age(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(live, "KEPT_CHANGES", 3)
+    monkeypatch.setattr(live, "MAX_STORED_CHANGES", 3)
     for age_min in (30, 20, 9, 8, 7, 6):
         LiveChange.objects.create(
             kind="node", key=str(age_min), at=NOON - timedelta(minutes=age_min)

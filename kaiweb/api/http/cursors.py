@@ -20,7 +20,7 @@ from django.db import models
 from kaiweb.api.errors import Problem, bad_parameter
 from queues.tree.shape import is_clean
 
-LONGEST_TEXT = 1024
+MAX_LENGTH = 1024
 INTEGERS = range(-(2**63), 2**63)
 
 
@@ -71,7 +71,7 @@ def _reader(field: models.Field[Any, Any]) -> Callable[[Any], Any]:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, str) and len(value) <= LONGEST_TEXT and is_clean(value):
+    if isinstance(value, str) and len(value) <= MAX_LENGTH and is_clean(value):
         return value
     raise ValueError("expected a string")
 

@@ -30,10 +30,10 @@ class StrictJSONParser(BaseParser):
         ParseError : the body is not such JSON
         RequestDataTooBig : the body is larger than Django reads into memory
         """
-        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        raw = stream.read(most + 1)
-        if len(raw) > most:
-            raise RequestDataTooBig(f"expected at most {most} bytes, got more")
+        max_bytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        raw = stream.read(max_bytes + 1)
+        if len(raw) > max_bytes:
+            raise RequestDataTooBig(f"expected at most {max_bytes} bytes, got more")
         try:
             return json.loads(raw.decode(), parse_constant=_constant, object_pairs_hook=_object)
         except ValueError as error:

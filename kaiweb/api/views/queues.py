@@ -40,7 +40,7 @@ SORTING = pagination.Sorting(
 )
 WRITE = ("dryRun", "reason")
 MANAGER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-LONGEST_REASON = 1024
+MAX_REASON_LENGTH = 1024
 MIRROR_WAIT_S = 0.6
 
 
@@ -226,9 +226,9 @@ def _write_request(request: Request, *, needs_version: bool = False) -> WriteReq
 
 def _reason(request: Request) -> str:
     reason = request.query_params.get("reason", "")
-    if len(reason) > LONGEST_REASON:
-        expected = f"expected at most {LONGEST_REASON} characters, got {len(reason)}"
-        raise bad_parameter("reason", expected, reason, LONGEST_REASON)
+    if len(reason) > MAX_REASON_LENGTH:
+        expected = f"expected at most {MAX_REASON_LENGTH} characters, got {len(reason)}"
+        raise bad_parameter("reason", expected, reason, MAX_REASON_LENGTH)
     return reason
 
 

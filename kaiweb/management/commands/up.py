@@ -25,6 +25,7 @@ from kaiweb.settings.env import EnvError
 from kaiweb.supervisor import ports
 from kaiweb.supervisor.announcement import Announcement
 from kaiweb.supervisor.broker import write_broker_config
+from kaiweb.supervisor.desired import DesiredFile, DesiredProcesses
 from kaiweb.supervisor.errors import StartError
 from kaiweb.supervisor.home import claim_home, prepare_home
 from kaiweb.supervisor.layout import (
@@ -42,7 +43,6 @@ from kaiweb.supervisor.preflight import (
 )
 from kaiweb.supervisor.process import ProcessSpec
 from kaiweb.supervisor.supervisor import Supervisor
-from kaiweb.supervisor.wanted import Wanted, WantedFile
 
 LAST_WAVE = 2
 START_S = 60.0
@@ -62,17 +62,17 @@ class Command(BaseCommand):
         try:
             claim = claim_home(home, _url(settings.KAIWEB_PORT))
             plan = _prepare(home)
-            wanted = WantedFile(home, self._say)
-            first = specs_with_ports(plan, wanted.changed() or Wanted())
+            desired = DesiredFile(home, self._say)
+            first = specs_with_ports(plan, desired.changed() or DesiredProcesses())
         except (EnvError, StartError) as error:
             raise CommandError(str(error), returncode=USAGE_EXIT) from error
         try:
-            self._run(plan, wanted, first, started)
+            self._run(plan, desired, first, started)
         finally:
             os.close(claim)
 
     def _run(
-        self, plan: Installation, wanted: WantedFile, first: list[ProcessSpec], started: float
+        self, plan: Installation, desired: DesiredFile, first: list[ProcessSpec], started: float
     ) -> None:
         home = plan.home
         supervisor = Supervisor(first, home=home, say=self._say)
@@ -94,7 +94,7 @@ class Command(BaseCommand):
 
             def follow() -> list[ProcessSpec] | None:
                 announcement.look()
-                return self._follow(plan, wanted)
+                return self._follow(plan, desired)
 
             supervisor.run(follow)
         except TimeoutError as error:
@@ -108,12 +108,12 @@ class Command(BaseCommand):
         self.stdout.write(f"kaiweb: {line}")
         self.stdout.flush()
 
-    def _follow(self, plan: Installation, file: WantedFile) -> list[ProcessSpec] | None:
-        wanted = file.changed()
-        if wanted is None:
+    def _follow(self, plan: Installation, file: DesiredFile) -> list[ProcessSpec] | None:
+        desired = file.changed()
+        if desired is None:
             return None
         try:
-            return specs_with_ports(plan, wanted)
+            return specs_with_ports(plan, desired)
         except (StartError, OSError) as error:
             self._say(f"cannot apply the wanted file, the processes stay as they are: {error}")
             return None

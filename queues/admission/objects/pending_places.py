@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from queues.tree.hierarchy import Tree
 
 # The longest time between our response and the write; requests to an API server end after half a minute.
-REMEMBER_S = 35.0
+CACHE_S = 35.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class PendingPlaces:
 
     def add(self, queue: str, parent: str, version: str) -> None:
         """Remember an allowed edit; `version` is that of the stored object, empty for a creation."""
-        self._places.append(_Place(queue, parent, version, self.clock() + REMEMBER_S))
+        self._places.append(_Place(queue, parent, version, self.clock() + CACHE_S))
 
     def cycle(self, tree: Tree, queue: str, parent: str) -> list[str]:
         """Return the path from `parent` up to `queue` by stored and pending parents; empty if there is none."""
@@ -45,14 +45,14 @@ class PendingPlaces:
         for place in self._places:
             parents.setdefault(place.queue, set()).add(place.parent)
         paths: list[list[str]] = [[parent]] if parent else []
-        seen = {""}
+        visited = {""}
         while paths:
             path = paths.pop()
             if path[-1] == queue:
                 return path
-            if path[-1] in seen:
+            if path[-1] in visited:
                 continue
-            seen.add(path[-1])
+            visited.add(path[-1])
             stored = {tree[path[-1]].parent} if path[-1] in tree else set()
             above = stored | parents.get(path[-1], set())
             paths += [[*path, name] for name in sorted(above) if name]

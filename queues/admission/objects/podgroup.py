@@ -85,10 +85,10 @@ def minimum_errors(spec: Json, groups: list[Json]) -> Iterator[MinimumError]:
         yield from (
             _parent_errors(group, children[name]) if name in children else _leaf_errors(group)
         )
-    wanted, roots = spec.get("minSubGroup"), children.get("", 0)
-    if _exceeds(wanted, roots):
+    min_sub_groups, roots = spec.get("minSubGroup"), children.get("", 0)
+    if _exceeds(min_sub_groups, roots):
         yield MinimumError(
-            message=f"minSubGroup ({wanted}) exceeds the number of direct child SubGroups ({roots})",
+            message=f"minSubGroup ({min_sub_groups}) exceeds the number of direct child SubGroups ({roots})",
             only_warns=True,
         )
 
@@ -134,8 +134,8 @@ def _has_cycle(parents: dict[str, str]) -> bool:
     return False
 
 
-def _exceeds(wanted: Any, count: int) -> bool:
-    return isinstance(wanted, int) and wanted > count
+def _exceeds(minimum: Any, count: int) -> bool:
+    return isinstance(minimum, int) and minimum > count
 
 
 def _map(value: Any) -> Json:

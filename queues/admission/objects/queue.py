@@ -33,15 +33,13 @@ def validate_queue(request: ReviewRequest, tree: Tree, *, compares_quotas: bool 
     if not isinstance(spec, dict) or spec.get("resources") is None:
         return Verdict(message=NO_RESOURCES, warnings=(NO_RESOURCES,))
     # The tree may already hold the queue that this request creates.
-    known = {
+    tree = {
         name: shape for name, shape in tree.items() if old is not None or name != _name(request)
     }
-    verdict = _verdict(hierarchy.check(known, old=old, new=request.object, rules=ADMISSION))
+    verdict = _verdict(hierarchy.check(tree, old=old, new=request.object, rules=ADMISSION))
     if not compares_quotas or not verdict.is_allowed:
         return verdict
-    compared = tuple(
-        quota_warnings(read_queue(request.object)[0], known, is_update=old is not None)
-    )
+    compared = tuple(quota_warnings(read_queue(request.object)[0], tree, is_update=old is not None))
     return Verdict(warnings=(*verdict.warnings, *compared))
 
 

@@ -63,5 +63,5 @@ def mutate(pod: Json, settings: AdmissionSettings) -> None:
 def _others(pod: Json) -> list[Json]:
     """Return all containers except the one that gets the pod's fraction of a GPU."""
     shared = fraction_container(pod) if is_fraction_pod(pod) else None
-    named = shared.container if shared is not None else None
-    return [container for container in all_containers(pod) if container is not named]
+    shared_container = shared.container if shared is not None else None
+    return [container for container in all_containers(pod) if container is not shared_container]

@@ -103,8 +103,8 @@ def config_map_prefix(pod: Json, index: str, suffix: str) -> str:
     """Return `<base>-<suffix>-shared-gpu`, short enough for every name derived from it."""
     metadata = map_at(pod, "metadata")
     owners = list_at(metadata, "ownerReferences")
-    named = owners[0].get("name") if owners else ""
-    base = str(named or metadata.get("name") or metadata.get("generateName") or "pod")
+    owner_name = owners[0].get("name") if owners else ""
+    base = str(owner_name or metadata.get("name") or metadata.get("generateName") or "pod")
     room = BASE_LENGTH + 1 - len(index) + SUFFIX_LENGTH - len(suffix)
     return f"{base[:room].rstrip('.-')}-{suffix}-shared-gpu"
 

@@ -146,11 +146,11 @@ class AdmissionServer:
 
     def register(self, bundle: bytes) -> None:
         """Register the address and the CA bundle in the cluster."""
-        wanted = replace(self.registration, bundle=bundle)
-        if isinstance(wanted.target, UrlTarget):
+        registration = replace(self.registration, bundle=bundle)
+        if isinstance(registration.target, UrlTarget):
             base = f"https://{self.host}:{self.port}"
-            wanted = replace(wanted, target=UrlTarget(base=base))
-        install(self.gateway, wanted)
+            registration = replace(registration, target=UrlTarget(base=base))
+        install(self.gateway, registration)
 
     def _serve(self) -> None:
         assert self._server is not None

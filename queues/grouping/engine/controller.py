@@ -44,7 +44,7 @@ REASON = "PodGrouperWarning"
 SOURCE = "pod-grouper"
 LEASE = "54dff599.kai.scheduler"
 CONCURRENCY = 16
-REMEMBER_S = 10.0
+CACHE_S = 10.0
 
 
 class WarningWriter(Protocol):
@@ -143,11 +143,11 @@ class PodGrouper:
     def _write_group(self, namespace: str, desired: Json) -> None:
         name = dig_text(desired, "metadata", "name")
         key = f"{namespace}/{name}"
-        stored = self._known(key)
+        stored = self._stored_group(key)
         if stored is not None and self._patch_of(stored, desired) is None:
             return
         with self._writing[hash(key) % len(self._writing)]:
-            stored = self._known(key) or self._create(namespace, name, desired)
+            stored = self._stored_group(key) or self._create(namespace, name, desired)
             patch = self._patch_of(stored, desired)
             if patch is None:
                 return
@@ -158,7 +158,7 @@ class PodGrouper:
                 raise ConflictError(str(error)) from error  # deleted meanwhile: create it again
             self.written.put(key, convert(answer, PodGroup))
 
-    def _known(self, key: str) -> PodGroup | None:
+    def _stored_group(self, key: str) -> PodGroup | None:
         stored: PodGroup | None = self.store.get(PODGROUPS, key)
         return self.written.newer(key, stored)
 
@@ -193,14 +193,14 @@ class RecentWrites:
             now = self.clock()
             self._groups[key] = (now, group)
             self._groups.move_to_end(key)
-            while self._groups and now - next(iter(self._groups.values()))[0] > REMEMBER_S:
+            while self._groups and now - next(iter(self._groups.values()))[0] > CACHE_S:
                 self._groups.popitem(last=False)
 
     def newer(self, key: str, stored: PodGroup | None) -> PodGroup | None:
         """Return the remembered write if it is newer than the object of the store."""
         with self._lock:
             written_at, group = self._groups.get(key, (0.0, None))
-        if group is None or self.clock() - written_at > REMEMBER_S:
+        if group is None or self.clock() - written_at > CACHE_S:
             return stored
         if stored is None or version_of(group) > version_of(stored):
             return group

@@ -17,7 +17,7 @@ from kube.gateway import Gateway
 from kube.resources import Resource
 from queues.grouping.base import dig_list, dig_text
 
-REMEMBER_S = 60.0
+CACHE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +49,16 @@ class KindDirectory:
 
     gateway: Gateway
     clock: Callable[[], float] = time.monotonic
-    _known: dict[str, tuple[float, dict[str, Resource]]] = field(default_factory=dict)
+    _kinds_by_version: dict[str, tuple[float, dict[str, Resource]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def find(self, api_version: str, kind: str) -> Resource | None:
         """Return the resource of a kind from discovery, or None if the server does not serve it."""
         with self._lock:
-            entry = self._known.get(api_version)
-            if entry is None or self.clock() - entry[0] > REMEMBER_S:
+            entry = self._kinds_by_version.get(api_version)
+            if entry is None or self.clock() - entry[0] > CACHE_S:
                 entry = (self.clock(), self._read(api_version))
-                self._known[api_version] = entry
+                self._kinds_by_version[api_version] = entry
         return entry[1].get(kind)
 
     def _read(self, api_version: str) -> dict[str, Resource]:

@@ -137,10 +137,10 @@ class OwnerCache:
             return self._read(resource, namespace, name)
         except (NotThereError, NotReadableError):
             # The guessed plural may be wrong, and then does not exist or is not covered by the role.
-            stated = self.directory.find(api_version, kind)
-            if stated is None or stated == resource:
+            discovered = self.directory.find(api_version, kind)
+            if discovered is None or discovered == resource:
                 raise
-            return self._read(stated, namespace, name)
+            return self._read(discovered, namespace, name)
 
     def _read(self, resource: Resource, namespace: str, name: str) -> Json:
         place = namespace if resource.namespaced else ""

@@ -34,7 +34,7 @@ def walk_owners(pod: Json, lookups: Lookups) -> tuple[Json, ...]:
     references = references_of(pod)
     namespace = namespace_of(pod)
     owners: list[Json] = []
-    seen = {uid_of(pod)}
+    visited_uids = {uid_of(pod)}
     while references:
         reference = references[0]
         if owners and not lookups.may_read(reference_kind(reference)):
@@ -43,12 +43,12 @@ def walk_owners(pod: Json, lookups: Lookups) -> tuple[Json, ...]:
         if owner is None:
             break
         uid = uid_of(owner)
-        if uid in seen or len(owners) == MAX_OWNERS:
+        if uid in visited_uids or len(owners) == MAX_OWNERS:
             raise GroupingError(
                 f"owner references of pod {namespace}/{name_of(pod)} form a loop at "
                 f"{dig_text(owner, 'kind')} {name_of(owner)}"
             )
-        seen.add(uid)
+        visited_uids.add(uid)
         owners.append(owner)
         references = references_of(owner)
         if len(references) > 1:

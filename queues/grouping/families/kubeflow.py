@@ -54,9 +54,12 @@ def _whole_gang(ctx: Context, replica_map: str, required_roles: Sequence[str]) -
 
 
 def _launcher_exists(ctx: Context) -> bool:
-    wanted = {keys.KUBEFLOW_JOB_NAME: name_of(ctx.top), keys.KUBEFLOW_JOB_ROLE: LAUNCHER.lower()}
+    launcher_labels = {
+        keys.KUBEFLOW_JOB_NAME: name_of(ctx.top),
+        keys.KUBEFLOW_JOB_ROLE: LAUNCHER.lower(),
+    }
     own = labels_of(ctx.pod)
-    if all(own.get(key) == value for key, value in wanted.items()):
+    if all(own.get(key) == value for key, value in launcher_labels.items()):
         return not dig(ctx.pod, "metadata", "deletionTimestamp")
-    pods = ctx.lookups.pods(namespace_of(ctx.pod), wanted)
+    pods = ctx.lookups.pods(namespace_of(ctx.pod), launcher_labels)
     return any(not dig(pod, "metadata", "deletionTimestamp") for pod in pods)

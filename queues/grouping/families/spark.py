@@ -15,9 +15,13 @@ def spark_application_grouper(ctx: Context) -> Metadata:
     queue = dig_text(ctx.top, "spec", "batchSchedulerOptions", "queue")
     if queue and metadata.queue == keys.DEFAULT_QUEUE and not _names_queue(ctx):
         metadata = replace(metadata, queue=queue)
-    named = dig_text(ctx.top, "spec", "batchSchedulerOptions", "priorityClassName")
-    if named and metadata.priority_class == keys.TRAIN and ctx.lookups.priority_class_exists(named):
-        metadata = replace(metadata, priority_class=named)
+    class_name = dig_text(ctx.top, "spec", "batchSchedulerOptions", "priorityClassName")
+    if (
+        class_name
+        and metadata.priority_class == keys.TRAIN
+        and ctx.lookups.priority_class_exists(class_name)
+    ):
+        metadata = replace(metadata, priority_class=class_name)
     return metadata
 
 

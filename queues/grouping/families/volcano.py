@@ -15,9 +15,13 @@ def volcano_job_grouper(ctx: Context) -> Metadata:
     size = count_at(ctx.top, "spec", "minAvailable")
     if not size:
         size = sum(_task_minimum(task) for task in dig_list(ctx.top, "spec", "tasks"))
-    named = dig_text(ctx.top, "spec", "priorityClassName")
-    if named and metadata.priority_class == keys.TRAIN and ctx.lookups.priority_class_exists(named):
-        metadata = replace(metadata, priority_class=named)
+    class_name = dig_text(ctx.top, "spec", "priorityClassName")
+    if (
+        class_name
+        and metadata.priority_class == keys.TRAIN
+        and ctx.lookups.priority_class_exists(class_name)
+    ):
+        metadata = replace(metadata, priority_class=class_name)
     return replace(metadata, min_member=max(1, size))
 
 

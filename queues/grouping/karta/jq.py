@@ -31,7 +31,7 @@ START_S = 30.0
 DEADLINE_S = 5.0
 CPU_S = 10
 """CPU limit for a child whose parent was killed while it waited."""
-REMEMBER_S = 600.0
+CACHE_S = 600.0
 
 
 class JqError(GroupingError):
@@ -90,7 +90,7 @@ class Evaluator:
 
     def _refuse_overran(self, expression: str) -> None:
         at, why = self._overran.get(expression, (0.0, ""))
-        if why and self.clock() - at < REMEMBER_S:
+        if why and self.clock() - at < CACHE_S:
             raise JqOverrunError(f"jq expression {expression!r} {why}")
 
     def _note(self, expression: str, why: str) -> None:

@@ -97,12 +97,12 @@ def fitting_definitions(kartas: Sequence[Json], kind: Kind) -> list[Definition]:
 
 def refusal_of(karta: Json) -> str:
     """Return why a definition cannot be used, for its author; empty if it can."""
-    stated = dig_map(karta, "spec", "structureDefinition", "rootComponent", "kind")
-    kind = Kind(**{part: dig_text(stated, part) for part in ("group", "version", "kind")})
-    wanted = index_labels(kind)
+    root_kind = dig_map(karta, "spec", "structureDefinition", "rootComponent", "kind")
+    kind = Kind(**{part: dig_text(root_kind, part) for part in ("group", "version", "kind")})
+    expected_labels = index_labels(kind)
     labels = labels_of(karta)
-    if any(labels.get(key, "") != value for key, value in wanted.items()):
-        pairs = ", ".join(f"{key}={value}" for key, value in wanted.items())
+    if any(labels.get(key, "") != value for key, value in expected_labels.items()):
+        pairs = ", ".join(f"{key}={value}" for key, value in expected_labels.items())
         return f"its labels must name its root component: expected {pairs}"
     try:
         definition = _definition(karta, kind)
@@ -263,8 +263,8 @@ def _warn_once(karta: str, reason: str) -> None:
 def _definition(karta: Json, kind: Kind) -> Definition | None:
     structure = dig_map(karta, "spec", "structureDefinition")
     root = dig_map(structure, "rootComponent")
-    stated = dig_map(root, "kind")
-    if (stated.get("group", ""), stated.get("version"), stated.get("kind")) != (
+    root_kind = dig_map(root, "kind")
+    if (root_kind.get("group", ""), root_kind.get("version"), root_kind.get("kind")) != (
         kind.group,
         kind.version,
         kind.kind,
@@ -315,24 +315,24 @@ def _check_tree(definition: Definition, count: int) -> None:
     if len(definition.components) != count:
         raise GroupingError("two components share a name")
     for part in definition.components.values():
-        seen: set[str] = set()
+        visited: set[str] = set()
         while part.name != definition.root:
-            if part.name in seen or part.parent not in definition.components:
+            if part.name in visited or part.parent not in definition.components:
                 raise GroupingError(f"component {part.name} does not hang below the root component")
-            seen.add(part.name)
+            visited.add(part.name)
             part = definition.components[part.parent]
 
 
 def _check_names(definition: Definition) -> None:
-    named = [
+    component_names = [
         dig_text(p, "componentName") for p in dig_list(definition.gang, "podGroup", "subGroups")
     ]
     for group in dig_list(definition.gang, "podGroups"):
         for member in dig_list(group, "members"):
-            named.append(dig_text(member, "componentName"))
+            component_names.append(dig_text(member, "componentName"))
             for path in (*dig_list(member, "groupByKeyPaths"), *dig_list(member, "filters")):
                 check(str(path))
-    for name in named:
+    for name in component_names:
         if name not in definition.components:
             raise GroupingError(f"gang scheduling names component {name!r}, which does not exist")
     if definition.gang.get("podGroup") and not dig_text(definition.gang, "podGroup", "name"):

@@ -117,9 +117,9 @@ class FileCluster:
         return groups
 
     def kartas(self, kind: Kind) -> list[Json]:
-        wanted = index_labels(kind)
+        expected_labels = index_labels(kind)
         return [
             karta
             for karta in self.of_kind("run.ai", "Karta")
-            if all(labels_of(karta).get(key, "") == value for key, value in wanted.items())
+            if all(labels_of(karta).get(key, "") == value for key, value in expected_labels.items())
         ]

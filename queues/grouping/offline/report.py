@@ -83,7 +83,7 @@ def group_objects(
     return GroupReport(
         pod_groups=tuple(cluster.objects[_key(name)] for name in cluster.written),
         pods=results,
-        notes=notes_on(expanded.stated, expanded.making, cluster, settings),
+        notes=notes_on(expanded.manifests, expanded.making, cluster, settings),
     )
 
 
@@ -98,7 +98,7 @@ class ExpandedObjects:
 
     cluster: FileCluster
     settings: Settings
-    stated: Sequence[Json]
+    manifests: Sequence[Json]
     making: Making
 
 
@@ -113,9 +113,9 @@ def expand(
     settings, config_map = _configured(cluster, settings, defaults_config_map)
     cluster.defaults = _defaults(cluster, config_map)
     _link_owners(cluster)
-    stated = tuple(cluster.objects.values())
+    manifests = tuple(cluster.objects.values())
     making = _make_pods(cluster, settings)
-    return ExpandedObjects(cluster=cluster, settings=settings, stated=stated, making=making)
+    return ExpandedObjects(cluster=cluster, settings=settings, manifests=manifests, making=making)
 
 
 def _place(pod: Json, cluster: FileCluster, settings: Settings) -> PodResult:
@@ -249,12 +249,14 @@ def _configured(
         "knative_gang": dig(args, "gangScheduleKnative"),
         "karta_fallback": dig(args, "genericKartaFallback"),
     }
-    stated: dict[str, Any] = {key: value for key, value in flags.items() if value not in (None, "")}
-    named = (
+    set_flags: dict[str, Any] = {
+        key: value for key, value in flags.items() if value not in (None, "")
+    }
+    named_config_map = (
         dig_text(args, "defaultPrioritiesConfigMapNamespace"),
         dig_text(args, "defaultPrioritiesConfigMapName"),
     )
-    return replace(settings, **stated), config_map if any(config_map) else named
+    return replace(settings, **set_flags), config_map if any(config_map) else named_config_map
 
 
 def _defaults(cluster: FileCluster, config_map: tuple[str, str]) -> Mapping[str, KindDefault]:

@@ -191,8 +191,8 @@ def _outside_role(uid: str, cluster: Cluster) -> str:
 
 def _rivals(karta: Json, cluster: Cluster) -> str:
     """Return a note if several definitions are for the same kind, so that none is used."""
-    stated = dig_map(karta, "spec", "structureDefinition", "rootComponent", "kind")
-    kind = Kind(**{part: dig_text(stated, part) for part in ("group", "version", "kind")})
+    root_kind = dig_map(karta, "spec", "structureDefinition", "rootComponent", "kind")
+    kind = Kind(**{part: dig_text(root_kind, part) for part in ("group", "version", "kind")})
     count = len(fitting_definitions(cluster.kartas(kind), kind))
     return (
         f"{count} definitions are for {kind.kind}, so the base rules are used" if count > 1 else ""
@@ -203,19 +203,19 @@ def _above_pods(objects: Iterable[Json]) -> set[str]:
     """Return the uids of all owners of pods, at any level."""
     everything = list(objects)
     parents = {uid_of(obj): references_of(obj) for obj in everything}
-    left = [
+    uids_to_visit = [
         uid_of(obj)
         for obj in everything
         if kind_of(obj) == Kind(group="", version="v1", kind="Pod")
     ]
-    seen: set[str] = set()
-    while left:
-        for reference in parents.get(left.pop(), ()):
+    owner_uids: set[str] = set()
+    while uids_to_visit:
+        for reference in parents.get(uids_to_visit.pop(), ()):
             uid = dig_text(reference, "uid")
-            if uid not in seen:
-                seen.add(uid)
-                left.append(uid)
-    return seen
+            if uid not in owner_uids:
+                owner_uids.add(uid)
+                uids_to_visit.append(uid)
+    return owner_uids
 
 
 def is_passive(kind: Kind) -> bool:
@@ -231,9 +231,9 @@ def _reason(obj: Json) -> str:
     kind, suspension = kind_of(obj), suspension_of(obj)
     if suspension:
         return f"it is suspended ({suspension})"
-    stated = ELSEWHERE.get((kind.group, kind.kind))
-    if stated:
-        return stated
+    explanation = ELSEWHERE.get((kind.group, kind.kind))
+    if explanation:
+        return explanation
     if has_synthesis(kind.group, kind.kind):
         return "its spec asks for none"
     return f"kind {kind.kind} of {kind.group or 'the core group'} is not known here and has no pod template at spec.template"

@@ -18,7 +18,7 @@ import orjson
 from sandbox.apiserver.model import errors
 from sandbox.apiserver.model.entry import Entry
 
-MOST_SNAPSHOTS = 64
+MAX_SNAPSHOTS = 64
 LIFETIME_S = 300.0
 _GONE = (
     "The provided continue parameter is too old to display a consistent list result. You can start a "
@@ -59,7 +59,7 @@ class Snapshots:
         number = next(self._numbers)
         snapshot = Snapshot(time.monotonic(), version, scope, entries)
         self._snapshots[number] = snapshot
-        while len(self._snapshots) > MOST_SNAPSHOTS:
+        while len(self._snapshots) > MAX_SNAPSHOTS:
             self._snapshots.popitem(last=False)
         return self._page(number, snapshot, 0, limit)
 

@@ -38,10 +38,12 @@ async def list_objects(parts: ServerParts, request: Request, target: Target) -> 
 
 def selection(request: Request, target: Target) -> tuple[Predicate | None, Predicate | None]:
     """Return the label selector and the field selector of a request."""
-    known = {"metadata.name", "metadata.namespace", *target.resource.selectable}
+    selectable = {"metadata.name", "metadata.namespace", *target.resource.selectable}
     labels = selectors.label_selector(request.params.get("labelSelector", ""))
     custom = target.resource.custom is not None
-    fields = selectors.field_selector(request.params.get("fieldSelector", ""), known, custom=custom)
+    fields = selectors.field_selector(
+        request.params.get("fieldSelector", ""), selectable, custom=custom
+    )
     return labels, fields
 
 

@@ -77,13 +77,13 @@ def _replay(body: bytes) -> Any:
 
 
 def _check_bindable(target: Target, entry: Entry, pod: Obj, binding: Obj) -> None:
-    def refused(why: str) -> errors.ApiError:
-        return errors.conflict("", "pods/binding", entry.name, why)
+    def refused(message: str) -> errors.ApiError:
+        return errors.conflict("", "pods/binding", entry.name, message)
 
-    stated = (binding.get("metadata") or {}).get("uid")
-    if stated and stated != entry.uid:
-        why = f"Precondition failed: UID in precondition: {stated}, UID in object meta: {entry.uid}"
-        raise errors.conflict("", "pods", entry.name, why)
+    expected_uid = (binding.get("metadata") or {}).get("uid")
+    if expected_uid and expected_uid != entry.uid:
+        message = f"Precondition failed: UID in precondition: {expected_uid}, UID in object meta: {entry.uid}"
+        raise errors.conflict("", "pods", entry.name, message)
     if entry.terminating:
         raise refused(f"pod {entry.name} is being deleted, cannot be assigned to a host")
     current = pod["spec"].get("nodeName")
@@ -210,8 +210,8 @@ async def write_scale(parts: ServerParts, request: Request, target: Target) -> R
         detail = "must be greater than or equal to 0"
         cause = errors.invalid_value("spec.replicas", replicas, detail)
         raise errors.invalid("autoscaling", "Scale", target.name, [cause])
-    stated = (body.get("metadata") or {}).get("resourceVersion")
-    if stated and stated != str(entry.version):
+    expected_version = (body.get("metadata") or {}).get("resourceVersion")
+    if expected_version and expected_version != str(entry.version):
         raise errors.stale(target.resource.group, target.resource.plural, target.name)
     _set_path(obj, _scale_paths(target.resource)["specReplicasPath"], replicas)
     whole = Target(resource=target.resource, namespace=target.namespace, name=target.name)

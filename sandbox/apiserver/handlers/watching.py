@@ -42,17 +42,17 @@ class WatchReply:
 
     async def send(self, send: Send, receive: Receive) -> None:
         headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-cache, private")]
-        gone = asyncio.ensure_future(_disconnected(receive))
-        gone.add_done_callback(lambda _: self._watcher.stop())
+        disconnection = asyncio.ensure_future(_disconnected(receive))
+        disconnection.add_done_callback(lambda _: self._watcher.stop())
         try:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             await send({"type": "http.response.body", "body": b"", "more_body": True})
-            await self._stream(send, gone)
+            await self._stream(send, disconnection)
         finally:
             self._log.watchers.discard(self._watcher)
-            gone.cancel()
+            disconnection.cancel()
 
-    async def _stream(self, send: Send, gone: asyncio.Future[None]) -> None:
+    async def _stream(self, send: Send, disconnection: asyncio.Future[None]) -> None:
         end = time.monotonic() + self._timeout_s
         bookmark_at = time.monotonic() + self._parts.bookmark_interval_s
         while not self._watcher.is_finished:
@@ -64,9 +64,9 @@ class WatchReply:
                 bookmark_at += self._parts.bookmark_interval_s
                 if self._bookmarks:
                     lines += self._bookmark()
-            if lines and not gone.done():
+            if lines and not disconnection.done():
                 await send({"type": "http.response.body", "body": lines, "more_body": True})
-        if not gone.done():
+        if not disconnection.done():
             last = self._watcher.drain()
             if self._bookmarks and not self._watcher.is_finished and not self._is_expired:
                 last += self._bookmark()

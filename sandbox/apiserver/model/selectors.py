@@ -52,21 +52,23 @@ def object_selector(selector: Mapping[str, Any] | None) -> Predicate | None:
     return _all_of(checks) if checks else None
 
 
-def field_selector(text: str, known: Collection[str], *, custom: bool = False) -> Predicate | None:
+def field_selector(
+    text: str, selectable: Collection[str], *, custom: bool = False
+) -> Predicate | None:
     """Compile `metadata.name=a,status.phase!=Running`; fields outside `known` are refused."""
     if not text.strip():
         return None
     checks: list[Predicate] = []
     for part in text.split(","):
         key, operator, value = _field_term(part, text)
-        if key not in known:
-            raise bad_request(_unknown_field(key, known, custom))
+        if key not in selectable:
+            raise bad_request(_unknown_field(key, selectable, custom))
         checks.append(_field_differs(key, value) if operator == "!=" else _field_is(key, value))
     return _all_of(checks)
 
 
-def _unknown_field(key: str, known: Collection[str], custom: bool) -> str:
-    if custom or len(known) > len(_EVERY_KIND):
+def _unknown_field(key: str, selectable: Collection[str], custom: bool) -> str:
+    if custom or len(selectable) > len(_EVERY_KIND):
         return f"field label not supported: {key}"
     names = ", ".join(f'"{name}"' for name in _EVERY_KIND)
     return f'"{key}" is not a known field selector: only {names}'

@@ -77,9 +77,9 @@ class ObjectShape:
         changed, removed = changed_fields(
             _tracked_body(old, False), _tracked_body(new, False), self.body
         )
-        in_meta, gone = changed_fields(_tracked_meta(old), _tracked_meta(new), self.meta)
+        in_meta, removed_meta = changed_fields(_tracked_meta(old), _tracked_meta(new), self.meta)
         changed |= {("f:metadata", *path) for path in in_meta}
-        removed |= {("f:metadata", *path) for path in gone}
+        removed |= {("f:metadata", *path) for path in removed_meta}
         return changed, removed
 
 

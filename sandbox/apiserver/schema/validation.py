@@ -274,15 +274,15 @@ def _validate_list(value: list[Any], shape: Shape, path: str) -> list[Cause]:
 
 def _duplicates(value: list[Any], shape: Shape, path: str) -> list[Cause]:
     causes: list[Cause] = []
-    seen: list[Any] = []
+    identities: list[Any] = []
     for index, item in enumerate(value):
         if shape.list_type == "map" and isinstance(item, dict):
             identity: Any = {key: item.get(key) for key in shape.list_keys}
         else:
             identity = item
-        if identity in seen:
+        if identity in identities:
             causes.append(errors.duplicate(f"{path}[{index}]", identity))
-        seen.append(identity)
+        identities.append(identity)
     return causes
 
 

@@ -66,7 +66,7 @@ class WorkloadControllers:
     on_fatal: Callable[[KubeError], None]
     clock: Callable[[], float] = time.time
     store: Store = field(default_factory=lambda: Store(list(_TYPES)))
-    queue: WorkQueue = field(default_factory=lambda: WorkQueue(first_s=0.2, most_s=30.0))
+    queue: WorkQueue = field(default_factory=lambda: WorkQueue(first_s=0.2, max_s=30.0))
     _tallies: dict[str, job.Tally] = field(default_factory=dict)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(WRITERS, thread_name_prefix="workloads")

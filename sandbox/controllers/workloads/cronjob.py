@@ -30,10 +30,10 @@ def plan(cronjob: CronJob, jobs: Sequence[Job], now: float) -> Plan:
     active = [job for job in jobs if not job.is_finished]
     last = cronjob.status.get("lastScheduleTime")
     if not cronjob.spec.suspend and cronjob.metadata.deletion_timestamp is None:
-        due = _run_due(cronjob, now, result)
-        if due is not None and _may_start(cronjob, active, due, now, result):
-            result.create(JOBS, cronjob.metadata.namespace, _job(cronjob, due))
-            last = timestamp(due)
+        due_at = _run_due(cronjob, now, result)
+        if due_at is not None and _may_start(cronjob, active, due_at, now, result):
+            result.create(JOBS, cronjob.metadata.namespace, _job(cronjob, due_at))
+            last = timestamp(due_at)
     _delete_old_jobs(cronjob, jobs, result)
     status = {"active": [_reference(job) for job in active] or None, "lastScheduleTime": last}
     result.set_status(CRONJOBS, cronjob, cronjob.status, status)
@@ -57,10 +57,10 @@ def _run_due(cronjob: CronJob, now: float, result: Plan) -> float | None:
 
 
 def _may_start(
-    cronjob: CronJob, active: Sequence[Job], due: float, now: float, result: Plan
+    cronjob: CronJob, active: Sequence[Job], due_at: float, now: float, result: Plan
 ) -> bool:
     deadline = cronjob.spec.starting_deadline_seconds
-    if deadline is not None and now > due + deadline:
+    if deadline is not None and now > due_at + deadline:
         return False
     if active and cronjob.spec.concurrency_policy == "Forbid":
         return False
@@ -70,16 +70,16 @@ def _may_start(
     return True
 
 
-def _job(cronjob: CronJob, due: float) -> Json:
+def _job(cronjob: CronJob, due_at: float) -> Json:
     template = cronjob.spec.job_template
     of_template = template.get("metadata", {})
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
-            "name": f"{cronjob.metadata.name}-{int(due) // 60}",
+            "name": f"{cronjob.metadata.name}-{int(due_at) // 60}",
             "labels": of_template.get("labels", {}),
-            "annotations": {**of_template.get("annotations", {}), SCHEDULED: timestamp(due)},
+            "annotations": {**of_template.get("annotations", {}), SCHEDULED: timestamp(due_at)},
             "ownerReferences": [owner_reference(CRONJOBS, cronjob)],
         },
         "spec": template.get("spec", {}),

@@ -30,23 +30,23 @@ class Tally:
 
     base_succeeded: int = 0
     base_failed: int = 0
-    seen: dict[str, str] = field(default_factory=dict)
+    phase_by_uid: dict[str, str] = field(default_factory=dict)
     last_failure: float = 0.0
 
     @property
     def succeeded(self) -> int:
         # Copied first, because the watch thread may record a pod meanwhile.
-        return self.base_succeeded + list(self.seen.values()).count("Succeeded")
+        return self.base_succeeded + list(self.phase_by_uid.values()).count("Succeeded")
 
     @property
     def failed(self) -> int:
-        return self.base_failed + list(self.seen.values()).count("Failed")
+        return self.base_failed + list(self.phase_by_uid.values()).count("Failed")
 
     def record(self, pods: Iterable[WorkPod], now: float) -> None:
         """Count the finished pods, each once."""
         for pod in pods:
-            if pod.is_finished and pod.metadata.uid not in self.seen:
-                self.seen[pod.metadata.uid] = pod.status.phase
+            if pod.is_finished and pod.metadata.uid not in self.phase_by_uid:
+                self.phase_by_uid[pod.metadata.uid] = pod.status.phase
                 if pod.status.phase == "Failed":
                     self.last_failure = now
 
@@ -171,10 +171,10 @@ def _adjust(
     if pause > 0:
         result.look_again_after(pause)
         return
-    taken = completed | {_index(pod) for pod in active}
-    free = (index for index in range(completions or 0) if index not in taken)
+    used_indexes = completed | {_index(pod) for pod in active}
+    free_indexes = (index for index in range(completions or 0) if index not in used_indexes)
     for _ in range(missing):
-        body = _indexed_pod(job, next(free)) if _is_indexed(job) else _pod(job)
+        body = _indexed_pod(job, next(free_indexes)) if _is_indexed(job) else _pod(job)
         result.create(PODS, job.metadata.namespace, body)
 
 
@@ -278,7 +278,7 @@ def _started(job: Job, now: float) -> float | None:
 
 
 def _backoff_s(failures: int) -> float:
-    return doubled_s(failures - 1, first_s=BACKOFF_FIRST_S, most_s=BACKOFF_MOST_S)
+    return doubled_s(failures - 1, first_s=BACKOFF_FIRST_S, max_s=BACKOFF_MOST_S)
 
 
 def _is_indexed(job: Job) -> bool:

@@ -145,11 +145,11 @@ def first_to_go(pods: Iterable[WorkPod]) -> list[WorkPod]:
 
 
 def condition(
-    kind: str, known: Iterable[Any], *, is_true: bool, reason: str, message: str, at: str
+    kind: str, conditions: Iterable[Any], *, is_true: bool, reason: str, message: str, at: str
 ) -> Json:
     """Return a condition; its transition time changes only with its status."""
     status = "True" if is_true else "False"
-    for stored in known:
+    for stored in conditions:
         if stored["type"] == kind and stored["status"] == status:
             at = stored.get("lastTransitionTime", at)
     return {

@@ -32,7 +32,7 @@ from scheduler.core.session.statement import Statement
 
 #: Nodes in all cached `Candidates` together. Many sizes of tasks or many node sets need many of them, most
 #: of which are used once; a million nodes take some 60 MB.
-MOST_CACHED_NODES = 1_000_000
+MAX_CACHED_NODES = 1_000_000
 
 
 @dataclass(slots=True)
@@ -272,7 +272,7 @@ class Placer:
         candidates = self._candidates.get(key)
         if candidates is None:
             self._cached_nodes += len(nodes)
-            if self._cached_nodes > MOST_CACHED_NODES:
+            if self._cached_nodes > MAX_CACHED_NODES:
                 self._candidates.clear()
                 self._everywhere.clear()
                 self._cached_nodes = len(nodes)

@@ -26,10 +26,10 @@ from kaiweb.health.checks import (
     MirrorCheck,
 )
 from kaiweb.health.views import Readiness
-from kaiweb.supervisor.wanted import Wanted, write_wanted
+from kaiweb.supervisor.desired import DesiredProcesses, write_desired
 from kaiweb.supervisor.watchdog import children_file
 from kube.process import progress
-from kube.process.left_out import Held, add_entry
+from kube.process.left_out import HeldObject, add_entry
 from kube.resources import CONFIGS
 from queues.mirror.feed import write_heartbeat
 from queues.models import MirrorState
@@ -123,7 +123,7 @@ def test_a_check_that_hangs_does_not_hold_up_other_askers(clock: Clock) -> None:
         go_on.wait(10)
         return ""
 
-    ready = Readiness({"database": hang}, clock=clock, wall=lambda: NOW, patience_s=0.01)
+    ready = Readiness({"database": hang}, clock=clock, wall=lambda: NOW, timeout_s=0.01)
     first = threading.Thread(target=ready.faults)
     first.start()
     begun.wait(10)
@@ -229,7 +229,7 @@ def test_a_cycle_of_a_former_life_counts_as_old_as_it_is(clock: Clock, home: Pat
 
 
 def test_every_wanted_shard_must_have_cycles_and_none_that_is_off(clock: Clock, home: Path) -> None:
-    write_wanted(home, Wanted(shards=("amber", "default"), off=("scheduling-default",)))
+    write_desired(home, DesiredProcesses(shards=("amber", "default"), off=("scheduling-default",)))
     fault = CyclesCheck(Freshness(clock))()
     assert "shard amber" in fault
     assert "shard default" not in fault
@@ -333,7 +333,9 @@ def test_who_has_signed_in_learns_which_objects_are_left_out(
     state = {"pid": 1, "is_steady": True, "restarts": 1, "hangs": 1, "fault": "late"}
     children_file(home).parent.mkdir()
     children_file(home).write_text(json.dumps({"mirror": {**state, "held": "Pod team/worse"}}))
-    add_entry(home, "mirror", Held("mirror", "Pod", "team", "bad", "u", "7"), NOW, "no progress")
+    add_entry(
+        home, "mirror", HeldObject("mirror", "Pod", "team", "bad", "u", "7"), NOW, "no progress"
+    )
     client = Client()
     assert client.get("/api/v1/health").status_code == 401
     client.force_login(User.objects.create_user("ada"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kaiweb.operator.desired import wanted_processes
-from kaiweb.supervisor.wanted import Wanted
+from kaiweb.operator.desired import desired_processes
+from kaiweb.supervisor.desired import DesiredProcesses
 from kube.objects.config import Config, SchedulingShard
 from kube.objects.meta import convert
 
@@ -36,19 +36,19 @@ def _shards(**specs: dict[str, Any]) -> dict[str, SchedulingShard]:
 def _wanted(
     config: Config | None = None,
     shards: dict[str, SchedulingShard] | None = None,
-    before: Wanted | None = None,
+    before: DesiredProcesses | None = None,
     **environment: str,
-) -> tuple[Wanted, dict[str, str]]:
-    return wanted_processes(config, shards or {}, before or Wanted(), environment)
+) -> tuple[DesiredProcesses, dict[str, str]]:
+    return desired_processes(config, shards or {}, before or DesiredProcesses(), environment)
 
 
 def test_without_objects_the_default_shard_runs() -> None:
-    assert _wanted() == (Wanted(shards=("default",)), {})
+    assert _wanted() == (DesiredProcesses(shards=("default",)), {})
 
 
 def test_a_config_that_says_the_defaults_changes_no_process() -> None:
     wanted, _ = _wanted(_config(**FULL))
-    assert wanted == Wanted()
+    assert wanted == DesiredProcesses()
     # Unless the installation's own environment says otherwise.
     wanted, _ = _wanted(_config(**FULL), KAIWEB_GPU_SHARING="0")
     assert wanted.environment == {"web": {"KAIWEB_GPU_SHARING": "1"}}
@@ -61,7 +61,7 @@ def test_every_shard_on_record_runs_beside_default() -> None:
 
 def test_a_shard_that_was_never_fine_does_not_start_and_one_that_was_goes_on() -> None:
     shards = _shards(amber={"placementStrategy": {"gpu": "pile"}}, birch={"actions": {"nap": {}}})
-    wanted, problems = _wanted(None, shards, Wanted(shards=("amber", "default")))
+    wanted, problems = _wanted(None, shards, DesiredProcesses(shards=("amber", "default")))
     assert wanted.shards == ("amber", "default")
     assert problems == {
         "amber": "placementStrategy.gpu: expected binpack or spread, got 'pile'",
@@ -71,14 +71,14 @@ def test_a_shard_that_was_never_fine_does_not_start_and_one_that_was_goes_on() -
 
 def test_a_name_that_cannot_be_a_process_never_runs() -> None:
     shards = _shards(**{"pool.eu": {}})
-    wanted, problems = _wanted(None, shards, Wanted(shards=("pool.eu", "default")))
+    wanted, problems = _wanted(None, shards, DesiredProcesses(shards=("pool.eu", "default")))
     assert wanted.shards == ("default",)
     assert problems["pool.eu"].startswith("metadata.name: expected a DNS label")
     assert "got 'pool.eu'" in problems["pool.eu"]
 
 
 def test_a_deleted_shard_is_wanted_no_longer() -> None:
-    wanted, _ = _wanted(None, {}, Wanted(shards=("amber", "default")))
+    wanted, _ = _wanted(None, {}, DesiredProcesses(shards=("amber", "default")))
     assert wanted.shards == ("default",)
 
 

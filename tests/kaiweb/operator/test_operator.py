@@ -15,7 +15,7 @@ from django.db import OperationalError
 
 from kaiweb.operator.operator import FOLLOWED, PROMETHEUS_CRD, Operator
 from kaiweb.operator.probe import ProcessProbe
-from kaiweb.supervisor.wanted import FILE, Wanted, read_wanted, write_wanted
+from kaiweb.supervisor.desired import FILE, DesiredProcesses, read_desired, write_desired
 from kaiweb.supervisor.watchdog import children_file
 from kube.errors import ServerError
 from kube.resources import CONFIGS, CRDS, SHARDS, Resource
@@ -126,17 +126,17 @@ def test_a_config_of_another_name_has_no_effect_and_no_status(scene: Scene) -> N
     scene.put(CONFIGS, "other", podGrouper={"maxConcurrentReconciles": 9})
     scene.passes(2)
     assert scene.conditions_of(CONFIGS, "other") == {}
-    assert read_wanted(scene.home) == Wanted()
+    assert read_desired(scene.home) == DesiredProcesses()
 
 
 def test_a_shard_that_comes_and_goes_changes_what_is_wanted(scene: Scene) -> None:
     scene.put(SHARDS, "default")
     scene.put(SHARDS, "amber", partitionLabelValue="amber")
     scene.passes()
-    assert read_wanted(scene.home).shards == ("amber", "default")
+    assert read_desired(scene.home).shards == ("amber", "default")
     scene.gateway.delete(SHARDS, "amber")
     scene.passes()
-    assert read_wanted(scene.home).shards == ("default",)
+    assert read_desired(scene.home).shards == ("default",)
 
 
 def test_the_file_is_written_only_when_what_is_wanted_changes(scene: Scene) -> None:
@@ -149,10 +149,10 @@ def test_the_file_is_written_only_when_what_is_wanted_changes(scene: Scene) -> N
 def test_a_shard_that_became_invalid_keeps_its_settings_after_an_operator_restart(
     scene: Scene,
 ) -> None:
-    write_wanted(scene.home, Wanted(shards=("amber", "default")))
+    write_desired(scene.home, DesiredProcesses(shards=("amber", "default")))
     scene.put(SHARDS, "amber", placementStrategy={"cpu": "pile"})
     scene.passes(2)
-    assert read_wanted(scene.home).shards == ("amber", "default")
+    assert read_desired(scene.home).shards == ("amber", "default")
     text = "placementStrategy.cpu: expected binpack or spread, got 'pile'"
     assert scene.conditions_of(SHARDS, "amber")["Deployed"] == ("False", text)
     assert scene.conditions_of(SHARDS, "amber")["Available"] == ("True", "System available")
@@ -187,7 +187,7 @@ def test_a_component_that_is_switched_off_is_not_reported_as_missing(scene: Scen
     scene.passes(2)
     assert scene.conditions_of(CONFIGS, "kai-config")["Available"] == ("True", "System available")
     assert scene.conditions_of(SHARDS, "default")["Available"] == ("True", "System available")
-    assert read_wanted(scene.home).off == ("binding", "scheduling-default")
+    assert read_desired(scene.home).off == ("binding", "scheduling-default")
 
 
 def test_a_prometheus_of_the_cluster_needs_its_operator(scene: Scene) -> None:
@@ -218,7 +218,7 @@ def test_a_cluster_that_stops_answering_ends_no_process(scene: Scene) -> None:
         for verb in ("list", "watch"):
             scene.gateway.fail_next(verb, kind, ServerError("connection refused"))
     scene.passes(1)
-    assert read_wanted(scene.home).shards == ("amber", "default")
+    assert read_desired(scene.home).shards == ("amber", "default")
 
 
 def test_results_of_a_scheduler_are_deleted_when_it_has_ended_and_not_before(scene: Scene) -> None:

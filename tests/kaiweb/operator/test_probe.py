@@ -10,8 +10,8 @@ import pytest
 
 from kaiweb.machine import is_alive
 from kaiweb.operator.probe import CALM_S, ProcessProbe
+from kaiweb.supervisor.desired import FILE, DesiredProcesses, write_desired
 from kaiweb.supervisor.ports import pick
-from kaiweb.supervisor.wanted import FILE, Wanted, write_wanted
 from kaiweb.supervisor.watchdog import children_file
 
 PORTS = {"controller-metrics": 2, "scheduler-metrics": 3, "scheduler-metrics-amber": 4}
@@ -76,13 +76,13 @@ def test_an_ended_process_is_not_up_even_if_the_supervisor_still_lists_it(machin
 
 
 def test_without_a_supervisor_nothing_is_up_and_nothing_adopted(machine: Machine) -> None:
-    write_wanted(machine.home, Wanted())
+    write_desired(machine.home, DesiredProcesses())
     seen = machine.probe.look(("default",), 0.0)
     assert (seen.up, seen.is_adopted) == (frozenset(), False)
 
 
 def test_a_change_is_adopted_when_the_supervisor_has_written_after_it(machine: Machine) -> None:
-    write_wanted(machine.home, Wanted())
+    write_desired(machine.home, DesiredProcesses())
     machine.run(web=10)
     os.utime(machine.home / FILE, ns=(5, 5))
     os.utime(machine.home / "processes.json", ns=(4, 4))

@@ -9,6 +9,7 @@ import pytest
 
 from kaiweb.settings.env import EnvError
 from kaiweb.supervisor.broker import broker_password
+from kaiweb.supervisor.desired import DesiredProcesses
 from kaiweb.supervisor.layout import (
     ACCOUNTS,
     EMBEDDED_PORTS,
@@ -19,7 +20,6 @@ from kaiweb.supervisor.layout import (
     specs,
     specs_with_ports,
 )
-from kaiweb.supervisor.wanted import Wanted
 from sandbox.nodes.profiles import profile
 
 PORTS = dict.fromkeys(EMBEDDED_PORTS, 12345)
@@ -38,7 +38,10 @@ def _plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accounts: Path | None
 def test_every_process_gets_the_kubeconfig_of_its_account(tmp_path, monkeypatch):
     for account in ACCOUNTS:
         (tmp_path / f"{account}.kubeconfig").touch()
-    listed = {spec.name: spec for spec in specs(_plan(tmp_path, monkeypatch, tmp_path), Wanted())}
+    listed = {
+        spec.name: spec
+        for spec in specs(_plan(tmp_path, monkeypatch, tmp_path), DesiredProcesses())
+    }
     used = {
         name: Path(spec.env["KAIWEB_KUBECONFIG"]).stem
         for name, spec in listed.items()
@@ -58,7 +61,7 @@ def test_every_process_gets_the_kubeconfig_of_its_account(tmp_path, monkeypatch)
 
 
 def test_without_accounts_all_use_the_kubeconfig_of_the_installation(tmp_path, monkeypatch):
-    listed = specs(_plan(tmp_path, monkeypatch, None), Wanted())
+    listed = specs(_plan(tmp_path, monkeypatch, None), DesiredProcesses())
     assert not any("KAIWEB_KUBECONFIG" in spec.env for spec in listed)
 
 
@@ -71,7 +74,7 @@ def test_a_missing_kubeconfig_of_an_account_is_named(tmp_path, monkeypatch):
 def test_each_shard_has_a_worker_with_a_queue_and_a_metrics_port_of_its_own(tmp_path, monkeypatch):
     plan = _plan(tmp_path, monkeypatch, None)
     plan.ports[metrics_port_name("amber")] = 23456
-    listed = {spec.name: spec for spec in specs(plan, Wanted(shards=("amber",)))}
+    listed = {spec.name: spec for spec in specs(plan, DesiredProcesses(shards=("amber",)))}
     amber, default = listed["scheduling-amber"], listed["scheduling-default"]
     assert amber.command[amber.command.index("-Q") + 1] == "shard.amber"
     assert amber.env["KAIWEB_SCHEDULER_METRICS_PORT"] == "23456"
@@ -84,25 +87,25 @@ def test_a_new_shard_gets_a_port_that_stays_and_is_listed(tmp_path, monkeypatch)
     plan = _plan(tmp_path, monkeypatch, None)
     (first,) = (
         spec
-        for spec in specs_with_ports(plan, Wanted(shards=("amber",)))
+        for spec in specs_with_ports(plan, DesiredProcesses(shards=("amber",)))
         if spec.name == "scheduling-amber"
     )
     listed = json.loads((tmp_path / "ports.json").read_text())
     assert listed == {**PORTS, "scheduler-metrics-amber": plan.ports["scheduler-metrics-amber"]}
     assert first.env["KAIWEB_SCHEDULER_METRICS_PORT"] == str(listed["scheduler-metrics-amber"])
     # Another shard, and the first one again: no port moves while its process runs.
-    again = specs_with_ports(plan, Wanted(shards=("amber", "birch")))
+    again = specs_with_ports(plan, DesiredProcesses(shards=("amber", "birch")))
     assert first in again
 
 
 def test_what_the_config_asks_for_reaches_the_processes_it_concerns(tmp_path, monkeypatch):
-    wanted = Wanted(
+    wanted = DesiredProcesses(
         off=("binding",),
         arguments={"controllers": ("--group-pods=false",)},
         environment={"web": {"KAIWEB_GPU_SHARING": "0"}},
     )
     plan = _plan(tmp_path, monkeypatch, None)
-    plain = {spec.name: spec for spec in specs(plan, Wanted())}
+    plain = {spec.name: spec for spec in specs(plan, DesiredProcesses())}
     listed = {spec.name: spec for spec in specs(plan, wanted)}
     assert set(plain) - set(listed) == {"binding"}
     assert listed["controllers"].command == (*plain["controllers"].command, "--group-pods=false")
@@ -132,7 +135,7 @@ def test_a_shard_that_cannot_be_a_process_is_refused_at_the_start(tmp_path, monk
 def test_the_redis_of_the_user_is_used_as_given_and_no_broker_starts(tmp_path, monkeypatch):
     monkeypatch.setenv("REDIS_URL", "rediss://:secret@redis.example:6380/3")
     plan = _plan(tmp_path, monkeypatch, None)
-    listed = {spec.name: spec for spec in specs(plan, Wanted())}
+    listed = {spec.name: spec for spec in specs(plan, DesiredProcesses())}
     assert "broker" not in listed
     assert {spec.env["REDIS_URL"] for spec in listed.values()} == {
         "rediss://:secret@redis.example:6380/3"
@@ -142,7 +145,7 @@ def test_the_redis_of_the_user_is_used_as_given_and_no_broker_starts(tmp_path, m
 def test_the_password_of_the_own_broker_is_on_no_command_line(tmp_path, monkeypatch):
     monkeypatch.delenv("REDIS_URL", raising=False)
     plan = _plan(tmp_path, monkeypatch, None)
-    listed = {spec.name: spec for spec in specs(plan, Wanted())}
+    listed = {spec.name: spec for spec in specs(plan, DesiredProcesses())}
     password = broker_password(tmp_path)
     assert listed["web"].env["REDIS_URL"] == f"redis://:{password}@127.0.0.1:12345/0"
     assert not [word for spec in listed.values() for word in spec.command if password in word]

@@ -20,11 +20,11 @@ from kaiweb.supervisor.announcement import Announcement
 from kaiweb.supervisor.process import ProcessSpec
 from kaiweb.supervisor.supervisor import Supervisor
 from kaiweb.supervisor.watchdog import Watchdog, broker_answers, read_children
-from kube.process.left_out import Held, read_entries
+from kube.process.left_out import HeldObject, read_entries
 from kube.process.progress import MAIN, START_S, Beat, Sign
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
-POD = Held("mirror", "Pod", "team", "bad", "uid-1", "7")
+POD = HeldObject("mirror", "Pod", "team", "bad", "uid-1", "7")
 PID = 2**22 + 7
 
 
@@ -73,7 +73,7 @@ class World:
         states = read_children(self.home)
         return states[self.child.name].fault
 
-    def signs(self, moment: float, held: Held | None = None, pid: int = PID) -> None:
+    def signs(self, moment: float, held: HeldObject | None = None, pid: int = PID) -> None:
         sign = Sign(thread=MAIN, doing="mirror", moment=moment, limit_s=30.0, held=held)
         self.beat = Beat(pid=pid, started_at=0.0, signs=(sign,))
 
@@ -83,7 +83,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def stand_still(world: World, held: Held | None = POD) -> None:
+def stand_still(world: World, held: HeldObject | None = POD) -> None:
     """Let time pass without a sign, with the looks that a supervisor takes."""
     world.signs(world.now, held)
     for _ in range(31):
@@ -228,7 +228,7 @@ def test_a_hang_in_native_code_is_ended_and_its_object_left_out(tmp_path: Path):
     assert done.read_text() == "good\ngood\nlast\n"
     (entry,) = read_entries(tmp_path)
     assert (entry.process, entry.held) == (
-        "reader", Held("reading", "Pod", "team", "bad", "uid-bad", "7"),
+        "reader", HeldObject("reading", "Pod", "team", "bad", "uid-bad", "7"),
     )  # fmt: skip
     assert "reader leaves out Pod team/bad until it changes" in lines
     # The handler of the C level wrote where it hung.

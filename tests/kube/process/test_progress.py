@@ -14,7 +14,7 @@ import pytest
 from kube.objects.meta import ObjectMeta
 from kube.objects.pod import Pod
 from kube.process import progress
-from kube.process.left_out import MOST_ENTRIES, Held, LeftOut, add_entry, read_entries
+from kube.process.left_out import MAX_ENTRIES, HeldObject, LeftOut, add_entry, read_entries
 from kube.process.progress import Beat, Sign, beat_file, read_beat, standstill
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
@@ -25,8 +25,8 @@ def pod(name: str = "a", version: str = "7") -> Pod:
     return Pod(metadata=meta)
 
 
-def held(name: str = "a", version: str = "7", place: str = "mirror") -> Held:
-    return Held(place, "Pod", "team", name, f"uid-{name}", version)
+def held(name: str = "a", version: str = "7", place: str = "mirror") -> HeldObject:
+    return HeldObject(place, "Pod", "team", name, f"uid-{name}", version)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def sign(
     limit_s: float = 30.0,
     thread: str = "worker",
     doing: str = "work",
-    held: Held | None = None,
+    held: HeldObject | None = None,
 ) -> Sign:
     return Sign(thread=thread, doing=doing, moment=moment, limit_s=limit_s, held=held)
 
@@ -177,10 +177,10 @@ def test_the_list_is_bounded_and_keeps_one_version_of_an_object(tmp_path: Path):
     assert [(e.held.version, e.reason, e.time) for e in read_entries(tmp_path)] == [
         ("2", "second", "2026-11-30T00:00:00Z")
     ]
-    for number in range(MOST_ENTRIES):
+    for number in range(MAX_ENTRIES):
         add_entry(tmp_path, "mirror", held(f"n{number}"), NOW, "more")
     names = [entry.held.name for entry in read_entries(tmp_path)]
-    assert (len(names), names[0], names[-1]) == (MOST_ENTRIES, "n0", f"n{MOST_ENTRIES - 1}")
+    assert (len(names), names[0], names[-1]) == (MAX_ENTRIES, "n0", f"n{MAX_ENTRIES - 1}")
 
 
 def test_a_damaged_list_reads_as_empty(tmp_path: Path):

@@ -59,7 +59,7 @@ def test_the_earlier_of_two_times_applies() -> None:
 
 
 def test_workers_survive_an_unexpected_error_and_end_when_closed() -> None:
-    queue = WorkQueue(first_s=0.0, most_s=0.0)
+    queue = WorkQueue(first_s=0.0, max_s=0.0)
     seen: list[str] = []
     done = threading.Event()
 

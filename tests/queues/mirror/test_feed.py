@@ -96,7 +96,7 @@ def test_a_full_gathering_leaves_the_rest_in_the_line() -> None:
     line = MessageQueue()
     for _number in range(5):
         line.replace(QUEUES, None)  # type: ignore[arg-type]
-    assert [len(line.take(timeout_s=0.1, most=3)) for _ in range(2)] == [3, 2]
+    assert [len(line.take(timeout_s=0.1, max_messages=3)) for _ in range(2)] == [3, 2]
 
 
 def test_how_far_each_kind_was_read_is_on_record(feed: Feed) -> None:

@@ -38,7 +38,7 @@ RULES: tuple[Rule, ...] = (
     sameness.input_is_left_alone,
 )
 #: Pod groups of a living cluster.
-MOST_JOBS = 20
+MAX_JOBS = 20
 #: Rounds of an undisturbed cluster in which a repeated eviction must show again while it is shrunk.
 CALM_CYCLES = 5
 
@@ -93,7 +93,7 @@ class Campaign:
                 self._note(finding, number, calm_start, check_repeated)
             document = next_document(played)
             is_disturbed = disturb(document, rng)
-            if rng.random() < 0.3 and len(document["jobs"]) < MOST_JOBS:
+            if rng.random() < 0.3 and len(document["jobs"]) < MAX_JOBS:
                 add_arrival(rng, document, 100 + cycle)
                 is_disturbed = True
             if is_disturbed:

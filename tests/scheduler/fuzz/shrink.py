@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from tests.scheduler.fuzz.generate import Document
 
 #: How often the document is played at most.
-MOST_TRIALS = 400
+MAX_TRIALS = 400
 
 StillFails = Callable[[Document], bool]
 
@@ -17,11 +17,11 @@ def shrink(document: Document, still_fails: StillFails) -> Document:
     """Remove parts one after the other as long as the finding stays."""
     trials = 0
     is_smaller = True
-    while is_smaller and trials < MOST_TRIALS:
+    while is_smaller and trials < MAX_TRIALS:
         is_smaller = False
         for smaller in _smaller(document):
             trials += 1
-            if trials > MOST_TRIALS:
+            if trials > MAX_TRIALS:
                 break
             if still_fails(smaller):
                 document, is_smaller = smaller, True

@@ -156,8 +156,8 @@ def ray_job_objects(ray_job: Json) -> list[Json]:
 def ray_service_objects(service: Json) -> list[Json]:
     active = dig_text(service, "status", "activeServiceStatus", "rayClusterName")
     cluster = _ray_cluster(service, active, "rayClusterConfig")
-    named = {"rayClusterName": name_of(cluster)}
-    service["status"] = {**dig_map(service, "status"), "activeServiceStatus": named}
+    cluster_status = {"rayClusterName": name_of(cluster)}
+    service["status"] = {**dig_map(service, "status"), "activeServiceStatus": cluster_status}
     return [cluster, *ray_cluster_pods(cluster)]
 
 

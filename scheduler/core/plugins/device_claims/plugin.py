@@ -26,7 +26,7 @@ from scheduler.core.session.hooks import Scope
 from scheduler.core.session.session import Session
 
 # Pods that may reserve one claim at the same time; the API server refuses more.
-MOST_CONSUMERS = 256
+MAX_CONSUMERS = 256
 
 
 class DeviceClaimsPlugin:
@@ -104,10 +104,10 @@ class DeviceClaimsPlugin:
         """Return what is wrong with a claim for the pod with this uid, or ""."""
         name = f"{key[0]}/{key[1]}"
         consumers = self.ledger.consumers(key)
-        if uid not in consumers and len(consumers) >= MOST_CONSUMERS:
+        if uid not in consumers and len(consumers) >= MAX_CONSUMERS:
             return (
                 f"resource claim {name} has reached its maximum number of consumers "
-                f"({MOST_CONSUMERS})"
+                f"({MAX_CONSUMERS})"
             )
         if self.ledger.allocation(key) is None:
             for request in claim.requests:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kube.resources import QUEUES
-from queues.admission.objects.pending_places import REMEMBER_S, PendingPlaces
+from queues.admission.objects.pending_places import CACHE_S, PendingPlaces
 from queues.admission.objects.queue import tree_of
 from queues.admission.routes import VALIDATE_QUEUE, Routes, listed_tree
 from queues.tree.hierarchy import problem_of
@@ -110,7 +110,7 @@ def test_a_move_without_a_watch_event_is_forgotten() -> None:
     tree = tree_of([{**queue_body(name)} for name in ("a", "b")])
     places.add("new", "b", "")
     assert places.cycle(tree, "b", "new") == ["new", "b"]
-    now = REMEMBER_S
+    now = CACHE_S
     assert places.cycle(tree, "b", "new") == []
 
 

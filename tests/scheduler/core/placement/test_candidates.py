@@ -212,7 +212,7 @@ def test_sizes_of_one_kind_share_what_does_not_depend_on_size() -> None:
 
 
 def test_kept_orders_are_dropped_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler.core.placement.place.MOST_CACHED_NODES", 5)
+    monkeypatch.setattr("scheduler.core.placement.place.MAX_CACHED_NODES", 5)
     built = cluster().nodes(2, gpus=8)
     for number in range(8):
         built.pending(f"p{number}", request=request(1, cpu=1 + number % 4))

@@ -1,6 +1,6 @@
-"""The wanted processes, as a file: the operator writes it, the supervisor and beat read it.
+"""The desired processes, as a file: the operator writes it, the supervisor and beat read it.
 
-A file, because it can be read while the API server, the broker or the operator is down; the last wanted processes
+A file, because it can be read while the API server, the broker or the operator is down; the last desired processes
 then keep running. See docs/adr/0008.
 """
 
@@ -22,7 +22,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DesiredProcesses:
     """The processes that should run beyond the plain installation.
 
     Attributes
@@ -54,24 +54,24 @@ def can_be_process(shard: str) -> bool:
     return _LABEL.fullmatch(shard) is not None
 
 
-def write_wanted(home: Path, wanted: Wanted) -> None:
+def write_desired(home: Path, desired: DesiredProcesses) -> None:
     """Replace the file in one step, so that nobody reads half of it."""
-    write_private(home / FILE, json.dumps(_as_json(wanted), indent=1))
+    write_private(home / FILE, json.dumps(_as_json(desired), indent=1))
 
 
-def read_wanted(home: Path) -> Wanted:
+def read_desired(home: Path) -> DesiredProcesses:
     """Return the content of the file; without a file, the scheduler of shard `default`.
 
     Raises
     ------
-    ValueError : the file does not have the form that `write_wanted` gives it
+    ValueError : the file does not have the form that `write_desired` gives it
     """
     file = home / FILE
     if not file.exists():
-        return Wanted()
+        return DesiredProcesses()
     try:
         content = json.loads(file.read_text())
-        wanted = Wanted(
+        desired = DesiredProcesses(
             shards=tuple(content["shards"]),
             off=tuple(content["off"]),
             arguments={name: tuple(flags) for name, flags in content["arguments"].items()},
@@ -81,42 +81,42 @@ def read_wanted(home: Path) -> Wanted:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{file}: expected what the operator writes, got {error!r}") from error
-    unusable = [shard for shard in wanted.shards if not can_be_process(shard)]
+    unusable = [shard for shard in desired.shards if not can_be_process(shard)]
     if unusable:
         raise ValueError(
             f"{file}: expected DNS labels as shards, got {', '.join(map(repr, unusable))}"
         )
-    return wanted
+    return desired
 
 
-class WantedFile:
+class DesiredFile:
     """Reads the file again only when it has changed."""
 
     def __init__(self, home: Path, complain: Callable[[str], None]) -> None:
         self._home = home
         self._complain = complain
-        self._seen = 0
+        self._read_mtime_ns = 0
 
-    def changed(self) -> Wanted | None:
+    def changed(self) -> DesiredProcesses | None:
         """Return the content if the file has changed since the last call; None also for an unreadable file."""
         try:
             stamp = (self._home / FILE).stat().st_mtime_ns
         except FileNotFoundError:
             return None
-        if stamp == self._seen:
+        if stamp == self._read_mtime_ns:
             return None
-        self._seen = stamp
+        self._read_mtime_ns = stamp
         try:
-            return read_wanted(self._home)
+            return read_desired(self._home)
         except ValueError as error:
             self._complain(str(error))
             return None
 
 
-def _as_json(wanted: Wanted) -> dict[str, Any]:
+def _as_json(desired: DesiredProcesses) -> dict[str, Any]:
     return {
-        "shards": list(wanted.shards),
-        "off": list(wanted.off),
-        "arguments": {name: list(flags) for name, flags in wanted.arguments.items()},
-        "environment": {name: dict(variables) for name, variables in wanted.environment.items()},
+        "shards": list(desired.shards),
+        "off": list(desired.off),
+        "arguments": {name: list(flags) for name, flags in desired.arguments.items()},
+        "environment": {name: dict(variables) for name, variables in desired.environment.items()},
     }

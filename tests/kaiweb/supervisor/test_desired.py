@@ -12,16 +12,16 @@ from celery import Celery
 
 from kaiweb import beat
 from kaiweb.beat import ShardClock
-from kaiweb.supervisor.wanted import (
+from kaiweb.supervisor.desired import (
     FILE,
-    Wanted,
-    WantedFile,
+    DesiredFile,
+    DesiredProcesses,
     can_be_process,
-    read_wanted,
-    write_wanted,
+    read_desired,
+    write_desired,
 )
 
-WANTED = Wanted(
+WANTED = DesiredProcesses(
     shards=("amber", "default"),
     off=("binding",),
     arguments={"controllers": ("--group-pods=false",)},
@@ -30,9 +30,9 @@ WANTED = Wanted(
 
 
 def test_what_is_written_is_read_back(tmp_path: Path):
-    assert read_wanted(tmp_path) == Wanted(shards=("default",))
-    write_wanted(tmp_path, WANTED)
-    assert read_wanted(tmp_path) == WANTED
+    assert read_desired(tmp_path) == DesiredProcesses(shards=("default",))
+    write_desired(tmp_path, WANTED)
+    assert read_desired(tmp_path) == WANTED
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_only_a_dns_label_can_be_a_process(name: str, can: bool):
 
 def test_the_file_is_read_only_when_it_has_changed(tmp_path: Path):
     complaints: list[str] = []
-    file = WantedFile(tmp_path, complaints.append)
+    file = DesiredFile(tmp_path, complaints.append)
     assert file.changed() is None
-    write_wanted(tmp_path, WANTED)
+    write_desired(tmp_path, WANTED)
     assert file.changed() == WANTED
     assert file.changed() is None
     (tmp_path / FILE).write_text(
@@ -82,7 +82,7 @@ def test_beat_ticks_for_a_shard_as_long_as_it_is_wanted(tmp_path: Path, settings
     sent: list[tuple[Any, Any]] = []
     clock.apply_async = lambda entry, **_: sent.append((entry.args, entry.options.get("queue")))
     try:
-        write_wanted(tmp_path, Wanted(shards=("amber", "default")))
+        write_desired(tmp_path, DesiredProcesses(shards=("amber", "default")))
         clock.tick()
         assert {name for name in clock.schedule if name.startswith("cycle-")} == {
             "cycle-amber",
@@ -97,7 +97,7 @@ def test_beat_ticks_for_a_shard_as_long_as_it_is_wanted(tmp_path: Path, settings
             True,
             True,
         )
-        write_wanted(tmp_path, Wanted())
+        write_desired(tmp_path, DesiredProcesses())
         clock.tick()
         assert {name for name in clock.schedule if name.startswith("cycle-")} == {"cycle-default"}
     finally:
