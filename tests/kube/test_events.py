@@ -121,6 +121,6 @@ def test_threads_write_what_is_queued_before_they_end() -> None:
 
 
 def test_the_pace_allows_a_burst_and_then_a_fixed_rate() -> None:
-    pace = Pace(per_s=10.0, at_once=2.0, _left=2.0)
+    pace = Pace(per_s=10.0, at_once=2.0, _tokens=2.0)
     assert [pace.wait_s(0.0) for _ in range(4)] == [0.0, 0.0, 0.1, 0.2]
     assert pace.wait_s(1.0) == 0.0
