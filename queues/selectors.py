@@ -8,7 +8,7 @@ from django.db.models import Count, Q
 
 from queues.models import PodGroup, Queue, WorkloadState
 from queues.tree.amounts import Usage
-from queues.tree.shape import RESOURCES, Amounts, QueueShape
+from queues.tree.shape import RESOURCES, BoundAmounts, QueueShape
 
 # From the units of the rows (bytes, millicores) to those of the custom resource.
 USE_FACTORS = {"gpu": 1.0, "cpu": 1.0, "memory": 1e-6}
@@ -34,7 +34,7 @@ def shape_of(row: Queue) -> QueueShape:
     )
 
 
-def _amounts(row: Queue, prefix: str) -> Amounts:
+def _amounts(row: Queue, prefix: str) -> BoundAmounts:
     return {resource: getattr(row, f"{prefix}_{resource}") for resource in RESOURCES}
 
 

@@ -21,7 +21,7 @@ from queues.controllers.queue_status import (
     leaves_first,
 )
 from queues.controllers.sums import add_holdings, empty_holdings
-from queues.workloads.accounting import AccountingError, Amounts, parse_list
+from queues.workloads.accounting import AccountingError, ResourceAmounts, parse_list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,5 +84,5 @@ def _queue_drift(store: Store, counted: Mapping[str, Holdings]) -> Iterator[Drif
             yield Drift(kind="Queue", key=name, message=f"status.{', status.'.join(wrong)} differ")
 
 
-def _differ(old: Amounts, new: Amounts) -> bool:
+def _differ(old: ResourceAmounts, new: ResourceAmounts) -> bool:
     return any(old.get(name, 0) != new.get(name, 0) for name in {*old, *new})

@@ -26,7 +26,7 @@ from kube.process.workqueue import WorkQueue
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS, Resource
 from kube.store import Store
 from queues.workloads import accounting
-from queues.workloads.accounting import AccountingError, Amounts
+from queues.workloads.accounting import AccountingError, ResourceAmounts
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +46,9 @@ _ASIDE = SetAside("pod group status")
 class Holdings:
     """Sums over the pods of a group, or over the subtree of a queue."""
 
-    requested: Amounts
-    allocated: Amounts
-    non_preemptible: Amounts
+    requested: ResourceAmounts
+    allocated: ResourceAmounts
+    non_preemptible: ResourceAmounts
 
     def as_status(self) -> dict[str, dict[str, str]]:
         return {
@@ -98,8 +98,8 @@ def count_pods(pods: Iterable[Pod], store: Store, *, is_group_preemptible: bool)
     ------
     AccountingError, ValueError : a pod, or the GPU memory of its node, cannot be counted
     """
-    requested: Amounts = {}
-    allocated: Amounts = {}
+    requested: ResourceAmounts = {}
+    allocated: ResourceAmounts = {}
     sign = track()
     for pod in pods:
         if not counts_as_requested(pod) or not sign.take(PODS.kind, pod, PLACE, WAIT_S):
@@ -132,7 +132,7 @@ def status_patch(stored: ResourcesStatus, holdings: Holdings) -> dict[str, Any] 
     return patch or None
 
 
-def list_patch(old: Mapping[str, Any], new: Amounts) -> dict[str, str | None]:
+def list_patch(old: Mapping[str, Any], new: ResourceAmounts) -> dict[str, str | None]:
     """Return the merge patch that turns a ResourceList into `new`; empty if they are equal."""
     before = accounting.parse_list(old)
     changed: dict[str, str | None] = {name: None for name in old if name not in new}

@@ -30,7 +30,7 @@ from queues.tree.amounts import TOLERANCE
 from queues.tree.hierarchy import problem_of
 from queues.tree.shape import QueueShape, read_queue
 from queues.workloads import accounting
-from queues.workloads.accounting import Amounts
+from queues.workloads.accounting import ResourceAmounts
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def leaves_first(names: Iterable[str], queues: Mapping[str, Queue]) -> list[str]
 
 
 def conditions_of(
-    queue: Queue, tree: Mapping[str, QueueShape], allocated: Amounts
+    queue: Queue, tree: Mapping[str, QueueShape], allocated: ResourceAmounts
 ) -> dict[str, ConditionState]:
     """Return the states of the two conditions of a queue."""
     problem = problem_of(tree, queue.metadata.name)
@@ -228,7 +228,7 @@ def index_groups_by_queue(store: Store) -> None:
     store.add_index(PODGROUPS, BY_QUEUE, lambda group: [group.spec.queue])
 
 
-def _over_quota(queue: Queue, allocated: Amounts) -> str:
+def _over_quota(queue: Queue, allocated: ResourceAmounts) -> str:
     """Return the resources held above quota, "" if there are none; a quota of -1 cannot be exceeded."""
     resources = queue.spec.resources
     if resources is None:

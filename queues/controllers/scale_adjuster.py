@@ -132,7 +132,7 @@ def missing_stand_ins(
 def stand_in_body(demand: DeviceDemand, settings: AdjusterSettings) -> dict[str, Any]:
     """Return the stand-in of a waiting pod: same affinity, CPU and memory, whole devices, an empty command."""
     source = demand.pod
-    requests: accounting.Amounts = {}
+    requests: accounting.ResourceAmounts = {}
     for container in source.spec.containers:
         merged = {**container.resources.limits, **container.resources.requests}
         amounts = {n: parse_quantity(v) for n, v in merged.items() if n in ("cpu", "memory")}

@@ -9,7 +9,7 @@ from kube.objects.podgroup import PodGroup
 from kube.store import version_of
 from queues.controllers.podgroup_status import Holdings
 from queues.workloads import accounting
-from queues.workloads.accounting import Amounts
+from queues.workloads.accounting import ResourceAmounts
 
 
 def empty_holdings() -> Holdings:
@@ -33,7 +33,7 @@ def holdings_of_status(group: PodGroup) -> Holdings:
 
 @dataclass(slots=True)
 class GroupSums:
-    """The sums over the pod groups of each queue. Amounts are exact fractions, so updates add no error."""
+    """The sums over the pod groups of each queue. ResourceAmounts are exact fractions, so updates add no error."""
 
     _parts: dict[str, tuple[int, str, Holdings]] = field(default_factory=dict)
     _sums: dict[str, Holdings] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class GroupSums:
                     del amounts[name]
 
 
-def _pairs(total: Holdings, part: Holdings) -> tuple[tuple[Amounts, Amounts], ...]:
+def _pairs(total: Holdings, part: Holdings) -> tuple[tuple[ResourceAmounts, ResourceAmounts], ...]:
     return (
         (total.requested, part.requested),
         (total.allocated, part.allocated),

@@ -33,8 +33,8 @@ GPU_PLACES = 3
 MAX_AMOUNT = 1e15
 SHOWN_LENGTH = 80
 
-Amounts = Mapping[str, float | None]
-EMPTY: Amounts = dict.fromkeys(RESOURCES)
+BoundAmounts = Mapping[str, float | None]
+EMPTY: BoundAmounts = dict.fromkeys(RESOURCES)
 
 
 class Severity(StrEnum):
@@ -78,9 +78,9 @@ class QueueShape:
     reclaim_min_runtime: str = ""
     has_resources: bool = True
     version: str = ""
-    quota: Amounts = field(default_factory=lambda: EMPTY)
-    limit: Amounts = field(default_factory=lambda: EMPTY)
-    weight: Amounts = field(default_factory=lambda: EMPTY)
+    quota: BoundAmounts = field(default_factory=lambda: EMPTY)
+    limit: BoundAmounts = field(default_factory=lambda: EMPTY)
+    weight: BoundAmounts = field(default_factory=lambda: EMPTY)
 
 
 def shown(value: object) -> Any:

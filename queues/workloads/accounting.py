@@ -41,7 +41,7 @@ _BINARY_NAMES = ("memory", "ephemeral-storage", "hugepages-")
 _AMD_MEMORY = re.compile(r"([0-9]{1,12})([MGT])")
 _AMD_UNITS = {"M": 1, "G": 1000, "T": 1_000_000}
 
-Amounts = dict[str, Fraction]
+ResourceAmounts = dict[str, Fraction]
 
 
 class AccountingError(Exception):
@@ -113,9 +113,9 @@ def pod_demand(pod: Pod, claims: Sequence[ResourceClaim] = ()) -> PodDemand:
     )
 
 
-def requested_resources(demand: PodDemand) -> Amounts:
+def requested_resources(demand: PodDemand) -> ResourceAmounts:
     """Return a demand as the resources of a status: fractions count as devices, device memory has its own name."""
-    amounts: Amounts = {name: value for name, value in demand.amounts.items() if value}
+    amounts: ResourceAmounts = {name: value for name, value in demand.amounts.items() if value}
     devices = demand.gpus + demand.gpu_fraction * demand.gpu_devices
     _add(amounts, {NVIDIA_GPU: _stated(devices)} if devices else {})
     if demand.gpu_memory_mib:
@@ -125,7 +125,9 @@ def requested_resources(demand: PodDemand) -> Amounts:
     return amounts
 
 
-def allocated_resources(pod: Pod, demand: PodDemand, gpu_memory_mib: int | None = None) -> Amounts:
+def allocated_resources(
+    pod: Pod, demand: PodDemand, gpu_memory_mib: int | None = None
+) -> ResourceAmounts:
     """Return what a placed pod holds: its requests, but a shared device only after the binder assigned it.
 
     Parameters
@@ -211,14 +213,14 @@ def node_gpu_memory(node: Node) -> int:
     return int(match[1]) * _AMD_UNITS[match[2]]
 
 
-def add_amounts(total: Amounts, more: Mapping[str, Fraction]) -> None:
+def add_amounts(total: ResourceAmounts, more: Mapping[str, Fraction]) -> None:
     """Add amounts to a running total, in place."""
     _add(total, more)
 
 
-def parse_list(resources: Mapping[str, Quantity]) -> Amounts:
+def parse_list(resources: Mapping[str, Quantity]) -> ResourceAmounts:
     """Return a ResourceList of a status as exact amounts; values that are no quantities are left out."""
-    amounts: Amounts = {}
+    amounts: ResourceAmounts = {}
     for name, value in resources.items():
         try:
             amounts[name] = parse_quantity(value)
@@ -241,14 +243,14 @@ def _text(name: str, value: Fraction) -> str:
     return format_binary(value) if name.startswith(_BINARY_NAMES) else format_decimal(value)
 
 
-def _container_amounts(pod: Pod) -> Amounts:
-    total: Amounts = {}
+def _container_amounts(pod: Pod) -> ResourceAmounts:
+    total: ResourceAmounts = {}
     for container in pod.spec.containers:
         _add(total, _requests(container))
     if not pod.spec.init_containers:
         return total
-    peak: Amounts = {}
-    sidecars: Amounts = {}
+    peak: ResourceAmounts = {}
+    sidecars: ResourceAmounts = {}
     for container in pod.spec.init_containers:
         requests = _requests(container)
         if container.is_sidecar:
@@ -262,19 +264,19 @@ def _container_amounts(pod: Pod) -> Amounts:
     return total
 
 
-def _requests(container: Container) -> Amounts:
+def _requests(container: Container) -> ResourceAmounts:
     resources = container.resources
     # The API server defaults missing requests to the limits; objects from files and fakes did not pass through it.
     merged = {**resources.limits, **resources.requests} if resources.limits else resources.requests
     return {name: parse_quantity(value) for name, value in merged.items()}
 
 
-def _add(total: Amounts, more: Mapping[str, Fraction]) -> None:
+def _add(total: ResourceAmounts, more: Mapping[str, Fraction]) -> None:
     for name, value in more.items():
         total[name] = total[name] + value if name in total else value
 
 
-def _raise_to(total: Amounts, floor: Mapping[str, Fraction]) -> None:
+def _raise_to(total: ResourceAmounts, floor: Mapping[str, Fraction]) -> None:
     for name, value in floor.items():
         if value > total.get(name, 0):
             total[name] = value
@@ -296,7 +298,7 @@ def _positive(text: str | None) -> int:
     return int_or_none(text, smallest=0) or 0
 
 
-def _legacy_mig(annotations: Mapping[str, str]) -> Amounts:
+def _legacy_mig(annotations: Mapping[str, str]) -> ResourceAmounts:
     slices = {
         key: int_or_none(value, smallest=0)
         for key, value in annotations.items()

@@ -64,7 +64,7 @@ from scheduler.core.cluster.status import ACTIVE_USED
 from scheduler.load import claims, podgroups, volumes
 from scheduler.load.nodes import NodeBuilder
 from scheduler.load.pods import TaskBuilder
-from scheduler.load.queues import QueueBuilder, Usage
+from scheduler.load.queues import QueueBuilder, UsageByQueue
 from scheduler.settings.params import ShardParams
 
 APP_LABEL = "app"
@@ -138,7 +138,7 @@ class SnapshotBuilder:
         view: StoreView,
         now: float,
         *,
-        usage: Usage | None = None,
+        usage: UsageByQueue | None = None,
         marks: Mapping[str, podgroups.FreshMarks] | None = None,
     ) -> Snapshot:
         """Return the snapshot of a store view.

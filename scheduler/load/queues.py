@@ -16,8 +16,8 @@ from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
 DEFAULT_PRIORITY = 100
 MEGABYTE = 1_000_000.0
 
-#: queue -> (cpu, memory, gpu) consumed in the past as fractions of the cluster
-Usage = Mapping[str, Amounts]
+#: Queue name -> (cpu, memory, gpu) consumed in the past as fractions of the cluster
+UsageByQueue = Mapping[str, Amounts]
 _NO_USAGE = (0.0, 0.0, 0.0)
 
 
@@ -35,7 +35,7 @@ class QueueBuilder:
     #: Queue name -> the queue and usage of the last call, and their result.
     _cache: dict[str, tuple[Queue, Amounts, QueueInput]] = field(default_factory=dict)
 
-    def queues(self, queues: Mapping[str, Queue], usage: Usage) -> tuple[QueueInput, ...]:
+    def queues(self, queues: Mapping[str, Queue], usage: UsageByQueue) -> tuple[QueueInput, ...]:
         """Return the queues sorted by name; the core leaves out those whose parent is missing."""
         previous, self._cache = self._cache, {}
         inputs = []

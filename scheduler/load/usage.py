@@ -27,6 +27,7 @@ from kube.process.files import open_private, private_folder, write_private
 from kube.values.durations import SECOND, format_duration
 from scheduler.core.arrays import Amounts
 from scheduler.core.fairshare.usage import decayed_usage
+from scheduler.load.queues import UsageByQueue
 from scheduler.metrics import METRICS
 from scheduler.settings.usage import UsageParams, WindowType
 
@@ -34,8 +35,6 @@ from scheduler.settings.usage import UsageParams, WindowType
 MAX_ANSWER = 16 * 1024 * 1024
 READ_BYTES = 64 * 1024
 RESOURCE_KEYS = ("cpu", "memory", NVIDIA_GPU)
-Usage = dict[str, Amounts]
-"""Queue name -> its share of the cluster's cpu, memory and GPUs."""
 
 
 class UsageError(RuntimeError):
@@ -45,7 +44,7 @@ class UsageError(RuntimeError):
 class UsageSource(Protocol):
     """A source of past usage."""
 
-    def fetch(self, now_s: float) -> Usage:
+    def fetch(self, now_s: float) -> UsageByQueue:
         """Return the usage of the window that `now_s` lies in; raise UsageError if it cannot."""
 
 
@@ -94,7 +93,7 @@ class UsageHistory:
         if self.path is not None:
             self._write(sample, rewrite=dropped)
 
-    def fetch(self, now_s: float) -> Usage:
+    def fetch(self, now_s: float) -> UsageByQueue:
         """Weigh the samples of the current window."""
         queues = sorted({name for sample in self.samples for name in sample.allocated})
         if not queues:
@@ -190,7 +189,7 @@ class PrometheusUsage:
     params: UsageParams
     get: HttpGet = http_get
 
-    def fetch(self, now_s: float) -> Usage:
+    def fetch(self, now_s: float) -> UsageByQueue:
         """Query all capacities, then all allocations; any failure fails the whole fetch."""
         capacity = {}
         for key in RESOURCE_KEYS:
@@ -240,7 +239,7 @@ class UsageReader:
 
     source: UsageSource
     params: UsageParams
-    usage: Usage = field(default_factory=dict)
+    usage: UsageByQueue = field(default_factory=dict)
     fetched_s: float | None = None
     tried_s: float | None = None
     error: str = ""

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from scheduler.core.session.session import Session
-from scheduler.load.usage import PrometheusUsage, Usage, UsageHistory, UsageReader, UsageSample
+from scheduler.load.queues import UsageByQueue
+from scheduler.load.usage import PrometheusUsage, UsageHistory, UsageReader, UsageSample
 from scheduler.settings.usage import Source, UsageConfig, read_usage_config
 
 log = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ class UsageFeed:
     _fetching: threading.Lock = field(default_factory=threading.Lock)
     _warned: str = ""
 
-    def usage(self, now: float) -> Usage:
+    def usage(self, now: float) -> UsageByQueue:
         """Return the last known usage, and start fetching a newer one."""
         if self.history is not None:
             self.reader.refresh(now)
