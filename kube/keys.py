@@ -18,6 +18,7 @@ PREEMPTION_DELAY = PREFIX + "preemption-delay"
 STALENESS_GRACE = PREFIX + "staleness-grace-period"
 BATCH_MIN_MEMBER = PREFIX + "batch-min-member"
 SKIP = PREFIX + "skip-podgrouper"
+IGNORE_GANG = PREFIX + "ignore-workload-api"
 
 TOPOLOGY = PREFIX + "topology"
 TOPOLOGY_REQUIRED = PREFIX + "topology-required-placement"
@@ -38,6 +39,7 @@ NUMA_PREDICTED = PREFIX + "numa-placement-predicted"
 RECEIVED_TYPE = "received-resource-type"
 FENCE = "kaiweb.dev/fence"
 REASON_CODE = "kaiweb.dev/reason-code"
+GANG = "kaiweb.dev/gang"
 ASSUMED_SCHEDULER = "kaiweb.dev/assumed-scheduler"
 
 # Parts of GPUs.

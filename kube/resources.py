@@ -62,6 +62,9 @@ LEASES = _named("coordination.k8s.io", "v1", "leases", "Lease")
 PRIORITY_CLASSES = _named(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
 )
+WORKLOADS = _named("scheduling.k8s.io", "v1alpha1", "workloads", "Workload")
+#: PodGroups of Kubernetes itself; `PODGROUPS` are those of KAI.
+UPSTREAM_PODGROUPS = _named("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup")
 STORAGE_CLASSES = _named("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
 CSI_DRIVERS = _named("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False)
 CSI_STORAGE_CAPACITIES = _named(

@@ -190,6 +190,11 @@ class Store:
         with self._lock:
             return all(kind.synced for kind in self._kinds.values())
 
+    def is_served(self, resource: Resource) -> bool:
+        """Return whether the cluster serves a kind, as far as its last list showed."""
+        with self._lock:
+            return self.kind(resource).is_served
+
     def view(self) -> StoreView:
         """Return all kinds at one moment."""
         with self._lock:

@@ -61,6 +61,8 @@ class Installation:
     accounts: Path | None
     has_own_broker: bool
     has_sandbox: bool
+    #: Whether the embedded cluster serves Workloads of Kubernetes' gang API.
+    serves_gangs: bool
     has_simulators: bool
     has_demo_stream: bool
     #: The simulated nodes: a profile name, or e.g. 500x8.
@@ -111,6 +113,7 @@ def read_installation(home: Path, ports: dict[str, int]) -> Installation:
         accounts=Path(accounts) if accounts else None,
         has_own_broker=not redis_url,
         has_sandbox=not external,
+        serves_gangs=env.flag("KAIWEB_GANGS", False),
         has_simulators=not external or env.flag("KAIWEB_SIMULATE", False),
         has_demo_stream=env.flag("DEMO", True),
         nodes=env.text("KAIWEB_NODES", "demo"),
@@ -223,6 +226,7 @@ def _add_servers(listing: _Listing) -> None:
         listing.add(
             "cluster", 0, sys.executable, "-m", "sandbox.apiserver",
             "--home", str(plan.home), "--port", str(plan.ports["cluster"]),
+            *(["--gangs"] if plan.serves_gangs else []),
         )  # fmt: skip
 
 

@@ -175,6 +175,20 @@ class TopologySpreadConstraint(KubeStruct, frozen=True, kw_only=True):
     label_selector: LabelSelector | None = None
 
 
+class WorkloadReference(KubeStruct, frozen=True, kw_only=True):
+    """A pod group of a Workload (Kubernetes 1.35); each replica key is a gang of its own."""
+
+    name: str = ""
+    pod_group: str = ""
+    pod_group_replica_key: str = ""
+
+
+class SchedulingGroup(KubeStruct, frozen=True, kw_only=True):
+    """The PodGroup of `scheduling.k8s.io` that a pod belongs to (Kubernetes 1.36)."""
+
+    pod_group_name: str = ""
+
+
 class PodSpec(KubeStruct, frozen=True, kw_only=True):
     node_name: str = ""
     scheduler_name: str = ""
@@ -189,6 +203,8 @@ class PodSpec(KubeStruct, frozen=True, kw_only=True):
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_gates: tuple[SchedulingGate, ...] = ()
+    workload_ref: WorkloadReference | None = None
+    scheduling_group: SchedulingGroup | None = None
     volumes: tuple[Volume, ...] = ()
     host_network: bool = False
     termination_grace_period_seconds: int | None = None

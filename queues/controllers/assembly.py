@@ -49,6 +49,7 @@ from kube.resources import (
 from kube.store import Store
 from kube.watch import Reflector
 from queues.controllers import drift, podgroup_status, queue_status, scale_adjuster
+from queues.controllers.gang_watch import GangWatch
 from queues.controllers.metrics import QueueMetrics
 from queues.controllers.podgroup_status import PodGroupController
 from queues.controllers.queue_status import QueueController
@@ -179,6 +180,9 @@ class Controllers:
             else:
                 # Rules still read the store, so it gets an empty list and counts as synchronised.
                 self.store.replace(KARTAS, Listing(items=(), resource_version=""))
+            gangs = GangWatch(self.gateway, self.store, self.stop, on_fatal=self._fail)
+            gangs.declare()
+            self._thread("gang-kinds", gangs.run)
         if self.options.keeps_status:
             self._watch(QUEUES, Queue)
             self._watch(NODES, Node)

@@ -77,6 +77,12 @@ class Lookups(Protocol):
 
     def kartas(self, kind: Kind) -> Sequence[Json]: ...
 
+    def serves_gangs(self, kind: str) -> bool:
+        """Return whether the cluster serves a kind of Kubernetes' gang API, `Workload` or `PodGroup`."""
+        ...
+
+    def gang(self, kind: str, namespace: str, name: str) -> Json | None: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:

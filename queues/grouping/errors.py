@@ -11,6 +11,10 @@ class FieldError(GroupingError):
     """A field of an owner has an invalid value; the text names the field, the caller adds the owner."""
 
 
+class GangMissingError(GroupingError):
+    """The gang that a pod names does not exist yet; the pod is grouped when it appears."""
+
+
 class NotReadableError(Exception):
     """An owner may not be read (RBAC), so the walk ends below it. Normal for unknown kinds."""
 

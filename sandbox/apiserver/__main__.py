@@ -18,9 +18,9 @@ from sandbox.apiserver.storage.persistence import HomeInUseError
 log = logging.getLogger("sandbox.apiserver")
 
 
-def run(home: Path, port: int = 0, *, persistent: bool = True) -> None:
+def run(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; the kubeconfig is `<home>/kubeconfig`."""
-    uvloop.run(_serve(Settings(home=home, port=port, persistent=persistent)))
+    uvloop.run(_serve(settings))
 
 
 async def _serve(settings: Settings) -> None:
@@ -43,6 +43,9 @@ def main() -> None:
     )
     parser.add_argument("--port", type=int, default=0, help="0 chooses a free port")
     parser.add_argument("--in-memory", action="store_true", help="save no objects")
+    parser.add_argument(
+        "--gangs", action="store_true", help="serve Workloads of scheduling.k8s.io/v1alpha1"
+    )
     arguments = parser.parse_args()
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -50,7 +53,14 @@ def main() -> None:
     use_private_umask()
     progress.start("cluster", arguments.home)
     try:
-        run(arguments.home, arguments.port, persistent=not arguments.in_memory)
+        run(
+            Settings(
+                home=arguments.home,
+                port=arguments.port,
+                persistent=not arguments.in_memory,
+                serves_gangs=arguments.gangs,
+            )
+        )
     except HomeInUseError as error:
         raise SystemExit(f"sandbox.apiserver: {error}") from error
 

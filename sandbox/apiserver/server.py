@@ -50,12 +50,16 @@ _KEEP_ALIVE_S = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Where the server keeps its state and on which port it listens; 0 chooses a free port."""
+    """Where the server keeps its state and on which port it listens; 0 chooses a free port.
+
+    With `serves_gangs` it serves Workloads (`scheduling.k8s.io/v1alpha1`) as a real server with that feature gate.
+    """
 
     home: Path
     port: int = 0
     persistent: bool = True
     bookmark_interval_s: float = 60.0
+    serves_gangs: bool = False
 
 
 class Server:
@@ -131,7 +135,7 @@ class Server:
 
     def _assemble(self, authenticator: Authenticator) -> None:
         store, rules = self.store, Rules()
-        self.registry = Registry(bundle())
+        self.registry = Registry(bundle(with_gangs=self.settings.serves_gangs))
         kinds = CustomKinds(store, self.registry, rules)
         self._webhooks = Webhooks(store, rules)
         admission = Admission(store, self._webhooks)

@@ -47,9 +47,9 @@ class SandboxServer:
 
 
 @contextmanager
-def sandbox_server(home: Path, *, persistent: bool = False) -> Iterator[SandboxServer]:
+def sandbox_server(home: Path, *flags: str, persistent: bool = False) -> Iterator[SandboxServer]:
     """Start a server below `home`, yield when it answers, stop it at the end."""
-    command = [sys.executable, "-m", "sandbox.apiserver", "--home", str(home)]
+    command = [sys.executable, "-m", "sandbox.apiserver", "--home", str(home), *flags]
     if not persistent:
         command.append("--in-memory")
     home.mkdir(parents=True, exist_ok=True)

@@ -32,11 +32,11 @@ from kube.process.workqueue import WorkQueue
 from kube.resources import NAMESPACES, PODGROUPS, PODS, Resource
 from kube.store import Store, version_of
 from queues.grouping.base import Json, Settings, dig_text, uid_of
-from queues.grouping.engine.lookups import ClusterLookups, plain
+from queues.grouping.engine.lookups import BY_GANG, GANGS, ClusterLookups, gang_key, plain
 from queues.grouping.engine.owners import references_of
 from queues.grouping.engine.reconcile import decide
 from queues.grouping.engine.write import pod_group_patch, pod_patch
-from queues.grouping.errors import GroupingError
+from queues.grouping.errors import GangMissingError, GroupingError
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +95,10 @@ class PodGrouper:
             self._group(key, body)
         except ConflictError:
             self.queue.retry(key)
+        except GangMissingError as error:
+            # The event of the gang queues the pod again.
+            self.recorder.warn(pod, REASON, str(error))
+            self.queue.forget(key)
         except (GroupingError, KubeError) as error:
             self.lookups.owners.forget(references_of(body))
             self.recorder.warn(pod, REASON, str(error))
@@ -111,6 +115,9 @@ class PodGrouper:
                 self.queue.forget(value.key)
             else:
                 self.queue.add(value.key)
+        elif GANGS.get(resource.kind) == resource and event is not EventType.DELETED:
+            for pod in self.store.by_index(PODS, BY_GANG, gang_key(resource, value.key)):
+                self.queue.add(pod.key)
 
     def _is_selected(self, pod: Pod) -> bool:
         if not self.namespace_labels:

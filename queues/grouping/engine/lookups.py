@@ -24,7 +24,15 @@ from kube.objects.cluster import PriorityClass
 from kube.objects.meta import KubeObject
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
-from kube.resources import CONFIGMAPS, PODGROUPS, PODS, PRIORITY_CLASSES, Resource
+from kube.resources import (
+    CONFIGMAPS,
+    PODGROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    UPSTREAM_PODGROUPS,
+    WORKLOADS,
+    Resource,
+)
 from kube.store import Store
 from queues.grouping.base import Json, Kind, KindDefault, uid_of
 from queues.grouping.engine.kinds import KindDirectory, guessed_resource
@@ -41,6 +49,9 @@ KARTAS = Resource(
 BY_LABEL = "workload-label"
 BY_STEM = "name-stem"
 BY_KIND = "karta-kind"
+BY_GANG = "gang"
+#: The kinds of Kubernetes' gang API, whatever version of them the cluster serves.
+GANGS = {resource.kind: resource for resource in (WORKLOADS, UPSTREAM_PODGROUPS)}
 OWNER_TTL_S = 5.0
 DEFAULTS_TTL_S = 10.0
 MAX_OWNERS = 4096
@@ -62,6 +73,7 @@ def plain(value: KubeObject) -> Json:
 def index_for_grouping(store: Store) -> None:
     """Add the lookups that rules need to a store, before its watches start."""
     store.add_index(PODS, BY_LABEL, _label_keys)
+    store.add_index(PODS, BY_GANG, _gang_keys)
     store.add_index(PODGROUPS, BY_STEM, lambda group: [_stem(group.key)])
     store.add_index(KARTAS, BY_KIND, _karta_keys)
 
@@ -210,6 +222,13 @@ class ClusterLookups:
         file = f"{kind.group}|{kind.version}|{kind.kind}"
         return [plain(karta) for karta in self.store.by_index(KARTAS, BY_KIND, file)]
 
+    def serves_gangs(self, kind: str) -> bool:
+        return self.store.is_served(GANGS[kind])
+
+    def gang(self, kind: str, namespace: str, name: str) -> Json | None:
+        gang: KubeObject | None = self.store.get(GANGS[kind], f"{namespace}/{name}")
+        return None if gang is None else plain(gang)
+
     def _kind_defaults(self) -> Mapping[str, KindDefault]:
         read_at, entries = self._defaults
         if self.clock() - read_at <= DEFAULTS_TTL_S:
@@ -242,6 +261,23 @@ def _label_keys(pod: Pod) -> list[str]:
         for key in (KUBEFLOW_JOB_NAME, KNATIVE_REVISION)
         if key in labels
     ]
+
+
+def _gang_keys(pod: Pod) -> list[str]:
+    namespace, spec = pod.metadata.namespace, pod.spec
+    keys = []
+    if spec.workload_ref is not None:
+        keys.append(gang_key(WORKLOADS, f"{namespace}/{spec.workload_ref.name}"))
+    if spec.scheduling_group is not None:
+        keys.append(
+            gang_key(UPSTREAM_PODGROUPS, f"{namespace}/{spec.scheduling_group.pod_group_name}")
+        )
+    return keys
+
+
+def gang_key(resource: Resource, key: str) -> str:
+    """Return the key under which the index `BY_GANG` files the pods that name a gang."""
+    return f"{resource.kind}|{key}"
 
 
 def _label_key(namespace: str, key: str, value: str) -> str:

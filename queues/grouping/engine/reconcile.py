@@ -28,6 +28,15 @@ from queues.grouping.engine.owners import walk_owners
 from queues.grouping.engine.table import exact_grouper, select_grouper
 from queues.grouping.engine.write import pod_group_body
 from queues.grouping.errors import FieldError, GroupingError
+from queues.grouping.gang_api import (
+    GangReference,
+    followed_gang,
+    gang_metadata,
+    gang_reference,
+    is_claimed,
+    is_placed,
+    missing_gang,
+)
 
 
 class Skip(StrEnum):
@@ -39,6 +48,7 @@ class Skip(StrEnum):
     OWNER_ASKED = "an owner carries annotation kai.scheduler/skip-podgrouper"
     LEAVING = "the pod is being deleted and its owner is gone"
     NOTHING = "its kind asks for no pod group"
+    GANG_GONE = "the Workload or PodGroup it names was deleted, and the pod stays in its pod group"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +79,15 @@ def decide(pod: Json, lookups: Lookups, settings: Settings) -> GroupingDecision:
         raise
     if any(_is_opted_out(owner) for owner in owners):
         return GroupingDecision(skip=Skip.OWNER_ASKED)
-    metadata = _group(pod, owners, lookups, settings)
+    reference = followed_gang(pod, owners, lookups)
+    gang = lookups.gang(reference.kind, reference.namespace, reference.name) if reference else None
+    if reference is not None and gang is None:
+        return _without_gang(pod, reference, lookups)
+    metadata = _group(_context(pod, owners, lookups, settings), reference, gang)
     if metadata is None:
         return GroupingDecision(skip=Skip.NOTHING)
+    if not owners and is_claimed(pod, metadata):
+        return GroupingDecision(skip=Skip.GROUPED)
     return GroupingDecision(
         pod_group=metadata.name,
         sub_group=metadata.pod_sub_group,
@@ -85,33 +101,52 @@ def skip_before_owners(pod: Json, settings: Settings) -> Skip | None:
         return Skip.OTHER_SCHEDULER
     if _is_opted_out(pod):
         return Skip.ASKED
-    if annotations_of(pod).get(keys.POD_GROUP) and not dig_list(pod, "metadata", "ownerReferences"):
+    is_grouped = bool(annotations_of(pod).get(keys.POD_GROUP))
+    has_owner = bool(dig_list(pod, "metadata", "ownerReferences"))
+    # The size of a gang may change, so a pod that names one is looked at again.
+    if is_grouped and not has_owner and gang_reference(pod) is None:
         return Skip.GROUPED
     return None
 
 
-def _group(
-    pod: Json, owners: tuple[Json, ...], lookups: Lookups, settings: Settings
-) -> Metadata | None:
-    top = owners[-1] if owners else pod
-    context = Context(
+def _without_gang(pod: Json, reference: GangReference, lookups: Lookups) -> GroupingDecision:
+    if is_placed(pod, lookups):
+        return GroupingDecision(skip=Skip.GANG_GONE)
+    if dig(pod, "metadata", "deletionTimestamp"):
+        return GroupingDecision(skip=Skip.LEAVING)
+    raise missing_gang(reference)
+
+
+def _context(pod: Json, owners: tuple[Json, ...], lookups: Lookups, settings: Settings) -> Context:
+    return Context(
         pod=pod,
-        top=top,
+        top=owners[-1] if owners else pod,
         owners=owners,
         lookups=lookups,
         settings=settings,
         delegate=exact_grouper,
     )
+
+
+def _group(context: Context, reference: GangReference | None, gang: Json | None) -> Metadata | None:
+    is_of_gang = reference is not None and gang is not None
+    metadata = None if is_of_gang and not context.owners else _by_rule(context)
+    if reference is not None and gang is not None:
+        metadata = gang_metadata(context, reference, gang, metadata)
+    label = context.settings.node_pool_label
+    pool = labels_of(context.pod).get(label) if label else None
+    if metadata is not None and pool and label not in metadata.labels:
+        return replace(metadata, labels={**metadata.labels, label: pool})
+    return metadata
+
+
+def _by_rule(context: Context) -> Metadata | None:
+    """Return the pod group by the rule of the top owner's kind."""
+    top = context.top
     try:
-        metadata = select_grouper(kind_of(top), settings)(context)
+        return select_grouper(kind_of(top), context.settings)(context)
     except FieldError as error:
         raise GroupingError(f"{kind_of(top).kind} {full_name(top)}: {error}") from error
-    if metadata is None or not settings.node_pool_label:
-        return metadata
-    pool = labels_of(pod).get(settings.node_pool_label)
-    if pool and settings.node_pool_label not in metadata.labels:
-        return replace(metadata, labels={**metadata.labels, settings.node_pool_label: pool})
-    return metadata
 
 
 def _is_opted_out(obj: Json) -> bool:

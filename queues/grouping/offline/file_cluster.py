@@ -28,6 +28,7 @@ KNOWN_CLASSES = frozenset(
 # Kinds that KAI's pod grouper may not read: an object left out of the files ends the walk, and a note says so.
 OPTIONAL = frozenset((group, kind) for group, _, kind in BEYOND_KAI)
 POD_GROUP_API = "scheduling.run.ai"
+GANG_API = "scheduling.k8s.io"
 POD_GROUP = (POD_GROUP_API, "PodGroup")
 POD = ("", "Pod")
 Key = tuple[str, str, str, str]
@@ -123,3 +124,10 @@ class FileCluster:
             for karta in self.of_kind("run.ai", "Karta")
             if all(labels_of(karta).get(key, "") == value for key, value in expected_labels.items())
         ]
+
+    def serves_gangs(self, kind: str) -> bool:
+        """Return True: a pod can name a gang only in a cluster that serves gangs."""
+        return True
+
+    def gang(self, kind: str, namespace: str, name: str) -> Json | None:
+        return self.objects.get((GANG_API, kind, namespace, name))

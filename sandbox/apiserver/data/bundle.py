@@ -1,6 +1,7 @@
 """The captured description of the built-in kinds: discovery, schemas, table columns.
 
-`capture.py` writes the file from a real kube-apiserver; the server reads it once, at its start.
+`capture.py` writes the files from a real kube-apiserver; the server reads them once, at its start. The gang API
+(`scheduling.k8s.io/v1alpha1`) has a file of its own, because a cluster serves it only if asked to.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import orjson
 
 DATA_FILE = Path(__file__).parent / "kubernetes.json.xz"
+GANG_FILE = DATA_FILE.with_name("gangs.json.xz")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,5 +33,18 @@ class Bundle:
 
 
 @cache
-def bundle() -> Bundle:
-    return Bundle(**orjson.loads(lzma.decompress(DATA_FILE.read_bytes())))
+def bundle(*, with_gangs: bool = False) -> Bundle:
+    """Return the description of the kinds that every cluster serves, and of the gang API if asked to."""
+    if not with_gangs:
+        return _read(DATA_FILE)
+    base, gangs = bundle(), _read(GANG_FILE)
+    return Bundle(
+        version=base.version,
+        groups=base.groups | gangs.groups,
+        schemas=base.schemas | gangs.schemas,
+        columns=base.columns | gangs.columns,
+    )
+
+
+def _read(file: Path) -> Bundle:
+    return Bundle(**orjson.loads(lzma.decompress(file.read_bytes())))

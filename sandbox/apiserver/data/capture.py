@@ -3,6 +3,7 @@
 `python -m sandbox.apiserver.data.capture --kubeconfig FILE` reads discovery, OpenAPI v3 and the
 columns of every table and writes `kubernetes.json.xz`. It drops the descriptions, which are most of the
 bulk, and the paths, which `openapi.py` derives. So no list of kinds is maintained by hand.
+With `--gangs` it writes the kinds of the gang API, which few clusters serve yet, to `gangs.json.xz`.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import lzma
 import ssl
 import urllib.request
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 import yaml
 
-from sandbox.apiserver.data.bundle import DATA_FILE
+from sandbox.apiserver.data.bundle import DATA_FILE, GANG_FILE
 
 GROUP_VERSIONS = (
     "v1",
@@ -41,17 +42,20 @@ GROUP_VERSIONS = (
     "scheduling.k8s.io/v1",
     "storage.k8s.io/v1",
 )
+#: Kinds that a cluster serves only if asked to: with `--feature-gates=GenericWorkload=true
+#: --runtime-config=scheduling.k8s.io/v1alpha1=true`.
+GANG_GROUP_VERSIONS = ("scheduling.k8s.io/v1alpha1",)
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 Fetch = Callable[[str, str], Any]
 
 
-def capture(fetch: Fetch) -> dict[str, Any]:
-    """Return the content of the data file, read through `fetch(path, accept)`."""
+def capture(fetch: Fetch, group_versions: Sequence[str] = GROUP_VERSIONS) -> dict[str, Any]:
+    """Return the content of a data file, read through `fetch(path, accept)`."""
     groups: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
     columns: dict[str, Any] = {}
-    for group_version in GROUP_VERSIONS:
+    for group_version in group_versions:
         base = f"apis/{group_version}" if "/" in group_version else f"api/{group_version}"
         resources = fetch(f"/{base}", "application/json")["resources"]
         groups[group_version] = [_resource(resource) for resource in resources]
@@ -137,11 +141,14 @@ def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True, help="of a real kube-apiserver")
-    parser.add_argument("--out", type=Path, default=DATA_FILE)
+    parser.add_argument("--gangs", action="store_true", help="capture the gang API alone")
     arguments = parser.parse_args()
-    data = capture(_fetcher(arguments.kubeconfig))
-    size = write(data, arguments.out)
-    print(f"{arguments.out}: {size} bytes, {len(data['schemas'])} schemas")
+    group_versions, file = (
+        (GANG_GROUP_VERSIONS, GANG_FILE) if arguments.gangs else (GROUP_VERSIONS, DATA_FILE)
+    )
+    data = capture(_fetcher(arguments.kubeconfig), group_versions)
+    size = write(data, file)
+    print(f"{file}: {size} bytes, {len(data['schemas'])} schemas")
 
 
 if __name__ == "__main__":

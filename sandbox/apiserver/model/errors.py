@@ -57,6 +57,11 @@ def duplicate(field: str, value: object) -> Cause:
     return Cause(field, "FieldValueDuplicate", f"Duplicate value: {quoted(value)}")
 
 
+def too_many_items(field: str, count: int, most: int) -> Cause:
+    message = f"Too many: {count}: must have at most {most} items"
+    return Cause(field, "FieldValueTooMany", message)
+
+
 def quoted(value: object) -> str:
     """Return a value as field errors show it: strings in quotes, the rest as JSON."""
     if isinstance(value, (dict, list)):

@@ -149,3 +149,13 @@ def test_the_password_of_the_own_broker_is_on_no_command_line(tmp_path, monkeypa
     password = broker_password(tmp_path)
     assert listed["web"].env["REDIS_URL"] == f"redis://:{password}@127.0.0.1:12345/0"
     assert not [word for spec in listed.values() for word in spec.command if password in word]
+
+
+def test_the_embedded_cluster_serves_the_gang_api_if_asked_to(tmp_path, monkeypatch):
+    def command() -> list[str]:
+        plan = read_installation(tmp_path, dict(PORTS))
+        return next(list(spec.command) for spec in specs(plan, Wanted()) if spec.name == "cluster")
+
+    assert "--gangs" not in command()
+    monkeypatch.setenv("KAIWEB_GANGS", "1")
+    assert "--gangs" in command()

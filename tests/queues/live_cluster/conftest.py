@@ -41,19 +41,19 @@ class ClusterUnderTest:
 def embedded_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterUnderTest]:
     with (
         sandbox_server(tmp_path_factory.mktemp("live")) as server,
-        _running_controllers(server.kubeconfig) as cluster,
+        running_controllers(server.kubeconfig) as cluster,
     ):
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def real_apiserver(real_cluster: RealCluster) -> Iterator[ClusterUnderTest]:  # noqa: F811 - asks for the fixture
-    with _running_controllers(real_cluster.kubeconfig) as cluster:
+    with running_controllers(real_cluster.kubeconfig) as cluster:
         yield cluster
 
 
 @contextmanager
-def _running_controllers(kubeconfig: Path) -> Iterator[ClusterUnderTest]:
+def running_controllers(kubeconfig: Path) -> Iterator[ClusterUnderTest]:
     gateway = connect(kubeconfig)
     kartas = read_manifests([MANIFESTS / "karta.yaml"])
     define(gateway, [*_own_definitions(), *definitions_of(kartas)])

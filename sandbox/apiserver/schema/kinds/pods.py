@@ -12,7 +12,7 @@ from sandbox.apiserver.model.errors import Cause
 from sandbox.apiserver.model.quantities import value_of
 from sandbox.apiserver.schema.kinds.base import Obj, setdefaults
 
-_NAME = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+DNS_LABEL = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _UPDATABLE = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 
@@ -154,7 +154,7 @@ def _validate_container(container: Obj, path: str, names: set[str]) -> list[Caus
     name = container.get("name", "")
     if not name:
         causes.append(errors.required(f"{path}.name"))
-    elif len(name) > 63 or not _NAME.match(name):
+    elif len(name) > 63 or not DNS_LABEL.match(name):
         causes.append(errors.invalid_value(f"{path}.name", name, LABEL_MESSAGE))
     elif name in names:
         causes.append(errors.duplicate(f"{path}.name", name))

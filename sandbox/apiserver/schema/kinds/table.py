@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.apiserver.schema.kinds import platform, pods, workloads
+from sandbox.apiserver.schema.kinds import gangs, platform, pods, workloads
 from sandbox.apiserver.schema.kinds.base import Strategy
 
 _PLAIN = Strategy()
@@ -94,6 +94,9 @@ STRATEGIES: dict[str, Strategy] = {
         validate=platform.validate_priority_class,
         validate_update=platform.validate_priority_class_update,
         has_generation=True,
+    ),
+    "workloads.scheduling.k8s.io": Strategy(
+        validate=gangs.validate_workload, validate_update=gangs.validate_workload_update
     ),
     "storageclasses.storage.k8s.io": Strategy(
         defaults=platform.default_storage_class, validate=platform.validate_storage_class
