@@ -154,7 +154,9 @@ def test_the_password_of_the_own_broker_is_on_no_command_line(tmp_path, monkeypa
 def test_the_embedded_cluster_serves_the_gang_api_if_asked_to(tmp_path, monkeypatch):
     def command() -> list[str]:
         plan = read_installation(tmp_path, dict(PORTS))
-        return next(list(spec.command) for spec in specs(plan, Wanted()) if spec.name == "cluster")
+        return next(
+            list(spec.command) for spec in specs(plan, DesiredProcesses()) if spec.name == "cluster"
+        )
 
     assert "--gangs" not in command()
     monkeypatch.setenv("KAIWEB_GANGS", "1")
