@@ -29,18 +29,17 @@ from kube.errors import (
 )
 from kube.events import NORMAL, WARNING, Recorder, event_about
 from kube.gateway import Gateway, PatchType
-from kube.keys import NUMA_PREDICTED, RECEIVED_TYPE
-from kube.objects.bindrequest import BindRequest
+from kube.keys import NUMA_PREDICTED, RECEIVED_TYPE, SELECTED_NODE_LABEL
+from kube.objects.bindrequest import OUTDATED, BindRequest
 from kube.objects.meta import as_body, convert
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.resources import BINDREQUESTS, NODES, PODS
 from kube.store import Store
 from kube.values.times import format_time
+from queues.workloads.conditions import DEFAULT_POOL
 
 log = logging.getLogger(__name__)
-
-OUTDATED = "made by a scheduling worker that no longer owns the shard"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +132,12 @@ class BindService:
         if pod is not None:
             event_type, reason = (NORMAL, "Bound") if is_bound else (WARNING, "BindingError")
             self.recorder.record(event_about(PODS, pod, event_type, reason, text))
+            if is_bound:
+                text = (
+                    f"Successfully assigned pod {name} to node {result.node} "
+                    f"at node-pool {_pool_of(request)}"
+                )
+                self.recorder.record(event_about(PODS, pod, NORMAL, "Scheduled", text))
 
     # --------------------------------------------------------------------------------- attempting
 
@@ -308,3 +313,9 @@ class BindService:
             self.gateway.delete(BINDREQUESTS, meta.name, namespace=meta.namespace, uid=meta.uid)
         except NotFoundError:
             return
+
+
+def _pool_of(request: BindRequest) -> str:
+    """Return the node pool that a request was made for; its only other label is the node."""
+    labels = request.metadata.labels.items()
+    return next((value for key, value in labels if key != SELECTED_NODE_LABEL), DEFAULT_POOL)

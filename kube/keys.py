@@ -38,8 +38,10 @@ NUMA_OBSERVED = PREFIX + "numa-placement-observed"
 NUMA_PREDICTED = PREFIX + "numa-placement-predicted"
 RECEIVED_TYPE = "received-resource-type"
 FENCE = "kaiweb.dev/fence"
+SELECTED_NODE_LABEL = "selected-node"
 REASON_CODE = "kaiweb.dev/reason-code"
 GANG = "kaiweb.dev/gang"
+BIND_FAILURES = "kaiweb.dev/bind-failures"
 ASSUMED_SCHEDULER = "kaiweb.dev/assumed-scheduler"
 
 # Parts of GPUs.

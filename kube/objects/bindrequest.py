@@ -8,7 +8,10 @@ from typing import Any
 from msgspec import field
 
 from kube.objects.meta import KubeObject, KubeStruct
-from kube.objects.pod import Quantity
+from kube.objects.pod import Pod, Quantity
+
+#: Reason of a failed request that says nothing about its pod or node.
+OUTDATED = "made by a scheduling worker that no longer owns the shard"
 
 
 class ReceivedGpu(KubeStruct, frozen=True, kw_only=True):
@@ -63,3 +66,8 @@ class BindRequest(KubeObject, frozen=True, kw_only=True):
         return self.status.phase == "Failed" and (
             limit is None or self.status.failed_attempts >= limit
         )
+
+    def is_for(self, pod: Pod) -> bool:
+        """Return whether the request was made for this pod, not for an earlier one of the same name."""
+        owners = [owner.uid for owner in self.metadata.owner_references if owner.kind == "Pod"]
+        return not owners or pod.metadata.uid in owners

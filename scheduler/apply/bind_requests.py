@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kube.keys import FENCE, NVIDIA_GPU
+from kube.keys import FENCE, NVIDIA_GPU, SELECTED_NODE_LABEL
 from kube.objects.pod import Pod
 from kube.resources import BINDREQUESTS
 from kube.values.quantity import format_decimal
@@ -15,7 +15,8 @@ from scheduler.load.claims import allocation_body, claim_name
 from scheduler.load.extended import extended_body
 from scheduler.settings.params import ShardParams
 
-SELECTED_NODE = "selected-node"
+#: One attempt per request: the next is the scheduler's, which may choose another node and lets others go first.
+BACKOFF_LIMIT = 1
 
 
 def bind_request_body(decision: Bind, pod: Pod, params: ShardParams, fence: int) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def bind_request_body(decision: Bind, pod: Pod, params: ShardParams, fence: int)
         "metadata": {
             "name": meta.name,
             "namespace": meta.namespace,
-            "labels": {SELECTED_NODE: decision.node, **params.pool_labels()},
+            "labels": {SELECTED_NODE_LABEL: decision.node, **params.pool_labels()},
             "annotations": annotations,
             "ownerReferences": [owner],
         },
@@ -46,6 +47,7 @@ def _spec(decision: Bind, pod: Pod) -> dict[str, Any]:
             "count": int(decision.gpu_count),
             "portion": f"{decision.gpu_portion:.2f}",
         },
+        "backoffLimit": BACKOFF_LIMIT,
     }
     if decision.received_type is ReceivedType.FRACTION:
         spec["selectedGPUGroups"] = list(decision.gpu_groups)

@@ -12,15 +12,24 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from kube.errors import AlreadyExistsError, KubeError, NotFoundError, UnauthorizedError
+from kube.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+    UnauthorizedError,
+)
 from kube.events import NORMAL, WARNING, Recorder, event_about
 from kube.gateway import Gateway
+from kube.keys import BIND_FAILURES
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
@@ -28,6 +37,7 @@ from kube.process.progress import track
 from kube.resources import BINDREQUESTS, PODGROUPS, PODS
 from kube.store import Store
 from kube.values.times import format_time
+from queues.workloads.bind_failures import BindFailures, after_failure, written_failures
 from scheduler.apply.bind_requests import bind_request_body
 from scheduler.apply.pod_conditions import patch_pod_condition
 from scheduler.core.decisions import ActionName, Bind, Decision, Evict, Nominate, TaskRef
@@ -132,12 +142,7 @@ class Committer:
             self._bind_failed(decision, pod, error)
             return
         METRICS.observe_bind(time.perf_counter() - started, pod.metadata.created)
-        self.report.bound.append(ref)
-        text = (
-            f"Successfully assigned pod {ref.namespace}/{ref.name} to node {decision.node} "
-            f"at node-pool {self.params.pool_name}"
-        )
-        self.recorder.record(event_about(PODS, pod, NORMAL, "Scheduled", text))
+        self.report.bound.append(ref)  # the binder announces it once the pod has its node
 
     def _mark_pool(self, pod: Pod) -> None:
         labels = self.params.pool_labels()
@@ -153,6 +158,13 @@ class Committer:
         self.recorder.record(event_about(PODS, pod, WARNING, "FailedBinding", text))
         if isinstance(error, (AlreadyExistsError, NotFoundError)):
             return  # our own earlier request exists, or the pod is gone
+        failures = after_failure(
+            self.snapshot.binds.known.get(pod.key),
+            node=decision.node,
+            request="",
+            reason=str(error),
+            now=self.wall().timestamp(),
+        )
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -161,13 +173,34 @@ class Committer:
             "lastTransitionTime": format_time(self.wall()),
         }
         try:
+            self._remember(pod, failures)
             patch_pod_condition(self.gateway, pod, condition)
-        except KubeError as condition_error:
-            log.info("condition of pod %s: %s", pod.metadata.key, condition_error)
+        except KubeError as report_error:
+            log.info("failed bind of pod %s: %s", pod.metadata.key, report_error)
+
+    def _remember(self, pod: Pod, failures: BindFailures) -> None:
+        """Write the failed bind on the pod, where it survives every restart."""
+        meta = pod.metadata
+        body = {
+            "metadata": {
+                "uid": meta.uid,
+                "annotations": {BIND_FAILURES: written_failures(failures)},
+            }
+        }
+        answer = self.gateway.patch(PODS, meta.name, body, namespace=meta.namespace)
+        self.store.assume(PODS, convert(answer, Pod))
 
     def _delete_spent(self, request: BindRequest) -> None:
+        """Delete a request, after its failure is written on the pod: a lost request would be a lost failure."""
         meta = request.metadata
+        key = f"{meta.namespace}/{request.spec.pod_name}"
+        failures = self.snapshot.binds.unwritten.get(key)
         try:
+            if failures is not None and failures.request == meta.uid:
+                with suppress(
+                    NotFoundError, ConflictError, InvalidError
+                ):  # another pod of that name
+                    self._remember(self.snapshot.pods[key], failures)
             self.gateway.delete(BINDREQUESTS, meta.name, namespace=meta.namespace, uid=meta.uid)
         except NotFoundError:
             pass

@@ -26,6 +26,7 @@ from kube.objects.podgroup import PodGroup
 from kube.resources import PODGROUPS, PODS
 from kube.values.times import format_time, time_or_none
 from queues.workloads.conditions import latest_condition, pool_of, transition_number
+from queues.workloads.reasons import BIND_FAILING
 from scheduler.apply.pod_conditions import patch_pod_condition
 from scheduler.core.decisions import GroupMarks
 from scheduler.explain.verdicts import GroupVerdict, PodVerdict, Reason
@@ -37,6 +38,7 @@ log = logging.getLogger(__name__)
 MAX_REMEMBERED = 50_000
 BACK_OFF_AT_ONCE = 1
 UNSCHEDULABLE = "Unschedulable"
+BINDING_ERROR = "BindingError"
 # Reasons that adding nodes would not resolve.
 HELD_BY_QUEUE = frozenset({"OverLimit", "NonPreemptibleOverQuota"})
 
@@ -112,7 +114,8 @@ class StatusWriter:
         code = verdict.cause.code if verdict.cause is not None else ""
         mark = "" if group.spec.mark_unschedulable is False else self._mark_of(verdict)
         for pod in verdict.pods:
-            writes.extend(self._report_pod(snapshot, pod, prefix + pod.message, mark, code))
+            text, own_code = prefix + pod.message, pod.code or code
+            writes.extend(self._report_pod(snapshot, pod, text, mark, own_code))
         message = prefix + verdict.message
         self.recorder.record(
             event_about(PODGROUPS, group, NORMAL, "Unschedulable", message, _coded(code))
@@ -202,7 +205,10 @@ class StatusWriter:
         return self._report(pod, text, mark, code)
 
     def _report(self, pod: Pod, text: str, mark: str, code: str = "") -> list[Callable[[], object]]:
-        self.recorder.record(event_about(PODS, pod, WARNING, "Unschedulable", text, _coded(code)))
+        is_bind_failure = code == BIND_FAILING
+        event_reason = BINDING_ERROR if is_bind_failure else UNSCHEDULABLE
+        mark = BINDING_ERROR if is_bind_failure else mark  # more nodes would not help
+        self.recorder.record(event_about(PODS, pod, WARNING, event_reason, text, _coded(code)))
         if not mark or _carries(pod, mark, text):
             return []
         if not self._differs(pod, "condition", (mark, text)):

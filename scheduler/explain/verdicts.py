@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
 from kube.values.durations import SECOND, format_duration
 from kube.values.times import format_time
-from queues.workloads.reasons import QUEUE_ORPHAN
+from queues.workloads.bind_failures import BindFailures
+from queues.workloads.reasons import BIND_FAILING, QUEUE_ORPHAN
 from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP, PodGroupInput
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.decisions import TaskRef
@@ -51,6 +53,8 @@ class PodVerdict:
 
     task: TaskRef
     message: str
+    #: The code of the reason where it is not that of the pod group.
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +99,7 @@ def verdicts(
     now: float,
     marked: Container[str] | None = None,
     *,
+    held: Mapping[str, BindFailures] | None = None,
     is_detailed: bool = False,
 ) -> list[GroupVerdict]:
     """Return the verdicts of a finished session, oldest pod group first.
@@ -104,9 +109,10 @@ def verdicts(
     now : Unix time of the cycle, for the times in messages
     marked : pod groups (`namespace/name`) that carry an old verdict; of groups that neither wait nor are
         stale only these get one, so that it can be taken back. None: all groups
+    held : the pods (`namespace/name`) that wait for their next attempt after a failed bind
     is_detailed : name every node in the messages of pods, with amounts
     """
-    writer = _Writer(session, now, NodeDetails(session) if is_detailed else None)
+    writer = _Writer(session, now, NodeDetails(session) if is_detailed else None, held or {})
     groups = session.state.pod_groups
     return [
         writer.verdict(group)
@@ -116,8 +122,15 @@ def verdicts(
 
 
 class _Writer:
-    def __init__(self, session: Session, now: float, node_details: NodeDetails | None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        now: float,
+        node_details: NodeDetails | None,
+        held: Mapping[str, BindFailures],
+    ) -> None:
         self.session = session
+        self.held = held
         self.node_details = node_details
         self.now = now
         self._texts: dict[tuple[object, ...], str] = {}
@@ -153,6 +166,21 @@ class _Writer:
                 orphan_pods=orphan_pods,
             )
         view = self.session.view(group)
+        held_pods = self._held_pods(group) if self.held and gated else ()
+        if held_pods and not (groups.pending[group] and view.is_ready(view.root)):
+            text = held_pods[0].message
+            return GroupVerdict(
+                namespace=pod_group.namespace,
+                name=pod_group.name,
+                is_waiting=True,
+                message=text,
+                reasons=(Reason(BIND_FAILING, text),),
+                pods=held_pods,
+                has_active=has_active,
+                cause=Cause(BIND_FAILING, text),
+                stale=stale,
+                orphan_pods=orphan_pods,
+            )
         if not view.is_ready(view.root):
             return GroupVerdict(
                 namespace=pod_group.namespace,
@@ -172,7 +200,10 @@ class _Writer:
             is_waiting=True,
             message=message,
             reasons=reasons,
-            pods=self._pods(group, message if reasons else texts.UNABLE_TO_SCHEDULE_POD),
+            pods=(
+                *self._pods(group, message if reasons else texts.UNABLE_TO_SCHEDULE_POD),
+                *held_pods,
+            ),
             has_active=has_active,
             cause=cause,
             stale=stale,
@@ -201,6 +232,19 @@ class _Writer:
             PodVerdict(self._ref(task), self._task_text(task) or fallback)
             for task in self.session.state.pod_groups.tasks_of(group)
             if tasks.status[task] == TaskStatus.PENDING
+        )
+
+    def _held_pods(self, group: int) -> tuple[PodVerdict, ...]:
+        """Return the pods of a group that wait after a failed bind, the next to be tried first."""
+        tasks = self.session.state.tasks
+        held = []
+        for task in self.session.state.pod_groups.tasks_of(group):
+            pod = tasks.inputs[task]
+            failures = self.held.get(f"{pod.namespace}/{pod.name}")
+            if failures is not None and tasks.status[task] == TaskStatus.GATED:
+                held.append((failures.next, self._ref(task), failures.text()))
+        return tuple(
+            PodVerdict(ref, text, BIND_FAILING) for _, ref, text in sorted(held, key=itemgetter(0))
         )
 
     def _task_text(self, task: int) -> str:

@@ -50,6 +50,7 @@ from kube.resources import (
     TOPOLOGIES,
 )
 from kube.store import StoreView
+from queues.workloads.bind_failures import BindFailures
 from scheduler.core.cluster.inputs import (
     ClusterInput,
     DeviceInputs,
@@ -60,8 +61,9 @@ from scheduler.core.cluster.inputs import (
     TopologyInput,
     VolumeInputs,
 )
-from scheduler.core.cluster.status import ACTIVE_USED
+from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
 from scheduler.load import claims, podgroups, volumes
+from scheduler.load.bind_memory import BindMemory, bind_memory
 from scheduler.load.nodes import NodeBuilder
 from scheduler.load.pods import TaskBuilder
 from scheduler.load.queues import QueueBuilder, UsageByQueue
@@ -82,6 +84,7 @@ class Snapshot:
     pods, groups, queues : the objects behind it, by key, for writing back
     spent_requests : bind requests that failed for good or name a node that is gone; to be deleted
     refused_pods : pods of our groups that cannot be read, by key, with the cause
+    binds : the failed binds, which pods wait and which nodes rest because of them
     """
 
     cluster: ClusterInput
@@ -92,6 +95,7 @@ class Snapshot:
     generation: int
     now: float
     refused_pods: Mapping[str, str] = field(default_factory=dict)
+    binds: BindMemory = field(default_factory=BindMemory)
 
 
 @dataclass(slots=True)
@@ -154,12 +158,13 @@ class SnapshotBuilder:
         queues = self._own_queues(view)
         node_names = {node.name for node in nodes}
         live, spent = self._bind_requests(view, pods, node_names)
+        binds = bind_memory(pods, spent, node_names, now)
         topologies = view.of(TOPOLOGIES, Topology)
         groups = view.of(PODGROUPS, PodGroup)
         shapes = self._groups.shapes(groups, self._level_aliases(topologies))
-        sorted_pods = self._sort_pods(view, shapes, live, node_names, now)
+        sorted_pods = self._sort_pods(view, shapes, live, binds.held, node_names, now)
         others = sorted_pods.others
-        nodes = _close(nodes, sorted_pods.unclear_nodes)
+        nodes = _close(nodes, sorted_pods.unclear_nodes | binds.resting.keys())
         pod_groups = _pod_groups(view, shapes, sorted_pods.members, marks or {}, now)
         for pod_group in pod_groups:
             others.extend(_placed_orphans(pod_group.invalid_subgroup_tasks, node_names))
@@ -185,6 +190,7 @@ class SnapshotBuilder:
             queues=queues,
             spent_requests=tuple(spent),
             refused_pods=sorted_pods.refused,
+            binds=binds,
             generation=view.generation,
             now=now,
         )
@@ -218,7 +224,7 @@ class SnapshotBuilder:
             key = f"{meta.namespace}/{request.spec.pod_name}"
             pod = pods.get(key)
             is_ours = self.params.owns(meta.labels)
-            is_orphan = pod is not None and not _is_owned_by(request, pod)
+            is_orphan = pod is not None and not request.is_for(pod)
             if (
                 is_ours and (request.is_failed or request.spec.selected_node not in node_names)
             ) or (is_ours and is_orphan):
@@ -232,6 +238,7 @@ class SnapshotBuilder:
         view: StoreView,
         shapes: Mapping[str, podgroups.GroupShape],
         live: Mapping[str, BindRequest],
+        held: Mapping[str, BindFailures],
         node_names: set[str],
         now: float,
     ) -> _SortedPods:
@@ -256,6 +263,9 @@ class SnapshotBuilder:
                 if not pod.is_finished:
                     result.unclear_nodes.add(node)
                 continue
+            if key in held and task.status is TaskStatus.PENDING:
+                # For the core a pod that waits for its next attempt is like one with a scheduling gate.
+                task = replace(task, status=TaskStatus.GATED)
             if is_member:
                 result.members.setdefault(group_key, []).append(task)
             elif ACTIVE_USED[task.status]:
@@ -349,12 +359,6 @@ def _topology(item: Topology) -> TopologyInput:
             f"expected at most {MAX_TOPOLOGY_LEVELS} levels, each with its own label, got {len(levels)}"
         )
     return TopologyInput(name=item.metadata.name, levels=levels)
-
-
-def _is_owned_by(request: BindRequest, pod: Pod) -> bool:
-    """Return whether a request was made for this pod, not for an earlier one of the same name."""
-    owners = [owner.uid for owner in request.metadata.owner_references if owner.kind == "Pod"]
-    return not owners or pod.metadata.uid in owners
 
 
 def _placed_orphans(tasks: tuple[TaskInput, ...], node_names: set[str]) -> list[OtherPod]:

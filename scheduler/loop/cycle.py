@@ -228,6 +228,7 @@ class CycleRunner:
             session,
             snapshot.now,
             {key for key, group in groups if group.status.scheduling_conditions},
+            held=snapshot.binds.held,
             is_detailed=self.settings.params.detailed_fit_errors,
         )
 

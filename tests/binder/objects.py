@@ -51,6 +51,7 @@ def request(name: str = "p", node: str = "n1", **extra: Any) -> dict[str, Any]:
         "namespace": "ns",
         "ownerReferences": [owner],
         "annotations": extra.pop("annotations", {}),
+        "labels": extra.pop("labels", {}),
     }
     status = extra.pop("status", {})
     spec = {
@@ -76,8 +77,8 @@ def fraction_request(name: str, *groups: str, node: str = "n1") -> dict[str, Any
 class Harness:
     """A binder without threads: `run` plays the watches, then the queue, until all is quiet."""
 
-    def __init__(self) -> None:
-        self.gateway = FakeGateway()
+    def __init__(self, gateway: FakeGateway | None = None) -> None:
+        self.gateway = gateway or FakeGateway()
         self.now = 0.0
         self.fatal: list[KubeError] = []
         params = BinderParams(reservation=ReservationParams(timeout_s=1.0))
@@ -90,7 +91,8 @@ class Harness:
             Reflector(self.gateway, resource, as_type, self.worker.store)
             for resource, as_type in WATCHED
         ]
-        self.gateway.seed(NODES, {"metadata": {"name": "n1"}})
+        if gateway is None:
+            self.gateway.seed(NODES, {"metadata": {"name": "n1"}})
 
     def seed(self, *, pods: list[Any] = [], requests: list[Any] = []) -> Harness:  # noqa: B006
         self.gateway.seed(PODS, *pods)

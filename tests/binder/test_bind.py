@@ -14,12 +14,13 @@ from tests.binder.objects import Harness, pod, request
 from tests.fakes.gateway import FakeGateway
 
 
-def test_plain_pod_is_bound_with_four_writes() -> None:
+def test_plain_pod_is_bound_with_five_writes() -> None:
     harness = Harness().seed(pods=[pod()], requests=[request()]).run()
     assert [call[:2] for call in harness.gateway.calls] == [
         ("bind", "pods"),
         ("patch", "bindrequests"),
         ("patch", "pods"),
+        ("create", "events"),
         ("create", "events"),
     ]
     assert harness.pod()["spec"]["nodeName"] == "n1"
@@ -32,7 +33,17 @@ def test_plain_pod_is_bound_with_four_writes() -> None:
         "message": "Pod bound successfully to node n1",
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }
-    assert harness.events() == [("Normal", "Bound", "Pod bound successfully to node n1")]
+    assert harness.events() == [
+        ("Normal", "Bound", "Pod bound successfully to node n1"),
+        ("Normal", "Scheduled", "Successfully assigned pod ns/p to node n1 at node-pool default"),
+    ]
+
+
+def test_a_bound_pod_is_announced_with_its_node_pool() -> None:
+    labels = {"selected-node": "n1", "kai.scheduler/node-pool": "a100"}
+    harness = Harness().seed(pods=[pod()], requests=[request(labels=labels)]).run()
+    text = "Successfully assigned pod ns/p to node n1 at node-pool a100"
+    assert ("Normal", "Scheduled", text) in harness.events()
 
 
 def test_binding_sets_the_numa_prediction_as_an_annotation() -> None:

@@ -52,6 +52,7 @@ class FakeGateway:
     compacted_before: int = 0
     objects: dict[tuple[Resource, str, str], dict[str, Any]] = field(default_factory=dict)
     calls: list[tuple[str, str, str]] = field(default_factory=list)
+    _refusals: dict[tuple[str, str, str], KubeError] = field(default_factory=dict)
     _log: list[tuple[int, Resource, str, dict[str, Any]]] = field(default_factory=list)
     _version: int = 100
     _uids: int = 0
@@ -63,6 +64,10 @@ class FakeGateway:
     def fail_next(self, verb: str, plural: str, error: KubeError) -> None:
         """Let the next `verb` (get, list, watch, create, patch, replace, delete, bind) fail."""
         self._failures.append((verb, plural, error))
+
+    def refuse(self, verb: str, plural: str, name: str, error: KubeError) -> None:
+        """Let every such write of one object fail from now on, as an admission webhook can."""
+        self._refusals[verb, plural, name] = error
 
     def seed(self, resource: Resource, *bodies: Body) -> list[dict[str, Any]]:
         """Create objects, keeping a given uid, status and creationTimestamp; not listed in `calls`."""
@@ -232,6 +237,9 @@ class FakeGateway:
 
     def _begin(self, verb: str, resource: Resource, name: str) -> None:
         self._maybe_fail(verb, resource)
+        refusal = self._refusals.get((verb, resource.plural, name))
+        if refusal is not None:
+            raise refusal
         with self._changed:
             self.calls.append((verb, resource.plural, name))
 

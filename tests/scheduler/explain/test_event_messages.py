@@ -16,7 +16,6 @@ from kube.resources import (
     PODS,
     PRIORITY_CLASSES,
     QUEUES,
-    SHARDS,
 )
 from scheduler.metrics import METRICS
 from tests.scheduler.explain.waiting_pod import args, queues, sits, wants
@@ -56,20 +55,6 @@ def gone(harness: Harness, *names: str) -> list[bool]:
 
 
 # ------------------------------------------------------------------------------- places and waits
-
-
-def test_a_bind_names_node_and_pool() -> None:
-    with open_harness("a100") as harness:
-        harness.seed(SHARDS, {"metadata": meta("a100"), "spec": {"partitionLabelValue": "a100"}})
-        labels = {POOL: "a100"}
-        harness.seed(NODES, node("n0", labels=labels))
-        cells = dict.fromkeys(("gpu", "cpu", "memory"), FREE)
-        harness.seed(QUEUES, queue("q", labels=labels, resources=cells))
-        harness.seed(PODGROUPS, group("pg", labels=labels))
-        harness.seed(PODS, pod("p", group="pg", requests=ONE_GPU))
-        harness.cycle()
-        text = "Successfully assigned pod ns/p to node n0 at node-pool a100"
-        assert harness.events("p") == [("Normal", "Scheduled", text)]
 
 
 def test_a_bind_that_could_not_be_written(harness: Harness) -> None:

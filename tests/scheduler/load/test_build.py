@@ -128,7 +128,7 @@ def test_statuses_of_pods() -> None:
         "stuck": (TaskStatus.STUCK_IN_RELEASING, "n1"),
         "bound": (TaskStatus.BOUND, "n1"),
         "binding": (TaskStatus.BINDING, "n1"),
-        "failed-binding": (TaskStatus.PENDING, ""),
+        "failed-binding": (TaskStatus.GATED, ""),  # until its next attempt
         "gated": (TaskStatus.GATED, ""),
         "gone": (TaskStatus.RELEASING, ""),
         "done": (TaskStatus.SUCCEEDED, "n1"),

@@ -25,8 +25,8 @@ NOTHING = {"quota": 0, "limit": -1, "overQuotaWeight": 1}
 class Harness:
     """One shard."""
 
-    def __init__(self, shard: str = "default") -> None:
-        self.gateway = FakeGateway()
+    def __init__(self, shard: str = "default", gateway: FakeGateway | None = None) -> None:
+        self.gateway = gateway or FakeGateway()
         self.now = START
         self.fatal: list[KubeError] = []
         self.is_allowed = True
@@ -121,8 +121,8 @@ class Harness:
 
 
 @contextmanager
-def harness(shard: str = "default") -> Iterator[Harness]:
-    opened = Harness(shard)
+def harness(shard: str = "default", gateway: FakeGateway | None = None) -> Iterator[Harness]:
+    opened = Harness(shard, gateway)
     try:
         yield opened
     finally:
