@@ -20,10 +20,10 @@ from kube.values.documents import parse_json
 from kube.values.times import format_time, time_or_none
 
 FIRST_PAUSE_S = 2.0
-LONGEST_PAUSE_S = 300.0
+MAX_PAUSE_S = 300.0
 #: How many different nodes are remembered, the latest last.
-REMEMBERED_NODES = 8
-REMEMBERED_TEXT = 512
+MAX_NODES = 8
+MAX_REASON = 512
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -58,7 +58,7 @@ class BindFailures:
 
     def holds(self, now: float) -> bool:
         """Return whether the pod must wait; a time further away than any pause was not written by us."""
-        return now < self.next <= now + LONGEST_PAUSE_S + 1
+        return now < self.next <= now + MAX_PAUSE_S + 1
 
     def text(self) -> str:
         """Return why the pod waits and until when, for people."""
@@ -86,9 +86,9 @@ def read_failures(annotation: str | None) -> BindFailures | None:
         count=body.count,
         last=last.timestamp(),
         next=following.timestamp(),
-        nodes=body.nodes[-REMEMBERED_NODES:],
+        nodes=body.nodes[-MAX_NODES:],
         request=body.request,
-        reason=body.reason[:REMEMBERED_TEXT],
+        reason=body.reason[:MAX_REASON],
     )
 
 
@@ -108,17 +108,17 @@ def written_failures(failures: BindFailures) -> str:
 def after_failure(
     earlier: BindFailures | None, *, node: str, request: str, reason: str, now: float
 ) -> BindFailures:
-    """Return the memory after one more failure; the pause doubles with each, up to `LONGEST_PAUSE_S`."""
+    """Return the memory after one more failure; the pause doubles with each, up to `MAX_PAUSE_S`."""
     count = 1 + (earlier.count if earlier is not None else 0)
     known = tuple(name for name in (earlier.nodes if earlier is not None else ()) if name != node)
-    pause_s = doubled_s(count - 1, first_s=FIRST_PAUSE_S, most_s=LONGEST_PAUSE_S)
+    pause_s = doubled_s(count - 1, first_s=FIRST_PAUSE_S, max_s=MAX_PAUSE_S)
     return BindFailures(
         count=count,
         last=now,
         next=now + pause_s,
-        nodes=(*known, node)[-REMEMBERED_NODES:],
+        nodes=(*known, node)[-MAX_NODES:],
         request=request,
-        reason=reason[:REMEMBERED_TEXT],
+        reason=reason[:MAX_REASON],
     )
 
 

@@ -156,8 +156,8 @@ class Committer:
         self._failed(f"bind of pod {ref.namespace}/{ref.name}", error)
         text = f"Failed to bind pod {ref.namespace}/{ref.name} to node {decision.node}. {error}"
         self.recorder.record(event_about(PODS, pod, WARNING, "FailedBinding", text))
-        if isinstance(error, (AlreadyExistsError, NotFoundError)):
-            return  # our own earlier request exists, or the pod is gone
+        if isinstance(error, (AlreadyExistsError, NotFoundError, UnauthorizedError)):
+            return  # our own earlier request exists, the pod is gone, or this process must end
         failures = after_failure(
             self.snapshot.binds.known.get(pod.key),
             node=decision.node,
