@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from scheduler.core.actions.base import pending_views
-from scheduler.core.decisions import ActionName, ActionReport, EvictReason
+from scheduler.core.decisions import ActionName, ActionReport, EvictReason, QueueSide
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.fit import DelayRefusal, GangShortfall, GroupFit, GroupReason
 from scheduler.core.session.gang import GangView
@@ -177,11 +177,13 @@ class Attempts:
             for task in view.next_chunk(include_evicted=True)
             if self._placer.failed_check(task, victim_invariant=True)
         ]
+        if not failed:
+            return False
         recorded = self._session.fit.pod_groups.get(view.pod_group, ())
-        if failed and not any(isinstance(fit.evidence, GangShortfall) for fit in recorded):
+        if not any(isinstance(fit.evidence, GangShortfall) for fit in recorded):
             why = GroupFit(GroupReason.POD_SCHEDULING_ERRORS, GangShortfall(failed[0]))
             self._session.fit.add_pod_group(view.pod_group, why)
-        return bool(failed)
+        return True
 
     def _is_served(self, view: GangView) -> bool:
         return self._rules.serves(view) and not note_delay(self._session, view.pod_group)
@@ -192,15 +194,23 @@ class Attempts:
 
 
 def evict_reason(
-    session: Session, action: ActionName, view: GangView, gang_size: int
+    session: Session,
+    action: ActionName,
+    view: GangView,
+    gang_size: int,
+    *,
+    victim_side: QueueSide | None = None,
+    evictor_side: QueueSide | None = None,
 ) -> EvictReason:
-    """Return a reason without queue details."""
+    """Return the reason of an eviction for a pod group."""
     pod_group = session.state.pod_groups.inputs[view.pod_group]
     return EvictReason(
         action=action,
         gang_size=gang_size,
         evictor=pod_group.name,
         evictor_namespace=pod_group.namespace,
+        victim_side=victim_side,
+        evictor_side=evictor_side,
     )
 
 

@@ -74,8 +74,8 @@ class ReclaimAttempt:
         self._session = session
         self._view = view
         self._reclaimer = reclaimer
-        #: What the queues concerned held before anything was tried; `victims` adds those of victims.
-        self._before: Holdings = holdings_before(session, [reclaimer.queue])
+        #: What the queues concerned held before anything was tried; set by `victims`.
+        self._before: Holdings
         #: victim queue -> reason of its latest victim
         self._reasons: dict[int, EvictReason] = {}
 
@@ -102,7 +102,9 @@ class ReclaimAttempt:
 
     def accepts(self, demand: ProbeDemand, victims: Mapping[int, Sequence[int]]) -> bool:
         """Return whether fair shares and the plugins' validators allow the victims."""
-        reclaimer = replace(self._reclaimer, required=demand.required)
+        reclaimer = self._reclaimer
+        if demand.required != reclaimer.required:
+            reclaimer = replace(reclaimer, required=demand.required)
         if not are_losses_allowed(self._session, self._before, reclaimer, victims):
             return False
         validators = self._session.hooks.reclaim_validators
@@ -116,10 +118,15 @@ class ReclaimAttempt:
         queue = self._session.state.pod_groups.queue[self._session.state.tasks.pod_group[victim]]
         reason = self._reasons.get(queue)
         if reason is None:
-            plain = evict_reason(self._session, ActionName.RECLAIM, self._view, gang_size)
             victim_side, evictor_side = self._sides(queue)
-            reason = replace(plain, victim_side=victim_side, evictor_side=evictor_side)
-            self._reasons[queue] = reason
+            reason = self._reasons[queue] = evict_reason(
+                self._session,
+                ActionName.RECLAIM,
+                self._view,
+                gang_size,
+                victim_side=victim_side,
+                evictor_side=evictor_side,
+            )
         if reason.gang_size != gang_size:
             reason = self._reasons[queue] = replace(reason, gang_size=gang_size)
         return reason

@@ -8,7 +8,7 @@ millicores, memory in bytes, GPUs. Unlimited is `inf`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -94,17 +94,17 @@ class QueueLedger:
     def copy_allocated(self) -> Holdings:
         """Return a copy of the allocations, for a check that must not see later changes."""
         return Holdings(
-            allocated=[tuple(row) for row in self.allocated],
-            allocated_non_preemptible=[tuple(row) for row in self.allocated_non_preemptible],
+            allocated=_copy(self.allocated),
+            allocated_non_preemptible=_copy(self.allocated_non_preemptible),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """What every queue holds, as copied from a ledger."""
+    """What some queues hold, by queue, as copied from a ledger."""
 
-    allocated: Sequence[Amounts]
-    allocated_non_preemptible: Sequence[Amounts]
+    allocated: Mapping[int, Amounts]
+    allocated_non_preemptible: Mapping[int, Amounts]
 
 
 def allocatable_share(quota: Amounts, limit: Amounts, fair_share: Amounts) -> Amounts:
@@ -117,6 +117,10 @@ def allocatable_share(quota: Amounts, limit: Amounts, fair_share: Amounts) -> Am
         upper if guaranteed == inf else min(max(guaranteed, fair), upper)
         for guaranteed, upper, fair in zip(quota, limit, fair_share, strict=True)
     )
+
+
+def _copy(rows: Sequence[Sequence[float]]) -> dict[int, Amounts]:
+    return {queue: (row[0], row[1], row[2]) for queue, row in enumerate(rows)}
 
 
 def plus(left: Amounts, right: Amounts) -> Amounts:

@@ -59,13 +59,16 @@ class Candidates:
         "_capacity_view",
         "_counted",
         "_cursor",
+        "_fitting",
         "_high",
+        "_is_extent_stale",
         "_keeps_best",
         "_last",
         "_low",
         "_more",
         "_need",
         "_nodes",
+        "_outdated",
         "_prefers_sharing",
         "_rooms",
         "_row",
@@ -108,7 +111,12 @@ class Candidates:
             task_class.is_shared or task_class.is_cpu_only
         )
         self._need, self._more = _needs(task_class)
+        #: Smallest and largest free amount, and whether they must be measured again.
         self._low = self._high = 0.0
+        self._is_extent_stale = True
+        #: How many nodes may take a task, and the positions whose value must be computed again.
+        self._fitting = 0
+        self._outdated: list[int] = []
         #: The node returned last, -1 if none; and whether filling it can only make it better.
         self._last = -1
         self._keeps_best = (
@@ -129,11 +137,11 @@ class Candidates:
             if self._is_still_best():
                 return self._last
             self._refresh()
-        if not len(self._value):
+        if not self._fitting:
             return -1
-        position = int(self._value.argmax())
-        if self._value_view[position] == -inf:
-            return -1
+        # The only node needs no fill score. On a full cluster, one node at a time gets room.
+        values = self._base if self._fitting == 1 else self._values()
+        position = int(values.argmax())
         self._last = position if self._set.is_all else int(self._set.indices[position])
         return self._last
 
@@ -163,7 +171,7 @@ class Candidates:
         if first < 0:
             return
         yield first
-        values = self._value.copy()
+        values = self._values().copy()
         values[int(values.argmax())] = -inf
         while len(values):
             position = int(values.argmax())
@@ -216,6 +224,7 @@ class Candidates:
                 self._base_view[position] = self._base_of(position, node)
         else:
             self._build_base()
+        self._fitting = int(np.count_nonzero(self._base != -inf))
         self._measure_extent()
         self._revalue()
 
@@ -311,12 +320,30 @@ class Candidates:
     # ------------------------------------------------------------------------------ fill score
 
     def _measure_extent(self) -> None:
+        self._is_extent_stale = False
         amounts = self._amounts if self._counted is None else self._amounts[self._counted]
         self._low = float(amounts.min()) if amounts.size else 0.0
         self._high = float(amounts.max()) if amounts.size else 0.0
 
+    def _values(self) -> Floats:
+        """Return the score of every node with the fill score, brought up to date."""
+        outdated = self._outdated
+        if not outdated:
+            return self._value
+        low, high = self._low, self._high
+        if self._is_extent_stale:
+            self._measure_extent()
+        if self._low != low or self._high != high or len(outdated) > SMALL:
+            self._revalue()
+            return self._value
+        for position in outdated:
+            self._value_view[position] = self._base_view[position] + self._fill_score(position)
+        outdated.clear()
+        return self._value
+
     def _revalue(self) -> None:
         """Add the fill score to all nodes."""
+        self._outdated.clear()
         self._value: Floats = self._base + self._fill_scores()
         self._value_view = _buffer(self._value)
 
@@ -368,27 +395,20 @@ class Candidates:
     def _refresh_nodes(self, changed: Iterable[int]) -> None:
         position_of = self._set.position_of
         idle, releasing = self._nodes.idle_rows[self._row], self._nodes.releasing_rows[self._row]
-        amounts = self._amount_view
+        amounts, base = self._amount_view, self._base_view
         low, high = self._low, self._high
-        positions = []
-        is_stale = False
         for node in changed:
             position = node if position_of is None else position_of.get(node, -1)
             if position < 0:
                 continue
-            positions.append(position)
-            self._base_view[position] = self._base_of(position, node)
+            self._outdated.append(position)
+            old_base = base[position]
+            new_base = base[position] = self._base_of(position, node)
+            self._fitting += (new_base != -inf) - (old_base != -inf)
             old, new = amounts[position], idle[node] + releasing[node]
             if old != new:
                 amounts[position] = new
                 if self._capacity_view[position] != 0 and (
                     new < low or new > high or old in (low, high)
                 ):
-                    is_stale = True
-        if is_stale and self._binpack:
-            self._measure_extent()
-            if self._low != low or self._high != high:
-                self._revalue()
-                return
-        for position in positions:
-            self._value_view[position] = self._base_view[position] + self._fill_score(position)
+                    self._is_extent_stale = self._binpack

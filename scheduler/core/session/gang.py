@@ -121,6 +121,8 @@ class GangView:
 
     def all_active_tasks(self) -> list[int]:
         """Return all tasks that hold a place in the gang, pod set by pod set."""
+        if self.only_pod_set >= 0:
+            return self.active_tasks(self.only_pod_set)
         return [
             task
             for pod_set in self.state.pod_groups.pod_sets_of(self.pod_group)
@@ -280,6 +282,10 @@ class GangView:
 
     def eviction_batch(self) -> list[int]:
         """Return the active tasks to evict together next: a surplus task, a surplus subgroup, or all."""
+        pod_set = self.only_pod_set
+        if pod_set >= 0:
+            tasks = self.active_tasks(pod_set)
+            return tasks[-1:] if len(tasks) > self.minimum(pod_set) else tasks
         return self._surplus(self.root) or self.all_active_tasks()
 
     def _surplus(self, subgroup: SubgroupNode) -> list[int]:

@@ -50,12 +50,14 @@ def leaves_with_victims(session: Session, reclaimer: Reclaimer, leaves: Iterable
 def holdings_before(session: Session, queues: Iterable[int]) -> Holdings:
     """Copy what some queues and their ancestors hold, before anything is tried."""
     ledger = session.policy.ledger
-    concerned = {index for queue in queues for index in ledger.paths[queue]}
-    allocated: list[Amounts] = [NO_AMOUNTS] * len(ledger.names)
-    non_preemptible: list[Amounts] = [NO_AMOUNTS] * len(ledger.names)
-    for index in concerned:
-        allocated[index] = tuple(ledger.allocated[index])
-        non_preemptible[index] = tuple(ledger.allocated_non_preemptible[index])
+    allocated: dict[int, Amounts] = {}
+    non_preemptible: dict[int, Amounts] = {}
+    for queue in queues:
+        for index in ledger.paths[queue]:
+            if index in allocated:
+                break
+            allocated[index] = tuple(ledger.allocated[index])
+            non_preemptible[index] = tuple(ledger.allocated_non_preemptible[index])
     return Holdings(allocated=allocated, allocated_non_preemptible=non_preemptible)
 
 

@@ -30,6 +30,8 @@ class FailedSearches:
 
     def is_worth_a_search(self, scope: int | None, view: GangView) -> bool:
         """Return whether no pod group of its signature failed, or it is easier than the easiest."""
+        if not self._failed:
+            return True
         easiest = self._failed.get((scope, self._signature(view)))
         return easiest is None or _is_easier(self._vectors(view), easiest)
 
