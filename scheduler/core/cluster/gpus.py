@@ -5,13 +5,16 @@ MiB used by all tasks, allocated (all but nominated tasks), and releasing (leavi
 The device itself moves between the idle, used and releasing GPUs of its node when the first task joins
 and the last one leaves. Comparing with the node's device count avoids counting a device twice where the
 label and the allocatable amount disagree.
+
+Every shared GPU also takes one pod slot of its node, because a reservation pod holds it for the others. The
+slot is taken when the first task joins, it is being freed once all tasks are leaving, and free when they left.
 """
 
 from __future__ import annotations
 
 from enum import Enum
 
-from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.axis import GPU_ROW, PODS_ROW
 from scheduler.core.cluster.journal import Journal
 from scheduler.core.cluster.nodes import (
     ALLOCATED_COLUMN,
@@ -53,6 +56,14 @@ def join_shared_gpu(
         gpu = SharedGpu((0.0, 0.0, 0.0, 0.0))
         journal.insert(shared_gpus, gpu_group, gpu)
         nodes.sharing[node] = None
+    slot = _slot(gpu)
+    _join(nodes, journal, node, gpu, memory, hold)
+    _move_slot(nodes, journal, node, slot, _slot(gpu))
+
+
+def _join(
+    nodes: Nodes, journal: Journal, node: int, gpu: SharedGpu, memory: int, hold: Hold
+) -> None:
     if hold is NOMINATED_HOLD:
         journal.put(gpu, USED_COLUMN, gpu[USED_COLUMN] + memory)
         journal.put(gpu, RELEASING_COLUMN, gpu[RELEASING_COLUMN] - memory)
@@ -81,6 +92,14 @@ def leave_shared_gpu(
 ) -> None:
     """Release the memory of one task on a shared GPU; the reverse of `join_shared_gpu`."""
     gpu = nodes.shared_gpus[node][gpu_group]
+    slot = _slot(gpu)
+    _leave(nodes, journal, node, gpu, memory, hold)
+    _move_slot(nodes, journal, node, slot, _slot(gpu))
+
+
+def _leave(
+    nodes: Nodes, journal: Journal, node: int, gpu: SharedGpu, memory: int, hold: Hold
+) -> None:
     if hold is NOMINATED_HOLD:
         was_all_leaving = gpu[USED_COLUMN] == gpu[RELEASING_COLUMN]
         journal.put(gpu, USED_COLUMN, gpu[USED_COLUMN] - memory)
@@ -102,6 +121,25 @@ def leave_shared_gpu(
         _give_back(nodes, journal, node)
     elif gpu[USED_COLUMN] == gpu[RELEASING_COLUMN]:
         _mark(nodes, journal, node, gpu)
+
+
+def _slot(gpu: SharedGpu) -> tuple[bool, bool]:
+    """Return whether the reservation pod of a device has its pod slot now, and once leaving tasks have left."""
+    allocated = gpu[ALLOCATED_COLUMN]
+    return allocated > 0, allocated > gpu[RELEASING_COLUMN]
+
+
+def _move_slot(
+    nodes: Nodes, journal: Journal, node: int, old: tuple[bool, bool], new: tuple[bool, bool]
+) -> None:
+    """Take or give back the pod slot of a reservation pod, as idle and as releasing."""
+    if old == new:
+        return
+    now, later = new[0] - old[0], new[1] - old[1]
+    if now:
+        _add(nodes.idle_rows[PODS_ROW], journal, node, -float(now))
+    if now != later:
+        _add(nodes.releasing_rows[PODS_ROW], journal, node, float(now - later))
 
 
 def fitting_shared_gpus(nodes: Nodes, node: int, memory: int) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scheduler.core.cluster.axis import GPU_ROW, ResourceAxis
+from scheduler.core.cluster.axis import GPU_ROW, PODS_ROW, ResourceAxis
 from scheduler.core.cluster.classes import ClassTable, RowAmounts
 from scheduler.core.cluster.gpus import (
     LEAVING_HOLD,
@@ -145,10 +145,17 @@ class ClusterState:
                     amounts = tuple(pair for pair in amounts if pair[0] not in zero_rows)
                     break
         if self.tasks.reservations and task in self.tasks.reservations:
-            amounts = tuple(pair for pair in amounts if pair[0] != GPU_ROW)
+            amounts = self._charge_of_reservation(task, node, amounts)
         for rule in self.charge_rules:
             amounts = rule(task, node, amounts)
         return amounts
+
+    def _charge_of_reservation(self, task: int, node: int, amounts: RowAmounts) -> RowAmounts:
+        """Leave out the GPU of a reservation pod, and its pod slot if the device it holds is charged with it."""
+        shared_gpus = self.nodes.shared_gpus[node]
+        is_known = any(group in shared_gpus for group in self.tasks.inputs[task].gpu_groups)
+        excluded = (GPU_ROW, PODS_ROW) if is_known else (GPU_ROW,)
+        return tuple(pair for pair in amounts if pair[0] not in excluded)
 
     def charge(self, task: int, node: int, hold: Hold) -> None:
         """Put a task on a node: take what it needs, from idle or (nominated) from releasing."""

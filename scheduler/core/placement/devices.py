@@ -37,13 +37,18 @@ def choose_devices(
     Notes
     -----
     KAI requires two free pod slots for every such task. We require the second one only for a device
-    that becomes shared by this task, since only that device gets a reservation pod.
+    that becomes shared by this task, since only that device gets a reservation pod. So where slots are few
+    a task joins a device that is shared already.
     """
     nodes = session.state.nodes
     memory = task_class.memory_on(nodes.gpu_memory[node])
     joinable = sorted(fitting_shared_gpus(nodes, node, memory))
     whole = int(nodes.idle_rows[GPU_ROW][node]) + int(nodes.releasing_rows[GPU_ROW][node])
-    ranked: list[str | None] = [*joinable, *([None] * min(max(whole, 0), task_class.devices))]
+    idle_slots = nodes.idle_rows[PODS_ROW][node]
+    slots = int(idle_slots + nodes.releasing_rows[PODS_ROW][node])
+    # The task itself takes one slot.
+    max_opened = max(min(whole, task_class.devices, slots - 1), 0)
+    ranked: list[str | None] = [*joinable, *([None] * max_opened)]
     score = session.hooks.gpu_score
     if score is not None:
         size = float(nodes.gpu_memory[node])
@@ -54,11 +59,9 @@ def choose_devices(
         )
     # None stands for a whole device that becomes shared.
     chosen = ranked[: task_class.devices]
-    opened = chosen.count(None)
-    slots = nodes.idle_rows[PODS_ROW][node] + nodes.releasing_rows[PODS_ROW][node]
-    if len(chosen) < task_class.devices or (opened and slots < 1 + opened):
+    if len(chosen) < task_class.devices:
         return None
-    must_wait = nominate_only or not fits_free
+    must_wait = nominate_only or not fits_free or idle_slots < 1 + chosen.count(None)
     groups = []
     for gpu in chosen:
         if gpu is None:

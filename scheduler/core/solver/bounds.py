@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from scheduler.core.arrays import TOLERANCE, Bools, Floats, Ints
-from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
+from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW, PODS_ROW
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.constraints import PodTerm
 from scheduler.core.cluster.podgroups import SubgroupNode
@@ -146,6 +146,7 @@ class Places:
             held = dict(task_class.charge)
             if task_class.is_shared:
                 held[GPU_ROW] = float(task_class.devices)
+                held[PODS_ROW] += task_class.devices
             amounts = tuple(held.get(row, 0.0) for row, _ in self._rows)
             self._most_freed_of[task_class.index] = amounts
         return amounts

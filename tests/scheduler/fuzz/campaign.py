@@ -23,7 +23,6 @@ RULES: tuple[Rule, ...] = (
     gangs.only_preemptible_work_is_evicted,
     room.no_bind_overdraws_a_node,
     room.no_promise_overdraws_a_node,
-    room.reservation_pods_find_a_slot,
     room.state_is_valid,
     queues.limits_hold,
     queues.non_preemptible_work_stays_within_quota,

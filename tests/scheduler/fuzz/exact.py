@@ -90,6 +90,7 @@ def overdrawn(node: NodeInput, holders: Iterable[Holder]) -> list[str]:
         for gpu_group in gpu_groups:
             devices[gpu_group] += _portion(request, node)
     used["gpu"] += len(devices)
+    used["pods"] += len(devices)  # a shared device has a reservation pod
     texts = [
         f"{node.name} has {round(node.allocatable.get(name, 0))} {name}, {amount} are held"
         for name, amount in sorted(used.items())

@@ -115,7 +115,9 @@ class Ledger:
         groups = self._devices(name, portion, request.get("gpu_devices", 1)) if portion else []
         if groups is None:
             return None
-        wants["gpu"] += sum(group not in self.shared[name] for group in groups)
+        opened = sum(group not in self.shared[name] for group in groups)
+        wants["gpu"] += opened
+        wants["pods"] += opened  # its reservation pod
         if any(free.get(kind, 0) < amount for kind, amount in wants.items()):
             return None
         for kind, amount in wants.items():

@@ -12,12 +12,6 @@ from tests.scheduler.fuzz.cycles import Finding
 from tests.scheduler.fuzz.generate import Document
 
 
-def _has_tight_nodes_and_fractions(document: Document) -> bool:
-    shares = ("gpu_fraction", "gpu_memory_mib")
-    has_fractions = any(key in job["request"] for job in document["jobs"] for key in shares)
-    return has_fractions and any(node["max_pods"] < 10 for node in document["cluster"]["nodes"])
-
-
 def _anywhere(document: Document) -> bool:
     del document
     return True
@@ -39,10 +33,6 @@ KNOWN: tuple[KnownFault, ...] = (
     # A victim of a trial goes to the node or device that scores best, although its own has room for it again.
     # Mended so far only for pods without GPU.
     KnownFault("F2", "moved needlessly"),
-    # The pod slot of the reservation pod of a newly shared device is looked for but not taken, so a victim
-    # gets it back in the trial. The fraction is nominated for ever, and others are evicted for it again and again.
-    KnownFault("F3", "no slot for a reservation pod"),
-    KnownFault("F3", "evicted twice for one evictor", _has_tight_nodes_and_fractions),
 )
 
 

@@ -38,25 +38,6 @@ def no_promise_overdraws_a_node(played: Played) -> Iterator[Finding]:
             yield Finding("node overdrawn by promises", text)
 
 
-def reservation_pods_find_a_slot(played: Played) -> Iterator[Finding]:
-    """A device that becomes shared in this cycle gets a reservation pod, which needs a pod slot too."""
-    known, new = defaultdict(set), defaultdict(set)
-    slots = {node.name: round(node.allocatable["pods"]) for node in played.cluster.nodes}
-    for pod in played.pods.values():
-        if pod.was_on_node:
-            known[pod.home].update(pod.gpu_groups_before)
-    for pod in played.pods.values():
-        if pod.holds_after and pod.node:
-            slots[pod.node] -= 1
-            new[pod.node].update(set(pod.gpu_groups) - known[pod.node])
-    for other in played.cluster.other_pods:
-        slots[other.task.node] -= 1
-    for name, left in slots.items():
-        if len(new[name]) > max(left, 0):
-            text = f"{name} has {left} pod slots left for {len(new[name])} newly shared devices"
-            yield Finding("no slot for a reservation pod", text)
-
-
 def state_is_valid(played: Played) -> Iterator[Finding]:
     """The core's own counters agree with each other."""
     try:

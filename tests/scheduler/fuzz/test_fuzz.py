@@ -182,12 +182,12 @@ def test_a_newly_shared_device_without_a_slot_for_its_reservation_pod_is_noticed
     request = {"gpu_fraction": 0.5, "cpu_millis": 100, "memory_bytes": 1_000_000}
     full = job("g", "a", [], pending=1, request=request)
     played = played_without(["allocate"], full)
-    assert rules_broken(room.reservation_pods_find_a_slot, played) == []
+    assert rules_broken(room.no_promise_overdraws_a_node, played) == []
     allocatable = dict(played.cluster.nodes[0].allocatable) | {"pods": 1.0}
     tight = replace(played.cluster.nodes[0], allocatable=allocatable)
     changed = replace(played, cluster=replace(played.cluster, nodes=(tight,)))
-    found = rules_broken(room.reservation_pods_find_a_slot, changed)
-    assert found == ["no slot for a reservation pod"]
+    found = [finding.text for finding in room.no_promise_overdraws_a_node(changed)]
+    assert found == ["n0 has 1 pods, 2 are held"]
 
 
 def test_a_limit_that_is_passed_is_noticed() -> None:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.axis import GPU_ROW, PODS_ROW
 from scheduler.core.cluster.gpus import leftovers
+from scheduler.core.cluster.inputs import OtherPod, TaskInput
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import DEFAULT_PLUGINS, PluginConfig, SchedulerConfig
 from scheduler.core.cycle import run_action
@@ -168,11 +169,63 @@ def test_a_device_that_all_leave_draws_no_task_without_gpu() -> None:
 
 def test_only_a_newly_shared_device_needs_a_slot_for_its_reservation() -> None:
     """KAI asks two slots also of a task that joins a device (defect H)."""
-    built = cluster().node("n", gpus=2, pods=2).running("s", ["n"], gpus=0.5, gpu_groups=[("g",)])
+    built = cluster().node("n", gpus=2, pods=3).running("s", ["n"], gpus=0.5, gpu_groups=[("g",)])
     result = built.pending("joins", gpus=0.5).cycle(ALLOCATE)
     assert placements(result)["joins-0"] == "n"
     crowded = cluster().node("n", gpus=2, pods=1).pending("opens", gpus=0.5).cycle(ALLOCATE)
     assert crowded.decisions == []
+
+
+def test_each_shared_device_takes_the_pod_slot_of_its_reservation_pod() -> None:
+    built = cluster().node("n", gpus=4, pods=4)
+    for name in "abc":
+        built.pending(name, gpus=0.6)
+    result = built.cycle(ALLOCATE)
+    assert placements(result) == {"a-0": "n", "b-0": "n"}
+    assert result.state.nodes.idle[PODS_ROW].tolist() == [0.0]
+
+
+def test_a_task_joins_a_device_where_no_slot_is_left_to_share_another() -> None:
+    built = cluster().node("n", gpus=2, pods=3).running("s", ["n"], gpus=0.5, gpu_groups=[("g",)])
+    [bind] = built.pending("p", gpus=0.5).cycle(ALLOCATE, config=SPREAD).decisions
+    assert isinstance(bind, Bind)
+    assert bind.gpu_groups == ("g",)
+
+
+def test_a_reservation_pod_and_its_device_take_one_slot_together() -> None:
+    reservation = TaskInput(
+        name="r",
+        namespace="x",
+        uid="r",
+        status=TaskStatus.RUNNING,
+        node="n",
+        request=request(1),
+        gpu_groups=("g",),
+    )
+    built = cluster().node("n", gpus=2, pods=10).running("s", ["n"], gpus=0.5, gpu_groups=[("g",)])
+    built.other(OtherPod(task=reservation, is_reservation=True))
+    assert built.session().state.nodes.idle[:, 0].tolist()[GPU_ROW : PODS_ROW + 1] == [1.0, 8.0]
+
+
+def test_the_slot_of_a_reservation_pod_is_freed_with_its_device() -> None:
+    built = cluster().node("n", gpus=2, pods=5)
+    built.running("s", ["n", "n"], gpus=0.5, gpu_groups=[("g",), ("g",)], minimum=1)
+    session = built.pending("p", gpus=0.5).session()
+    nodes = session.state.nodes
+
+    def slots() -> tuple[float, float]:
+        return float(nodes.idle[PODS_ROW, 0]), float(nodes.releasing[PODS_ROW, 0])
+
+    statement = Statement(session, ActionName.RECLAIM)
+    assert slots() == (2.0, 0.0)
+    statement.evict(0, REASON)
+    assert slots() == (2.0, 1.0)
+    statement.evict(1, REASON)
+    assert slots() == (2.0, 3.0)
+    statement.nominate(2, 0, ("new",))
+    assert slots() == (2.0, 1.0)
+    statement.discard()
+    assert slots() == (2.0, 0.0)
 
 
 def test_a_group_whose_tasks_all_leave_is_a_device_to_wait_for() -> None:
