@@ -42,6 +42,7 @@ SELECTED_NODE_LABEL = "selected-node"
 REASON_CODE = "kaiweb.dev/reason-code"
 GANG = "kaiweb.dev/gang"
 BIND_FAILURES = "kaiweb.dev/bind-failures"
+BINDS_RESET_AT = "kaiweb.dev/binds-reset-at"
 ASSUMED_SCHEDULER = "kaiweb.dev/assumed-scheduler"
 
 # Parts of GPUs.

@@ -21,6 +21,7 @@ urlpatterns = [
     path("workloads", workloads.Workloads.as_view(), name="workloads"),
     path(WORKLOAD, workloads.WorkloadDetail.as_view(), name="workload"),
     path(f"{WORKLOAD}/explain", workloads.WorkloadExplain.as_view(), name="workload-explain"),
+    path(f"{WORKLOAD}/retry-bind", workloads.WorkloadRetryBind.as_view(), name="workload-retry"),
     path(f"{WORKLOAD}/pods", workloads.WorkloadPods.as_view(), name="workload-pods"),
     path("nodes", nodes.Nodes.as_view(), name="nodes"),
     path("nodes/<str:name>", nodes.NodeDetail.as_view(), name="node"),

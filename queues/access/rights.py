@@ -73,6 +73,10 @@ class Rights:
         """
         return self._covers(path)
 
+    def may_act_on_work_in(self, path: Sequence[str]) -> bool:
+        """Return whether the workloads of the queue `path[0]` may be acted upon."""
+        return self._covers(path)
+
     def _covers(self, ancestors: Sequence[str]) -> bool:
         if not self.may_write_queues:
             return False

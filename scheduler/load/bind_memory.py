@@ -4,6 +4,9 @@ A pod whose bind failed holds no place and is not tried before its pause is over
 memory is an annotation of the pod (`queues.workloads.bind_failures`); a bind request that failed since is counted
 here and written before the request is deleted.
 
+A person resets the memory of a pod by removing its annotation, or that of a pod group's pods by annotation
+`kaiweb.dev/binds-reset-at`: what failed up to that time counts no more.
+
 A node rests when different pods failed on it and on no other node, and none was bound there since. If that is true
 of many nodes, the fault is not theirs: a webhook that refuses one person's pods must not close the cluster.
 """
@@ -15,9 +18,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from kube.keys import BIND_FAILURES
+from kube.keys import BIND_FAILURES, BINDS_RESET_AT, POD_GROUP
 from kube.objects.bindrequest import OUTDATED, BindRequest
 from kube.objects.pod import Pod
+from kube.objects.podgroup import PodGroup
+from kube.values.times import time_or_none
 from queues.workloads.bind_failures import BindFailures, after_failure, read_failures
 
 #: So many pods must have failed on a node, and not longer ago than this.
@@ -50,6 +55,7 @@ class BindMemory:
 
 def bind_memory(
     pods: Mapping[str, Pod],
+    groups: Mapping[str, PodGroup],
     spent: Iterable[BindRequest],
     nodes: Collection[str],
     now: float,
@@ -65,6 +71,7 @@ def bind_memory(
         key: failures
         for key, pod in pods.items()
         if (failures := _read(pod.metadata.annotations.get(BIND_FAILURES))) is not None
+        and not _is_reset(failures, pod, groups, now)
     }
     unwritten = dict(_uncounted(pods, spent, memories, now))
     memories |= unwritten
@@ -80,6 +87,13 @@ def bind_memory(
         unwritten=unwritten,
         resting=_resting(pods, memories, nodes, now) if memories else {},
     )
+
+
+def _is_reset(failures: BindFailures, pod: Pod, groups: Mapping[str, PodGroup], now: float) -> bool:
+    meta = pod.metadata
+    group = groups.get(f"{meta.namespace}/{meta.annotations.get(POD_GROUP, '')}")
+    reset_at = time_or_none(group.metadata.annotations.get(BINDS_RESET_AT)) if group else None
+    return reset_at is not None and failures.last <= reset_at.timestamp() <= now + 1
 
 
 def _uncounted(

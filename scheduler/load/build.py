@@ -158,9 +158,9 @@ class SnapshotBuilder:
         queues = self._own_queues(view)
         node_names = {node.name for node in nodes}
         live, spent = self._bind_requests(view, pods, node_names)
-        binds = bind_memory(pods, spent, node_names, now)
         topologies = view.of(TOPOLOGIES, Topology)
         groups = view.of(PODGROUPS, PodGroup)
+        binds = bind_memory(pods, groups, spent, node_names, now)
         shapes = self._groups.shapes(groups, self._level_aliases(topologies))
         sorted_pods = self._sort_pods(view, shapes, live, binds.held, node_names, now)
         others = sorted_pods.others

@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from kube.errors import ForbiddenError, ServerError
-from kube.keys import BIND_FAILURES
-from kube.resources import BINDREQUESTS, PODS
+from kube.keys import BIND_FAILURES, BINDS_RESET_AT
+from kube.resources import BINDREQUESTS, PODGROUPS, PODS
 from queues.workloads.reasons import BIND_FAILING
 from tests.binder.objects import Harness as Binder
 from tests.fakes.gateway import FakeGateway
@@ -152,6 +153,39 @@ def test_removing_the_annotation_lets_the_pod_be_tried_at_once(harness: Harness)
     harness.gateway.patch(PODS, "bad-0", patch, namespace="ns")
     harness.cycle()
     assert harness.gateway.names(BINDREQUESTS) == ["bad-0"]
+
+
+def test_a_reset_on_the_pod_group_lets_its_pods_be_tried_at_once(harness: Harness) -> None:
+    harness.cluster().pending("bad")
+    fail_once(harness, "bad-0")
+    harness.cycle(seconds=0.4)
+    patch = {"metadata": {"annotations": {BINDS_RESET_AT: "2026-01-01T00:00:01Z"}}}
+    harness.gateway.patch(PODGROUPS, "bad", patch, namespace="ns")
+    harness.cycle(seconds=0.6)
+    assert harness.gateway.names(BINDREQUESTS) == ["bad-0"]
+    bind_all(harness.gateway)
+    harness.cycle(seconds=1)
+    assert memory(harness.gateway, "bad-0")["count"] == 1
+    assert harness.gateway.names(BINDREQUESTS) == []
+
+
+def test_the_command_lists_failed_binds_and_resets_them(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        "scheduler.management.commands.failed_binds.gateway", lambda: harness.gateway
+    )
+    harness.cluster().pending("bad")
+    fail_once(harness, "bad-0")
+    harness.cycle()
+    call_command("failed_binds")
+    assert capsys.readouterr().out.startswith("ns/bad-0: Binding failed once, last to node n0: ")
+    call_command("failed_binds", "ns/bad-0", "--reset")
+    assert memory(harness.gateway, "bad-0") == {}
+    with pytest.raises(CommandError, match="no failed bind of ns/bad-0"):
+        call_command("failed_binds", "ns/bad-0", "--reset")
+    with pytest.raises(CommandError, match="expected names of pods, or --all"):
+        call_command("failed_binds", "--reset")
 
 
 @pytest.mark.parametrize(
