@@ -11,11 +11,25 @@ from typing import Any
 from msgspec import field
 
 from kube.objects.meta import KubeObject, KubeStruct
-from kube.objects.pod import NodeSelector
+from kube.objects.pod import NodeSelector, Quantity
+
+# -------------------------------------------------------------------------------------------- claims
 
 
 class DeviceSelector(KubeStruct, frozen=True, kw_only=True):
     cel: dict[str, str] = {}
+
+
+class DeviceToleration(KubeStruct, frozen=True, kw_only=True):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class CapacityRequirements(KubeStruct, frozen=True, kw_only=True):
+    requests: dict[str, Quantity] = {}
 
 
 class ExactRequest(KubeStruct, frozen=True, kw_only=True):
@@ -24,17 +38,40 @@ class ExactRequest(KubeStruct, frozen=True, kw_only=True):
     count: int = 0
     selectors: tuple[DeviceSelector, ...] = ()
     admin_access: bool = False
+    tolerations: tuple[DeviceToleration, ...] = ()
+    capacity: CapacityRequirements = CapacityRequirements()
+
+
+class SubRequest(ExactRequest, frozen=True, kw_only=True):
+    """One alternative of a request."""
+
+    name: str = ""
 
 
 class DeviceRequest(KubeStruct, frozen=True, kw_only=True):
     name: str = ""
     exactly: ExactRequest | None = None
-    first_available: tuple[dict[str, Any], ...] = ()
+    first_available: tuple[SubRequest, ...] = ()
+
+
+class DeviceConstraint(KubeStruct, frozen=True, kw_only=True):
+    requests: tuple[str, ...] = ()
+    match_attribute: str = ""
+    distinct_attribute: str = ""
+
+
+class DeviceConfiguration(KubeStruct, frozen=True, kw_only=True):
+    """Settings for a driver, as a class, a claim or an allocation carries them."""
+
+    source: str = ""
+    requests: tuple[str, ...] = ()
+    opaque: dict[str, Any] | None = None
 
 
 class DeviceClaim(KubeStruct, frozen=True, kw_only=True):
     requests: tuple[DeviceRequest, ...] = ()
-    constraints: tuple[dict[str, Any], ...] = ()
+    constraints: tuple[DeviceConstraint, ...] = ()
+    config: tuple[DeviceConfiguration, ...] = ()
 
 
 class ResourceClaimSpec(KubeStruct, frozen=True, kw_only=True):
@@ -46,10 +83,15 @@ class AllocatedDevice(KubeStruct, frozen=True, kw_only=True):
     driver: str = ""
     pool: str = ""
     device: str = ""
+    admin_access: bool = False
+    tolerations: tuple[DeviceToleration, ...] = ()
+    share_id: str = field(name="shareID", default="")
+    consumed_capacity: dict[str, Quantity] = {}
 
 
 class AllocatedDevices(KubeStruct, frozen=True, kw_only=True):
     results: tuple[AllocatedDevice, ...] = ()
+    config: tuple[DeviceConfiguration, ...] = ()
 
 
 class AllocationResult(KubeStruct, frozen=True, kw_only=True):
@@ -74,8 +116,12 @@ class ResourceClaim(KubeObject, frozen=True, kw_only=True):
     status: ClaimStatus = ClaimStatus()
 
 
+# ------------------------------------------------------------------------------------------- classes
+
+
 class DeviceClassSpec(KubeStruct, frozen=True, kw_only=True):
     selectors: tuple[DeviceSelector, ...] = ()
+    config: tuple[DeviceConfiguration, ...] = ()
     extended_resource_name: str = ""
 
 
@@ -83,11 +129,60 @@ class DeviceClass(KubeObject, frozen=True, kw_only=True):
     spec: DeviceClassSpec = DeviceClassSpec()
 
 
+# ------------------------------------------------------------------------------------------- slices
+
+
+class Counter(KubeStruct, frozen=True, kw_only=True):
+    value: Quantity = 0
+
+
+class CounterSet(KubeStruct, frozen=True, kw_only=True):
+    name: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class CounterConsumption(KubeStruct, frozen=True, kw_only=True):
+    counter_set: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class CapacityRange(KubeStruct, frozen=True, kw_only=True):
+    min: Quantity | None = None
+    max: Quantity | None = None
+    step: Quantity | None = None
+
+
+class CapacityRequestPolicy(KubeStruct, frozen=True, kw_only=True):
+    default: Quantity | None = None
+    valid_values: tuple[Quantity, ...] = ()
+    valid_range: CapacityRange | None = None
+
+
+class DeviceCapacity(KubeStruct, frozen=True, kw_only=True):
+    value: Quantity = 0
+    request_policy: CapacityRequestPolicy | None = None
+
+
+class DeviceTaint(KubeStruct, frozen=True, kw_only=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
 class Device(KubeStruct, frozen=True, kw_only=True):
+    """A device; each attribute is a map with one key, the type of its value."""
+
     name: str = ""
     attributes: dict[str, dict[str, Any]] = {}
-    capacity: dict[str, dict[str, Any]] = {}
-    taints: tuple[dict[str, Any], ...] = ()
+    capacity: dict[str, DeviceCapacity] = {}
+    taints: tuple[DeviceTaint, ...] = ()
+    consumes_counters: tuple[CounterConsumption, ...] = ()
+    node_name: str = ""
+    all_nodes: bool = False
+    node_selector: NodeSelector | None = None
+    binds_to_node: bool = False
+    binding_conditions: tuple[str, ...] = ()
+    allow_multiple_allocations: bool = False
 
 
 class ResourcePool(KubeStruct, frozen=True, kw_only=True):
@@ -102,8 +197,9 @@ class ResourceSliceSpec(KubeStruct, frozen=True, kw_only=True):
     node_name: str = ""
     all_nodes: bool = False
     node_selector: NodeSelector | None = None
+    per_device_node_selection: bool = False
     devices: tuple[Device, ...] = ()
-    shared_counters: tuple[dict[str, Any], ...] = field(name="sharedCounters", default=())
+    shared_counters: tuple[CounterSet, ...] = ()
 
 
 class ResourceSlice(KubeObject, frozen=True, kw_only=True):

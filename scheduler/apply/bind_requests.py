@@ -9,7 +9,8 @@ from kube.keys import FENCE, NVIDIA_GPU, SELECTED_NODE_LABEL
 from kube.objects.pod import Pod
 from kube.resources import BINDREQUESTS
 from kube.values.quantity import format_decimal
-from scheduler.core.cluster.inputs import EXTENDED_CLAIM, NumaShare
+from scheduler.core.cluster.device_inputs import EXTENDED_CLAIM
+from scheduler.core.cluster.inputs import NumaShare
 from scheduler.core.decisions import Bind, ReceivedType
 from scheduler.load.claims import allocation_body, claim_name
 from scheduler.load.extended import extended_body

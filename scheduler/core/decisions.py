@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from scheduler.core.cluster.inputs import ClaimAllocation, NumaShare
+from scheduler.core.cluster.device_inputs import ClaimAllocation
+from scheduler.core.cluster.inputs import NumaShare
 
 
 class ActionName(StrEnum):

@@ -100,6 +100,8 @@ def _reason(reason: NodeReason, task: TaskRef, capacity_text: str) -> str:
         case NodeReasonKind.CONDITION:
             return f"node has {reason.subject} condition"
         case NodeReasonKind.DEVICES:
+            if reason.subject:
+                return f"cannot allocate DRA claims on node {reason.node}: {reason.subject}"
             return f"cannot allocate all DRA claims on node {reason.node}"
         case NodeReasonKind.CLAIM_ELSEWHERE:
             return f"claim {reason.subject} node selector does not match node {reason.node}"

@@ -51,9 +51,9 @@ from kube.resources import (
 )
 from kube.store import StoreView
 from queues.workloads.bind_failures import BindFailures
+from scheduler.core.cluster.device_inputs import DeviceInputs
 from scheduler.core.cluster.inputs import (
     ClusterInput,
-    DeviceInputs,
     NodeInput,
     OtherPod,
     PodGroupInput,
@@ -62,7 +62,7 @@ from scheduler.core.cluster.inputs import (
     VolumeInputs,
 )
 from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
-from scheduler.load import claims, podgroups, volumes
+from scheduler.load import claims, podgroups, slices, volumes
 from scheduler.load.bind_memory import BindMemory, bind_memory
 from scheduler.load.nodes import NodeBuilder
 from scheduler.load.pods import TaskBuilder
@@ -198,7 +198,7 @@ class SnapshotBuilder:
     def _node_inputs(self, view: StoreView) -> tuple[NodeInput, ...]:
         return self._nodes.nodes(
             view.of(NODES, Node),
-            claims.dra_gpus(view.of(RESOURCE_SLICES, ResourceSlice).values()),
+            slices.dra_gpus(view.of(RESOURCE_SLICES, ResourceSlice).values()),
             view.of(NODE_RESOURCE_TOPOLOGIES, NodeResourceTopology),
         )
 
@@ -291,16 +291,16 @@ class SnapshotBuilder:
 
     def _device_inputs(self, view: StoreView) -> DeviceInputs:
         classes = view.of(DEVICE_CLASSES, DeviceClass)
-        slices = view.of(RESOURCE_SLICES, ResourceSlice)
+        published = view.of(RESOURCE_SLICES, ResourceSlice)
         claimed = view.of(RESOURCE_CLAIMS, ResourceClaim)
-        sources = (classes, slices, claimed, view.absent)
+        sources = (classes, published, claimed, view.absent)
         if self._devices is None or any(
             old is not new and old != new
             for old, new in zip(self._devices[0], sources, strict=True)
         ):
             devices = claims.device_inputs(
                 [classes[name] for name in sorted(classes)],
-                [slices[name] for name in sorted(slices)],
+                [published[name] for name in sorted(published)],
                 [claimed[name] for name in sorted(claimed)],
                 self._aside,
             )

@@ -1,9 +1,10 @@
-"""Devices of dynamic resource allocation: resource claims, classes, slices."""
+"""Resource claims in core terms, and the allocations that bind requests carry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from kube.keys import EXTENDED_RESOURCE_CLAIM
@@ -11,18 +12,24 @@ from kube.objects import devices as api
 from kube.objects.meta import convert
 from kube.objects.pod import Pod, PodResourceClaim
 from kube.process.set_aside import SetAside
+from kube.values.quantity import format_binary
 from scheduler.core.cluster.constraints import NodeTerm
-from scheduler.core.cluster.inputs import (
+from scheduler.core.cluster.device_inputs import (
+    EXACT_COUNT,
     EXTENDED_CLAIM,
+    AllocatedDevice,
     ClaimAllocation,
-    Device,
+    ConfigSource,
+    ConstraintKind,
     DeviceClaim,
-    DeviceClass,
+    DeviceConfig,
+    DeviceConstraint,
     DeviceInputs,
     DeviceRequest,
-    DeviceSlice,
+    DeviceToleration,
 )
 from scheduler.load.selectors import matching_devices
+from scheduler.load.slices import cel, device_class, device_slice, quantities
 from scheduler.load.terms import node_terms
 
 Claim = api.ResourceClaim
@@ -55,28 +62,25 @@ def device_inputs(
 ) -> DeviceInputs:
     """Return everything the core needs to give devices to claims; `aside` takes what cannot be read."""
     aside = aside or SetAside("snapshot")
-    device_classes = tuple(aside.each("DeviceClass", classes, _device_class))
+    device_classes = tuple(aside.each("DeviceClass", classes, device_class))
     device_claims = tuple(aside.each("ResourceClaim", claimed, _device_claim))
-    readable = [item for item in slices if aside.read("ResourceSlice", item, _slice) is not None]
+    readable = [
+        item for item in slices if aside.read("ResourceSlice", item, device_slice) is not None
+    ]
     texts = {text for item in device_classes for text in item.selectors}
-    texts |= {text for item in device_claims for req in item.requests for text in req.selectors}
+    for claim in device_claims:
+        for request in claim.requests:
+            for part in (request, *request.alternatives):
+                texts.update(part.selectors)
     return DeviceInputs(
         classes=device_classes,
-        slices=tuple(_slice(item) for item in readable),
+        slices=tuple(device_slice(item) for item in readable),
         claims=device_claims,
         matching=matching_devices(sorted(texts), readable) if texts else None,
     )
 
 
-def dra_gpus(slices: Iterable[api.ResourceSlice]) -> dict[str, float]:
-    """Return the number of GPUs published through slices, by node."""
-    counts: dict[str, float] = {}
-    for item in slices:
-        if item.spec.node_name and "gpu" in item.spec.driver.lower():
-            counts[item.spec.node_name] = counts.get(item.spec.node_name, 0.0) + len(
-                item.spec.devices
-            )
-    return counts
+# --------------------------------------------------------------------------------------- allocations
 
 
 def allocation_from(claim: str, namespace: str, body: dict[str, Any]) -> ClaimAllocation:
@@ -86,19 +90,29 @@ def allocation_from(claim: str, namespace: str, body: dict[str, Any]) -> ClaimAl
         claim=claim,
         namespace=namespace,
         devices=tuple(
-            (item.driver, item.pool, item.device, item.request) for item in result.devices.results
+            AllocatedDevice(
+                driver=item.driver,
+                pool=item.pool,
+                device=item.device,
+                request=item.request,
+                is_admin=item.admin_access,
+                tolerations=_tolerations(item.tolerations),
+                share=item.share_id,
+                consumed=quantities(item.consumed_capacity),
+            )
+            for item in result.devices.results
         ),
         node_terms=node_terms(result.node_selector),
+        configs=_configs(result.devices.config),
     )
 
 
 def allocation_body(allocation: ClaimAllocation) -> dict[str, Any]:
     """Write an AllocationResult."""
-    results = [
-        {"driver": driver, "pool": pool, "device": device, "request": request}
-        for driver, pool, device, request in allocation.devices
-    ]
-    body: dict[str, Any] = {"devices": {"results": results}}
+    devices: dict[str, Any] = {"results": [_result_body(item) for item in allocation.devices]}
+    if allocation.configs:
+        devices["config"] = [_config_body(item) for item in allocation.configs]
+    body: dict[str, Any] = {"devices": devices}
     if allocation.node_terms is not None:
         body["nodeSelector"] = {
             "nodeSelectorTerms": [_term_body(term) for term in allocation.node_terms]
@@ -106,19 +120,48 @@ def allocation_body(allocation: ClaimAllocation) -> dict[str, Any]:
     return body
 
 
-def device_requests(requests: Iterable[api.DeviceRequest]) -> tuple[DeviceRequest, ...]:
-    """Read the requests of a claim; of alternatives none is chosen here."""
-    return tuple(
-        DeviceRequest(
-            name=item.name,
-            device_class=item.exactly.device_class_name,
-            count=float(item.exactly.count or 1),
-            mode=item.exactly.allocation_mode or "ExactCount",
-            selectors=tuple(_cel(item.exactly.selectors)),
-        )
-        for item in requests
-        if item.exactly
-    )
+def _result_body(device: AllocatedDevice) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "driver": device.driver,
+        "pool": device.pool,
+        "device": device.device,
+        "request": device.request,
+    }
+    if device.is_admin:
+        body["adminAccess"] = True
+    if device.tolerations:
+        body["tolerations"] = [toleration_body(item) for item in device.tolerations]
+    if device.share:
+        body["shareID"] = device.share
+    if device.consumed:
+        body["consumedCapacity"] = amounts_body(device.consumed)
+    return body
+
+
+def amounts_body(amounts: Iterable[tuple[str, Fraction]]) -> dict[str, str]:
+    """Write amounts by name."""
+    return {name: format_binary(amount) for name, amount in amounts}
+
+
+def toleration_body(toleration: DeviceToleration) -> dict[str, Any]:
+    """Write a toleration of device taints."""
+    parts: dict[str, Any] = {
+        "key": toleration.key,
+        "operator": toleration.operator,
+        "value": toleration.value,
+        "effect": toleration.effect,
+    }
+    body = {name: value for name, value in parts.items() if value}
+    if toleration.seconds is not None:
+        body["tolerationSeconds"] = toleration.seconds
+    return body
+
+
+def _config_body(config: DeviceConfig) -> dict[str, Any]:
+    body: dict[str, Any] = {"source": config.source.value, "opaque": dict(config.settings)}
+    if config.requests:
+        body["requests"] = list(config.requests)
+    return body
 
 
 def _term_body(term: NodeTerm) -> dict[str, Any]:
@@ -133,20 +176,77 @@ def _term_body(term: NodeTerm) -> dict[str, Any]:
     }
 
 
-def _device_class(item: api.DeviceClass) -> DeviceClass:
-    return DeviceClass(
-        name=item.metadata.name,
-        selectors=tuple(_cel(item.spec.selectors)),
-        extended_resource=item.spec.extended_resource_name,
-        created=item.metadata.created,
+# -------------------------------------------------------------------------------------------- claims
+
+
+def device_requests(requests: Iterable[api.DeviceRequest]) -> tuple[DeviceRequest, ...]:
+    """Read the requests of a claim."""
+    return tuple(_request(item) for item in requests if item.exactly or item.first_available)
+
+
+def _request(item: api.DeviceRequest) -> DeviceRequest:
+    if item.exactly:
+        return _exact_request(item.name, item.exactly)
+    return DeviceRequest(
+        name=item.name,
+        alternatives=tuple(
+            _exact_request(f"{item.name}/{part.name}", part) for part in item.first_available
+        ),
+    )
+
+
+def _exact_request(name: str, exact: api.ExactRequest) -> DeviceRequest:
+    return DeviceRequest(
+        name=name,
+        device_class=exact.device_class_name,
+        count=float(exact.count or 1),
+        mode=exact.allocation_mode or EXACT_COUNT,
+        selectors=tuple(cel(exact.selectors)),
+        is_admin=exact.admin_access,
+        tolerations=_tolerations(exact.tolerations),
+        capacity=quantities(exact.capacity.requests),
+    )
+
+
+def _tolerations(tolerations: Iterable[api.DeviceToleration]) -> tuple[DeviceToleration, ...]:
+    return tuple(
+        DeviceToleration(
+            key=item.key,
+            operator=item.operator or "Equal",
+            value=item.value,
+            effect=item.effect,
+            seconds=item.toleration_seconds,
+        )
+        for item in tolerations
+    )
+
+
+def _constraint(item: api.DeviceConstraint) -> DeviceConstraint:
+    kind = ConstraintKind.MATCH if item.match_attribute else ConstraintKind.DISTINCT
+    return DeviceConstraint(
+        kind=kind,
+        attribute=item.match_attribute or item.distinct_attribute,
+        requests=item.requests,
+    )
+
+
+def _configs(configs: Iterable[api.DeviceConfiguration]) -> tuple[DeviceConfig, ...]:
+    return tuple(
+        DeviceConfig(
+            settings=item.opaque,
+            requests=item.requests,
+            source=ConfigSource(item.source or ConfigSource.CLAIM),
+        )
+        for item in configs
+        if item.opaque
     )
 
 
 def _device_claim(claim: Claim) -> DeviceClaim:
-    meta = claim.metadata
+    meta, spec = claim.metadata, claim.spec.devices
     body = claim.status.allocation
     owners = [owner.uid for owner in meta.owner_references if owner.kind == "Pod"]
-    requests = device_requests(claim.spec.devices.requests)
+    requests = device_requests(spec.requests)
     is_extended = meta.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true"
     allocation = None
     if body:
@@ -156,7 +256,10 @@ def _device_claim(claim: Claim) -> DeviceClaim:
     return DeviceClaim(
         name=meta.name,
         namespace=meta.namespace,
+        uid=meta.uid,
         requests=requests,
+        constraints=tuple(_constraint(item) for item in spec.constraints),
+        configs=_configs(spec.config),
         labels=meta.labels,
         allocation=allocation,
         reserved_for=tuple(
@@ -165,29 +268,3 @@ def _device_claim(claim: Claim) -> DeviceClaim:
         owner_uid=owners[0] if owners else "",
         is_extended_resource=is_extended,
     )
-
-
-def _slice(item: api.ResourceSlice) -> DeviceSlice:
-    spec = item.spec
-    return DeviceSlice(
-        driver=spec.driver,
-        pool=spec.pool.name,
-        node=spec.node_name,
-        devices=tuple(
-            Device(
-                name=device.name,
-                attributes={
-                    name: next(iter(value.values()))
-                    for name, value in device.attributes.items()
-                    if value
-                },
-            )
-            for device in spec.devices
-        ),
-        all_nodes=spec.all_nodes,
-        node_terms=node_terms(spec.node_selector),
-    )
-
-
-def _cel(selectors: Iterable[api.DeviceSelector]) -> Iterable[str]:
-    return (item.cel["expression"] for item in selectors if item.cel.get("expression"))

@@ -15,7 +15,7 @@ from kube.objects.devices import DeviceRequest as ApiRequest
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
 from kube.values.quantity import parse_quantity
-from scheduler.core.cluster.inputs import EXTENDED_CLAIM, ClaimAllocation, DeviceRequest
+from scheduler.core.cluster.device_inputs import EXTENDED_CLAIM, ClaimAllocation, DeviceRequest
 from scheduler.load.claims import allocation_body, allocation_from, device_requests
 
 

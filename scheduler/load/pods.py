@@ -32,13 +32,8 @@ from kube.process.progress import track
 from kube.process.set_aside import HungError
 from kube.values.documents import parse_json
 from scheduler.core.cluster.constraints import ClaimReference, TaskConstraints
-from scheduler.core.cluster.inputs import (
-    DEFAULT_SUBGROUP,
-    ClaimAllocation,
-    NumaShare,
-    TaskInput,
-    TaskRequest,
-)
+from scheduler.core.cluster.device_inputs import ClaimAllocation
+from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP, NumaShare, TaskInput, TaskRequest
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.load import claims, terms
 from scheduler.load.extended import extended_from

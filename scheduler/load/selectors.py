@@ -144,8 +144,8 @@ def _device_value(driver: str, device: Device) -> celtypes.Value:
         domain, _, short = name.rpartition("/")
         attributes.setdefault(domain or driver, {})[short] = next(iter(value.values()), None)
     capacity: dict[str, dict[str, Any]] = {}
-    for name, value in device.capacity.items():
+    for name, amount in device.capacity.items():
         domain, _, short = name.rpartition("/")
-        capacity.setdefault(domain or driver, {})[short] = value.get("value")
+        capacity.setdefault(domain or driver, {})[short] = amount.value
     value = {"driver": driver, "attributes": attributes, "capacity": capacity}
     return json_to_cel(value)

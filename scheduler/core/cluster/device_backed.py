@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.core.cluster.inputs import GPU, DeviceInputs
+from scheduler.core.cluster.device_inputs import DeviceInputs
+from scheduler.core.cluster.inputs import GPU
 
 #: Every device class provides a resource of this prefix and its own name.
 IMPLICIT = "deviceclass.resource.kubernetes.io/"

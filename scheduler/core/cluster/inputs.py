@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from scheduler.core.cluster.constraints import NO_CONSTRAINTS, NodeTerm, Taint, TaskConstraints
+from scheduler.core.cluster.device_inputs import ClaimAllocation, DeviceInputs
 from scheduler.core.cluster.status import TaskStatus
 
 CPU, MEMORY, GPU, PODS = "cpu", "memory", "gpu", "pods"
@@ -66,24 +67,6 @@ class NumaShare:
 
     zone: str
     amounts: tuple[tuple[str, float], ...]
-
-
-#: Name in allocations of the claim for a pod's extended resources, which the binder is to create.
-EXTENDED_CLAIM = "<extended-resources>"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimAllocation:
-    """Devices allocated to a claim, as the BindRequest carries them."""
-
-    claim: str
-    namespace: str
-    #: (driver, pool, device, request name)
-    devices: tuple[tuple[str, str, str, str], ...] = ()
-    #: None: usable from every node.
-    node_terms: tuple[NodeTerm, ...] | None = None
-    #: Requests of a claim that does not exist yet (extended resources), from which the binder creates it.
-    requests: tuple[DeviceRequest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,88 +261,7 @@ class TopologyInput:
     levels: tuple[str, ...]
 
 
-# ------------------------------------------------------------------------------- devices and volumes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceRequest:
-    """One request of a device claim. Of alternatives (`firstAvailable`) only the first is kept.
-
-    Attributes
-    ----------
-    mode : ExactCount | All
-    selectors : CEL expressions
-    """
-
-    name: str = "gpu"
-    device_class: str = ""
-    count: float = 1
-    mode: str = "ExactCount"
-    selectors: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceClaim:
-    """A ResourceClaim; `allocation` is None until it has devices."""
-
-    name: str
-    namespace: str = ""
-    requests: tuple[DeviceRequest, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
-    allocation: ClaimAllocation | None = None
-    #: uids of the pods that the claim is reserved for.
-    reserved_for: tuple[str, ...] = ()
-    #: Owner pod (uid) of a claim made from a template.
-    owner_uid: str = ""
-    is_extended_resource: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
-    """One device of a slice with its attributes."""
-
-    name: str
-    attributes: Mapping[str, str | int | bool] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceSlice:
-    """Devices published by one driver, usable from `node`, from nodes of `node_terms`, or from all."""
-
-    driver: str
-    pool: str
-    node: str = ""
-    devices: tuple[Device, ...] = ()
-    all_nodes: bool = False
-    node_terms: tuple[NodeTerm, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceClass:
-    """A device class: CEL selectors, and the extended resource it provides if any."""
-
-    name: str
-    selectors: tuple[str, ...] = ()
-    extended_resource: str = ""
-    created: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceInputs:
-    """Dynamic resource allocation: all its objects.
-
-    Attributes
-    ----------
-    available : False if the API server does not serve these kinds
-    matching : (driver, pool, device, selector) tuples that match; None if no selector was evaluated.
-        Whoever builds the snapshot evaluates the CEL selectors
-    """
-
-    available: bool = True
-    classes: tuple[DeviceClass, ...] = ()
-    slices: tuple[DeviceSlice, ...] = ()
-    claims: tuple[DeviceClaim, ...] = ()
-    matching: frozenset[tuple[str, str, str, str]] | None = None
+# ------------------------------------------------------------------------------------------- volumes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from scheduler.core.arrays import NO_AMOUNTS, Amounts
 from scheduler.core.cluster.classes import TaskClass
-from scheduler.core.cluster.inputs import ClaimAllocation, NumaShare, TaskInput
+from scheduler.core.cluster.device_inputs import ClaimAllocation
+from scheduler.core.cluster.inputs import NumaShare, TaskInput
 
 NOWHERE = -1
 

@@ -41,7 +41,7 @@ class NodeReasonKind(StrEnum):
     VOLUME = "volume"  # subject: the text of the volume rule
     NOT_GPU_WORKER = "not-gpu-worker"
     NOT_CPU_WORKER = "not-cpu-worker"
-    DEVICES = "devices"
+    DEVICES = "devices"  # subject: the cause, if devices are not simply in use
     CLAIM_ELSEWHERE = "claim-elsewhere"  # subject: the claim
     NUMA = "numa"
 

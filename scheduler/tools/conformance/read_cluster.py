@@ -7,13 +7,16 @@ from math import inf
 from typing import Any
 
 from scheduler.core.cluster.constraints import Expression, NodeTerm, Operator
-from scheduler.core.cluster.inputs import (
-    UNLIMITED_AMOUNTS,
+from scheduler.core.cluster.device_inputs import (
+    AllocatedDevice,
     ClaimAllocation,
     Device,
     DeviceClaim,
     DeviceRequest,
     DeviceSlice,
+)
+from scheduler.core.cluster.inputs import (
+    UNLIMITED_AMOUNTS,
     NodeInput,
     NumaShare,
     NumaTopology,
@@ -155,7 +158,13 @@ def _claim_allocation(entry: Document) -> ClaimAllocation | None:
         claim=entry["name"],
         namespace=entry.get("namespace") or "",
         devices=tuple(
-            (device["driver"], device["pool"], device["device"], "gpu") for device in devices
+            AllocatedDevice(
+                driver=device["driver"],
+                pool=device["pool"],
+                device=device["device"],
+                request="gpu",
+            )
+            for device in devices
         ),
         node_terms=(NodeTerm(fields=(hostname,)),),
     )

@@ -11,13 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler.core.cluster.inputs import (
-    DEFAULT_SUBGROUP,
+from scheduler.core.cluster.device_inputs import (
     ClaimAllocation,
-    ClusterInput,
     DeviceClaim,
     DeviceClass,
     DeviceInputs,
+)
+from scheduler.core.cluster.inputs import (
+    DEFAULT_SUBGROUP,
+    ClusterInput,
     NumaShare,
     OtherPod,
     PodGroupInput,

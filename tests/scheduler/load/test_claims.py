@@ -25,12 +25,13 @@ from kube.resources import (
 )
 from scheduler.apply.bind_requests import bind_request_body
 from scheduler.core.cluster.constraints import ClaimReference, Expression, NodeTerm, Operator
-from scheduler.core.cluster.inputs import (
+from scheduler.core.cluster.device_inputs import (
     EXTENDED_CLAIM,
+    AllocatedDevice,
     ClaimAllocation,
-    ClusterInput,
     DeviceRequest,
 )
+from scheduler.core.cluster.inputs import ClusterInput
 from scheduler.core.decisions import ActionName, Bind, TaskRef
 from scheduler.load.build import SnapshotBuilder
 from scheduler.load.claims import allocation_body, allocation_from
@@ -50,7 +51,7 @@ ALLOCATION = {
 ON_N0 = ClaimAllocation(
     claim="c",
     namespace="ns",
-    devices=(("gpu.x", "n0", "d0", "r"),),
+    devices=(AllocatedDevice(driver="gpu.x", pool="n0", device="d0", request="r"),),
     node_terms=(NodeTerm(fields=(Expression("metadata.name", Operator.IN, ("n0",)),)),),
 )
 
@@ -248,7 +249,9 @@ EXTENDED_ALLOCATION: dict[str, Any] = {
 GIVEN_NIC = ClaimAllocation(
     claim=EXTENDED_CLAIM,
     namespace="ns",
-    devices=(("nic", "n0", "d0", "container-0-request-1"),),
+    devices=(
+        AllocatedDevice(driver="nic", pool="n0", device="d0", request="container-0-request-1"),
+    ),
     requests=(DeviceRequest(name="container-0-request-1", device_class="nics"),),
 )
 

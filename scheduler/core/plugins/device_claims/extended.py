@@ -10,14 +10,13 @@ from __future__ import annotations
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.constraints import ContainerRequest
 from scheduler.core.cluster.device_backed import device_backed
-from scheduler.core.cluster.inputs import (
+from scheduler.core.cluster.device_inputs import (
     EXTENDED_CLAIM,
-    GPU,
     DeviceClaim,
     DeviceInputs,
     DeviceRequest,
-    NodeInput,
 )
+from scheduler.core.cluster.inputs import GPU, NodeInput
 
 #: Amounts of other resources are kept in thousandths.
 UNITS_PER_ITEM = 1000.0

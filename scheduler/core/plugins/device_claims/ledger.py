@@ -8,15 +8,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from scheduler.core.cluster.inputs import EXTENDED_CLAIM, ClaimAllocation, DeviceClaim
+from scheduler.core.cluster.device_inputs import (
+    EXTENDED_CLAIM,
+    AllocatedDevice,
+    ClaimAllocation,
+    DeviceClaim,
+    DeviceId,
+)
 from scheduler.core.cluster.journal import Journal
-from scheduler.core.plugins.device_claims.allocator import DeviceId
+from scheduler.core.plugins.device_claims.allocator.in_use import NO_SHARES, Shares
 
 ClaimKey = tuple[str, str]  # namespace, name
 
 
 class ClaimLedger:
-    """Claims by namespace and name; those created for extended resources by the uid of their pod."""
+    """Claims by namespace and name; those created for extended resources by the uid of their pod.
+
+    Attributes
+    ----------
+    taken : the devices that claims hold as a whole
+    shares : the parts that claims hold of shareable devices
+    """
 
     def __init__(self, claims: Iterable[DeviceClaim], journal: Journal) -> None:
         self._journal = journal
@@ -24,6 +36,7 @@ class ClaimLedger:
         self._allocation: dict[ClaimKey, ClaimAllocation] = {}
         self._reserved: dict[ClaimKey, dict[str, None]] = {}
         self.taken: dict[DeviceId, ClaimKey] = {}
+        self.shares: dict[DeviceId, Shares] = {}
         for key, claim in self.claims.items():
             self._reserved[key] = dict.fromkeys(claim.reserved_for)
             if claim.allocation is not None:
@@ -31,9 +44,15 @@ class ClaimLedger:
 
     def assume(self, key: ClaimKey, allocation: ClaimAllocation) -> None:
         """Adopt an allocation that exists already, outside any statement."""
-        if key not in self._allocation:
-            self._allocation[key] = allocation
-            self.taken.update(dict.fromkeys(devices_of(allocation), key))
+        if key in self._allocation:
+            return
+        self._allocation[key] = allocation
+        for device in allocation.devices:
+            if device.share:
+                shares = self.shares.get(device.id, NO_SHARES)
+                self.shares[device.id] = shares.plus(device.consumed)
+            elif not device.is_admin:
+                self.taken[device.id] = key
 
     def assume_reserved(self, key: ClaimKey, uid: str) -> None:
         """Adopt a reservation that exists already, outside any statement."""
@@ -51,8 +70,12 @@ class ClaimLedger:
     def allocate(self, key: ClaimKey, allocation: ClaimAllocation) -> None:
         """Allocate devices to a claim."""
         self._journal.insert(self._allocation, key, allocation)
-        for device in devices_of(allocation):
-            self._journal.insert(self.taken, device, key)
+        for device in allocation.devices:
+            if device.share:
+                shares = self.shares.get(device.id, NO_SHARES)
+                self._journal.insert(self.shares, device.id, shares.plus(device.consumed))
+            elif not device.is_admin:
+                self._journal.insert(self.taken, device.id, key)
 
     def reserve(self, key: ClaimKey, uid: str) -> None:
         """Reserve a claim for a pod."""
@@ -74,9 +97,18 @@ class ClaimLedger:
         if allocation is None:
             return
         self._journal.remove(self._allocation, key)
-        for device in devices_of(allocation):
-            if self.taken.get(device) == key:
-                self._journal.remove(self.taken, device)
+        for device in allocation.devices:
+            if device.share:
+                self._free_share(device)
+            elif not device.is_admin and self.taken.get(device.id) == key:
+                self._journal.remove(self.taken, device.id)
+
+    def _free_share(self, device: AllocatedDevice) -> None:
+        shares = self.shares[device.id].plus(device.consumed, -1)
+        if shares.count:
+            self._journal.insert(self.shares, device.id, shares)
+        else:
+            self._journal.remove(self.shares, device.id)
 
     def current(self) -> tuple[DeviceClaim, ...]:
         """Return all claims in their present state."""
@@ -99,8 +131,3 @@ def _key(claim: DeviceClaim) -> ClaimKey:
     if claim.is_extended_resource and claim.owner_uid:
         return extended_key(claim.owner_uid)
     return (claim.namespace, claim.name)
-
-
-def devices_of(allocation: ClaimAllocation) -> list[DeviceId]:
-    """Return the devices of an allocation."""
-    return [(driver, pool, device) for driver, pool, device, _ in allocation.devices]

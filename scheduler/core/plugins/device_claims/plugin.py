@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from scheduler.core.arrays import Bools
 from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.classes import RowAmounts, TaskClass
-from scheduler.core.cluster.inputs import EXTENDED_CLAIM, ClaimAllocation, DeviceClaim
+from scheduler.core.cluster.device_inputs import (
+    EXTENDED_CLAIM,
+    AllocatedDevice,
+    ClaimAllocation,
+    DeviceClaim,
+    DeviceRequest,
+)
 from scheduler.core.cluster.matching import matches_any_term
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
 from scheduler.core.cluster.tasks import NOWHERE
-from scheduler.core.plugins.device_claims.allocator import Allocator, DeviceId
+from scheduler.core.plugins.device_claims.allocator.allocator import Allocator, Refusal
 from scheduler.core.plugins.device_claims.extended import ExtendedResources
-from scheduler.core.plugins.device_claims.ledger import (
-    ClaimKey,
-    ClaimLedger,
-    devices_of,
-    extended_key,
-)
+from scheduler.core.plugins.device_claims.ledger import ClaimKey, ClaimLedger, extended_key
 from scheduler.core.plugins.device_claims.sharing import SharedDevices
 from scheduler.core.session.fit import CheckFailure, NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
 from scheduler.core.session.session import Session
 
-# Pods that may reserve one claim at the same time; the API server refuses more.
+#: Pods that may reserve one claim at the same time; the API server refuses more.
 MAX_CONSUMERS = 256
+#: Searches that may take too many steps in one cycle, for the tasks of one namespace.
+MAX_OVERRUNS = 20
 
 
 class DeviceClaimsPlugin:
@@ -50,6 +56,7 @@ class DeviceClaimsPlugin:
             for task_class in session.state.classes.classes
             if self._extended.are_wanted_by(task_class)
         }
+        self._overruns: dict[str, int] = {}
         self.ledger = ClaimLedger(inputs.claims, session.state.journal)
         session.attach(self.ledger)
         if not has_claims and not self._extended_class_indices:
@@ -110,7 +117,7 @@ class DeviceClaimsPlugin:
                 f"({MAX_CONSUMERS})"
             )
         if self.ledger.allocation(key) is None:
-            for request in claim.requests:
+            for request in _all_requests(claim):
                 if self._allocator.device_class(request.device_class) is None:
                     return (
                         f"device class {request.device_class} does not exist for claim {name} "
@@ -120,7 +127,7 @@ class DeviceClaimsPlugin:
 
     def _label_problem(self, claim: DeviceClaim, task: int, pod: str) -> str:
         """Return what is wrong with the queue label that a claim for several pods must have, or ""."""
-        if not any(is_gpu(request.device_class) for request in claim.requests):
+        if not any(is_gpu(request.device_class) for request in _all_requests(claim)):
             return ""
         group = self._state.tasks.pod_group[task]
         queue = self._state.pod_groups.inputs[group].queue if group != NOWHERE else ""
@@ -147,9 +154,8 @@ class DeviceClaimsPlugin:
 
     def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
         """Return whether one node can serve all claims of a task."""
-        return (
-            self._claim_elsewhere(task_class, node) is None
-            and self._allocations(task, task_class, node) is not None
+        return self._claim_elsewhere(task_class, node) is None and not isinstance(
+            self._allocations(task, task_class, node), Refusal
         )
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
@@ -159,8 +165,9 @@ class DeviceClaimsPlugin:
         if claim is not None:
             subject = f"{claim[0]}/{claim[1]}"
             return (NodeReason(NodeReasonKind.CLAIM_ELSEWHERE, subject, name),)
-        if self._allocations(task, task_class, node) is None:
-            return (NodeReason(NodeReasonKind.DEVICES, node=name),)
+        refusal = self._allocations(task, task_class, node)
+        if isinstance(refusal, Refusal):
+            return (NodeReason(NodeReasonKind.DEVICES, refusal.cause, name),)
         return ()
 
     def _claim_elsewhere(self, task_class: TaskClass, node: int) -> ClaimKey | None:
@@ -175,40 +182,71 @@ class DeviceClaimsPlugin:
 
     def _allocations(
         self, task: int, task_class: TaskClass, node: int
-    ) -> list[ClaimAllocation] | None:
-        """Return new allocations for the claims of a task without devices; None if a node cannot serve them.
+    ) -> list[ClaimAllocation] | Refusal:
+        """Return new allocations for the claims of a task without devices, or why a node cannot serve them.
 
         Devices that the task had before are preferred, if they are free and on this node.
         """
+        claims = self._unallocated(task, task_class, node)
+        if not claims:
+            return []
         before = self._state.tasks.claim_allocations.get(task, ())
         remembered = {allocation.claim: allocation for allocation in before}
         # A claim that the scheduler created may be left from a bind that failed. It holds devices for this task.
-        created_key = extended_key(self._state.tasks.inputs[task].uid)
-        previous = self.ledger.allocation(created_key)
+        previous = self.ledger.allocation(extended_key(self._state.tasks.inputs[task].uid))
+        leaving = () if previous is None else previous.devices
         if previous is not None:
             remembered.setdefault(EXTENDED_CLAIM, previous)
-        held = {device for device, holder in self.ledger.taken.items() if holder != created_key}
-        allocations: list[ClaimAllocation] = []
-        for claim in self._unallocated(task_class, node):
-            allocation = remembered.get(claim.name)
-            if allocation is None or not self._is_usable(allocation, claim, node, held):
-                allocation = self._allocator.allocate(claim, node, held)
-            if allocation is None:
-                return None
-            held.update(devices_of(allocation))
-            allocations.append(allocation)
-        return allocations
+        usable = [
+            allocation
+            for claim in claims
+            if (allocation := remembered.get(claim.name)) is not None
+            and self._is_usable(allocation, claim, node, leaving)
+        ]
+        if usable:
+            names = {allocation.claim for allocation in usable}
+            others = [claim for claim in claims if claim.name not in names]
+            beside = [device for allocation in usable for device in allocation.devices]
+            chosen = self._search(task_class, others, node, leaving, beside)
+            if not isinstance(chosen, Refusal):
+                return [*usable, *chosen]
+        return self._search(task_class, claims, node, leaving)
+
+    def _search(
+        self,
+        task_class: TaskClass,
+        claims: list[DeviceClaim],
+        node: int,
+        leaving: Sequence[AllocatedDevice],
+        beside: Sequence[AllocatedDevice] = (),
+    ) -> list[ClaimAllocation] | Refusal:
+        """Search devices for claims, unless searches for this namespace took too long already."""
+        if not claims:
+            return []
+        overruns = self._overruns.get(task_class.namespace, 0)
+        if overruns >= MAX_OVERRUNS:
+            return Refusal(f"{overruns} searches for devices took too many steps in this cycle")
+        chosen = self._allocator.allocate(claims, node, self.ledger, leaving=leaving, beside=beside)
+        if isinstance(chosen, Refusal) and chosen.is_overrun:
+            self._overruns[task_class.namespace] = overruns + 1
+        return chosen
 
     def _is_usable(
-        self, allocation: ClaimAllocation, claim: DeviceClaim, node: int, held: set[DeviceId]
+        self,
+        allocation: ClaimAllocation,
+        claim: DeviceClaim,
+        node: int,
+        leaving: Sequence[AllocatedDevice],
     ) -> bool:
         terms = allocation.node_terms
         if claim.is_extended_resource and allocation.requests != claim.requests:
             return False
         is_on_node = terms is None or matches_any_term(self._state.nodes.inputs[node], terms)
-        return is_on_node and held.isdisjoint(devices_of(allocation))
+        return is_on_node and self._allocator.is_free(
+            allocation, node, self.ledger, leaving=leaving
+        )
 
-    def _unallocated(self, task_class: TaskClass, node: int) -> list[DeviceClaim]:
+    def _unallocated(self, task: int, task_class: TaskClass, node: int) -> list[DeviceClaim]:
         claims = [
             self.ledger.claims[key]
             for key in self._keys(task_class)
@@ -216,7 +254,8 @@ class DeviceClaimsPlugin:
         ]
         resources = self._resources_by_claim(task_class, node)
         if resources:
-            claims.append(self._extended.claim(task_class, resources))
+            uid = self._state.tasks.inputs[task].uid
+            claims.append(replace(self._extended.claim(task_class, resources), uid=uid))
         return claims
 
     def _resources_by_claim(self, task_class: TaskClass, node: int) -> frozenset[str]:
@@ -239,9 +278,9 @@ class DeviceClaimsPlugin:
         """Reserve a task's claims and give devices to those that have none."""
         task_class = self._state.tasks.task_class[task]
         uid = self._state.tasks.inputs[task].uid
-        allocations = self._allocations(task, task_class, node) or ()
+        allocations = self._allocations(task, task_class, node)
         self.ledger.free(extended_key(uid))
-        for allocation in allocations:
+        for allocation in () if isinstance(allocations, Refusal) else allocations:
             key = (task_class.namespace, allocation.claim)
             if allocation.claim == EXTENDED_CLAIM:
                 key = extended_key(uid)
@@ -255,6 +294,8 @@ class DeviceClaimsPlugin:
         del node
         task_class = self._state.tasks.task_class[task]
         uid = self._state.tasks.inputs[task].uid
+        # If the eviction is taken back, the task holds the same devices as before.
+        self._remember(task, task_class, uid)
         for key in self._keys(task_class):
             self.ledger.unreserve(key, uid)
         self.ledger.free(extended_key(uid))
@@ -304,6 +345,12 @@ class _DeviceBackedRule:
         """Return the needs without the rows that a device class provides."""
         rows = self._plugin.missing_rows(task, node) - {GPU_ROW}
         return tuple(need for need in needs if need[0] not in rows) if rows else needs
+
+
+def _all_requests(claim: DeviceClaim) -> Iterator[DeviceRequest]:
+    """Yield the requests of a claim, with alternatives in place of a request that has some."""
+    for request in claim.requests:
+        yield from request.alternatives or (request,)
 
 
 def is_gpu(device_class: str) -> bool:

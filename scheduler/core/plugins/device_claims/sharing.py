@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.classes import RowAmounts, TaskClass
+from scheduler.core.cluster.device_inputs import ClaimAllocation, DeviceId
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
-from scheduler.core.plugins.device_claims.allocator import DeviceId
-from scheduler.core.plugins.device_claims.ledger import ClaimLedger, devices_of
+from scheduler.core.plugins.device_claims.ledger import ClaimLedger
 
 
 class SharedDevices:
@@ -26,7 +26,7 @@ class SharedDevices:
                 continue
             for reference in task_class.constraints.device_claims:
                 allocation = ledger.allocation((task_class.namespace, reference.claim))
-                for device in devices_of(allocation) if allocation else ():
+                for device in _held_devices(allocation):
                     sharers.setdefault(device, []).append(task)
                     devices.setdefault(task, []).append(device)
         self._sharers = {device: tasks for device, tasks in sharers.items() if len(tasks) > 1}
@@ -84,3 +84,9 @@ class SharedDevices:
             and tasks.status[other] != TaskStatus.RELEASING
             for other in self._sharers[device]
         )
+
+
+def _held_devices(allocation: ClaimAllocation | None) -> list[DeviceId]:
+    """Return the devices that a claim holds as a whole."""
+    devices = allocation.devices if allocation is not None else ()
+    return [device.id for device in devices if not device.is_admin and not device.share]

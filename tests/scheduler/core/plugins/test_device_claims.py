@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from scheduler.core.cluster.axis import GPU_ROW
 from scheduler.core.cluster.constraints import ClaimReference, ContainerRequest, TaskConstraints
-from scheduler.core.cluster.inputs import (
+from scheduler.core.cluster.device_inputs import (
     EXTENDED_CLAIM,
+    AllocatedDevice,
     ClaimAllocation,
     Device,
     DeviceClaim,
@@ -16,13 +14,12 @@ from scheduler.core.cluster.inputs import (
     DeviceInputs,
     DeviceRequest,
     DeviceSlice,
-    NodeInput,
-    TaskRequest,
 )
+from scheduler.core.cluster.inputs import TaskRequest
 from scheduler.core.cluster.journal import Journal
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.decisions import ActionName, Bind
-from scheduler.core.plugins.device_claims.allocator import Allocator
+from scheduler.core.plugins.device_claims.allocator.allocator import Allocator, Refusal
 from scheduler.core.plugins.device_claims.extended import ExtendedResources
 from scheduler.core.plugins.device_claims.ledger import ClaimLedger
 from scheduler.core.session.fit import NodeReasonKind
@@ -99,10 +96,10 @@ def test_a_claim_gets_devices_of_the_chosen_node() -> None:
     assert isinstance(bind, Bind)
     [allocation] = bind.claim_allocations
     assert allocation.claim == "c"
-    assert allocation.devices == (
-        ("gpu.example.com", "a", "0", "gpus"),
-        ("gpu.example.com", "a", "1", "gpus"),
-    )
+    assert [(device.id, device.request) for device in allocation.devices] == [
+        (("gpu.example.com", "a", "0"), "gpus"),
+        (("gpu.example.com", "a", "1"), "gpus"),
+    ]
     assert allocation.node_terms is not None
 
 
@@ -111,7 +108,7 @@ def test_two_claims_never_share_a_device() -> None:
     for name in ("c1", "c2", "c3"):
         built.pending(f"p-{name}", request=_asking(), constraints=_wanting(name))
     result = built.cycle(ALLOCATE)
-    devices = [d.claim_allocations[0].devices[0][:3] for d in result.decisions]
+    devices = [d.claim_allocations[0].devices[0].id for d in result.decisions]
     assert sorted(devices) == [("gpu.example.com", "a", "0"), ("gpu.example.com", "b", "0")]
 
 
@@ -153,9 +150,10 @@ def test_a_claim_from_a_template_needs_no_queue_label() -> None:
 def _held(node: str) -> ClaimAllocation:
     session = _cluster(_claim("c")).session()
     allocator = Allocator(session.state.cluster_input.devices, session.state.nodes.inputs)
-    claim_allocation = allocator.allocate(_claim("c"), session.state.nodes.index_of[node], ())
-    assert claim_allocation is not None
-    return claim_allocation
+    ledger = ClaimLedger((), Journal())
+    chosen = allocator.allocate([_claim("c")], session.state.nodes.index_of[node], ledger)
+    assert not isinstance(chosen, Refusal)
+    return chosen[0]
 
 
 def test_a_shared_device_is_charged_once_and_holds_its_pods_together() -> None:
@@ -197,51 +195,6 @@ def test_what_a_bind_request_promised_is_not_given_away() -> None:
     )
     built.pending("p", request=_asking(), constraints=_wanting("d"))
     assert placements(built.cycle(ALLOCATE))["p-0"] == "b"
-
-
-@given(
-    kinds=st.lists(st.sets(st.sampled_from("abcd"), min_size=1), min_size=1, max_size=4),
-    taken=st.sets(st.sampled_from("abcd")),
-)
-def test_the_matching_finds_an_assignment_whenever_one_exists(
-    kinds: list[set[str]], taken: set[str]
-) -> None:
-    classes = tuple(DeviceClass(name=f"k{n}", selectors=(f"k{n}",)) for n in range(len(kinds)))
-    devices = tuple(Device(name=name) for name in "abcd")
-    slices = (DeviceSlice(driver="d", pool="p", node="n", devices=devices),)
-    matching = frozenset(
-        (f"k{n}", "d", "p", name) for n, names in enumerate(kinds) for name in names
-    )
-    inputs = DeviceInputs(classes=classes, slices=slices, matching=matching)
-    claim = DeviceClaim(
-        name="c",
-        requests=tuple(DeviceRequest(name=str(n), device_class=f"k{n}") for n in range(len(kinds))),
-    )
-    claim_allocation = Allocator(inputs, [NodeInput(name="n")]).allocate(
-        claim, 0, {("d", "p", name) for name in taken}
-    )
-    assert (claim_allocation is not None) == _exists([names - taken for names in kinds])
-    if claim_allocation is not None:
-        given_out = [device for _, _, device, _ in claim_allocation.devices]
-        assert len(set(given_out)) == len(kinds)
-        assert not taken & set(given_out)
-
-
-def _exists(wishes: list[set[str]], used: frozenset[str] = frozenset()) -> bool:
-    if not wishes:
-        return True
-    return any(_exists(wishes[1:], used | {one}) for one in wishes[0] - used)
-
-
-def test_mode_all_wants_every_device_free() -> None:
-    everything = DeviceRequest(name="all", device_class=GPU_CLASS.name, mode="All")
-    claim = DeviceClaim(name="c", requests=(everything,))
-    inputs = DeviceInputs(classes=(GPU_CLASS,), slices=(_slice("a", 3),))
-    allocator = Allocator(inputs, [NodeInput(name="a")])
-    claim_allocation = allocator.allocate(claim, 0, ())
-    assert claim_allocation is not None
-    assert len(claim_allocation.devices) == 3
-    assert allocator.allocate(claim, 0, {("gpu.example.com", "a", "1")}) is None
 
 
 def test_the_last_consumer_frees_the_devices_and_undo_brings_them_back() -> None:
@@ -292,7 +245,7 @@ def test_a_resource_backed_by_a_class_is_served_by_a_claim_of_our_own() -> None:
     assert isinstance(bind, Bind)
     [allocation] = bind.claim_allocations
     assert allocation.claim == EXTENDED_CLAIM
-    assert [device[2:] for device in allocation.devices] == [
+    assert [(device.device, device.request) for device in allocation.devices] == [
         ("0", "container-0-request-1"),
         ("1", "container-0-request-1"),
     ]
@@ -357,7 +310,7 @@ def _made_claim(
     held = ClaimAllocation(
         claim=EXTENDED_CLAIM,
         namespace="",
-        devices=(("nic", "a", device, request_name),),
+        devices=(AllocatedDevice(driver="nic", pool="a", device=device, request=request_name),),
         requests=(wanted,),
     )
     return DeviceClaim(
@@ -372,7 +325,7 @@ def _made_claim(
 def _devices_by_pod(built: ClusterBuilder) -> dict[str, list[str]]:
     binds = [one for one in built.cycle(ALLOCATE, config=CONFIG).decisions if isinstance(one, Bind)]
     return {
-        bind.task.name: [device[2] for one in bind.claim_allocations for device in one.devices]
+        bind.task.name: [device.device for one in bind.claim_allocations for device in one.devices]
         for bind in binds
     }
 

@@ -1,0 +1,123 @@
+"""The allocator: all claims of a task on one node, or a reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from scheduler.core.cluster.device_inputs import (
+    AllocatedDevice,
+    ClaimAllocation,
+    DeviceClaim,
+    DeviceClass,
+    DeviceInputs,
+)
+from scheduler.core.cluster.inputs import NodeInput
+from scheduler.core.plugins.device_claims.allocator.in_use import Holdings, InUse
+from scheduler.core.plugins.device_claims.allocator.offers import Offers, RefusalError
+from scheduler.core.plugins.device_claims.allocator.pools import PoolTable
+from scheduler.core.plugins.device_claims.allocator.result import allocation_of
+from scheduler.core.plugins.device_claims.allocator.search import (
+    MOST_DEVICES,
+    Search,
+    SearchOverrunError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The claims cannot be served on a node.
+
+    Attributes
+    ----------
+    cause : empty if the devices are in use or not there
+    is_overrun : the search was given up
+    """
+
+    cause: str = ""
+    is_overrun: bool = False
+
+
+NOT_ENOUGH = Refusal()
+
+
+class Allocator:
+    """Chooses among the devices of the cluster; which of them are held is a parameter."""
+
+    def __init__(self, inputs: DeviceInputs, nodes: Sequence[NodeInput]) -> None:
+        self._names = [node.name for node in nodes]
+        self._pools = PoolTable(inputs.slices, nodes)
+        self._offers = Offers(inputs, self._pools)
+
+    def device_class(self, name: str) -> DeviceClass | None:
+        """Return a device class by name."""
+        return self._offers.device_class(name)
+
+    def is_free(
+        self,
+        allocation: ClaimAllocation,
+        node: int,
+        holdings: Holdings,
+        *,
+        leaving: Iterable[AllocatedDevice] = (),
+    ) -> bool:
+        """Return whether an allocation made earlier can be held again on its node, besides all others."""
+        in_use = InUse(holdings, leaving)
+        for device in allocation.devices:
+            candidate = self._pools.candidate(node, device.id)
+            if device.is_admin:
+                continue
+            if candidate is None:  # its driver does not show it any more
+                if in_use.is_held(device.id):
+                    return False
+            elif not in_use.is_free(candidate, device.consumed):
+                return False
+            in_use.hold(device)
+        return True
+
+    def allocate(
+        self,
+        claims: Sequence[DeviceClaim],
+        node: int,
+        holdings: Holdings,
+        *,
+        leaving: Iterable[AllocatedDevice] = (),
+        beside: Iterable[AllocatedDevice] = (),
+    ) -> list[ClaimAllocation] | Refusal:
+        """Choose devices of a node for all requests of some claims.
+
+        Parameters
+        ----------
+        holdings : what all claims hold
+        leaving : devices that these claims give up with the new allocation
+        beside : devices that other claims of the task get
+
+        Returns
+        -------
+        the allocations in the order of the claims, or why the node cannot serve them
+        """
+        in_use = InUse(holdings, leaving)
+        for device in beside:
+            in_use.hold(device)
+        try:
+            options = [
+                [self._offers.options(request, node) for request in claim.requests]
+                for claim in claims
+            ]
+            for claim, of_claim in zip(claims, options, strict=True):
+                fewest = sum(min(option.count for option in item) for item in of_claim)
+                if fewest > MOST_DEVICES:
+                    return Refusal(
+                        f"claim {claim.namespace}/{claim.name}: number of requested devices "
+                        f"{fewest} exceeds the claim limit of {MOST_DEVICES}"
+                    )
+            picks = Search(claims, options, in_use).run()
+        except RefusalError as refusal:
+            return Refusal(str(refusal), isinstance(refusal, SearchOverrunError))
+        if picks is None:
+            has_problem = self._offers.has_problem_on(node)
+            return Refusal("invalid resource pools were encountered") if has_problem else NOT_ENOUGH
+        return [
+            allocation_of(claim, of_claim, self._names[node], self._offers)
+            for claim, of_claim in zip(claims, picks, strict=True)
+        ]

@@ -1,0 +1,100 @@
+"""The allocation of a claim: its devices, the settings for their drivers, the nodes that may use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from uuid import NAMESPACE_OID, uuid5
+
+from scheduler.core.cluster.constraints import Expression, NodeTerm, Operator
+from scheduler.core.cluster.device_inputs import (
+    AllocatedDevice,
+    ClaimAllocation,
+    ConfigSource,
+    DeviceClaim,
+    DeviceClass,
+    DeviceConfig,
+    DeviceRequest,
+)
+from scheduler.core.plugins.device_claims.allocator.offers import Offers
+from scheduler.core.plugins.device_claims.allocator.search import Pick
+
+
+def allocation_of(
+    claim: DeviceClaim, picks: Sequence[Pick], node: str, offers: Offers
+) -> ClaimAllocation:
+    """Return what a claim gets on a node.
+
+    Parameters
+    ----------
+    picks : its devices, in the order of its requests
+    """
+    served = list({pick.request.name: pick.request for pick in picks}.values())
+    return ClaimAllocation(
+        claim=claim.name,
+        namespace=claim.namespace,
+        devices=tuple(_device(claim, pick, number) for number, pick in enumerate(picks)),
+        node_terms=_node_terms(picks, node),
+        configs=(*_class_configs(served, offers), *_claim_configs(claim, served)),
+        requests=claim.requests if claim.is_extended_resource else (),
+    )
+
+
+def _device(claim: DeviceClaim, pick: Pick, number: int) -> AllocatedDevice:
+    driver, pool, device = pick.candidate.id
+    share = ""
+    if pick.candidate.device.is_shareable:
+        # The same claim with the same devices has the same shares, so that a cycle can be repeated.
+        owner = claim.uid or f"{claim.namespace}/{claim.name}"
+        share = str(uuid5(NAMESPACE_OID, f"{owner}/{driver}/{pool}/{device}/{number}"))
+    return AllocatedDevice(
+        driver=driver,
+        pool=pool,
+        device=device,
+        request=pick.request.name,
+        is_admin=pick.request.is_admin,
+        tolerations=pick.request.tolerations,
+        share=share,
+        consumed=pick.consumed if share else (),
+    )
+
+
+def _node_terms(picks: Iterable[Pick], node: str) -> tuple[NodeTerm, ...] | None:
+    """Return the nodes that can use all devices: the one node if any device is local to it."""
+    labels: dict[Expression, None] = {}
+    fields: dict[Expression, None] = {}
+    for pick in picks:
+        if pick.candidate.node or pick.candidate.device.binds_to_node:
+            return (NodeTerm(fields=(Expression("metadata.name", Operator.IN, (node,)),)),)
+        # The API allows one term.
+        for term in (pick.candidate.node_terms or ())[:1]:
+            labels.update(dict.fromkeys(term.labels))
+            fields.update(dict.fromkeys(term.fields))
+    if not labels and not fields:
+        return None
+    return (NodeTerm(labels=tuple(labels), fields=tuple(fields)),)
+
+
+def _class_configs(served: Iterable[DeviceRequest], offers: Offers) -> list[DeviceConfig]:
+    """Return the settings of the classes, each class once with all requests for it."""
+    names: dict[str, list[str]] = {}
+    for request in served:
+        names.setdefault(request.device_class, []).append(request.name)
+    classes = [(offers.device_class(name), requests) for name, requests in names.items()]
+    return [
+        DeviceConfig(settings=settings, requests=tuple(requests), source=ConfigSource.CLASS)
+        for device_class, requests in classes
+        if isinstance(device_class, DeviceClass)
+        for settings in device_class.settings
+    ]
+
+
+def _claim_configs(claim: DeviceClaim, served: Iterable[DeviceRequest]) -> list[DeviceConfig]:
+    """Return the settings of the claim for all requests, and those for requests and alternatives served."""
+    names = {request.name for request in served}
+    names |= {name.partition("/")[0] for name in names}
+    return [
+        replace(config, source=ConfigSource.CLAIM)
+        for config in claim.configs
+        if not config.requests or not names.isdisjoint(config.requests)
+    ]

@@ -1,0 +1,205 @@
+"""The search for devices: one position after the other, turning back where no device is left.
+
+Positions are the devices that the requests of all claims need. At each position the devices are tried in the
+order of the pools, so the first solution is the one that Kubernetes' allocator finds. Two things keep the
+search small. The devices of one request are interchangeable, so they are only taken in ascending order. And
+before the search, a matching of positions to devices shows whether there are enough devices at all. What is
+left is bounded: a search of more than `MOST_STEPS` steps is given up with a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scheduler.core.cluster.device_inputs import DeviceClaim, DeviceRequest, Quantities
+from scheduler.core.plugins.device_claims.allocator.constraints import Constraint
+from scheduler.core.plugins.device_claims.allocator.in_use import InUse
+from scheduler.core.plugins.device_claims.allocator.offers import Offer, Option, RefusalError
+from scheduler.core.plugins.device_claims.allocator.pools import Candidate
+
+#: A step tries the devices for one position. Real claims need one for each device.
+MOST_STEPS = 5_000
+#: Devices that one claim may hold; the API server refuses more.
+MOST_DEVICES = 32
+
+
+class SearchOverrunError(RefusalError):
+    """The search took too many steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A device chosen for a request."""
+
+    request: DeviceRequest
+    candidate: Candidate
+    consumed: Quantities
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """What is to be chosen next: an option for a request if `option` is None, else a device for the option.
+
+    Attributes
+    ----------
+    number : how many devices the option has already
+    start : index of the first offer to try
+    """
+
+    claim: int
+    request: int = 0
+    option: Option | None = None
+    number: int = 0
+    start: int = 0
+
+
+class Search:
+    """One search for the devices of several claims on one node.
+
+    Parameters
+    ----------
+    options : for each claim and each of its requests the ways to serve it, best first
+    """
+
+    def __init__(
+        self,
+        claims: Sequence[DeviceClaim],
+        options: Sequence[Sequence[Sequence[Option]]],
+        in_use: InUse,
+    ) -> None:
+        self._options = options
+        self._in_use = in_use
+        self._constraints = [[Constraint(item) for item in claim.constraints] for claim in claims]
+        self._picks: list[list[Pick]] = [[] for _ in claims]
+        self._steps = 0
+
+    def run(self) -> list[list[Pick]] | None:
+        """Return the devices of each claim; None if there is no solution.
+
+        Raises
+        ------
+        SearchOverrunError : the search took too many steps
+        """
+        if not self._has_matching():
+            return None
+        open_positions = [self._following(_Position(0))]
+        while open_positions:
+            position = next(open_positions[-1], None)
+            if position is None:
+                open_positions.pop()
+            elif position.claim == len(self._options):
+                return self._picks
+            else:
+                open_positions.append(self._following(position))
+        return None
+
+    def _following(self, position: _Position) -> Iterator[_Position]:
+        """Yield the positions that may follow; what leads to each is undone when the next is asked for."""
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise SearchOverrunError(f"the search for devices took more than {MOST_STEPS} steps")
+        option = position.option
+        if position.request == len(self._options[position.claim]):
+            yield _Position(position.claim + 1)
+        elif option is None:
+            room = MOST_DEVICES - len(self._picks[position.claim])
+            for item in self._options[position.claim][position.request]:
+                if item.count <= room and item.offers:
+                    yield _Position(position.claim, position.request, item)
+        elif position.number == option.count:
+            yield _Position(position.claim, position.request + 1)
+        else:
+            yield from self._devices(position, option)
+
+    def _devices(self, position: _Position, option: Option) -> Iterator[_Position]:
+        """Yield a position for each device that can be taken."""
+        lacking = option.count - position.number
+        claim, request, number = position.claim, position.request, position.number + 1
+        if option.is_all:
+            offer = option.offers[position.start]
+            if self._is_possible(position, option, offer):
+                yield from self._with(
+                    offer, _Position(claim, request, option, number, position.start + 1)
+                )
+            return
+        possible = [
+            index
+            for index in range(position.start, len(option.offers))
+            if self._is_possible(position, option, option.offers[index])
+        ]
+        for rank, index in enumerate(possible):
+            if len(possible) - rank < lacking and not option.may_repeat:
+                return
+            offer = option.offers[index]
+            is_again_possible = offer.candidate.device.is_shareable
+            start = index if is_again_possible else index + 1
+            yield from self._with(offer, _Position(claim, request, option, number, start))
+
+    def _is_possible(self, position: _Position, option: Option, offer: Offer) -> bool:
+        candidate, request = offer.candidate, option.request
+        if offer.is_repelled:
+            return False
+        if not request.is_admin and not self._in_use.is_free(candidate, offer.consumed):
+            return False
+        if any(
+            pick.candidate is candidate and (request.is_admin or pick.request.is_admin)
+            for pick in self._picks[position.claim]
+        ):
+            return False
+        return all(item.accepts(request, candidate) for item in self._constraints[position.claim])
+
+    def _with(self, offer: Offer, following: _Position) -> Iterator[_Position]:
+        """Take a device, yield the position, give the device back."""
+        option = following.option
+        assert option is not None
+        request, constraints = option.request, self._constraints[following.claim]
+        give_back = (
+            None if request.is_admin else self._in_use.choose(offer.candidate, offer.consumed)
+        )
+        for constraint in constraints:
+            constraint.add(request, offer.candidate)
+        self._picks[following.claim].append(Pick(request, offer.candidate, offer.consumed))
+        yield following
+        self._picks[following.claim].pop()
+        for constraint in constraints:
+            constraint.remove_last(request)
+        if give_back is not None:
+            give_back()
+
+    def _has_matching(self) -> bool:
+        """Return whether there are enough devices, if each request without alternatives may take its own."""
+        wanted: list[list[Candidate]] = []
+        for options in (item for claim in self._options for item in claim):
+            option = options[0]
+            if option.request.is_admin or len(options) > 1 or option.may_repeat:
+                continue
+            free = [
+                offer.candidate
+                for offer in option.offers
+                if not offer.is_repelled and self._in_use.is_free(offer.candidate, offer.consumed)
+            ]
+            if len(free) < option.count:
+                return False
+            wanted += [free] * option.count
+        return _can_be_matched(wanted)
+
+
+def _can_be_matched(wanted: list[list[Candidate]]) -> bool:
+    """Return whether each position can have one of its devices, no two the same (augmenting paths)."""
+    holder: dict[Candidate, int] = {}
+
+    def assign(position: int, visited: set[Candidate]) -> bool:
+        for device in wanted[position]:
+            if device not in holder:
+                holder[device] = position
+                return True
+        for device in wanted[position]:
+            if device not in visited:
+                visited.add(device)
+                if assign(holder[device], visited):
+                    holder[device] = position
+                    return True
+        return False
+
+    return all(assign(position, set()) for position in range(len(wanted)))
