@@ -104,7 +104,7 @@ def _build(program: Program, say: Callable[[str], None]) -> None:
     (module / "go.mod").write_text(program.go_mod())
     started = time.monotonic()
     unfinished = target.with_suffix(f".{os.getpid()}.part")
-    _go(
+    go_command(
         "build", "-trimpath", "-ldflags", f"-s -w {program.ldflags}",
         "-o", str(unfinished), program.package,
         cwd=module,
@@ -117,7 +117,7 @@ def _build(program: Program, say: Callable[[str], None]) -> None:
     )
 
 
-def _go(*args: str, cwd: Path) -> str:
+def go_command(*args: str, cwd: Path) -> str:
     """Run one go command; the module file may be completed by it (-mod=mod)."""
     flags = f"{os.environ.get('GOFLAGS', '')} -mod=mod -buildvcs=false".strip()
     env = os.environ | {"GOFLAGS": flags, "CGO_ENABLED": "0", "GOWORK": "off"}
@@ -131,7 +131,7 @@ def _go(*args: str, cwd: Path) -> str:
 
 
 def _kubernetes_go_mod() -> str:
-    answer = _go(
+    answer = go_command(
         "mod", "download", "-json", f"k8s.io/kubernetes@{KUBERNETES_VERSION}", cwd=cache_folder()
     )
     upstream = Path(json.loads(answer)["GoMod"]).read_text()
@@ -145,7 +145,7 @@ def _kubernetes_go_mod() -> str:
 
 def _etcd_go_mod() -> str:
     module = "go.etcd.io/etcd/server/v3"
-    answer = _go("mod", "download", "-json", f"{module}@{ETCD_VERSION}", cwd=cache_folder())
+    answer = go_command("mod", "download", "-json", f"{module}@{ETCD_VERSION}", cwd=cache_folder())
     upstream = Path(json.loads(answer)["GoMod"]).read_text()
     return (
         f"module kaiweb/real-cluster/etcd\n\n{_go_directive(upstream)}\n\n"

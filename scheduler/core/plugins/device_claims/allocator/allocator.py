@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scheduler.core.cluster.device_inputs import (
     AllocatedDevice,
@@ -14,7 +14,7 @@ from scheduler.core.cluster.device_inputs import (
 )
 from scheduler.core.cluster.inputs import NodeInput
 from scheduler.core.plugins.device_claims.allocator.in_use import Holdings, InUse
-from scheduler.core.plugins.device_claims.allocator.offers import Offers, RefusalError
+from scheduler.core.plugins.device_claims.allocator.offers import Offers, Option, RefusalError
 from scheduler.core.plugins.device_claims.allocator.pools import PoolTable
 from scheduler.core.plugins.device_claims.allocator.result import allocation_of
 from scheduler.core.plugins.device_claims.allocator.search import (
@@ -101,7 +101,10 @@ class Allocator:
             in_use.hold(device)
         try:
             options = [
-                [self._offers.options(request, node) for request in claim.requests]
+                [
+                    [_without_exhausted(option, in_use) for option in options]
+                    for options in (self._offers.options(item, node) for item in claim.requests)
+                ]
                 for claim in claims
             ]
             for claim, of_claim in zip(claims, options, strict=True):
@@ -121,3 +124,16 @@ class Allocator:
             allocation_of(claim, of_claim, self._names[node], self._offers)
             for claim, of_claim in zip(claims, picks, strict=True)
         ]
+
+
+def _without_exhausted(option: Option, in_use: InUse) -> Option:
+    """Return the option without shareable devices that have too little left, if it needs all devices."""
+    if not option.is_all or not option.may_repeat:
+        return option
+    offers = tuple(
+        offer
+        for offer in option.offers
+        if not offer.candidate.device.is_shareable
+        or in_use.is_free(offer.candidate, offer.consumed)
+    )
+    return replace(option, offers=offers, count=len(offers))

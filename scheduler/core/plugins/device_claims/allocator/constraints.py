@@ -49,6 +49,12 @@ class Constraint:
         if self._concerns(request):
             self._values.pop()
 
+    def state(self) -> object:
+        """Return what decides which further devices are accepted."""
+        if self._constraint.kind is ConstraintKind.MATCH:
+            return self._values[0] if self._values else None
+        return frozenset(self._values)
+
     def _concerns(self, request: DeviceRequest) -> bool:
         names = self._constraint.requests
         return not names or request.name in names or request.name.partition("/")[0] in names

@@ -107,14 +107,22 @@ class InUse:
                     self._draw(candidate, -1)
 
             return give_back
+        before = self._shares.get(identity)
         self._shares[identity] = shares.plus(consumed)
 
         def give_part_back() -> None:
-            self._shares[identity] = shares
+            if before is None:
+                del self._shares[identity]
+            else:
+                self._shares[identity] = before
             if drawn:
                 self._draw(candidate, -1)
 
         return give_part_back
+
+    def state(self) -> object:
+        """Return what the claims that are being served hold, however they came to it."""
+        return (frozenset(self._chosen), frozenset(self._shares.items()))
 
     def _take_away(self, device: AllocatedDevice) -> None:
         if device.share:

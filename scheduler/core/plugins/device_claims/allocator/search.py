@@ -1,10 +1,11 @@
 """The search for devices: one position after the other, turning back where no device is left.
 
 Positions are the devices that the requests of all claims need. At each position the devices are tried in the
-order of the pools, so the first solution is the one that Kubernetes' allocator finds. Two things keep the
-search small. The devices of one request are interchangeable, so they are only taken in ascending order. And
-before the search, a matching of positions to devices shows whether there are enough devices at all. What is
-left is bounded: a search of more than `MOST_STEPS` steps is given up with a reason.
+order of the pools, so the first solution is the one that Kubernetes' allocator finds. Three things keep the
+search small. The devices of one request are interchangeable, so they are only taken in ascending order. A
+matching of positions to devices shows at once whether there are enough devices at all. And in a long search a
+state that led nowhere is remembered, however it was reached. What is left is bounded: a search of more than
+`MOST_STEPS` steps is given up with a reason.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from scheduler.core.plugins.device_claims.allocator.pools import Candidate
 
 #: A step tries the devices for one position. Real claims need one for each device.
 MOST_STEPS = 5_000
+#: Steps after which states that lead nowhere are remembered; most searches are shorter.
+SHORT_SEARCH = 100
 #: Devices that one claim may hold; the API server refuses more.
 MOST_DEVICES = 32
 
@@ -83,16 +86,36 @@ class Search:
         """
         if not self._has_matching():
             return None
-        open_positions = [self._following(_Position(0))]
-        while open_positions:
-            position = next(open_positions[-1], None)
+        hopeless: set[object] = set()
+        path: list[tuple[object, Iterator[_Position]]] = [(None, self._following(_Position(0)))]
+        while path:
+            state, following = path[-1]
+            position = next(following, None)
             if position is None:
-                open_positions.pop()
+                path.pop()
+                hopeless.add(state)
             elif position.claim == len(self._options):
                 return self._picks
             else:
-                open_positions.append(self._following(position))
+                state = self._state(position) if self._steps > SHORT_SEARCH else None
+                if state is None or state not in hopeless:
+                    path.append((state, self._following(position)))
         return None
+
+    def _state(self, position: _Position) -> object:
+        """Return everything that decides whether a position leads to a solution."""
+        picks = self._picks[position.claim] if position.claim < len(self._picks) else []
+        return (
+            position.claim,
+            position.request,
+            id(position.option),
+            position.number,
+            position.start,
+            len(picks),
+            tuple(pick.candidate.id for pick in picks if pick.request.is_admin),
+            self._in_use.state(),
+            tuple(item.state() for item in self._constraints[position.claim]),
+        )
 
     def _following(self, position: _Position) -> Iterator[_Position]:
         """Yield the positions that may follow; what leads to each is undone when the next is asked for."""

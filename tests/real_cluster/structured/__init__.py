@@ -1,0 +1,1 @@
+"""Kubernetes' own structured allocator as a program that answers questions."""
