@@ -15,7 +15,7 @@ from scheduler.core.cluster.device_inputs import (
 from scheduler.core.cluster.inputs import NodeInput
 from scheduler.core.cluster.journal import Journal
 from scheduler.core.plugins.device_claims.allocator.allocator import Allocator, Refusal
-from scheduler.core.plugins.device_claims.allocator.search import MOST_STEPS
+from scheduler.core.plugins.device_claims.allocator.search import MAX_STEPS
 from scheduler.core.plugins.device_claims.ledger import ClaimLedger
 from tests.scheduler.claims.objects import (
     Cluster,
@@ -91,5 +91,5 @@ def test_a_search_that_takes_too_long_is_refused_with_the_reason() -> None:
         ),
     )
     assert Cluster([pool(*devices)]).ask(contradictory) == Refusal(
-        f"the search for devices took more than {MOST_STEPS} steps", is_overrun=True
+        f"the search for devices took more than {MAX_STEPS} steps", is_overrun=True
     )

@@ -18,7 +18,7 @@ from scheduler.core.plugins.device_claims.allocator.offers import Offers, Option
 from scheduler.core.plugins.device_claims.allocator.pools import PoolTable
 from scheduler.core.plugins.device_claims.allocator.result import allocation_of
 from scheduler.core.plugins.device_claims.allocator.search import (
-    MOST_DEVICES,
+    MAX_DEVICES,
     Search,
     SearchOverrunError,
 )
@@ -109,10 +109,10 @@ class Allocator:
             ]
             for claim, of_claim in zip(claims, options, strict=True):
                 fewest = sum(min(option.count for option in item) for item in of_claim)
-                if fewest > MOST_DEVICES:
+                if fewest > MAX_DEVICES:
                     return Refusal(
                         f"claim {claim.namespace}/{claim.name}: number of requested devices "
-                        f"{fewest} exceeds the claim limit of {MOST_DEVICES}"
+                        f"{fewest} exceeds the claim limit of {MAX_DEVICES}"
                     )
             picks = Search(claims, options, in_use).run()
         except RefusalError as refusal:

@@ -5,7 +5,7 @@ order of the pools, so the first solution is the one that Kubernetes' allocator 
 search small. The devices of one request are interchangeable, so they are only taken in ascending order. A
 matching of positions to devices shows at once whether there are enough devices at all. And in a long search a
 state that led nowhere is remembered, however it was reached. What is left is bounded: a search of more than
-`MOST_STEPS` steps is given up with a reason.
+`MAX_STEPS` steps is given up with a reason.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from scheduler.core.plugins.device_claims.allocator.offers import Offer, Option,
 from scheduler.core.plugins.device_claims.allocator.pools import Candidate
 
 #: A step tries the devices for one position. Real claims need one for each device.
-MOST_STEPS = 5_000
+MAX_STEPS = 5_000
 #: Steps after which states that lead nowhere are remembered; most searches are shorter.
 SHORT_SEARCH = 100
 #: Devices that one claim may hold; the API server refuses more.
-MOST_DEVICES = 32
+MAX_DEVICES = 32
 
 
 class SearchOverrunError(RefusalError):
@@ -120,13 +120,13 @@ class Search:
     def _following(self, position: _Position) -> Iterator[_Position]:
         """Yield the positions that may follow; what leads to each is undone when the next is asked for."""
         self._steps += 1
-        if self._steps > MOST_STEPS:
-            raise SearchOverrunError(f"the search for devices took more than {MOST_STEPS} steps")
+        if self._steps > MAX_STEPS:
+            raise SearchOverrunError(f"the search for devices took more than {MAX_STEPS} steps")
         option = position.option
         if position.request == len(self._options[position.claim]):
             yield _Position(position.claim + 1)
         elif option is None:
-            room = MOST_DEVICES - len(self._picks[position.claim])
+            room = MAX_DEVICES - len(self._picks[position.claim])
             for item in self._options[position.claim][position.request]:
                 if item.count <= room and item.offers:
                     yield _Position(position.claim, position.request, item)
