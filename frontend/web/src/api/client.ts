@@ -1,5 +1,5 @@
 /** The REST calls of the dashboard. All of them are public API that scripts can use as well. */
-import type { Health, Me, QueuePatch, QueueWritten } from "../model/rows.ts";
+import type { Health, Me, NewQueue, QueuePatch, QueueWritten } from "../model/rows.ts";
 import { noAnswerInTime, readProblem, unreachable } from "./problem.ts";
 
 export type QueueAnswer = QueueWritten;
@@ -22,17 +22,43 @@ export function bootMe(): Me | null {
   return text ? ((JSON.parse(text) as { me?: Me }).me ?? null) : null;
 }
 
+type WriteOptions = { dryRun: boolean; signal?: AbortSignal };
+
 export function patchQueue(
   name: string,
   patch: QueuePatch,
-  options: { etag: string; dryRun: boolean; signal?: AbortSignal },
+  options: WriteOptions & { etag: string },
 ): Promise<QueueAnswer> {
-  const query = options.dryRun ? "?dryRun=true" : "";
-  const timeout = AbortSignal.timeout(WRITE_TIMEOUT_MS);
-  return call<QueueAnswer>("PATCH", `/queues/${encodeURIComponent(name)}${query}`, {
+  return write<QueueAnswer>("PATCH", `/queues/${encodeURIComponent(name)}`, options, {
     body: patch,
     headers: { "If-Match": options.etag },
-    signal: options.signal ? AbortSignal.any([options.signal, timeout]) : timeout,
+  });
+}
+
+export function createQueue(queue: NewQueue, options: WriteOptions): Promise<QueueAnswer> {
+  return write<QueueAnswer>("POST", "/queues", options, { body: queue });
+}
+
+/** Delete a queue. A dry run returns what it would do, a real one nothing. */
+export function deleteQueue(
+  name: string,
+  options: WriteOptions & { etag: string },
+): Promise<QueueAnswer | undefined> {
+  return write("DELETE", `/queues/${encodeURIComponent(name)}`, options, {
+    headers: { "If-Match": options.etag },
+  });
+}
+
+function write<T>(
+  method: string,
+  path: string,
+  { dryRun, signal }: WriteOptions,
+  options: CallOptions,
+): Promise<T> {
+  const timeout = AbortSignal.timeout(WRITE_TIMEOUT_MS);
+  return call<T>(method, dryRun ? `${path}?dryRun=true` : path, {
+    ...options,
+    signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
   });
 }
 
@@ -56,7 +82,7 @@ async function call<T>(method: string, path: string, options: CallOptions = {}):
     throw unreachable(cause);
   }
   if (!response.ok) throw await readProblem(response);
-  return (await response.json()) as T;
+  return (response.status === 204 ? undefined : await response.json()) as T;
 }
 
 export function csrfToken(): string {

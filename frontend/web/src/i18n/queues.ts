@@ -1,10 +1,12 @@
 /** Texts of the queues page: the tree, the drawer and its form. */
-import type { Resource } from "../model/rows.ts";
+import type { Bound, Resource } from "../model/rows.ts";
 import {
   type EntryProblem,
   type Part,
   type Pointer,
   splitPointer,
+  type TextField,
+  textField,
   type Value,
 } from "../model/values.ts";
 import { amount, bound, count, plural, RESOURCE_NAME, UNIT } from "./numbers.ts";
@@ -23,6 +25,52 @@ export const QUEUES = {
   parentMissing: (parent: string | null) =>
     `Its parent queue "${parent}" does not exist: create it, or choose another parent.`,
   edit: (queue: string) => `Edit ${queue}`,
+  create: "New queue",
+  noSuch: (queue: string) => `There is no queue "${queue}"`,
+  noSuchText: "It may have been deleted or renamed. Close this panel to see the tree.",
+} as const;
+
+export const ACTIONS = {
+  label: "Actions",
+  addChild: "Add a child queue",
+  duplicate: "Duplicate",
+  move: "Move…",
+  remove: "Delete…",
+} as const;
+
+export const NEW_QUEUE = {
+  title: "New queue",
+  name: "Name",
+  nameHint: "Lower-case letters, digits and hyphens. It cannot be changed later.",
+  parent: "Parent queue",
+  topLevel: "None: a top-level queue",
+  note: "CPU and memory start without a quota and without a limit. All fields can be edited afterwards.",
+  submit: "Create queue",
+  cancel: "Cancel",
+  created: "Queue created",
+  createdText: (queue: string) => `Queue ${queue} exists now.`,
+} as const;
+
+export const MOVE_QUEUE = {
+  title: (queue: string) => `Move ${queue}`,
+  text: (queues: number) =>
+    queues === 0
+      ? "Its running workloads stay; from the next cycle on they count below the new parent."
+      : `The ${plural(queues, "queue")} below it move with it. Running workloads stay; from the next cycle on they count below the new parent.`,
+  submit: "Move queue",
+  moved: "Queue moved",
+  movedText: (queue: string, parent: string | null) =>
+    parent === null
+      ? `Queue ${queue} is a top-level queue now.`
+      : `Queue ${queue} is below ${parent} now.`,
+} as const;
+
+export const DELETE_QUEUE = {
+  title: (queue: string) => `Delete ${queue}?`,
+  text: "The queue and its settings are removed from the cluster. This cannot be undone.",
+  submit: "Delete queue",
+  deleted: "Queue deleted",
+  deletedText: (queue: string) => `Queue ${queue} is deleted.`,
 } as const;
 
 export const QUEUE_COLUMNS = {
@@ -54,7 +102,7 @@ export const FACTS = {
 } as const;
 
 export const FORM = {
-  order: "Order",
+  general: "General",
   choices: { value: "Value", unlimited: "Unlimited", unset: "Unset" },
   kind: (field: string) => `${field}: kind`,
   noChanges: "No changes",
@@ -73,6 +121,11 @@ export const FORM = {
   unneededText: (queue: string) => `Queue ${queue}: the cluster already had these values.`,
   dismiss: "Dismiss",
   rejected: "The server would reject this change",
+  outside: "You can edit only queues below the ones given to you. Ask an administrator for more.",
+  discard: "Discard your changes?",
+  discardText: "This queue has changes that are not saved.",
+  discardYes: "Discard",
+  discardNo: "Keep editing",
   viewer: "You can view queues but not edit them. Ask an administrator for the right to edit.",
   managedElsewhere: (owner: string) => `${owner} manages this queue. Edit it there.`,
 } as const;
@@ -95,10 +148,22 @@ const PART_NAME: Record<Part, string> = {
   limit: "limit",
   weight: "over-quota weight",
 };
+const TEXT_NAME: Record<TextField, string> = {
+  displayName: "Display name",
+  preemptMinRuntime: "Minimum runtime before preemption",
+  reclaimMinRuntime: "Minimum runtime before reclaim",
+};
+const TEXT_HINT: Record<TextField, string> = {
+  displayName: "the name of the queue",
+  preemptMinRuntime: "for example 5m or 1h30m",
+  reclaimMinRuntime: "for example 5m or 1h30m",
+};
 const SHORT_PART_NAME: Record<Part, string> = { quota: "Quota", limit: "Limit", weight: "Weight" };
 
 /** The full name of a field: `GPU quota`. */
 export function fieldName(pointer: Pointer): string {
+  const text = textField(pointer);
+  if (text !== null) return TEXT_NAME[text];
   const at = splitPointer(pointer);
   return at === null ? "Priority" : `${RESOURCE_NAME[at.resource]} ${PART_NAME[at.part]}`;
 }
@@ -106,7 +171,13 @@ export function fieldName(pointer: Pointer): string {
 /** The name of a field below the heading of its resource: `Quota`. */
 export function shortFieldName(pointer: Pointer): string {
   const at = splitPointer(pointer);
-  return at === null ? "Priority" : SHORT_PART_NAME[at.part];
+  return at === null ? fieldName(pointer) : SHORT_PART_NAME[at.part];
+}
+
+/** What an empty text field stands for or takes; "" for other fields. */
+export function fieldHint(pointer: Pointer): string {
+  const text = textField(pointer);
+  return text === null ? "" : TEXT_HINT[text];
 }
 
 /** The unit people type a field in; priorities and weights have none. */
@@ -119,7 +190,7 @@ export function fieldUnit(pointer: Pointer): string {
 export function valueText(pointer: Pointer, value: Value): string {
   const at = splitPointer(pointer);
   if (at === null || at.part === "weight") return value === undefined ? "unset" : String(value);
-  const text = bound(at.resource, value);
+  const text = bound(at.resource, value as Bound | undefined);
   return typeof value === "number" ? `${text} ${UNIT[at.resource]}` : text;
 }
 

@@ -35,11 +35,17 @@ type Nulls<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> | null };
 
 /** A merge patch: an absent field stays as it is, null makes a bound unset. */
 export type QueuePatch = {
+  readonly displayName?: string | null;
+  readonly parent?: string | null;
+  readonly preemptMinRuntime?: string | null;
+  readonly reclaimMinRuntime?: string | null;
   readonly priority?: number | null;
   readonly quota?: Nulls<Queue["quota"]>;
   readonly limit?: Nulls<Queue["limit"]>;
   readonly weight?: Nulls<Queue["weight"]>;
 };
+
+export type NewQueue = QueuePatch & { readonly name: string };
 
 type Keyed<T> = T & { readonly k: string };
 

@@ -6,14 +6,20 @@ import { type Bound, type Queue, type QueuePatch, RESOURCES, type Resource } fro
 import { fromShown, toShown } from "./units.ts";
 
 export type Part = "quota" | "limit" | "weight";
-export type Pointer = "/priority" | `/${Part}/${Resource}`;
+/** Fields that hold a text: a name for people, and durations such as `5m`. */
+export const TEXT_FIELDS = ["displayName", "preemptMinRuntime", "reclaimMinRuntime"] as const;
+export type TextField = (typeof TEXT_FIELDS)[number];
+export type Pointer = "/priority" | `/${TextField}` | `/${Part}/${Resource}`;
 /** The value of one field; undefined means unset. */
-export type Value = Bound | undefined;
+export type Value = Bound | string | undefined;
 export type Values = ReadonlyMap<Pointer, Value>;
 
 export const PARTS: readonly Part[] = ["quota", "limit", "weight"];
 export const POINTERS: readonly Pointer[] = [
+  "/displayName",
   "/priority",
+  "/preemptMinRuntime",
+  "/reclaimMinRuntime",
   ...RESOURCES.flatMap((resource) => PARTS.map((part): Pointer => `/${part}/${resource}`)),
 ];
 
@@ -22,8 +28,14 @@ export function splitPointer(pointer: Pointer): { part: Part; resource: Resource
   return resource === undefined ? null : { part: part as Part, resource: resource as Resource };
 }
 
+/** Return the text field that a pointer names, or null. */
+export function textField(pointer: Pointer): TextField | null {
+  return TEXT_FIELDS.find((field) => pointer === `/${field}`) ?? null;
+}
+
 export function editableValues(queue: Queue): Values {
   const values = new Map<Pointer, Value>([["/priority", queue.priority ?? undefined]]);
+  for (const field of TEXT_FIELDS) values.set(`/${field}`, queue[field] || undefined);
   for (const resource of RESOURCES) {
     for (const part of PARTS) values.set(`/${part}/${resource}`, queue[part][resource]);
   }
@@ -36,9 +48,12 @@ export type Entries = ReadonlyMap<Pointer, Entry>;
 
 export function entryOf(pointer: Pointer, value: Value): Entry {
   if (value === undefined) return { kind: "unset", text: "" };
+  if (typeof value === "string" && textField(pointer) !== null)
+    return { kind: "value", text: value };
   if (value === "unlimited") return { kind: "unlimited", text: "" };
   const at = splitPointer(pointer);
-  const shown = at === null || at.part === "weight" ? value : toShown(at.resource, value);
+  const isPlain = typeof value === "string" || at === null || at.part === "weight";
+  const shown = isPlain ? value : toShown(at.resource, value);
   return { kind: "value", text: String(shown) };
 }
 
@@ -54,6 +69,7 @@ export function readEntry(pointer: Pointer, entry: Entry): { value: Value } | En
   if (entry.kind === "unset") return { value: undefined };
   if (entry.kind === "unlimited") return { value: "unlimited" };
   const text = entry.text.trim();
+  if (textField(pointer) !== null) return { value: text === "" ? undefined : text };
   const isBound = pointer.startsWith("/quota") || pointer.startsWith("/limit");
   if (text === "") return isBound ? "missing" : { value: undefined };
   if (!/^-?\d*\.?\d+$/.test(text)) return "notANumber";
@@ -109,7 +125,7 @@ export function patchOf(base: Values, mine: Values): QueuePatch {
   for (const pointer of changedPointers(base, mine)) {
     const value = mine.get(pointer) ?? null;
     const at = splitPointer(pointer);
-    if (at === null) patch.priority = value;
+    if (at === null) patch[pointer.slice(1)] = value;
     else patch[at.part] = { ...(patch[at.part] as object | undefined), [at.resource]: value };
   }
   return patch as QueuePatch;

@@ -1,6 +1,19 @@
 import { SegmentedControl, TextInput } from "@mantine/core";
-import { entryProblemText, FORM, fieldName, fieldUnit, shortFieldName } from "../../i18n/queues.ts";
-import { type Entry, type EntryProblem, type Pointer, splitPointer } from "../../model/values.ts";
+import {
+  entryProblemText,
+  FORM,
+  fieldHint,
+  fieldName,
+  fieldUnit,
+  shortFieldName,
+} from "../../i18n/queues.ts";
+import {
+  type Entry,
+  type EntryProblem,
+  type Pointer,
+  splitPointer,
+  textField,
+} from "../../model/values.ts";
 import styles from "./QueueDrawer.module.css";
 
 type Props = {
@@ -13,6 +26,8 @@ type Props = {
   error: string | undefined;
   warning: string | undefined;
   disabled: boolean;
+  /** Whether the label names the resource too, where no heading does. */
+  isLong?: boolean;
   onChange: (entry: Entry) => void;
 };
 
@@ -25,15 +40,19 @@ const CHOICES: { value: Entry["kind"]; label: string }[] = [
 /** One editable field. A quota or limit is a number, unlimited or unset: three distinct choices. */
 export function BoundField(props: Props) {
   const { pointer, entry, isChanged, problem, warning, disabled, onChange } = props;
+  const isText = textField(pointer) !== null;
+  const isWide = isText || props.isLong === true;
   const at = splitPointer(pointer);
   const isBound = at !== null && at.part !== "weight";
   const name = fieldName(pointer);
   const unit = fieldUnit(pointer);
   const error = problem === undefined ? props.error : entryProblemText(problem, entry.text);
   return (
-    <div className={`${styles.field} ${isChanged ? styles.draft : ""}`}>
+    <div
+      className={`${styles.field} ${isWide ? styles.wide : ""} ${isChanged ? styles.draft : ""}`}
+    >
       <span className={styles.label} aria-hidden>
-        {shortFieldName(pointer)}
+        {isWide ? name : shortFieldName(pointer)}
       </span>
       {isBound ? (
         <SegmentedControl
@@ -45,15 +64,15 @@ export function BoundField(props: Props) {
           onChange={(kind) => onChange({ ...entry, kind })}
         />
       ) : (
-        <span />
+        !isText && <span />
       )}
       <TextInput
         className={styles.input ?? ""}
         aria-label={name}
-        inputMode="decimal"
+        inputMode={isText ? "text" : "decimal"}
         size="xs"
         value={entry.kind === "value" ? entry.text : ""}
-        placeholder={entry.kind === "value" ? "" : FORM.choices[entry.kind].toLowerCase()}
+        placeholder={placeholder(pointer, entry)}
         disabled={disabled || (isBound && entry.kind !== "value")}
         error={error}
         rightSection={unit === "" ? null : <span className={styles.unit}>{unit}</span>}
@@ -63,4 +82,10 @@ export function BoundField(props: Props) {
       {warning !== undefined && <p className={styles.warning}>{warning}</p>}
     </div>
   );
+}
+
+function placeholder(pointer: Pointer, entry: Entry): string {
+  const hint = fieldHint(pointer);
+  if (hint !== "") return hint;
+  return entry.kind === "value" ? "" : FORM.choices[entry.kind].toLowerCase();
 }

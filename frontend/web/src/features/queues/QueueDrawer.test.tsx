@@ -45,7 +45,13 @@ function start() {
       <Notifications />
       <QueryClientProvider client={client}>
         <MemoryRouter>
-          <QueueDrawer queue={row} onClose={() => {}} />
+          <QueueDrawer
+            name={row.name}
+            queue={row}
+            rights={{ edit: true, place: true, anywhere: true }}
+            onAction={() => {}}
+            onClose={() => {}}
+          />
         </MemoryRouter>
       </QueryClientProvider>
     </MantineProvider>

@@ -1,50 +1,115 @@
-import { Button, Drawer } from "@mantine/core";
-import { notifications } from "@mantine/notifications";
+import { Button, Drawer, Group, Modal } from "@mantine/core";
 import { useState } from "react";
 import { Link } from "react-router";
-import { useMe } from "../../api/useMe.ts";
 import { dateTime, RESOURCE_NAME } from "../../i18n/numbers.ts";
-import { FACTS, FORM, QUEUES } from "../../i18n/queues.ts";
+import { ACTIONS, FACTS, FORM, QUEUES } from "../../i18n/queues.ts";
 import { CLOSE } from "../../i18n/ui.ts";
-import type { Phase, Saved } from "../../model/editing.ts";
 import { type Queue, RESOURCES } from "../../model/rows.ts";
-import { POINTERS, type Pointer } from "../../model/values.ts";
-import { Failure } from "../../ui/States.tsx";
-import { BoundField } from "./BoundField.tsx";
-import { ConflictDialog } from "./ConflictDialog.tsx";
+import { Empty } from "../../ui/States.tsx";
+import type { QueueAction } from "./QueueDialogs.tsx";
 import styles from "./QueueDrawer.module.css";
-import { useQueueEditor } from "./useQueueEditor.ts";
+import { QueueForm } from "./QueueForm.tsx";
 
-type Props = { queue: Queue | undefined; onClose: () => void };
+type Props = {
+  /** The selected queue, or null; `queue` is its row, undefined if it does not exist. */
+  name: string | null;
+  queue: Queue | undefined;
+  /** What the user may do with it, and whether they may edit any queue. */
+  rights: { edit: boolean; place: boolean; anywhere: boolean };
+  onAction: (action: QueueAction) => void;
+  onClose: () => void;
+};
 
-/** One queue: its amounts, and the form that edits its bounds. */
-export function QueueDrawer({ queue, onClose }: Props) {
+/** One queue: its amounts, what can be done with it, and the form that edits its fields. */
+export function QueueDrawer({ name, queue, rights, onAction, onClose }: Props) {
   // The content stays while the drawer closes, so that the focus returns to the row.
   const [last, setLast] = useState(queue);
   if (queue !== undefined && queue !== last) setLast(queue);
-  const shown = queue ?? last;
+  const [isTouched, setTouched] = useState(false);
+  const [isLeaving, setLeaving] = useState(false);
+  const shown = queue ?? (name === null ? last : undefined);
+  const leave = () => {
+    setLeaving(false);
+    onClose();
+  };
   return (
     <Drawer
-      opened={queue !== undefined}
-      onClose={onClose}
+      opened={name !== null}
+      onClose={() => (isTouched && queue !== undefined ? setLeaving(true) : leave())}
       position="right"
       size={560}
-      title={<b>{shown?.displayName || shown?.name}</b>}
+      title={<b>{shown?.displayName || shown?.name || name}</b>}
       closeButtonProps={{ "aria-label": CLOSE }}
       overlayProps={{ backgroundOpacity: 0.25 }}
     >
-      {shown !== undefined && (
+      {shown === undefined ? (
+        name !== null && <Empty title={QUEUES.noSuch(name)}>{QUEUES.noSuchText}</Empty>
+      ) : (
         <>
           <Facts queue={shown} />
+          <Actions queue={shown} rights={rights} onAction={onAction} />
           {shown.problems.map((problem) => (
             <p key={problem} className={styles.summary}>
               {problem}
             </p>
           ))}
-          <Editor key={shown.name} queue={shown} />
+          <QueueForm
+            key={shown.name}
+            queue={shown}
+            rights={{ here: rights.edit, anywhere: rights.anywhere }}
+            onTouched={setTouched}
+          />
         </>
       )}
+      {isLeaving && (
+        <Modal
+          opened
+          onClose={() => setLeaving(false)}
+          title={<b>{FORM.discard}</b>}
+          closeButtonProps={{ "aria-label": CLOSE }}
+        >
+          <p>{FORM.discardText}</p>
+          <Group justify="flex-end">
+            <Button variant="default" data-autofocus onClick={() => setLeaving(false)}>
+              {FORM.discardNo}
+            </Button>
+            <Button color="red" onClick={leave}>
+              {FORM.discardYes}
+            </Button>
+          </Group>
+        </Modal>
+      )}
     </Drawer>
+  );
+}
+
+function Actions({
+  queue,
+  rights,
+  onAction,
+}: Pick<Props, "rights" | "onAction"> & { queue: Queue }) {
+  const isOurs = queue.managedBy === "";
+  const buttons: [QueueAction["kind"], string, boolean][] = [
+    ["create", ACTIONS.addChild, rights.place],
+    ["duplicate", ACTIONS.duplicate, rights.edit],
+    ["move", ACTIONS.move, rights.edit && isOurs],
+    ["delete", ACTIONS.remove, rights.edit && isOurs],
+  ];
+  const offered = buttons.filter(([, , isAllowed]) => isAllowed);
+  if (offered.length === 0) return null;
+  return (
+    <Group gap="xs" mb="md" role="group" aria-label={ACTIONS.label}>
+      {offered.map(([kind, text]) => (
+        <Button
+          key={kind}
+          size="compact-sm"
+          variant="default"
+          onClick={() => onAction({ kind, queue: queue.name })}
+        >
+          {text}
+        </Button>
+      ))}
+    </Group>
   );
 }
 
@@ -80,108 +145,4 @@ function FactLine({ queue, resource }: { queue: Queue; resource: (typeof RESOURC
       </dd>
     </>
   );
-}
-
-function Editor({ queue }: { queue: Queue }) {
-  const me = useMe();
-  const editor = useQueueEditor(queue, (saved) => showSaved(queue.name, saved));
-  const { entries, changed, errors, verdict, phase, failure, conflict } = editor;
-  const locked = lockedText(queue, me?.rights.editQueues);
-  const general = verdict?.errors.filter((error) => !isPointer(error.pointer)) ?? [];
-  const field = (pointer: Pointer) => (
-    <BoundField
-      key={pointer}
-      pointer={pointer}
-      entry={entries.get(pointer) ?? { kind: "unset", text: "" }}
-      isChanged={changed.includes(pointer) || errors.has(pointer)}
-      problem={errors.get(pointer)}
-      error={messageAt(verdict?.errors, pointer)}
-      warning={messageAt(verdict?.warnings, pointer)}
-      disabled={locked !== null}
-      onChange={(entry) => editor.setEntry(pointer, entry)}
-    />
-  );
-  const isSaving = phase.kind === "saving";
-  const isTouched = changed.length > 0 || errors.size > 0;
-  const canSave =
-    changed.length > 0 && errors.size === 0 && (verdict?.errors.length ?? 0) === 0 && !isSaving;
-  return (
-    <form
-      aria-label={QUEUES.edit(queue.name)}
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (canSave) void editor.save();
-      }}
-    >
-      {locked !== null && <p className={styles.summary}>{locked}</p>}
-      <fieldset className={styles.group}>
-        <legend>{FORM.order}</legend>
-        {field("/priority")}
-      </fieldset>
-      {RESOURCES.map((resource) => (
-        <fieldset key={resource} className={styles.group}>
-          <legend>{RESOURCE_NAME[resource]}</legend>
-          {field(`/quota/${resource}`)}
-          {field(`/limit/${resource}`)}
-          {field(`/weight/${resource}`)}
-        </fieldset>
-      ))}
-      {general.map((error) => (
-        <Failure key={error.message} title={FORM.rejected} detail={error.message} />
-      ))}
-      {failure !== null && <Failure title={failure.title} detail={failure.detail} />}
-      <div className={styles.foot}>
-        <span role="status">{statusText(phase, changed.length, errors.size)}</span>
-        <Button variant="default" disabled={!isTouched || isSaving} onClick={editor.undo}>
-          {FORM.undo}
-        </Button>
-        <Button type="submit" loading={isSaving} disabled={!canSave && !isSaving}>
-          {FORM.save}
-        </Button>
-      </div>
-      {conflict !== null && (
-        <ConflictDialog
-          conflict={conflict}
-          onResolve={editor.resolve}
-          onClose={editor.dismissConflict}
-        />
-      )}
-    </form>
-  );
-}
-
-function showSaved(queue: string, { changed }: Saved): void {
-  notifications.show({
-    title: changed ? FORM.saved : FORM.unneeded,
-    message: changed ? FORM.savedText(queue) : FORM.unneededText(queue),
-    color: "green",
-    closeButtonProps: { "aria-label": FORM.dismiss },
-  });
-}
-
-/** Return what the form is doing now; every phase of saving has a text. */
-function statusText(phase: Phase, changes: number, errors: number): string {
-  if (phase.kind === "saving") return phase.isSlow ? FORM.savingSlow : FORM.saving;
-  if (errors > 0) return FORM.corrections(errors);
-  if (changes > 0) return FORM.changes(changes);
-  if (phase.kind === "awaited") return phase.isSlow ? FORM.awaitingSlow : FORM.awaiting;
-  return FORM.noChanges;
-}
-
-/** Return why the form is locked, or null if the user may edit the queue here. */
-function lockedText(queue: Queue, mayEdit: boolean | undefined): string | null {
-  if (mayEdit === false) return FORM.viewer;
-  if (queue.managedBy !== "") return FORM.managedElsewhere(queue.managedBy);
-  return null;
-}
-
-function isPointer(pointer: string): boolean {
-  return POINTERS.some((known) => known === pointer);
-}
-
-function messageAt(
-  list: readonly { pointer: string; message: string }[] | undefined,
-  pointer: Pointer,
-): string | undefined {
-  return list?.find((message) => message.pointer === pointer)?.message;
 }

@@ -1,11 +1,14 @@
-import { SegmentedControl } from "@mantine/core";
-import { useCallback, useMemo } from "react";
+import { Button, SegmentedControl } from "@mantine/core";
+import { IconPlus } from "@tabler/icons-react";
+import { useCallback, useMemo, useState } from "react";
+import { useMe } from "../../api/useMe.ts";
 import { RESOURCE_NAME } from "../../i18n/numbers.ts";
 import { QUEUES } from "../../i18n/queues.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import { useUnchanged } from "../../live/useUnchanged.ts";
-import { RESOURCES, type Resource } from "../../model/rows.ts";
+import { mayEdit, mayPlaceUnder } from "../../model/rights.ts";
+import { type Me, type Queue, RESOURCES, type Resource } from "../../model/rows.ts";
 import { buildTree } from "../../model/tree.ts";
 import { BulletLegend } from "../../ui/BulletBar.tsx";
 import { Card } from "../../ui/Card.tsx";
@@ -13,6 +16,7 @@ import { Page } from "../../ui/Page.tsx";
 import { RichText } from "../../ui/RichText.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
+import { type QueueAction, QueueDialogs } from "./QueueDialogs.tsx";
 import { QueueDrawer } from "./QueueDrawer.tsx";
 import styles from "./QueueTree.module.css";
 import { QueueTree } from "./QueueTree.tsx";
@@ -36,7 +40,14 @@ export function QueuesPage() {
   const structure = useUnchanged(parents);
   const tree = useMemo(() => buildTree(structure), [structure]);
   const onEdit = useCallback((name: string) => changeSearch({ queue: name }), [changeSearch]);
-  const editedQueue = selected === null ? undefined : queues.get(selected);
+  const me = useMe();
+  const [action, setAction] = useState<QueueAction | null>(null);
+  const mayEditAny = me?.rights.editQueues === true;
+  const selectedRights = {
+    edit: selected !== null && mayEdit(me, queues, selected),
+    place: selected !== null && mayPlaceUnder(me, queues, selected),
+    anywhere: mayEditAny,
+  };
   return (
     <Page
       title={QUEUES.title}
@@ -56,6 +67,16 @@ export function QueuesPage() {
             onChange={(value) => changeSearch({ resource: value === "gpu" ? null : value })}
           />
           <span style={{ color: "var(--dim)" }}>{QUEUES.scale(resource)}</span>
+          {mayEditAny && (
+            <Button
+              className={styles.create ?? ""}
+              size="xs"
+              leftSection={<IconPlus size={15} />}
+              onClick={() => setAction({ kind: "create", queue: firstPlace(me, queues) })}
+            >
+              {QUEUES.create}
+            </Button>
+          )}
         </div>
         {problem !== null ? (
           <Failure title={problem.title} detail={problem.detail} />
@@ -76,9 +97,32 @@ export function QueuesPage() {
           />
         )}
       </Card>
-      <QueueDrawer queue={editedQueue} onClose={() => changeSearch({ queue: null })} />
+      <QueueDrawer
+        name={loaded ? selected : null}
+        queue={selected === null ? undefined : queues.get(selected)}
+        rights={selectedRights}
+        onAction={setAction}
+        onClose={() => changeSearch({ queue: null })}
+      />
+      {action !== null && (
+        <QueueDialogs
+          action={action}
+          queues={queues}
+          me={me}
+          onDone={(name) => {
+            setAction(null);
+            if (name !== undefined) changeSearch({ queue: name });
+          }}
+        />
+      )}
     </Page>
   );
+}
+
+/** Return where a new queue is offered first: at the top, or at the first queue the user may place one below. */
+function firstPlace(me: Me | undefined, queues: ReadonlyMap<string, Queue>): string | null {
+  if (mayPlaceUnder(me, queues, null)) return null;
+  return [...queues.keys()].find((name) => mayPlaceUnder(me, queues, name)) ?? null;
 }
 
 function resourceOf(text: string | null): Resource {

@@ -2,7 +2,6 @@
  * Edit one queue: the reducer of model/editing.ts, the server's verdict on what has been typed,
  * and saving with a version check.
  */
-import { useQuery } from "@tanstack/react-query";
 import { useEffect, useEffectEvent, useMemo, useReducer } from "react";
 import { patchQueue, type QueueAnswer } from "../../api/client.ts";
 import { ApiProblem } from "../../api/problem.ts";
@@ -24,7 +23,7 @@ import {
   patchOf,
   type Values,
 } from "../../model/values.ts";
-import { useDebounced } from "../../ui/useDebounced.ts";
+import { useVerdict } from "./useVerdict.ts";
 
 const MERGE_ATTEMPTS = 5;
 const SLOW_AFTER_MS = 10_000;
@@ -51,7 +50,11 @@ export function useQueueEditor(queue: Queue, onSaved: (saved: Saved) => void) {
     return () => window.clearTimeout(timer);
   }, [underWay]);
 
-  const verdict = useVerdict(queue.name, JSON.stringify(patch), base.etag, errors.size === 0);
+  const verdict = useVerdict(
+    `PATCH ${queue.name} ${JSON.stringify(patch)}`,
+    errors.size === 0 && changed.length > 0,
+    (signal) => patchQueue(queue.name, patch, { etag: base.etag, dryRun: true, signal }),
+  );
 
   async function save(from: Version, wanted: Values): Promise<void> {
     dispatch({ type: "sent", from, values: wanted });
@@ -113,35 +116,6 @@ async function saveMerged(
       wanted = merged;
     }
   }
-}
-
-/** Return the server's errors and warnings for this patch, from a dry run once typing pauses. */
-function useVerdict(name: string, patch: string, etag: string, readable: boolean) {
-  const settledPatch = useDebounced(patch, 300);
-  const query = useQuery({
-    queryKey: ["queue-dry-run", name, settledPatch],
-    queryFn: async ({ signal }) => {
-      const changes = JSON.parse(settledPatch) as object;
-      try {
-        const answer = await patchQueue(name, changes, { etag, dryRun: true, signal });
-        return { warnings: answer.warnings, errors: [] };
-      } catch (error) {
-        if (!(error instanceof ApiProblem)) throw error;
-        // A newer version on the server says nothing about these values; saving merges with it.
-        if (error.status === 412) return { warnings: [], errors: [] };
-        return { warnings: [], errors: error.body.errors ?? [generalError(error)] };
-      }
-    },
-    enabled: readable && settledPatch !== "{}",
-    staleTime: 5_000,
-    retry: false,
-  });
-  const isCurrent = settledPatch === patch && patch !== "{}" && readable;
-  return isCurrent ? (query.data ?? null) : null;
-}
-
-function generalError(problem: ApiProblem) {
-  return { pointer: "", code: problem.slug, message: problem.message };
 }
 
 /** Return the queue that a refused save reports as the current one, if it was refused for that. */

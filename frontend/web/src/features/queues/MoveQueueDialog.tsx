@@ -1,0 +1,54 @@
+import { Select } from "@mantine/core";
+import { useState } from "react";
+import { patchQueue } from "../../api/client.ts";
+import { MOVE_QUEUE, NEW_QUEUE } from "../../i18n/queues.ts";
+import type { Queue } from "../../model/rows.ts";
+import { placeChoices } from "./NewQueueDialog.tsx";
+import { QueueDialog } from "./QueueDialog.tsx";
+import { messageAt, useVerdict } from "./useVerdict.ts";
+
+type Props = {
+  queue: Queue;
+  /** How many queues are below it. */
+  below: number;
+  /** The queues below which the user may place it; null stands for the top level. */
+  places: readonly (string | null)[];
+  onMoved: (parent: string | null) => void;
+  onClose: () => void;
+};
+
+/** Moves a queue, with all below it, to another parent. */
+export function MoveQueueDialog({ queue, below, places, onMoved, onClose }: Props) {
+  const [parent, setParent] = useState(queue.parent ?? "");
+  const isElsewhere = parent !== (queue.parent ?? "");
+  const patch = { parent: parent === "" ? null : parent };
+  const { etag } = queue;
+  const verdict = useVerdict(`MOVE ${queue.name} ${etag} ${parent}`, isElsewhere, (signal) =>
+    patchQueue(queue.name, patch, { etag, dryRun: true, signal }),
+  );
+  return (
+    <QueueDialog
+      title={MOVE_QUEUE.title(queue.name)}
+      submitText={MOVE_QUEUE.submit}
+      isReady={isElsewhere}
+      verdict={verdict}
+      fields={["/parent"]}
+      onSubmit={() => patchQueue(queue.name, patch, { etag, dryRun: false })}
+      onDone={() => onMoved(patch.parent)}
+      onClose={onClose}
+    >
+      <Select
+        label={NEW_QUEUE.parent}
+        data={placeChoices(places)}
+        data-autofocus
+        value={parent}
+        searchable
+        allowDeselect={false}
+        limit={100}
+        error={messageAt(verdict?.errors, "/parent")}
+        onChange={(value) => setParent(value ?? "")}
+      />
+      <p>{messageAt(verdict?.warnings, "/parent") ?? MOVE_QUEUE.text(below)}</p>
+    </QueueDialog>
+  );
+}

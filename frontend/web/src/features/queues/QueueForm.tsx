@@ -1,0 +1,123 @@
+import { Button } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useEffect, useEffectEvent } from "react";
+import { RESOURCE_NAME } from "../../i18n/numbers.ts";
+import { FORM, QUEUES } from "../../i18n/queues.ts";
+import type { Phase, Saved } from "../../model/editing.ts";
+import { type Queue, RESOURCES } from "../../model/rows.ts";
+import { POINTERS, type Pointer } from "../../model/values.ts";
+import { Failure } from "../../ui/States.tsx";
+import { BoundField } from "./BoundField.tsx";
+import { ConflictDialog } from "./ConflictDialog.tsx";
+import styles from "./QueueDrawer.module.css";
+import { useQueueEditor } from "./useQueueEditor.ts";
+import { messageAt } from "./useVerdict.ts";
+
+type Props = {
+  queue: Queue;
+  /** Whether the user may edit this queue, and any queue at all. */
+  rights: { here: boolean; anywhere: boolean };
+  onTouched: (isTouched: boolean) => void;
+};
+
+/** The form that edits the fields of a queue. */
+export function QueueForm({ queue, rights, onTouched }: Props) {
+  const editor = useQueueEditor(queue, (saved) => showSaved(queue.name, saved));
+  const { entries, changed, errors, verdict, phase, failure, conflict } = editor;
+  const locked = lockedText(queue, rights);
+  const general = verdict?.errors.filter((error) => !isPointer(error.pointer)) ?? [];
+  const field = (pointer: Pointer) => (
+    <BoundField
+      key={pointer}
+      pointer={pointer}
+      entry={entries.get(pointer) ?? { kind: "unset", text: "" }}
+      isChanged={changed.includes(pointer) || errors.has(pointer)}
+      problem={errors.get(pointer)}
+      error={messageAt(verdict?.errors, pointer)}
+      warning={messageAt(verdict?.warnings, pointer)}
+      disabled={locked !== null}
+      onChange={(entry) => editor.setEntry(pointer, entry)}
+    />
+  );
+  const isSaving = phase.kind === "saving";
+  const isTouched = changed.length > 0 || errors.size > 0;
+  const reportTouched = useEffectEvent(onTouched);
+  useEffect(() => reportTouched(isTouched), [isTouched]);
+  const canSave =
+    changed.length > 0 && errors.size === 0 && (verdict?.errors.length ?? 0) === 0 && !isSaving;
+  return (
+    <form
+      aria-label={QUEUES.edit(queue.name)}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (canSave) void editor.save();
+      }}
+    >
+      {locked !== null && <p className={styles.summary}>{locked}</p>}
+      <fieldset className={styles.group}>
+        <legend>{FORM.general}</legend>
+        {field("/displayName")}
+        {field("/priority")}
+        {field("/preemptMinRuntime")}
+        {field("/reclaimMinRuntime")}
+      </fieldset>
+      {RESOURCES.map((resource) => (
+        <fieldset key={resource} className={styles.group}>
+          <legend>{RESOURCE_NAME[resource]}</legend>
+          {field(`/quota/${resource}`)}
+          {field(`/limit/${resource}`)}
+          {field(`/weight/${resource}`)}
+        </fieldset>
+      ))}
+      {general.map((error) => (
+        <Failure key={error.message} title={FORM.rejected} detail={error.message} />
+      ))}
+      {failure !== null && <Failure title={failure.title} detail={failure.detail} />}
+      <div className={styles.foot}>
+        <span role="status">{statusText(phase, changed.length, errors.size)}</span>
+        <Button variant="default" disabled={!isTouched || isSaving} onClick={editor.undo}>
+          {FORM.undo}
+        </Button>
+        <Button type="submit" loading={isSaving} disabled={!canSave && !isSaving}>
+          {FORM.save}
+        </Button>
+      </div>
+      {conflict !== null && (
+        <ConflictDialog
+          conflict={conflict}
+          onResolve={editor.resolve}
+          onClose={editor.dismissConflict}
+        />
+      )}
+    </form>
+  );
+}
+
+function showSaved(queue: string, { changed }: Saved): void {
+  notifications.show({
+    title: changed ? FORM.saved : FORM.unneeded,
+    message: changed ? FORM.savedText(queue) : FORM.unneededText(queue),
+    color: "green",
+    closeButtonProps: { "aria-label": FORM.dismiss },
+  });
+}
+
+/** Return what the form is doing now; every phase of saving has a text. */
+function statusText(phase: Phase, changes: number, errors: number): string {
+  if (phase.kind === "saving") return phase.isSlow ? FORM.savingSlow : FORM.saving;
+  if (errors > 0) return FORM.corrections(errors);
+  if (changes > 0) return FORM.changes(changes);
+  if (phase.kind === "awaited") return phase.isSlow ? FORM.awaitingSlow : FORM.awaiting;
+  return FORM.noChanges;
+}
+
+/** Return why the form is locked, or null if the user may edit the queue here. */
+function lockedText(queue: Queue, rights: Props["rights"]): string | null {
+  if (!rights.here) return rights.anywhere ? FORM.outside : FORM.viewer;
+  if (queue.managedBy !== "") return FORM.managedElsewhere(queue.managedBy);
+  return null;
+}
+
+function isPointer(pointer: string): boolean {
+  return POINTERS.some((known) => known === pointer);
+}

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { mayEdit, mayPlaceUnder } from "./rights.ts";
+import type { Me } from "./rows.ts";
+
+const QUEUES = new Map(
+  [
+    { name: "research", parent: null },
+    { name: "vision", parent: "research" },
+    { name: "speech", parent: "research" },
+    { name: "detector", parent: "vision" },
+  ].map((queue) => [queue.name, queue]),
+);
+
+function user(roles: Me["roles"], editQueues = true): Me {
+  return {
+    username: "u",
+    displayName: "u",
+    kind: "session",
+    isAdmin: false,
+    roles,
+    rights: { editQueues, adminQueues: false, manageTokens: true },
+  };
+}
+
+describe("rights in the forms", () => {
+  const editor = user([{ role: "editor", subtree: "vision" }]);
+
+  it("let an editor change what is below the granted queue, but not the queue itself", () => {
+    expect(["detector", "vision", "speech"].map((name) => mayEdit(editor, QUEUES, name))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it("let an editor place queues below the granted queue only", () => {
+    const places = ["vision", "detector", "research", null];
+    expect(places.map((parent) => mayPlaceUnder(editor, QUEUES, parent))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it("let admins do everything, viewers and unknown users nothing", () => {
+    const admin = user([{ role: "admin", subtree: null }]);
+    expect([mayEdit(admin, QUEUES, "research"), mayPlaceUnder(admin, QUEUES, null)]).toEqual([
+      true,
+      true,
+    ]);
+    const viewer = user([{ role: "viewer", subtree: null }], false);
+    expect([mayEdit(viewer, QUEUES, "vision"), mayEdit(undefined, QUEUES, "vision")]).toEqual([
+      false,
+      false,
+    ]);
+  });
+});

@@ -1,0 +1,26 @@
+/**
+ * What the user may change, so that a form opens locked instead of being refused later. The same rules as
+ * `queues/access/rights.py`, which decides: an editor may change what is strictly below a granted queue.
+ */
+import type { Me } from "./rows.ts";
+import { ancestors, type NamedQueue } from "./tree.ts";
+
+type Queues = ReadonlyMap<string, NamedQueue>;
+
+/** Return whether the user may change this queue. */
+export function mayEdit(me: Me | undefined, queues: Queues, name: string): boolean {
+  return covers(me, ancestors(queues, name));
+}
+
+/** Return whether the user may create queues below `parent`, or move them there; null is the top level. */
+export function mayPlaceUnder(me: Me | undefined, queues: Queues, parent: string | null): boolean {
+  return covers(me, parent === null ? [] : [parent, ...ancestors(queues, parent)]);
+}
+
+function covers(me: Me | undefined, above: readonly string[]): boolean {
+  if (me?.rights.editQueues !== true) return false;
+  return me.roles.some(
+    ({ role, subtree }) =>
+      role === "admin" || (role === "editor" && (subtree === null || above.includes(subtree))),
+  );
+}
