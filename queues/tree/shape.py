@@ -173,7 +173,7 @@ def _text(value: object, pointer: str, findings: list[Finding]) -> str:
         Finding(
             pointer=pointer,
             code="type",
-            message=f"{pointer}: expected a string, got {shown(value)}",
+            message=f"{pointer[1:]}: expected a string, got {shown(value)}",
             given=shown(value),
             allowed="string",
         )
@@ -191,7 +191,7 @@ def _name(value: object, pointer: str, findings: list[Finding], *, is_required: 
         Finding(
             pointer=pointer,
             code="name",
-            message=f"{pointer}: expected lower-case letters, digits, '-' and '.', beginning and"
+            message=f"{pointer[1:]}: expected lower-case letters, digits, '-' and '.', beginning and"
             f" ending with a letter or digit, got '{shown(name)}'",
             given=shown(name),
             allowed=NAME_PATTERN.pattern,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -49,6 +49,40 @@ def filled(stack: Stack) -> Iterator[str]:
     stack.kubectl("delete", "queue", QUEUE)
 
 
+def _open_new_queue(page: Page) -> None:
+    page.goto("/queues")
+    page.get_by_role("button", name="New queue").click()
+    page.get_by_label("Name", exact=False).first.fill("Not A Name")
+    expect(page.get_by_text("expected lower-case letters")).to_be_visible()
+
+
+def _open_move(page: Page) -> None:
+    page.goto(f"/queues?queue={QUEUE}")
+    page.get_by_role("button", name="Move…").click()
+    expect(page.get_by_role("combobox", name="Parent queue")).to_be_visible()
+
+
+def _open_delete(page: Page) -> None:
+    page.goto(f"/queues?queue={QUEUE}")
+    page.get_by_role("button", name="Delete…").click()
+    expect(page.get_by_role("button", name="Delete queue")).to_be_visible()
+
+
+def _change_field(page: Page) -> None:
+    page.goto(f"/queues?queue={QUEUE}")
+    page.get_by_label("GPU quota", exact=True).fill("5")
+    expect(page.get_by_text("1 field changed")).to_be_visible()
+
+
+def _leave_changed_form(page: Page) -> None:
+    _change_field(page)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Discard")).to_be_visible()
+
+
+STATES = [_open_new_queue, _open_move, _open_delete, _leave_changed_form]
+
+
 @pytest.fixture(scope="module", params=["light", "dark"])
 def themed(
     browser: Browser, stack: Stack, session: str, request: pytest.FixtureRequest
@@ -83,6 +117,12 @@ def test_axe_finds_nothing_in_a_form_with_changes(filled: str, themed: Page):
     _assert_clean(themed)
 
 
+@pytest.mark.parametrize("reach", STATES)
+def test_axe_finds_nothing_in_a_dialog(filled: str, themed: Page, reach: Callable[[Page], None]):
+    reach(themed)
+    _assert_clean(themed)
+
+
 def test_axe_finds_nothing_on_the_login_page(browser: Browser, stack: Stack):
     for theme in ("light", "dark"):
         context = browser.new_context(base_url=stack.url, color_scheme=theme)
@@ -95,6 +135,6 @@ def test_axe_finds_nothing_on_the_login_page(browser: Browser, stack: Stack):
 
 def _assert_clean(page: Page) -> None:
     options = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
-    found = Axe().run(page, options=options).response["violations"]
-    problems = [f"{each['id']}: {each['nodes'][0]['html']}" for each in found]
+    violations = Axe().run(page, options=options).response["violations"]
+    problems = [f"{fault['id']}: {fault['nodes'][0]['html']}" for fault in violations]
     assert problems == []

@@ -163,3 +163,62 @@ def test_the_tree_is_walked_and_edited_by_keyboard_alone(lab: Stack, page: Page)
     expect(page.get_by_role("form", name="Edit default-queue")).to_be_visible()
     page.keyboard.press("Escape")
     expect(child).to_be_focused()
+
+
+def test_a_queue_is_created_moved_and_deleted_in_the_page(lab: Stack, page: Page):
+    page.goto("/queues")
+    page.get_by_role("button", name="New queue").click()
+    dialog = page.get_by_role("dialog", name="New queue")
+    dialog.get_by_role("textbox", name="Name").first.fill("made-here")
+    dialog.get_by_label("GPU quota", exact=True).fill("2")
+    dialog.get_by_role("button", name="Create queue").click()
+    form = page.get_by_role("form", name="Edit made-here")
+    expect(form.get_by_label("GPU quota", exact=True)).to_have_value("2")
+    form.get_by_label("Display name").fill("Made here")
+    form.get_by_label("Minimum runtime before reclaim").fill("5m")
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_role("status")).to_have_text("No changes")
+
+    page.get_by_role("button", name="Move…").click()
+    move = page.get_by_role("dialog", name="Move made-here")
+    move.get_by_role("combobox", name="Parent queue").fill(QUEUE)
+    page.get_by_role("option", name=QUEUE).click()
+    move.get_by_role("button", name="Move queue").click()
+    expect(move).to_be_hidden()
+    spec = lab.objects("queue", "made-here")[0]["spec"]
+    assert (spec["parentQueue"], spec["displayName"]) == (QUEUE, "Made here")
+    assert (spec["reclaimMinRuntime"], spec["resources"]["gpu"]["quota"]) == ("5m", 2)
+
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("button", name="Delete queue").click()
+    expect(page.get_by_role("row", name="Made here")).to_have_count(0)
+    wait_until(
+        lambda: "made-here" not in {q["metadata"]["name"] for q in lab.objects("queues")},
+        what="the deletion",
+        stack=lab,
+    )
+
+
+def test_a_parent_with_children_is_not_deleted_and_the_dialog_says_why(lab: Stack, page: Page):
+    page.goto("/queues?queue=default-parent-queue")
+    page.get_by_role("button", name="Delete…").click()
+    dialog = page.get_by_role("dialog", name="Delete default-parent-queue?")
+    expect(dialog.get_by_role("alert")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Delete queue")).to_be_disabled()
+
+
+def test_a_form_with_changes_asks_before_it_closes(lab: Stack, page: Page):
+    form = _open(page)
+    form.get_by_label("GPU quota", exact=True).fill("9")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Keep editing").click()
+    expect(form.get_by_label("GPU quota", exact=True)).to_have_value("9")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Discard").click()
+    expect(form).to_be_hidden()
+    assert _gpu(lab)["quota"] == 8
+
+
+def test_a_link_to_a_queue_that_does_not_exist_says_so(stack: Stack, page: Page):
+    page.goto("/queues?queue=no-such-queue")
+    expect(page.get_by_text('There is no queue "no-such-queue"')).to_be_visible()

@@ -41,7 +41,7 @@ const CHOICES: { value: Entry["kind"]; label: string }[] = [
 export function BoundField(props: Props) {
   const { pointer, entry, isChanged, problem, warning, disabled, onChange } = props;
   const isText = textField(pointer) !== null;
-  const isWide = isText || props.isLong === true;
+  const isLong = props.isLong === true;
   const at = splitPointer(pointer);
   const isBound = at !== null && at.part !== "weight";
   const name = fieldName(pointer);
@@ -49,10 +49,15 @@ export function BoundField(props: Props) {
   const error = problem === undefined ? props.error : entryProblemText(problem, entry.text);
   return (
     <div
-      className={`${styles.field} ${isWide ? styles.wide : ""} ${isChanged ? styles.draft : ""}`}
+      className={[
+        styles.field,
+        isText ? styles.text : "",
+        isLong ? styles.long : "",
+        isChanged ? styles.draft : "",
+      ].join(" ")}
     >
       <span className={styles.label} aria-hidden>
-        {isWide ? name : shortFieldName(pointer)}
+        {isLong ? name : shortFieldName(pointer)}
       </span>
       {isBound ? (
         <SegmentedControl

@@ -44,6 +44,7 @@ export function MoveQueueDialog({ queue, below, places, onMoved, onClose }: Prop
         value={parent}
         searchable
         allowDeselect={false}
+        comboboxProps={{ withinPortal: false }}
         limit={100}
         error={messageAt(verdict?.errors, "/parent")}
         onChange={(value) => setParent(value ?? "")}

@@ -83,6 +83,7 @@ export function NewQueueDialog({ parent: place, values, places, onCreated, onClo
         value={parent}
         searchable
         allowDeselect={false}
+        comboboxProps={{ withinPortal: false }}
         limit={100}
         error={messageAt(verdict?.errors, "/parent")}
         onChange={(value) => setParent(value ?? TOP_LEVEL)}

@@ -62,7 +62,7 @@ export function QueueDialog(props: Props) {
             type="submit"
             loading={write.isPending}
             disabled={!canSubmit && !write.isPending}
-            {...(props.isDangerous === true ? { color: "red" } : {})}
+            {...(props.isDangerous === true ? { color: "red.9" } : {})}
           >
             {props.submitText}
           </Button>

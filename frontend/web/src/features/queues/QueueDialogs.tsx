@@ -25,7 +25,8 @@ type Props = {
 /** The dialog of the action that the user has begun. */
 export function QueueDialogs({ action, queues, me, onDone }: Props) {
   const queue = action.queue === null ? undefined : queues.get(action.queue);
-  const places = [null, ...queues.keys()].filter((place) => mayPlaceUnder(me, queues, place));
+  const names = [...queues.keys()].sort();
+  const places = [null, ...names].filter((place) => mayPlaceUnder(me, queues, place));
   const close = () => onDone();
   if (action.kind === "create" || action.kind === "duplicate") {
     const isCopy = action.kind === "duplicate";

@@ -33,34 +33,43 @@ export function QueueDrawer({ name, queue, rights, onAction, onClose }: Props) {
     onClose();
   };
   return (
-    <Drawer
+    <Drawer.Root
       opened={name !== null}
       onClose={() => (isTouched && queue !== undefined ? setLeaving(true) : leave())}
       position="right"
       size={560}
-      title={<b>{shown?.displayName || shown?.name || name}</b>}
-      closeButtonProps={{ "aria-label": CLOSE }}
-      overlayProps={{ backgroundOpacity: 0.25 }}
     >
-      {shown === undefined ? (
-        name !== null && <Empty title={QUEUES.noSuch(name)}>{QUEUES.noSuchText}</Empty>
-      ) : (
-        <>
-          <Facts queue={shown} />
-          <Actions queue={shown} rights={rights} onAction={onAction} />
-          {shown.problems.map((problem) => (
-            <p key={problem} className={styles.summary}>
-              {problem}
-            </p>
-          ))}
-          <QueueForm
-            key={shown.name}
-            queue={shown}
-            rights={{ here: rights.edit, anywhere: rights.anywhere }}
-            onTouched={setTouched}
-          />
-        </>
-      )}
+      <Drawer.Overlay backgroundOpacity={0.25} />
+      <Drawer.Content>
+        {/* A <header> of its own would be a second banner beside that of a dialog over the drawer. */}
+        <div className={styles.head}>
+          <Drawer.Title>
+            <b>{shown?.displayName || shown?.name || name}</b>
+          </Drawer.Title>
+          <Drawer.CloseButton aria-label={CLOSE} />
+        </div>
+        <Drawer.Body>
+          {shown === undefined ? (
+            name !== null && <Empty title={QUEUES.noSuch(name)}>{QUEUES.noSuchText}</Empty>
+          ) : (
+            <>
+              <Facts queue={shown} />
+              <Actions queue={shown} rights={rights} onAction={onAction} />
+              {shown.problems.map((problem) => (
+                <p key={problem} className={styles.summary}>
+                  {problem}
+                </p>
+              ))}
+              <QueueForm
+                key={shown.name}
+                queue={shown}
+                rights={{ here: rights.edit, anywhere: rights.anywhere }}
+                onTouched={setTouched}
+              />
+            </>
+          )}
+        </Drawer.Body>
+      </Drawer.Content>
       {isLeaving && (
         <Modal
           opened
@@ -73,13 +82,13 @@ export function QueueDrawer({ name, queue, rights, onAction, onClose }: Props) {
             <Button variant="default" data-autofocus onClick={() => setLeaving(false)}>
               {FORM.discardNo}
             </Button>
-            <Button color="red" onClick={leave}>
+            <Button color="red.9" onClick={leave}>
               {FORM.discardYes}
             </Button>
           </Group>
         </Modal>
       )}
-    </Drawer>
+    </Drawer.Root>
   );
 }
 
