@@ -25,7 +25,14 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from kube.answers import decode_event, decode_list, decode_object
-from kube.errors import BadValueError, KubeError, ServerError, UnauthorizedError, error_of
+from kube.errors import (
+    DISRUPTION_BUDGET,
+    BadValueError,
+    KubeError,
+    ServerError,
+    UnauthorizedError,
+    error_of,
+)
 from kube.gateway import (
     EVERYTHING,
     NO_OPTIONS,
@@ -36,7 +43,7 @@ from kube.gateway import (
     Selectors,
     WatchEvent,
 )
-from kube.objects.meta import Status, decode
+from kube.objects.meta import Status, StatusDetails, decode
 from kube.resources import PODS, Resource
 from kube.wire import Answer, Endpoint, Wire
 
@@ -251,6 +258,15 @@ class HttpGateway:
         }
         self._send("POST", PODS.path(namespace, pod, "binding"), body)
 
+    def evict(self, namespace: str, pod: str, *, pod_uid: str) -> None:
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": namespace},
+            "deleteOptions": {"preconditions": {"uid": pod_uid}},
+        }
+        self._send("POST", PODS.path(namespace, pod, "eviction"), body)
+
     def close(self) -> None:
         """Close all open connections; the next request opens new ones."""
         link, self._link = self._link, None
@@ -413,8 +429,14 @@ def _refusal(response: Any, method: str, path: str) -> KubeError:
     message = f"{method} {path}: {response.status} {status.message}"
     if response.status == 401:
         return UnauthorizedError(message, status=401, reason=status.reason)
-    wait = status.details.retry_after_seconds if status.details else 0
-    return error_of(response.status, status.reason, message, retry_after_s=wait)
+    details = status.details or StatusDetails()
+    return error_of(
+        response.status,
+        status.reason,
+        message,
+        retry_after_s=details.retry_after_seconds,
+        budget_text=next((c.message for c in details.causes if c.reason == DISRUPTION_BUDGET), ""),
+    )
 
 
 def _lines(response: Any) -> Iterator[bytes]:

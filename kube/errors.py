@@ -79,6 +79,14 @@ class TooManyRequestsError(KubeError):
         self.retry_after_s = retry_after_s
 
 
+class DisruptionBudgetError(TooManyRequestsError):
+    """429: a disruption budget does not allow the eviction now; `budget_text` names it."""
+
+    def __init__(self, message: str, *, budget_text: str, retry_after_s: float = 1.0) -> None:
+        super().__init__(message, retry_after_s=retry_after_s)
+        self.budget_text = budget_text
+
+
 class UnreadableError(KubeError):
     """The server answered with an object that cannot be read."""
 
@@ -102,18 +110,29 @@ _BY_STATUS: dict[int, type[KubeError]] = {
 }
 
 
-def error_of(status: int, reason: str, message: str, *, retry_after_s: float = 0.0) -> KubeError:
+#: Reason of the cause in a refusal because of a disruption budget.
+DISRUPTION_BUDGET = "DisruptionBudget"
+
+
+def error_of(
+    status: int, reason: str, message: str, *, retry_after_s: float = 0.0, budget_text: str = ""
+) -> KubeError:
     """Return the error of an API server's refusal.
 
     Parameters
     ----------
     status, reason : the HTTP status code, and the reason of the `Status` object
     retry_after_s : the pause that the server asks for; 0 if it names none
+    budget_text : which disruption budget forbids the eviction; empty if none does
     """
     if status == 409 and reason == "AlreadyExists":
         return AlreadyExistsError(message, status=status, reason=reason)
     if status == 409:
         return ConflictError(message, status=status, reason=reason)
+    if status == 429 and budget_text:
+        return DisruptionBudgetError(
+            message, budget_text=budget_text, retry_after_s=retry_after_s or 1.0
+        )
     if status == 429:
         return TooManyRequestsError(message, retry_after_s=retry_after_s or 1.0)
     kind = _BY_STATUS.get(status, ServerError if status >= 500 else KubeError)

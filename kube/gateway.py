@@ -191,3 +191,14 @@ class Gateway(Protocol):
         ConflictError : the pod has a node already, or another uid
         """
         ...
+
+    def evict(self, namespace: str, pod: str, *, pod_uid: str) -> None:
+        """Evict a pod: delete it unless a disruption budget forbids that.
+
+        Raises
+        ------
+        TooManyRequestsError : a budget forbids it now, or the server is overloaded
+        NotFoundError : there is no such pod, or the server does not serve evictions
+        ConflictError : the pod has another uid
+        """
+        ...

@@ -6,29 +6,13 @@ volume that the node cannot mount.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Protocol
-
+from kube.label_selectors import meets, selects
 from kube.objects.node import Node
 from kube.objects.pod import NodeSelectorTerm
 from kube.objects.storage import PersistentVolume, PersistentVolumeClaim
-from kube.values.numbers import int_or_none
 from kube.values.quantity import parse_quantity
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
-
-
-class Requirement(Protocol):
-    """The fields that requirements of label selectors and of node selectors share."""
-
-    @property
-    def key(self) -> str: ...
-
-    @property
-    def operator(self) -> str: ...
-
-    @property
-    def values(self) -> tuple[str, ...]: ...
 
 
 def is_reserved_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
@@ -74,10 +58,7 @@ def capacity_bytes(volume: PersistentVolume) -> float:
 
 def _is_selected(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     selector, labels = claim.spec.selector, volume.metadata.labels
-    if selector is None:
-        return True
-    is_labelled = all(labels.get(key) == value for key, value in selector.match_labels.items())
-    return is_labelled and _meets(labels, selector.match_expressions)
+    return selector is None or selects(selector, labels)
 
 
 def _matches(node: Node, term: NodeSelectorTerm) -> bool:
@@ -85,33 +66,4 @@ def _matches(node: Node, term: NodeSelectorTerm) -> bool:
     if not term.match_expressions and not term.match_fields:
         return False
     fields = {"metadata.name": node.metadata.name}
-    return _meets(node.metadata.labels, term.match_expressions) and _meets(
-        fields, term.match_fields
-    )
-
-
-def _meets(labels: Mapping[str, str], requirements: Iterable[Requirement]) -> bool:
-    return all(_holds(labels.get(item.key), item) for item in requirements)
-
-
-def _holds(value: str | None, requirement: Requirement) -> bool:
-    match requirement.operator:
-        case "In":
-            return value in requirement.values
-        case "NotIn":
-            return value not in requirement.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            return _compares(value, requirement)
-    return False
-
-
-def _compares(value: str | None, requirement: Requirement) -> bool:
-    values = requirement.values
-    left, right = int_or_none(value), int_or_none(values[0] if values else None)
-    if left is None or right is None:
-        return False
-    return left > right if requirement.operator == "Gt" else left < right
+    return meets(node.metadata.labels, term.match_expressions) and meets(fields, term.match_fields)

@@ -25,6 +25,7 @@ from kube.errors import KubeError, UnauthorizedError
 from kube.gateway import Gateway
 from kube.process import progress
 from sandbox.controllers.claims import ClaimController
+from sandbox.controllers.disruption import DisruptionController
 from sandbox.controllers.garbage import GarbageCollector
 from sandbox.controllers.runtime_class import ensure_runtime_class
 from sandbox.controllers.workloads.controller import WorkloadControllers
@@ -62,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         KubeletRunner(gateway=gateway, stop=stop, on_fatal=give_up).run,
         WorkloadControllers(gateway=gateway, stop=stop, on_fatal=give_up).run,
         ClaimController(gateway=gateway, stop=stop, on_fatal=give_up).run,
+        DisruptionController(gateway=gateway, stop=stop, on_fatal=give_up).run,
     ]
     if options.garbage_collector:
         parts.append(GarbageCollector(gateway=gateway, stop=stop, on_fatal=give_up).run)

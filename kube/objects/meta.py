@@ -139,8 +139,14 @@ class WatchLine(KubeStruct, frozen=True, kw_only=True):
     object: msgspec.Raw = msgspec.Raw(b"{}")
 
 
+class StatusCause(KubeStruct, frozen=True, kw_only=True):
+    reason: str = ""
+    message: str = ""
+
+
 class StatusDetails(KubeStruct, frozen=True, kw_only=True):
     retry_after_seconds: int = 0
+    causes: tuple[StatusCause, ...] = ()
 
 
 class Status(KubeStruct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from sandbox.apiserver.access.rbac import AccessAttributes
-from sandbox.apiserver.handlers import discovery, mutations, reads, reviews, subresources
+from sandbox.apiserver.handlers import discovery, eviction, mutations, reads, reviews, subresources
 from sandbox.apiserver.handlers.parts import ServerParts
 from sandbox.apiserver.handlers.watching import WatchReply
 from sandbox.apiserver.model import errors
@@ -53,7 +53,7 @@ _COLLECTION: dict[str, Handler] = {
 }
 _SUB: dict[tuple[str, str], Handler] = {
     ("binding", "POST"): subresources.bind_pod,
-    ("eviction", "POST"): subresources.evict_pod,
+    ("eviction", "POST"): eviction.evict_pod,
     ("token", "POST"): subresources.create_token,
     ("finalize", "PUT"): subresources.finalize_namespace,
     ("scale", "GET"): subresources.get_scale,

@@ -1,6 +1,6 @@
 """Write decisions to the cluster as they are made, several at a time.
 
-A bind is one BindRequest, an eviction one DELETE; each runs in a small pool of threads while the core
+A bind is one BindRequest, an eviction one Eviction; each runs in a small pool of threads while the core
 goes on deciding. Nothing is retried here, because the next cycle sees the cluster as it is. What succeeded is
 put into the worker's own store at once, so that the next cycle, which may start before the watch has brought
 it back, does not decide it again.
@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
 from kube.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -34,14 +32,15 @@ from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
 from kube.process.progress import track
-from kube.resources import BINDREQUESTS, PODGROUPS, PODS
+from kube.resources import BINDREQUESTS, PODS
 from kube.store import Store
 from kube.values.times import format_time
 from queues.workloads.bind_failures import BindFailures, after_failure, written_failures
 from scheduler.apply.bind_requests import bind_request_body
+from scheduler.apply.evictions import EvictionWriter, EvictorGroup, by_evictor
 from scheduler.apply.pod_conditions import patch_pod_condition
-from scheduler.core.decisions import ActionName, Bind, Decision, Evict, Nominate, TaskRef
-from scheduler.explain.texts import evict_message
+from scheduler.apply.refused_evictions import RefusedEvictions
+from scheduler.core.decisions import Bind, Decision, Evict, Nominate, TaskRef
 from scheduler.load.build import Snapshot
 from scheduler.metrics import METRICS
 from scheduler.settings.params import ShardParams
@@ -72,6 +71,7 @@ class Committer:
     Parameters
     ----------
     pool : threads for the writes; shared between cycles
+    refused : evictions that were refused in earlier cycles; added to
     fence : number of the lease this worker holds; written on bind requests, 0 for none
     is_allowed : asked before each write; False once the shard belongs to another worker
     """
@@ -82,11 +82,25 @@ class Committer:
     params: ShardParams
     snapshot: Snapshot
     pool: ThreadPoolExecutor
+    refused: RefusedEvictions = field(default_factory=RefusedEvictions)
     fence: int = 0
     is_allowed: Callable[[], bool] = lambda: True
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     report: CommitReport = field(default_factory=CommitReport)
+    evictions: EvictionWriter = field(init=False)
     _running: list[Future[None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Make the writer of evictions."""
+        self.evictions = EvictionWriter(
+            self.gateway,
+            self.store,
+            self.recorder,
+            self.params,
+            self.snapshot,
+            self.refused,
+            self.wall,
+        )
 
     def apply(self, decision: Decision) -> None:
         """Start writing one decision; returns at once."""
@@ -98,8 +112,18 @@ class Committer:
             self._nominate(decision)
 
     def apply_all(self, decisions: Iterable[Decision]) -> None:
+        evictions: list[Evict] = []
         for decision in decisions:
-            self.apply(decision)
+            if isinstance(decision, Evict):
+                evictions.append(decision)
+            else:
+                self.apply(decision)
+        for group in by_evictor(evictions, self.snapshot.budget_of):
+            if group.guarded:
+                self._submit(self._evict_group, group)
+            else:
+                for decision in group.others:
+                    self._submit(self._evict, decision)
 
     def clean_up(self) -> None:
         """Delete bind requests that are spent, before anything new is decided about their pods."""
@@ -109,17 +133,18 @@ class Committer:
 
     def wait(self) -> CommitReport:
         """Wait for the writes started so far."""
-        running, self._running = self._running, []
         sign = track()
-        for future in running:
-            future.result()
-            sign.touch()
+        while self._running:  # a write may start further ones
+            running, self._running = self._running, []
+            for future in running:
+                future.result()
+                sign.touch()
         return self.report
 
-    def _submit(self, work: Callable[[Any], None], item: Any) -> None:
+    def _submit(self, work: Callable[[Any], object], item: Any) -> None:
         self._running.append(self.pool.submit(self._if_allowed, work, item))
 
-    def _if_allowed(self, work: Callable[[Any], None], item: Any) -> None:
+    def _if_allowed(self, work: Callable[[Any], object], item: Any) -> None:
         if self.is_allowed():
             work(item)
         else:
@@ -212,51 +237,33 @@ class Committer:
 
     # --------------------------------------------------------------------------------- evictions
 
-    def _evict(self, decision: Evict) -> None:
+    def _evict(self, decision: Evict) -> KubeError | None:
+        """Evict a pod; return why that was refused, None if it was not."""
         ref = decision.task
-        pod = self.snapshot.pods.get(f"{ref.namespace}/{ref.name}")
-        if pod is None or pod.is_finished or pod.metadata.uid != ref.uid:
-            return
-        text = evict_message(decision)
         try:
-            if self.params.update_pod_eviction_condition:
-                self._announce_eviction(pod, text)
-            self.gateway.delete(PODS, ref.name, namespace=ref.namespace, uid=ref.uid)
-        except NotFoundError:
-            return
+            if self.evictions.evict(decision):
+                self.report.evicted.append(ref)
         except KubeError as error:
             self._failed(f"eviction of pod {ref.namespace}/{ref.name}", error)
-            return
-        meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.wall())
-        self.store.amend(PODS, msgspec.structs.replace(pod, metadata=meta))
-        self.report.evicted.append(ref)
-        self._record_eviction(decision, text)
+            return error
+        return None
 
-    def _announce_eviction(self, pod: Pod, text: str) -> None:
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "PreemptionByScheduler",
-            "message": text,
-            "lastTransitionTime": format_time(self.wall()),
-        }
-        patch_pod_condition(self.gateway, pod, condition)
+    def _evict_group(self, group: EvictorGroup) -> None:
+        """Evict guarded pods one after the other, then the others; after a refusal all that are left stay.
 
-    def _record_eviction(self, decision: Evict, text: str) -> None:
-        key = f"{decision.pod_group_namespace}/{decision.pod_group}"
-        group = self.snapshot.groups.get(key)
-        if group is None:
-            return
-        reason = decision.reason
-        annotations = {
-            "num-evicted-pods": str(reason.gang_size),
-            "evictor-action-type": reason.action.value,
-        }
-        if reason.action is not ActionName.STALE_GANG_EVICTION:
-            annotations["evictor-pod-group-name"] = reason.evictor
-            annotations["evictor-pod-group-namespace"] = reason.evictor_namespace
-        self.recorder.record(event_about(PODGROUPS, group, NORMAL, "Evict", text, annotations))
-        METRICS.count_eviction(group, self.params.pool_name, reason.action.value)
+        The pod group that wants the room does not fit without the refused one, so they would go for nothing.
+        """
+        for position, decision in enumerate(group.guarded, start=1):
+            if not self.is_allowed():
+                self._failed("write", KubeError("the shard belongs to another worker now"))
+                return
+            if self._evict(decision) is not None:
+                left = [*group.guarded[position:], *group.others]
+                if left:
+                    log.info("%d further evictions for the same workload are given up", len(left))
+                return
+        for decision in group.others:
+            self._submit(self._evict, decision)
 
     # ------------------------------------------------------------------------------------ others
 

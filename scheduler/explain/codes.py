@@ -19,6 +19,7 @@ from scheduler.core.cluster.status import NOMINATED, PENDING, RELEASING
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.fit import (
+    DisruptionRefusal,
     GroupReason,
     NodeReason,
     NodeReasonKind,
@@ -27,6 +28,7 @@ from scheduler.core.session.fit import (
 )
 from scheduler.core.session.session import Session
 from scheduler.explain.opening import OpeningRoom
+from scheduler.explain.texts import disruption_message
 
 NAMED = 3
 #: Class, evidence of nodes, reasons of the group, whether it had a turn, its queue.
@@ -91,6 +93,8 @@ class CauseFinder:
         own = fit.tasks.get(task)
         if own is None or own.checks or state.tasks.status[task] != PENDING:
             return None
+        if _disruption_refusal(self._session, group) is not None:
+            return None
         return (
             state.tasks.task_class[task].index,
             tuple(map(id, own.counts)),
@@ -112,6 +116,9 @@ class CauseFinder:
         waiting = waits_for_room(session, group)
         if waiting is not None:
             return waiting
+        refusal = _disruption_refusal(session, group)
+        if refusal is not None:
+            return Cause(reasons.DISRUPTION_BUDGET, disruption_message(refusal.limits))
         if group not in self._turned_away:
             return self._without_turn(group)
         if any(
@@ -195,6 +202,14 @@ class CauseFinder:
             reasons.ORDER_BEHIND,
             f"There was room when the cycle began; workloads ahead of it took it: {_listed(names)}",
         )
+
+
+def _disruption_refusal(session: Session, group: int) -> DisruptionRefusal | None:
+    """Return the limits on evictions that stood in the way of a pod group, if any did."""
+    refusals = session.fit.pod_groups.get(group, ())
+    return next(
+        (fit.evidence for fit in refusals if isinstance(fit.evidence, DisruptionRefusal)), None
+    )
 
 
 def waits_for_room(session: Session, group: int) -> Cause | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from kube.keys import MIG_PREFIX
 from scheduler.core.arrays import Amounts
 from scheduler.core.cluster.amount_text import human_amount
+from scheduler.core.cluster.disruption_limits import DisruptionLimit, LimitKind
 from scheduler.core.decisions import ActionName, Evict, QueueSide, TaskRef
 from scheduler.core.session.fit import (
     CheckFailure,
@@ -21,6 +22,8 @@ from scheduler.core.session.fit import (
 )
 
 NO_NODES = "no nodes with enough resources were found"
+#: How many limits on evictions one message names.
+NAMED_LIMITS = 3
 UNABLE_TO_SCHEDULE_GROUP = "Unable to schedule podgroup"
 UNABLE_TO_SCHEDULE_POD = "Unable to schedule pod"
 
@@ -158,6 +161,26 @@ def shortfall_message(shortfall: GangShortfall, task: TaskRef, because: str) -> 
         f"{shortfall.subgroup} requires {shortfall.minimum} pods for gang scheduling. "
         f"Additional pods cannot be scheduled in this sub-group due to: {because}"
     )
+
+
+def disruption_message(limits: Sequence[DisruptionLimit]) -> str:
+    """Return which limits on evictions keep pods in place; beyond the first few they are counted."""
+    texts = [_limit_text(limit) for limit in limits[:NAMED_LIMITS]]
+    if len(limits) > NAMED_LIMITS:
+        texts.append(f"{len(limits) - NAMED_LIMITS} more limits on evictions")
+    return f"Evictions that could make room are not allowed now: {'; '.join(texts)}"
+
+
+def _limit_text(limit: DisruptionLimit) -> str:
+    pods = "pod" if limit.allowed == 1 else "pods"
+    match limit.kind:
+        case LimitKind.BUDGET:
+            return f"disruption budget {limit.subject} allows {limit.allowed} {pods}"
+        case LimitKind.SEVERAL_BUDGETS:
+            return f"disruption budgets {limit.subject} select the same pod, which rules out its eviction"
+        case LimitKind.OWNER:
+            return f"{limit.allowed} more {pods} of {limit.subject} may be evicted now"
+    return f"the eviction of pod {limit.subject} was refused ({limit.detail})"
 
 
 def group_message(reasons: Sequence[tuple[str, Sequence[str]]]) -> str:

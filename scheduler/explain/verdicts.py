@@ -22,6 +22,7 @@ from scheduler.core.decisions import TaskRef
 from scheduler.core.fairshare.capacity import CapacityRefusal
 from scheduler.core.session.fit import (
     DelayRefusal,
+    DisruptionRefusal,
     GangShortfall,
     GroupFit,
     NodeReasonKind,
@@ -289,6 +290,8 @@ class _Writer:
             return Reason(fit.reason.value, message, detail=detail)
         if isinstance(evidence, DelayRefusal):
             return Reason(fit.reason.value, self._delay_text(evidence))
+        if isinstance(evidence, DisruptionRefusal):
+            return Reason(fit.reason.value, texts.disruption_message(evidence.limits))
         if isinstance(evidence, TopologyRefusal):
             whole = evidence.details or evidence.texts
             place = {"subgroup": evidence.subgroup, "domain": evidence.domain}

@@ -19,6 +19,7 @@ from kube.objects.meta import KubeObject
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
+from kube.objects.policy import PodDisruptionBudget
 from kube.objects.queue import Queue
 from kube.objects.storage import (
     CSIDriver,
@@ -38,6 +39,7 @@ from kube.resources import (
     NAMESPACES,
     NODE_RESOURCE_TOPOLOGIES,
     NODES,
+    POD_DISRUPTION_BUDGETS,
     PODGROUPS,
     PODS,
     PRIORITY_CLASSES,
@@ -64,6 +66,7 @@ from scheduler.core.cluster.inputs import (
 from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
 from scheduler.load import claims, podgroups, slices, volumes
 from scheduler.load.bind_memory import BindMemory, bind_memory
+from scheduler.load.disruptions import DisruptionInputs, RefusedEviction, disruption_inputs
 from scheduler.load.nodes import NodeBuilder
 from scheduler.load.pods import TaskBuilder
 from scheduler.load.queues import QueueBuilder, UsageByQueue
@@ -83,6 +86,7 @@ class Snapshot:
     cluster : what the core decides on
     pods, groups, queues : the objects behind it, by key, for writing back
     spent_requests : bind requests that failed for good or name a node that is gone; to be deleted
+    budget_of : the disruption budget that the eviction of a pod takes from, by uid of the pod
     refused_pods : pods of our groups that cannot be read, by key, with the cause
     binds : the failed binds, which pods wait and which nodes rest because of them
     """
@@ -96,6 +100,7 @@ class Snapshot:
     now: float
     refused_pods: Mapping[str, str] = field(default_factory=dict)
     binds: BindMemory = field(default_factory=BindMemory)
+    budget_of: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -144,6 +149,7 @@ class SnapshotBuilder:
         *,
         usage: UsageByQueue | None = None,
         marks: Mapping[str, podgroups.FreshMarks] | None = None,
+        refused_evictions: Mapping[str, RefusedEviction] | None = None,
     ) -> Snapshot:
         """Return the snapshot of a store view.
 
@@ -152,6 +158,7 @@ class SnapshotBuilder:
         now : Unix time of the cycle
         usage : past consumption by queue, as fractions of the cluster
         marks : timestamps of pod groups, written a moment ago
+        refused_evictions : evictions that the API server refused a moment ago, by uid of the pod
         """
         pods = view.of(PODS, Pod)
         nodes = self._node_inputs(view)
@@ -168,6 +175,7 @@ class SnapshotBuilder:
         pod_groups = _pod_groups(view, shapes, sorted_pods.members, marks or {}, now)
         for pod_group in pod_groups:
             others.extend(_placed_orphans(pod_group.invalid_subgroup_tasks, node_names))
+        disruptions = self._disruption_inputs(view, pods, refused_evictions or {})
         cluster = ClusterInput(
             nodes=nodes,
             queues=self._queues.queues(queues, usage or {}),
@@ -176,6 +184,7 @@ class SnapshotBuilder:
             topologies=self._topology_inputs(topologies),
             devices=self._device_inputs(view),
             volumes=self._volume_inputs(view, pods),
+            disruption_limits=disruptions.limits,
             config_maps=_config_maps(view),
             namespaces={
                 name: item.metadata.labels for name, item in view.of(NAMESPACES, KubeObject).items()
@@ -191,6 +200,7 @@ class SnapshotBuilder:
             spent_requests=tuple(spent),
             refused_pods=sorted_pods.refused,
             binds=binds,
+            budget_of=disruptions.budget_of,
             generation=view.generation,
             now=now,
         )
@@ -307,6 +317,22 @@ class SnapshotBuilder:
             is_served = RESOURCE_CLAIMS in view.kinds and RESOURCE_CLAIMS not in view.absent
             self._devices = (sources, replace(devices, available=is_served))
         return self._devices[1]
+
+    def _disruption_inputs(
+        self, view: StoreView, pods: Mapping[str, Pod], refused: Mapping[str, RefusedEviction]
+    ) -> DisruptionInputs:
+        params = self.params
+        budgets = (
+            view.of(POD_DISRUPTION_BUDGETS, PodDisruptionBudget) if params.use_eviction_api else {}
+        )
+        if not (budgets or refused or params.max_evictions_per_owner):
+            return DisruptionInputs()
+        return disruption_inputs(
+            budgets.values(),
+            pods.values(),
+            refused,
+            most_per_owner=params.max_evictions_per_owner,
+        )
 
     def _volume_inputs(self, view: StoreView, pods: Mapping[str, Pod]) -> VolumeInputs:
         claimed = view.of(PVCS, PersistentVolumeClaim)

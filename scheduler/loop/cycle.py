@@ -20,6 +20,7 @@ from kube.process.progress import WAIT_S, track
 from kube.store import Store
 from queues.workloads.reasons import Standing
 from scheduler.apply.commit import CommitReport, Committer
+from scheduler.apply.refused_evictions import RefusedEvictions
 from scheduler.apply.statuses import StatusWriter
 from scheduler.core.cycle import run_cycle
 from scheduler.core.decisions import ActionName
@@ -91,6 +92,7 @@ class CycleRunner:
     order: dict[str, Any] | None = None
     builder: SnapshotBuilder = field(init=False)
     statuses: StatusWriter = field(init=False)
+    _refused_evictions: RefusedEvictions = field(default_factory=RefusedEvictions)
     _marks: MarksMemory = field(default_factory=MarksMemory)
     _writers: ThreadPoolExecutor = field(init=False)
     _status_writers: ThreadPoolExecutor = field(init=False)
@@ -178,7 +180,13 @@ class CycleRunner:
 
     def _take_snapshot(self, now: float) -> Snapshot:
         usage = self.usage.usage(now) if self.usage is not None else None
-        return self.builder.build(self.store.view(), now, usage=usage, marks=self._marks.recent)
+        return self.builder.build(
+            self.store.view(),
+            now,
+            usage=usage,
+            marks=self._marks.recent,
+            refused_evictions=self._refused_evictions.current(now),
+        )
 
     def _committer(self, snapshot: Snapshot, fence: int) -> Committer:
         return Committer(
@@ -188,6 +196,7 @@ class CycleRunner:
             self.settings.params,
             snapshot,
             self._writers,
+            refused=self._refused_evictions,
             fence=fence,
             is_allowed=self.is_allowed,
             wall=self.wall,

@@ -31,6 +31,10 @@ class ShardParams:
     schedule_csi_storage: bool = False
     detailed_fit_errors: bool = False
     update_pod_eviction_condition: bool = False
+    #: False evicts as KAI does: pods are deleted, disruption budgets are not read.
+    use_eviction_api: bool = True
+    #: How many pods of one controller, in several pod groups, may be on their way out; 0 for no bound.
+    max_evictions_per_owner: int = 0
     schedule_period_s: float = 1.0
     #: Reason of the pod condition when only the queue holds a pod: `Unschedulable` or `QueueLimited`.
     queue_limited_condition: str = "Unschedulable"

@@ -98,6 +98,8 @@ def shard_params(name: str, spec: ShardSpec, config: Config | None) -> ShardPara
         schedule_csi_storage=args.flag("schedule-csi-storage", default=False),
         detailed_fit_errors=args.flag("detailed-fit-errors", default=False),
         update_pod_eviction_condition=args.flag("update-pod-eviction-condition", default=False),
+        use_eviction_api=args.flag("use-eviction-api", default=True),
+        max_evictions_per_owner=int(args.number("max-evictions-per-owner", 0)),
         schedule_period_s=args.seconds("schedule-period", 1.0),
         queue_limited_condition=args.choice(
             "queue-limited-condition", ("Unschedulable", "QueueLimited")

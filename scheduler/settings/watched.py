@@ -12,6 +12,7 @@ from kube.objects.meta import KubeObject
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
+from kube.objects.policy import PodDisruptionBudget
 from kube.objects.queue import Queue
 from kube.objects.storage import (
     CSIDriver,
@@ -31,6 +32,7 @@ from kube.resources import (
     NAMESPACES,
     NODE_RESOURCE_TOPOLOGIES,
     NODES,
+    POD_DISRUPTION_BUDGETS,
     PODGROUPS,
     PODS,
     PRIORITY_CLASSES,
@@ -75,6 +77,12 @@ WATCHED = (
     WatchedKind(PRIORITY_CLASSES, PriorityClass, archived_as="priorityClasses"),
     WatchedKind(SHARDS, SchedulingShard, is_optional=True),
     WatchedKind(CONFIGS, Config, is_optional=True),
+    WatchedKind(
+        POD_DISRUPTION_BUDGETS,
+        PodDisruptionBudget,
+        is_optional=True,
+        archived_as="podDisruptionBudgets",
+    ),
     WatchedKind(TOPOLOGIES, Topology, is_optional=True, wakes=True, archived_as="topologies"),
     WatchedKind(CONFIGMAPS, KubeObject, archived_as="configMaps"),
     WatchedKind(NAMESPACES, KubeObject, archived_as="namespaces"),

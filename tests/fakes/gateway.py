@@ -21,6 +21,7 @@ from kube.errors import (
     AlreadyExistsError,
     BadValueError,
     ConflictError,
+    DisruptionBudgetError,
     GoneError,
     InvalidError,
     KubeError,
@@ -38,8 +39,9 @@ from kube.gateway import (
     WatchEvent,
 )
 from kube.objects.meta import convert
-from kube.resources import PODS, QUEUES, Resource
+from kube.resources import POD_DISRUPTION_BUDGETS, PODS, QUEUES, Resource
 
+EVICTED = "EvictionByEvictionAPI"
 _MERGE_KEYS = {"conditions": "type", "containers": "name", "env": "name", "ownerReferences": "uid"}
 
 
@@ -62,7 +64,7 @@ class FakeGateway:
     # What tests use beside the protocol.
 
     def fail_next(self, verb: str, plural: str, error: KubeError) -> None:
-        """Let the next `verb` (get, list, watch, create, patch, replace, delete, bind) fail."""
+        """Let the next `verb` (get, list, watch, create, patch, replace, delete, bind, evict) fail."""
         self._failures.append((verb, plural, error))
 
     def refuse(self, verb: str, plural: str, name: str, error: KubeError) -> None:
@@ -233,7 +235,45 @@ class FakeGateway:
             new = _merged(new, {"status": {"conditions": conditions}}, by_key=True)
             self._put(PODS, new, "MODIFIED")
 
+    def evict(self, namespace: str, pod: str, *, pod_uid: str) -> None:
+        self._begin("evict", PODS, pod)
+        with self._changed:
+            old = self._existing(PODS, namespace, pod)
+            if old["metadata"]["uid"] != pod_uid:
+                raise ConflictError(f"precondition failed for {pod}", status=409, reason="Conflict")
+            is_running = old.get("status", {}).get("phase") == "Running"
+            if is_running and not old["metadata"].get("deletionTimestamp"):
+                self._spend_budget(old)
+            if not old.get("spec", {}).get("nodeName") and not old["metadata"].get("finalizers"):
+                self._drop(PODS, old)
+                return
+            new = copy.deepcopy(old)
+            new["metadata"].setdefault("deletionTimestamp", _text(self.now))
+            condition = {"type": "DisruptionTarget", "status": "True", "reason": EVICTED}
+            new = _merged(new, {"status": {"conditions": [condition]}}, by_key=True)
+            self._put(PODS, new, "MODIFIED")
+
     # How it works inside.
+
+    def _spend_budget(self, pod: dict[str, Any]) -> None:
+        """Take one from the budget that selects a pod by its labels; refuse if nothing is left."""
+        labels, namespace = (
+            pod["metadata"].get("labels") or {},
+            pod["metadata"].get("namespace", ""),
+        )
+        for key in self._keys(POD_DISRUPTION_BUDGETS, namespace):
+            budget = copy.deepcopy(self.objects[key])
+            wanted = budget["spec"]["selector"]["matchLabels"].items()
+            if not wanted <= labels.items():
+                continue
+            allowed = budget["status"]["disruptionsAllowed"]
+            if allowed <= 0:
+                raise DisruptionBudgetError(
+                    "Cannot evict pod as it would violate the pod's disruption budget.",
+                    budget_text=f"The disruption budget {key[2]} allows no disruption",
+                )
+            budget["status"]["disruptionsAllowed"] = allowed - 1
+            self._put(POD_DISRUPTION_BUDGETS, budget, "MODIFIED")
 
     def _begin(self, verb: str, resource: Resource, name: str) -> None:
         self._maybe_fail(verb, resource)
@@ -309,7 +349,9 @@ class FakeGateway:
         if _counts_generations(resource):
             is_edit = new.get("spec") != old.get("spec")
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + is_edit
-        if new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers"):
+        is_on_node = resource == PODS and new.get("spec", {}).get("nodeName")
+        is_leaving = new["metadata"].get("deletionTimestamp") and not is_on_node
+        if is_leaving and not new["metadata"].get("finalizers"):
             self._drop(resource, new)
             return copy.deepcopy(new)
         return self._put(resource, new, "MODIFIED")

@@ -10,11 +10,18 @@ from typing import Any
 
 import pytest
 
-from kube.errors import AlreadyExistsError, ConflictError, InvalidError, KubeError, NotFoundError
+from kube.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    DisruptionBudgetError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+)
 from kube.gateway import EventType, Gateway, PatchType, Selectors
 from kube.objects.cluster import ConfigMap
 from kube.objects.pod import Pod
-from kube.resources import CONFIGMAPS, PODS
+from kube.resources import CONFIGMAPS, POD_DISRUPTION_BUDGETS, PODS
 
 
 def config_map(name: str, **data: str) -> dict[str, Any]:
@@ -125,6 +132,57 @@ def check_binding(gateway: Gateway, namespace: str) -> None:
     assert scheduled.status == "True"
     with pytest.raises(ConflictError):
         gateway.bind(namespace, "bound", pod_uid=uid, node="n2")
+
+
+def check_a_budget_of_one_blocks_the_second_eviction(gateway: Gateway, namespace: str) -> None:
+    uids = {name: _ready_pod(gateway, namespace, name) for name in ("first", "second")}
+    selector = {"matchLabels": {"app": "budgeted"}}
+    budget = {"metadata": {"name": "one"}, "spec": {"minAvailable": 1, "selector": selector}}
+    gateway.create(POD_DISRUPTION_BUDGETS, budget, namespace=namespace)
+    status = {
+        "disruptionsAllowed": 1,
+        "currentHealthy": 2,
+        "desiredHealthy": 1,
+        "expectedPods": 2,
+        "observedGeneration": 1,
+    }
+    gateway.patch(
+        POD_DISRUPTION_BUDGETS, "one", {"status": status}, namespace=namespace, sub="status"
+    )
+    with pytest.raises(NotFoundError):
+        gateway.evict(namespace, "nowhere", pod_uid="any")
+    gateway.create(PODS, pod("free"), namespace=namespace)
+    with pytest.raises(ConflictError):
+        gateway.evict(namespace, "free", pod_uid="another-uid")
+    gateway.evict(namespace, "first", pod_uid=uids["first"])
+    evicted = gateway.get(PODS, "first", as_type=Pod, namespace=namespace)
+    assert evicted.metadata.deletion_timestamp is not None
+    target = evicted.condition("DisruptionTarget")
+    assert target is not None
+    assert (target.status, target.reason) == ("True", "EvictionByEvictionAPI")
+    with pytest.raises(DisruptionBudgetError) as refusal:
+        gateway.evict(namespace, "second", pod_uid=uids["second"])
+    assert refusal.value.budget_text.startswith("The disruption budget one ")
+    left = gateway.get(PODS, "second", as_type=Pod, namespace=namespace)
+    assert left.metadata.deletion_timestamp is None
+
+
+def _ready_pod(gateway: Gateway, namespace: str, name: str) -> str:
+    """Create a pod that seems to run on a node, and return its uid."""
+    body = pod(name)
+    body["metadata"]["labels"] = {"app": "budgeted"}
+    uid = str(gateway.create(PODS, body, namespace=namespace)["metadata"]["uid"])
+    gateway.bind(namespace, name, pod_uid=uid, node="n1")
+    ready = {"type": "Ready", "status": "True"}
+    gateway.patch(
+        PODS,
+        name,
+        {"status": {"phase": "Running", "conditions": [ready]}},
+        namespace=namespace,
+        sub="status",
+        patch_type=PatchType.STRATEGIC,
+    )
+    return uid
 
 
 def check_watch_resumes(gateway: Gateway, namespace: str) -> None:

@@ -1,12 +1,10 @@
-"""Subresources with an effect of their own: binding, eviction, scale, token, finalize."""
+"""Subresources with an effect of their own: binding, scale, token, finalize."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
 from typing import Any
-
-import orjson
 
 from sandbox.apiserver.access.admission import AdmissionCall
 from sandbox.apiserver.handlers.mutations import (
@@ -18,16 +16,19 @@ from sandbox.apiserver.handlers.reads import find
 from sandbox.apiserver.lifecycle.namespaces import finalize
 from sandbox.apiserver.lifecycle.writes import WriteOptions
 from sandbox.apiserver.model import clock, errors
+from sandbox.apiserver.model.conditions import set_condition
 from sandbox.apiserver.model.entry import Entry, Obj
 from sandbox.apiserver.model.resources import ServedResource
-from sandbox.apiserver.model.selectors import object_selector
 from sandbox.apiserver.schema import jsonpath
-from sandbox.apiserver.wire.request import Reply, Request, Target, json_reply, parse_body
-
-_SUCCESS = orjson.dumps(
-    {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+from sandbox.apiserver.wire.request import (
+    Reply,
+    Request,
+    Target,
+    json_reply,
+    parse_body,
+    success_reply,
 )
-_BUDGETS = "poddisruptionbudgets.policy"
+
 _TOKEN_LIFETIME_S = 3600
 
 
@@ -52,10 +53,10 @@ async def bind_pod(parts: ServerParts, request: Request, target: Target) -> Repl
     annotations = (binding.get("metadata") or {}).get("annotations")
     if annotations:
         meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
-    _set_condition(pod, {"type": "PodScheduled", "status": "True"})
+    set_condition(pod, {"type": "PodScheduled", "status": "True"})
     if not options.dry_run:
         parts.store.update(entry, pod)
-    return Reply(_SUCCESS, 201)
+    return success_reply()
 
 
 async def bind_by_collection(parts: ServerParts, request: Request, target: Target) -> Reply:
@@ -92,71 +93,6 @@ def _check_bindable(target: Target, entry: Entry, pod: Obj, binding: Obj) -> Non
     gates = pod["spec"].get("schedulingGates")
     if gates:
         raise refused(f"pod {entry.name} has non-empty .spec.schedulingGates")
-
-
-def _set_condition(pod: Obj, condition: Obj) -> None:
-    status = pod.setdefault("status", {})
-    others = [c for c in status.get("conditions") or () if c["type"] != condition["type"]]
-    stamped = {**condition, "lastProbeTime": None, "lastTransitionTime": clock.stamp()}
-    status["conditions"] = [*others, stamped]
-
-
-async def evict_pod(parts: ServerParts, request: Request, target: Target) -> Reply:
-    """Delete a pod unless a disruption budget forbids it."""
-    body = await read_object(request)
-    options: Obj = body.get("deleteOptions") or {}
-    if request.dry_run:
-        options["dryRun"] = ["All"]
-    entry = find(parts, target)
-    pod = entry.load()
-    if not entry.terminating and pod.get("status", {}).get("phase") == "Running":
-        _check_budgets(parts, entry)
-    pod_target = Target(resource=target.resource, namespace=target.namespace, name=target.name)
-    call = AdmissionCall("CREATE", target, request.user, bool(options.get("dryRun")), [])
-    await parts.writer.admit(call, body)
-    await parts.deleter.delete(pod_target, find(parts, target), options, request.user)
-    return Reply(_SUCCESS, 201)
-
-
-def _check_budgets(parts: ServerParts, entry: Entry) -> None:
-    for budget_entry in parts.store.collection(_BUDGETS).listing(entry.namespace):
-        budget = budget_entry.load()
-        selects = object_selector(budget["spec"].get("selector"))
-        if selects is None or not selects(entry.labels):
-            continue
-        pods = [
-            pod.load()
-            for pod in parts.store.collection("pods").listing(entry.namespace)
-            if selects(pod.labels) and not pod.terminating
-        ]
-        healthy = sum(_is_ready(pod) for pod in pods)
-        needed = _needed(budget["spec"], len(pods))
-        if healthy - 1 < needed:
-            message = (
-                f"The disruption budget {budget_entry.name} needs {needed} healthy pods and has "
-                f"{healthy} currently"
-            )
-            cause = {"reason": "DisruptionBudget", "message": message}
-            text = "Cannot evict pod as it would violate the pod's disruption budget."
-            raise errors.too_many(text, [cause])
-
-
-def _is_ready(pod: Obj) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-
-
-def _needed(spec: Obj, count: int) -> int:
-    """Return how many pods must stay healthy; percentages round up."""
-    if "maxUnavailable" in spec:
-        return count - _share(spec["maxUnavailable"], count)
-    return _share(spec.get("minAvailable", 1), count)
-
-
-def _share(value: int | str, count: int) -> int:
-    if isinstance(value, str) and value.endswith("%"):
-        return -(-int(value[:-1]) * count // 100)
-    return int(value)
 
 
 async def create_token(parts: ServerParts, request: Request, target: Target) -> Reply:

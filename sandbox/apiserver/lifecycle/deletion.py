@@ -66,7 +66,7 @@ class Deleter:
         """
         resource = call.target.resource
         while True:
-            self._check_preconditions(call.target, entry, options)
+            self.check_preconditions(call.target, entry, options)
             await self._admission.validate(call, None, conversion.load_as(resource, entry))
             current = self._store.get(resource.storage, *entry.key)
             if current is entry:
@@ -75,7 +75,8 @@ class Deleter:
                 raise errors.not_found(resource.group, resource.plural, entry.name)
             entry = current
 
-    def _check_preconditions(self, target: Target, entry: Entry, options: Obj) -> None:
+    def check_preconditions(self, target: Target, entry: Entry, options: Obj) -> None:
+        """Refuse a deletion whose preconditions (uid, resourceVersion) the object does not meet."""
         resource = target.resource
         expected: dict[str, Any] = options.get("preconditions") or {}
         if expected.get("uid") and expected["uid"] != entry.uid:

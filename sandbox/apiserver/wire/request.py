@@ -133,6 +133,12 @@ def json_reply(value: Any, code: int = 200, headers: Iterable[tuple[bytes, bytes
     return Reply(orjson.dumps(value), code, headers=list(headers))
 
 
+def success_reply() -> Reply:
+    """Return the answer of a request that acted and has no object to show."""
+    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    return json_reply(body, 201)
+
+
 def error_reply(error: errors.ApiError) -> Reply:
     if error.reason == errors.PLAIN_TEXT:
         return Reply(str(error).encode(), error.code, b"text/plain; charset=utf-8")

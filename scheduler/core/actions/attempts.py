@@ -14,7 +14,13 @@ from typing import Protocol
 from scheduler.core.actions.base import pending_views
 from scheduler.core.decisions import ActionName, ActionReport, EvictReason, QueueSide
 from scheduler.core.placement.place import Placer
-from scheduler.core.session.fit import DelayRefusal, GangShortfall, GroupFit, GroupReason
+from scheduler.core.session.fit import (
+    DelayRefusal,
+    DisruptionRefusal,
+    GangShortfall,
+    GroupFit,
+    GroupReason,
+)
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.order import GroupOrder
 from scheduler.core.session.session import Session
@@ -116,6 +122,7 @@ class Attempts:
         uses_signatures = self._session.config.use_scheduling_signatures
         scope = self._rules.failure_scope(view)
         if uses_signatures and not self._failed.is_worth_a_search(scope, view):
+            self._record(view, self._failed.cause(scope, view))
             return True
         if self._is_beyond_help(view):
             return True
@@ -125,11 +132,27 @@ class Attempts:
         self._count(result, budget)
         if result is SearchResult.SOLVED:
             self._report.succeeded += 1
-        elif result.ends_action:
+            return True
+        cause = self._limits_in_the_way()
+        self._record(view, cause)
+        if result.ends_action:
             return False
-        elif uses_signatures:
-            self._failed.note_failure(scope, view)
+        if uses_signatures:
+            self._failed.note_failure(scope, view, cause)
         return True
+
+    def _limits_in_the_way(self) -> GroupFit | None:
+        """Return the disruption limits that excluded victims of the search that has just failed."""
+        ledger = self._session.disruptions
+        limits = ledger.named(ledger.in_the_way)
+        ledger.in_the_way.clear()
+        return (
+            GroupFit(GroupReason.DISRUPTION_BUDGET, DisruptionRefusal(limits)) if limits else None
+        )
+
+    def _record(self, view: GangView, cause: GroupFit | None) -> None:
+        if cause is not None:
+            self._session.fit.add_pod_group(view.pod_group, cause)
 
     def _count(self, result: SearchResult, budget: GroupBudget | None) -> None:
         results = self._report.search.results

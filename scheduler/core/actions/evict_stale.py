@@ -48,7 +48,9 @@ class EvictStaleAction:
         view = session.view(pod_group)
         broken = _broken_members(session, view, view.root)
         leaves = [pod_set for member in broken for pod_set in _pod_sets_below(member)]
-        tasks = [task for pod_set in leaves for task in view.active_tasks(pod_set)]
+        tasks = self._allowed(
+            session, [task for pod_set in leaves for task in view.active_tasks(pod_set)]
+        )
         if not tasks:
             return False
         orphans = _orphan_pods(session, pod_group) if broken == [view.root] else []
@@ -69,6 +71,17 @@ class EvictStaleAction:
             reason = replace(why, stale_subgroup=pod.subgroup, stale_minimum=None)
             session.decisions.append(Evict(ref, inputs.name, inputs.namespace, pod.node, reason))
         return True
+
+    def _allowed(self, session: Session, tasks: list[int]) -> list[int]:
+        """Return the tasks that the disruption limits let go now; the others are left for later cycles."""
+        ledger = session.disruptions
+        if not ledger.exceeded(tasks):
+            return tasks
+        allowed: list[int] = []
+        for task in tasks:
+            if not ledger.exceeded((*allowed, task)):
+                allowed.append(task)
+        return allowed
 
 
 def grace_s(session: Session, pod_group: int) -> float:

@@ -17,6 +17,7 @@ from math import inf
 
 from scheduler.core.cluster.constraints import NO_CONSTRAINTS, NodeTerm, Taint, TaskConstraints
 from scheduler.core.cluster.device_inputs import ClaimAllocation, DeviceInputs
+from scheduler.core.cluster.disruption_limits import DisruptionLimit
 from scheduler.core.cluster.status import TaskStatus
 
 CPU, MEMORY, GPU, PODS = "cpu", "memory", "gpu", "pods"
@@ -327,6 +328,7 @@ class ClusterInput:
     topologies: tuple[TopologyInput, ...] = ()
     devices: DeviceInputs = field(default_factory=DeviceInputs)
     volumes: VolumeInputs = field(default_factory=VolumeInputs)
+    disruption_limits: tuple[DisruptionLimit, ...] = ()
     #: (namespace, name) of the config maps that exist; None if not known, then none counts as missing.
     config_maps: frozenset[tuple[str, str]] | None = None
     #: Labels of namespaces, for namespace selectors.

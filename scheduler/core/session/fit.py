@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from scheduler.core.cluster.disruption_limits import DisruptionLimit
 from scheduler.core.fairshare.capacity import CapacityRefusal
 
 
@@ -107,6 +108,7 @@ class GroupReason(StrEnum):
     NON_PREEMPTIBLE_OVER_QUOTA = "NonPreemptibleOverQuota"
     PREEMPTION_DELAY = "PreemptionDelayNotElapsed"
     QUEUE_DOES_NOT_EXIST = "QueueDoesNotExist"
+    DISRUPTION_BUDGET = "DisruptionBudget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +156,20 @@ class DelayRefusal:
 
 
 @dataclass(frozen=True, slots=True)
+class DisruptionRefusal:
+    """Limits on evictions that kept a search from taking victims."""
+
+    limits: tuple[DisruptionLimit, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class GroupFit:
     """One refusal of a pod group with its evidence."""
 
     reason: GroupReason
-    evidence: CapacityRefusal | GangShortfall | TopologyRefusal | DelayRefusal | str
+    evidence: (
+        CapacityRefusal | GangShortfall | TopologyRefusal | DelayRefusal | DisruptionRefusal | str
+    )
 
 
 class FitLog:

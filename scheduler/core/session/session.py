@@ -17,6 +17,7 @@ from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.decisions import ActionReport, Decision
 from scheduler.core.options import CycleOptions
+from scheduler.core.session.disruptions import DisruptionLedger
 from scheduler.core.session.fit import FitLog, GroupFit, GroupReason
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.hooks import Hooks, TaskListener
@@ -56,6 +57,7 @@ class Session:
     gpu_group_seed : makes the ids of newly shared GPUs differ from those of other cycles
     hooks : what plugins registered
     policy : answers the questions about queues
+    disruptions : how many evictions the disruption limits still allow
     fit : why pod groups and tasks did not fit
     decisions : the decisions of all statements kept so far
     reports : one per action that has run
@@ -74,6 +76,7 @@ class Session:
         "clock",
         "config",
         "decisions",
+        "disruptions",
         "fit",
         "gpu_group_seed",
         "hooks",
@@ -100,6 +103,7 @@ class Session:
         self.gpu_group_seed = gpu_group_seed
         self.hooks = Hooks()
         self.policy = QueuePolicy(empty_ledger(state.queues))
+        self.disruptions = DisruptionLedger(state)
         self.fit = FitLog()
         self.decisions: list[Decision] = []
         self.reports: list[ActionReport] = []

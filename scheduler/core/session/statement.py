@@ -261,6 +261,7 @@ class Statement:
                 evicted.add(task)
                 if self._has_pod_to_evict(operation):
                     state.pod_groups.last_eviction[tasks.pod_group[task]] = NOW
+                    self._session.disruptions.charge(task)
                     decisions.append(
                         evict_decision(
                             self._state, task, operation.node, self._reason_of(operation)

@@ -78,15 +78,18 @@ class Probe:
 
         First comes None for the empty set, if that passes the filters. Batches with settled victims are
         skipped. So are useless ones, unless a later batch of the same pod group is useful: it would break a
-        gang of which more is left.
+        gang of which more is left. Nothing more is taken from a pod group whose next batch is barred.
         """
         skipped: dict[int, list[Batch]] = {}
+        barred: set[int] = set()
         if self.filters.passes():
             yield None
         position = 0
         while (batch := self.sequence.get(position)) is not None:
             position += 1
             if self.settled_set and not self.settled_set.isdisjoint(batch.tasks):
+                continue
+            if batch.pod_group in barred:
                 continue
             if self.is_useful is not None:
                 if not self.is_useful(batch):
@@ -95,8 +98,19 @@ class Probe:
                     continue
                 if batch.pod_group in skipped:
                     batch = joined([*skipped.pop(batch.pod_group), batch])
+            if self._is_barred(batch):
+                barred.add(batch.pod_group)
+                continue
             self.filters.add_batch(batch)
             yield batch
+
+    def _is_barred(self, batch: Batch) -> bool:
+        """Return whether used-up disruption limits allow no eviction of a batch; note those of useful ones."""
+        ledger = self.session.disruptions
+        exhausted = ledger.exhausted(batch.tasks) if ledger else None
+        if exhausted and self.is_useful is not None:
+            ledger.in_the_way |= exhausted
+        return bool(exhausted)
 
 
 def node_local_greedy(probe: Probe) -> Iterator[Potential]:

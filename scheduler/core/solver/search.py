@@ -33,6 +33,7 @@ from scheduler.core.solver.room import GpuRoom
 from scheduler.core.solver.trial import Success, Trial, TrialRunner
 from scheduler.core.solver.usefulness import BatchTest, UsefulVictims, domain_tests
 from scheduler.core.solver.victims import Batch, VictimSequence
+from scheduler.core.solver.within_limits import within_limits
 
 #: Failed trials after which it is worth checking whether the search can succeed at all.
 PATIENCE = 3
@@ -99,6 +100,7 @@ class Search:
 
     def run(self) -> SearchOutcome:
         """Search with every generator in turn."""
+        self._session.disruptions.in_the_way.clear()
         generators = self._session.hooks.generators
         if not generators:
             return SearchOutcome(SearchResult.NO_GENERATOR)
@@ -192,9 +194,10 @@ class Search:
             return None
         try:
             for potential in self._potentials(name, probe):
-                success = self._try(probe, places, potential)
-                if success is not None:
-                    return success
+                for allowed in within_limits(self._session.disruptions, probe, potential):
+                    success = self._try(probe, places, allowed)
+                    if success is not None:
+                        return success
         finally:
             self._runner.report.filtered += probe.filters.rejected
             self._has_skipped = self._has_skipped or probe.has_skipped

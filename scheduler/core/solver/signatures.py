@@ -14,6 +14,7 @@ from scheduler.core.cluster.constraints import TaskConstraints, Toleration
 from scheduler.core.cluster.inputs import TopologyConstraint
 from scheduler.core.cluster.podgroups import SubgroupNode
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED
+from scheduler.core.session.fit import GroupFit
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
 
@@ -26,6 +27,7 @@ class FailedSearches:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._failed: dict[tuple[int | None, object], Vectors] = {}
+        self._causes: dict[tuple[int | None, object], GroupFit] = {}
         self._of_constraints: dict[int, str] = {}
 
     def is_worth_a_search(self, scope: int | None, view: GangView) -> bool:
@@ -35,9 +37,17 @@ class FailedSearches:
         easiest = self._failed.get((scope, self._signature(view)))
         return easiest is None or _is_easier(self._vectors(view), easiest)
 
-    def note_failure(self, scope: int | None, view: GangView) -> None:
+    def cause(self, scope: int | None, view: GangView) -> GroupFit | None:
+        """Return what stood in the way of the last failed search of its signature; None if not known."""
+        return self._causes.get((scope, self._signature(view))) if self._causes else None
+
+    def note_failure(
+        self, scope: int | None, view: GangView, cause: GroupFit | None = None
+    ) -> None:
         """Remember a pod group that failed, unless one that asks for less has failed before."""
         key = (scope, self._signature(view))
+        if cause is not None:
+            self._causes[key] = cause
         vectors = self._vectors(view)
         easiest = self._failed.get(key)
         if easiest is None or _is_at_most(vectors, easiest):

@@ -143,19 +143,33 @@ class TrialRunner:
         if not self._take_turns(statement, trial, by_group, cpu_only_last=cpu_only_last):
             statement.discard()
             return UNSOLVED, None
-        if not accepts(trial.demand, by_group):
+        if self._exceeds_limits(trial) or not accepts(trial.demand, by_group):
             statement.discard()
             return REJECTED, None
         settled = self._victims_of_changed_groups(trial)
         return SOLVED, Success(statement, settled, len(settled) == len(trial.victims))
 
+    def _exceeds_limits(self, trial: Trial) -> bool:
+        """Return whether more tasks lost or changed their place than disruption limits allow; note which."""
+        ledger = self._session.disruptions
+        if not ledger:
+            return False
+        exceeded = ledger.exceeded(self._changed(trial))
+        ledger.in_the_way |= exceeded
+        return bool(exceeded)
+
+    def _changed(self, trial: Trial) -> list[int]:
+        """Return the victims that lost or changed their place."""
+        status = self._session.state.tasks.status
+        return [
+            task
+            for task in trial.victims
+            if status[task] in (TaskStatus.RELEASING, TaskStatus.NOMINATED)
+        ]
+
     def _victims_of_changed_groups(self, trial: Trial) -> tuple[int, ...]:
         tasks = self._session.state.tasks
-        changed = {
-            tasks.pod_group[task]
-            for task in trial.victims
-            if tasks.status[task] in (TaskStatus.RELEASING, TaskStatus.NOMINATED)
-        }
+        changed = {tasks.pod_group[task] for task in self._changed(trial)}
         return tuple(task for task in trial.victims if tasks.pod_group[task] in changed)
 
     def _evict(self, statement: Statement, trial: Trial) -> dict[int, list[int]]:

@@ -129,23 +129,80 @@ async def test_spec_is_frozen_but_for_images_and_gates(cluster: InProcess) -> No
     assert "only deletion is allowed" in refused.body["message"]
 
 
-async def test_eviction_respects_disruption_budgets(cluster: InProcess) -> None:
-    for name in ("a", "b"):
-        body = pod(name)
-        body["metadata"]["labels"] = {"app": "x"}
-        await cluster.post(PODS, body)
-        await bind(cluster, name)
-        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-        await cluster.patch(f"{PODS}/{name}/status", {"status": ready})
-    budget = {
-        "metadata": {"name": "p"},
-        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}},
-    }
-    (await cluster.post(BUDGETS, budget)).ok(201)
-    (await cluster.post(f"{PODS}/a/eviction", {"metadata": {"name": "a"}})).ok(201)
-    refused = await cluster.post(f"{PODS}/b/eviction", {"metadata": {"name": "b"}})
+async def ready(cluster: InProcess, name: str, *, is_ready: bool = True) -> None:
+    body = pod(name)
+    body["metadata"]["labels"] = {"app": "x"}
+    await cluster.post(PODS, body)
+    await bind(cluster, name)
+    condition = {"type": "Ready", "status": str(is_ready)}
+    status = {"phase": "Running", "conditions": [condition]}
+    await cluster.patch(f"{PODS}/{name}/status", {"status": status})
+
+
+async def budget(cluster: InProcess, name: str = "p", **status: int) -> None:
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
+    (await cluster.post(BUDGETS, {"metadata": {"name": name}, "spec": spec})).ok(201)
+    (await cluster.patch(f"{BUDGETS}/{name}/status", {"status": status})).ok()
+
+
+async def evict(cluster: InProcess, name: str, **options: Any) -> Any:
+    body = {"metadata": {"name": name}, "deleteOptions": options}
+    return await cluster.post(f"{PODS}/{name}/eviction", body)
+
+
+async def test_an_eviction_takes_one_from_its_budget_and_the_next_is_refused(
+    cluster: InProcess,
+) -> None:
+    await ready(cluster, "a")
+    await ready(cluster, "b")
+    await budget(
+        cluster, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1, observedGeneration=1
+    )
+    (await evict(cluster, "a", dryRun=["All"])).ok(201)
+    (await evict(cluster, "a")).ok(201)
+    status = (await cluster.get(f"{BUDGETS}/p")).ok()["status"]
+    assert (status["disruptionsAllowed"], list(status["disruptedPods"])) == (0, ["a"])
+    conditions = (await cluster.get(f"{PODS}/a")).ok()["status"]["conditions"]
+    assert conditions[-1]["reason"] == "EvictionByEvictionAPI"
+    refused = await evict(cluster, "b")
     refused.refused(429, "Cannot evict pod as it would violate the pod's disruption budget.")
-    assert refused.body["details"]["causes"][0]["reason"] == "DisruptionBudget"
+    assert refused.body["details"]["causes"] == [
+        {
+            "reason": "DisruptionBudget",
+            "message": "The disruption budget p needs 1 healthy pods and has 2 currently",
+        }
+    ]
+    assert "deletionTimestamp" not in (await cluster.get(f"{PODS}/b")).ok()["metadata"]
+
+
+async def test_a_budget_whose_last_change_was_not_counted_refuses_with_a_pause(
+    cluster: InProcess,
+) -> None:
+    await ready(cluster, "a")
+    await budget(cluster, disruptionsAllowed=1, observedGeneration=0)
+    refused = await evict(cluster, "a")
+    assert refused.code == 429
+    assert refused.body["details"]["retryAfterSeconds"] == 10
+    assert "still being processed" in refused.body["details"]["causes"][0]["message"]
+
+
+async def test_an_unready_pod_goes_freely_while_enough_others_are_healthy(
+    cluster: InProcess,
+) -> None:
+    await ready(cluster, "a", is_ready=False)
+    await budget(
+        cluster, disruptionsAllowed=0, currentHealthy=1, desiredHealthy=1, observedGeneration=1
+    )
+    (await evict(cluster, "a")).ok(201)
+
+
+async def test_a_pod_of_two_budgets_is_not_evicted(cluster: InProcess) -> None:
+    await ready(cluster, "a")
+    for name in ("p", "q"):
+        await budget(cluster, name, disruptionsAllowed=1, observedGeneration=1)
+    refused = await evict(cluster, "a")
+    assert refused.code == 500
+    assert "more than one PodDisruptionBudget" in refused.body["message"]
 
 
 @pytest.mark.parametrize(

@@ -307,7 +307,7 @@ def test_what_is_left_of_a_gang_with_subgroups_goes_and_strays_with_it(harness: 
 
 def test_a_victim_gets_its_condition_before_its_deletion(harness: Harness) -> None:
     _preempting(harness)
-    args(harness, update_pod_eviction_condition="true").cycle()
+    args(harness, update_pod_eviction_condition="true", use_eviction_api="false").cycle()
     calls = [c[:3] for c in harness.gateway.calls if c[1] == "pods" and c[2] == "low-0"]
     assert calls == [("patch", "pods", "low-0"), ("delete", "pods", "low-0")]
     conditions = harness.gateway.raw(PODS, "low-0", "ns")["status"]["conditions"]
@@ -324,7 +324,7 @@ def test_a_victim_gets_its_condition_before_its_deletion(harness: Harness) -> No
 
 def test_a_victim_whose_condition_could_not_be_written_is_not_deleted(harness: Harness) -> None:
     _preempting(harness)
-    args(harness, update_pod_eviction_condition="true")
+    args(harness, update_pod_eviction_condition="true", use_eviction_api="false")
     for _ in range(2):
         harness.gateway.fail_next("patch", "pods", ServerError("busy"))
     summary = harness.cycle()
@@ -337,8 +337,23 @@ def test_a_victim_whose_condition_could_not_be_written_is_not_deleted(harness: H
     ]
 
 
-def test_without_the_setting_a_victim_just_goes(harness: Harness) -> None:
+def test_without_the_setting_a_deleted_victim_just_goes(harness: Harness) -> None:
     _preempting(harness)
-    harness.cycle()
+    args(harness, use_eviction_api="false").cycle()
     assert "conditions" not in harness.gateway.raw(PODS, "low-0", "ns")["status"]
     assert harness.gateway.names(BINDREQUESTS) == []
+
+
+def test_the_api_servers_condition_of_an_evicted_pod_is_replaced_by_the_reason(
+    harness: Harness,
+) -> None:
+    _preempting(harness)
+    args(harness, update_pod_eviction_condition="true").cycle()
+    calls = [c[:3] for c in harness.gateway.calls if c[1] == "pods" and c[2] == "low-0"]
+    assert calls == [("evict", "pods", "low-0"), ("patch", "pods", "low-0")]
+    [condition] = harness.gateway.raw(PODS, "low-0", "ns")["status"]["conditions"]
+    assert (condition["type"], condition["reason"], condition["message"]) == (
+        "DisruptionTarget",
+        "PreemptionByScheduler",
+        "Pod ns/low-0 was preempted by higher priority workload ns/pg",
+    )

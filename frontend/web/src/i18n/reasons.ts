@@ -12,6 +12,7 @@ const REASONS: Readonly<Record<string, string>> = {
   OverLimit: "The queue's limit is reached",
   PreemptionDelayNotElapsed: "Its preemption delay has not elapsed",
   WaitingForVictims: "Waiting for evicted pods to end",
+  DisruptionBudget: "Disruption budgets protect the pods that would make room",
   TopologyFragmented: "No topology domain has enough room",
   NoNodeFits: "No node fits right now",
   DeviceShortage: "Not enough free GPUs",
