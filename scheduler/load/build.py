@@ -39,7 +39,6 @@ from kube.resources import (
     NAMESPACES,
     NODE_RESOURCE_TOPOLOGIES,
     NODES,
-    POD_DISRUPTION_BUDGETS,
     PODGROUPS,
     PODS,
     PRIORITY_CLASSES,
@@ -66,7 +65,7 @@ from scheduler.core.cluster.inputs import (
 from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
 from scheduler.load import claims, podgroups, slices, volumes
 from scheduler.load.bind_memory import BindMemory, bind_memory
-from scheduler.load.disruptions import DisruptionInputs, RefusedEviction, disruption_inputs
+from scheduler.load.disruptions import RefusedEviction, disruptions_of
 from scheduler.load.nodes import NodeBuilder
 from scheduler.load.pods import TaskBuilder
 from scheduler.load.queues import QueueBuilder, UsageByQueue
@@ -175,7 +174,7 @@ class SnapshotBuilder:
         pod_groups = _pod_groups(view, shapes, sorted_pods.members, marks or {}, now)
         for pod_group in pod_groups:
             others.extend(_placed_orphans(pod_group.invalid_subgroup_tasks, node_names))
-        disruptions = self._disruption_inputs(view, pods, refused_evictions or {})
+        disruptions = disruptions_of(view, refused_evictions or {}, self.params)
         cluster = ClusterInput(
             nodes=nodes,
             queues=self._queues.queues(queues, usage or {}),
@@ -317,22 +316,6 @@ class SnapshotBuilder:
             is_served = RESOURCE_CLAIMS in view.kinds and RESOURCE_CLAIMS not in view.absent
             self._devices = (sources, replace(devices, available=is_served))
         return self._devices[1]
-
-    def _disruption_inputs(
-        self, view: StoreView, pods: Mapping[str, Pod], refused: Mapping[str, RefusedEviction]
-    ) -> DisruptionInputs:
-        params = self.params
-        budgets = (
-            view.of(POD_DISRUPTION_BUDGETS, PodDisruptionBudget) if params.use_eviction_api else {}
-        )
-        if not (budgets or refused or params.max_evictions_per_owner):
-            return DisruptionInputs()
-        return disruption_inputs(
-            budgets.values(),
-            pods.values(),
-            refused,
-            most_per_owner=params.max_evictions_per_owner,
-        )
 
     def _volume_inputs(self, view: StoreView, pods: Mapping[str, Pod]) -> VolumeInputs:
         claimed = view.of(PVCS, PersistentVolumeClaim)

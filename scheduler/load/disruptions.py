@@ -9,7 +9,10 @@ from kube.keys import POD_GROUP
 from kube.label_selectors import selects
 from kube.objects.pod import Pod
 from kube.objects.policy import PodDisruptionBudget
+from kube.resources import POD_DISRUPTION_BUDGETS, PODS
+from kube.store import StoreView
 from scheduler.core.cluster.disruption_limits import DisruptionLimit, LimitKind
+from scheduler.settings.params import ShardParams
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,23 @@ class DisruptionInputs:
 
     limits: tuple[DisruptionLimit, ...] = ()
     budget_of: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
+
+
+def disruptions_of(
+    view: StoreView, refused: Mapping[str, RefusedEviction], params: ShardParams
+) -> DisruptionInputs:
+    """Return the limits of a store view; budgets count only where the shard uses the Eviction API."""
+    budgets = view.of(POD_DISRUPTION_BUDGETS, PodDisruptionBudget)
+    if not params.use_eviction_api:
+        budgets = {}
+    if not (budgets or refused or params.max_evictions_per_owner):
+        return DisruptionInputs()
+    return disruption_inputs(
+        budgets.values(),
+        view.of(PODS, Pod).values(),
+        refused,
+        most_per_owner=params.max_evictions_per_owner,
+    )
 
 
 def disruption_inputs(
