@@ -12,6 +12,8 @@ from kube.objects.pod import NodeSelectorTerm
 from kube.objects.storage import PersistentVolume, PersistentVolumeClaim
 from kube.values.quantity import parse_quantity
 
+#: Annotation of an unbound claim: the node that its volume is made for. The provisioner removes it if it cannot.
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 

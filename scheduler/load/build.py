@@ -182,7 +182,7 @@ class SnapshotBuilder:
             other_pods=tuple(others),
             topologies=self._topology_inputs(topologies),
             devices=self._device_inputs(view),
-            volumes=self._volume_inputs(view, pods),
+            volumes=self._volume_inputs(view, pods, node_names),
             disruption_limits=disruptions.limits,
             config_maps=_config_maps(view),
             namespaces={
@@ -317,7 +317,9 @@ class SnapshotBuilder:
             self._devices = (sources, replace(devices, available=is_served))
         return self._devices[1]
 
-    def _volume_inputs(self, view: StoreView, pods: Mapping[str, Pod]) -> VolumeInputs:
+    def _volume_inputs(
+        self, view: StoreView, pods: Mapping[str, Pod], node_names: set[str]
+    ) -> VolumeInputs:
         claimed = view.of(PVCS, PersistentVolumeClaim)
         if not claimed:
             return VolumeInputs()
@@ -332,6 +334,7 @@ class SnapshotBuilder:
             view.of(CSI_STORAGE_CAPACITIES, CSIStorageCapacity).values(),
             owners,
             self._aside,
+            node_names,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
 from kube.objects.storage import (
@@ -13,7 +13,7 @@ from kube.objects.storage import (
     StorageClass,
 )
 from kube.process.set_aside import SetAside
-from kube.static_volumes import NO_PROVISIONER, capacity_bytes, could_serve
+from kube.static_volumes import NO_PROVISIONER, SELECTED_NODE, capacity_bytes, could_serve
 from kube.values.quantity import to_units
 from scheduler.core.cluster.constraints import Expression, NodeTerm, Operator
 from scheduler.core.cluster.inputs import StorageCapacity, VolumeClaim, VolumeInputs
@@ -28,6 +28,7 @@ def volume_inputs(
     capacities: Iterable[CSIStorageCapacity],
     live_pods: Mapping[str, bool],
     aside: SetAside | None = None,
+    node_names: Container[str] = frozenset(),
 ) -> VolumeInputs:
     """Return what volume rules need.
 
@@ -35,6 +36,7 @@ def volume_inputs(
     ----------
     live_pods : uid of each pod -> whether it is not being deleted
     aside : takes what cannot be read
+    node_names : the nodes there are; a volume that is being made for another node does not count
     """
     aside = aside or SetAside("snapshot")
     tracked = tuple(
@@ -55,7 +57,12 @@ def volume_inputs(
 
     def convert(item: PersistentVolumeClaim) -> VolumeClaim:
         claim = _volume_claim(item, readable, classes, live_pods)
-        return _with_room(claim, known) if claim.storage_class in limited else claim
+        chosen = item.metadata.annotations.get(SELECTED_NODE, "")
+        if chosen in node_names and claim.waits_for_consumer and not item.spec.volume_name:
+            return replace(claim, allowed_terms=(_only(chosen),))
+        if claim.storage_class not in limited:
+            return claim
+        return _with_room(claim, known, _static_places(item, readable.values()))
 
     known = tuple(
         item for item in capacities if aside.read("CSIStorageCapacity", item, _capacity) is not None
@@ -74,11 +81,21 @@ def _volume_terms(volume: PersistentVolume) -> tuple[NodeTerm, ...]:
     return (node_terms(affinity.required) if affinity else None) or ()
 
 
-def _with_room(claim: VolumeClaim, capacities: tuple[CSIStorageCapacity, ...]) -> VolumeClaim:
-    """Add where a driver that publishes its capacity has room for a volume that does not exist yet."""
-    if not claim.waits_for_consumer or claim.phase == "Bound":
+def _only(node: str) -> NodeTerm:
+    """Return the term that only one node meets."""
+    name = Expression(key="metadata.name", operator=Operator.IN, values=(node,))
+    return NodeTerm(fields=(name,))
+
+
+def _with_room(
+    claim: VolumeClaim,
+    capacities: tuple[CSIStorageCapacity, ...],
+    static_places: tuple[NodeTerm, ...] | None,
+) -> VolumeClaim:
+    """Add where a driver that publishes its capacity has room for a new volume, or a static one is."""
+    if not claim.waits_for_consumer or claim.phase == "Bound" or static_places is None:
         return claim
-    roomy: list[NodeTerm] = []
+    roomy = list(static_places)
     for item in capacities:
         limit = float(to_units(item.maximum_volume_size)) or float(to_units(item.capacity))
         is_ours = item.storage_class_name == claim.storage_class
@@ -130,10 +147,13 @@ def _allowed_terms(
     if claim.spec.volume_name or storage_class is None:
         return None
     if storage_class.provisioner == NO_PROVISIONER:
-        return _static_terms(claim, volumes.values())
+        return _static_places(claim, volumes.values())
     if not storage_class.allowed_topologies:
         return None
-    return tuple(
+    static_places = _static_places(claim, volumes.values())
+    if static_places is None:
+        return None
+    return static_places + tuple(
         NodeTerm(
             labels=tuple(
                 Expression(key=expression.key, operator=Operator.IN, values=expression.values)
@@ -144,10 +164,10 @@ def _allowed_terms(
     )
 
 
-def _static_terms(
+def _static_places(
     claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]
 ) -> tuple[NodeTerm, ...] | None:
-    """Return where the volumes are that could serve a claim whose class has no provisioner."""
+    """Return where the volumes are that exist already and could serve a claim; None for anywhere."""
     places: list[NodeTerm] = []
     for volume in volumes:
         if could_serve(volume, claim):

@@ -14,6 +14,7 @@ from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
 from kube.resources import NODES, PVCS, PVS, STORAGE_CLASSES
+from kube.static_volumes import SELECTED_NODE
 from tests.binder.objects import Harness as BinderRig
 from tests.binder.objects import pod, request
 from tests.fakes.gateway import FakeGateway
@@ -64,22 +65,45 @@ class Harness:
         )
         self.time = 0.0
         self.is_controller_there = True
+        self.made_on = ""
 
     def prepare(self, node: str) -> None:
+        self.step().prepare(self.job(node))
+
+    def roll_back(self, node: str) -> None:
+        self.step().roll_back(self.job(node))
+
+    def step(self) -> Volumes:
+        return Volumes(self.gateway, DEFAULT_STEPS[0], clock=lambda: self.time, sleep=self._sleep)
+
+    def job(self, node: str) -> BindJob:
         spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "books"}}]}
-        job = BindJob(
+        return BindJob(
             request=convert(request(node=node), BindRequest),
             pod=convert(pod(spec=spec), Pod),
             node=node,
         )
-        step = Volumes(self.gateway, DEFAULT_STEPS[0], clock=lambda: self.time, sleep=self._sleep)
-        step.prepare(job)
+
+    def provision(self, volume_node: str = "") -> None:
+        """Let the class have a provisioner, which makes a volume that one node can mount."""
+        self.gateway.patch(STORAGE_CLASSES, "by-hand", {"provisioner": "shelves.test"})
+        self.made_on = volume_node
+
+    def annotations(self) -> dict[str, str]:
+        metadata = self.gateway.raw(PVCS, "books", "ns")["metadata"]
+        annotations: dict[str, str] = metadata.get("annotations") or {}
+        return annotations
 
     def claim_of(self, name: str) -> Any:
         return self.gateway.raw(PVS, name)["spec"].get("claimRef")
 
     def _sleep(self, seconds: float) -> None:
         self.time += seconds
+        if self.made_on:
+            self.gateway.seed(PVS, _volume("made", self.made_on))
+            patch = {"spec": {"volumeName": "made"}}
+            self.gateway.patch(PVCS, "books", patch, namespace="ns")
+            self.made_on = ""
         if self.is_controller_there:
             self.gateway.patch(
                 PVCS, "books", {"status": {"phase": "Bound"}}, namespace="ns", sub="status"
@@ -119,6 +143,90 @@ def test_a_second_attempt_uses_the_volume_reserved_by_the_first():
     assert harness.claim_of("near") is None
 
 
+def test_a_static_volume_is_taken_before_a_provisioner_makes_one() -> None:
+    harness = Harness(_volume("near", "n1"))
+    harness.provision()
+    harness.prepare("n1")
+    assert harness.claim_of("near")["name"] == "books"
+    assert harness.annotations() == {}
+
+
+def test_without_a_static_volume_in_reach_the_provisioner_gets_the_node() -> None:
+    harness = Harness(_volume("far", "n2"))
+    harness.provision("n1")
+    harness.prepare("n1")
+    assert harness.annotations() == {SELECTED_NODE: "n1"}
+    assert harness.claim_of("far") is None
+
+
+def test_a_volume_made_for_an_earlier_node_fails_the_attempt() -> None:
+    harness = Harness()
+    harness.provision("n2")
+    with pytest.raises(
+        BindError, match=r'failed Bind .* pv "made" node affinity doesn\'t match node "n1"'
+    ):
+        harness.prepare("n1")
+
+
+def test_a_lost_claim_fails_at_once() -> None:
+    harness = Harness(_volume("near", "n1"))
+    harness.gateway.patch(
+        PVCS, "books", {"status": {"phase": "Lost"}}, namespace="ns", sub="status"
+    )
+    harness.is_controller_there = False
+    with pytest.raises(BindError, match='persistentvolumeclaim "books" lost its volume'):
+        harness.prepare("n1")
+    assert harness.time == 0.0
+
+
+def test_undo_takes_the_node_from_a_claim_that_is_not_bound() -> None:
+    harness = Harness()
+    harness.provision()
+    harness.is_controller_there = False
+    with pytest.raises(BindError, match="timed out"):
+        harness.prepare("n1")
+    harness.roll_back("n2")
+    assert harness.annotations() == {SELECTED_NODE: "n1"}
+    harness.roll_back("n1")
+    assert harness.annotations() == {}
+
+
+def test_undo_releases_a_static_volume_that_is_not_bound() -> None:
+    harness = Harness(_volume("near", "n1"))
+    harness.is_controller_there = False
+    with pytest.raises(BindError, match="timed out"):
+        harness.prepare("n1")
+    marks = harness.gateway.raw(PVS, "near")["metadata"]["annotations"]
+    assert marks == {"pv.kubernetes.io/bound-by-controller": "yes"}
+    harness.roll_back("n1")
+    assert harness.claim_of("near") is None
+    assert harness.gateway.raw(PVS, "near")["metadata"]["annotations"] == {}
+
+
+def test_undo_leaves_a_volume_that_a_person_reserved() -> None:
+    reserved = {"namespace": "ns", "name": "books"}
+    harness = Harness(_volume("near", "n1", claimRef=reserved))
+    harness.is_controller_there = False
+    with pytest.raises(BindError, match="timed out"):
+        harness.prepare("n1")
+    harness.roll_back("n1")
+    assert harness.claim_of("near")["name"] == "books"
+
+
+def test_undo_leaves_a_bound_claim_and_a_bound_volume() -> None:
+    harness = Harness(_volume("near", "n1"))
+    harness.prepare("n1")
+    harness.roll_back("n1")
+    assert harness.claim_of("near")["name"] == "books"
+
+
+def test_undo_of_a_claim_that_is_gone_does_nothing() -> None:
+    harness = Harness(_volume("near", "n1"))
+    harness.gateway.delete(PVCS, "books", namespace="ns")
+    harness.roll_back("n1")
+    assert harness.claim_of("near") is None
+
+
 def test_a_claim_that_stays_unbound_fails_the_request_after_two_minutes() -> None:
     harness = BinderRig()
     claim = {"storageClassName": "late", "resources": {"requests": {"storage": "1Gi"}}}
@@ -133,8 +241,7 @@ def test_a_claim_that_stays_unbound_fails_the_request_after_two_minutes() -> Non
     )
     harness.worker.service.steps = (("volumebinding", step),)
     harness.run()
-    annotations = harness.gateway.raw(PVCS, "books", "ns")["metadata"]["annotations"]
-    assert annotations == {"volume.kubernetes.io/selected-node": "n1"}
+    assert SELECTED_NODE not in harness.gateway.raw(PVCS, "books", "ns")["metadata"]["annotations"]
     assert sum(waited) == 120.0
     reason = (
         "plugin volumebinding failed in PreBind: K8sPlugin VolumeBinding failed Bind for pod: ns/p "

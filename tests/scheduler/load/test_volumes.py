@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from kube.objects.meta import convert
-from kube.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from kube.objects.storage import (
+    CSIDriver,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from kube.static_volumes import SELECTED_NODE
 from scheduler.core.cluster.constraints import Expression, NodeTerm, Operator
 from scheduler.core.cluster.inputs import VolumeClaim
 from scheduler.load.volumes import volume_inputs
@@ -30,9 +36,16 @@ def _volume(name: str, zone: str = "", size: str = "10Gi") -> PersistentVolume:
     return convert(body, PersistentVolume)
 
 
-def _read(storage_class: dict[str, Any], *volumes: PersistentVolume, **spec: Any) -> VolumeClaim:
+def _read(
+    storage_class: dict[str, Any],
+    *volumes: PersistentVolume,
+    chosen: str = "",
+    drivers: dict[str, CSIDriver] | None = None,
+    **spec: Any,
+) -> VolumeClaim:
+    marks = {SELECTED_NODE: chosen} if chosen else {}
     claim = {
-        "metadata": {"name": "c", "namespace": "ns", "uid": "uid-c"},
+        "metadata": {"name": "c", "namespace": "ns", "uid": "uid-c", "annotations": marks},
         "spec": {
             "storageClassName": "sc",
             "accessModes": ["ReadWriteOnce"],
@@ -49,9 +62,10 @@ def _read(storage_class: dict[str, Any], *volumes: PersistentVolume, **spec: Any
         [convert(claim, PersistentVolumeClaim)],
         {one.metadata.name: one for one in volumes},
         {"sc": convert(kind, StorageClass)},
-        {},
+        drivers or {},
         (),
         {},
+        node_names={"n1", "n2"},
     )
     return volume_list.claims[0]
 
@@ -82,3 +96,29 @@ def test_a_bound_claim_asks_only_for_its_volume():
     volume_list = _read(BY_HAND, _volume("v1", "a"), volumeName="v1")
     assert volume_list.allowed_terms is None
     assert volume_list.volume_terms == (_in_zones("a"),)
+
+
+def test_static_volumes_count_beside_what_a_provisioner_can_make():
+    allowed = [{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}]
+    made = {"provisioner": "shelves.test", "allowedTopologies": allowed}
+    claim = _read(made, _volume("v", "b"), _volume("small", "c", "1Gi"))
+    assert claim.allowed_terms == (_in_zones("b"), _in_zones("a"))
+    assert _read(made, _volume("anywhere")).allowed_terms is None
+
+
+def test_a_driver_without_room_leaves_the_places_of_static_volumes():
+    driver = convert({"spec": {"storageCapacity": True}}, CSIDriver)
+    made, drivers = {"provisioner": "shelves.test"}, {"shelves.test": driver}
+    assert _read(made, drivers=drivers).roomy_terms == ()
+    assert _read(made, _volume("v", "b"), drivers=drivers).roomy_terms == (_in_zones("b"),)
+    assert _read(made, _volume("anywhere"), drivers=drivers).roomy_terms is None
+
+
+def test_a_volume_that_is_being_made_for_a_node_keeps_the_claim_there():
+    made = {"provisioner": "shelves.test"}
+    only = Expression(key="metadata.name", operator=Operator.IN, values=("n2",))
+    assert _read(made, chosen="n2").allowed_terms == (NodeTerm(fields=(only,)),)
+
+
+def test_a_choice_of_a_node_that_is_gone_does_not_count():
+    assert _read({"provisioner": "shelves.test"}, chosen="n9").allowed_terms is None
