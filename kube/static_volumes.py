@@ -6,9 +6,9 @@ volume that the node cannot mount.
 
 from __future__ import annotations
 
-from kube.label_selectors import meets, selects
+from kube.label_selectors import selects
+from kube.node_placement import meets_term
 from kube.objects.node import Node
-from kube.objects.pod import NodeSelectorTerm
 from kube.objects.storage import PersistentVolume, PersistentVolumeClaim
 from kube.values.quantity import parse_quantity
 
@@ -50,7 +50,10 @@ def is_reached_from(volume: PersistentVolume, node: Node) -> bool:
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return True
-    return any(_matches(node, term) for term in affinity.required.node_selector_terms)
+    meta = node.metadata
+    return any(
+        meets_term(meta.name, meta.labels, term) for term in affinity.required.node_selector_terms
+    )
 
 
 def capacity_bytes(volume: PersistentVolume) -> float:
@@ -61,11 +64,3 @@ def capacity_bytes(volume: PersistentVolume) -> float:
 def _is_selected(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     selector, labels = claim.spec.selector, volume.metadata.labels
     return selector is None or selects(selector, labels)
-
-
-def _matches(node: Node, term: NodeSelectorTerm) -> bool:
-    """Return whether a node meets a term; an empty term matches no node."""
-    if not term.match_expressions and not term.match_fields:
-        return False
-    fields = {"metadata.name": node.metadata.name}
-    return meets(node.metadata.labels, term.match_expressions) and meets(fields, term.match_fields)

@@ -192,6 +192,7 @@ class Pod(MirrorRow):
     gpu_groups = models.JSONField(default=list)
     reserves_group = models.CharField(max_length=128, blank=True, default="")
     devices = models.JSONField(default=list)
+    placement = models.JSONField(default=dict, help_text="what a waiting pod demands of its node")
     reason = models.CharField(max_length=128, blank=True, default="")
     message = models.TextField(blank=True, default="")
     reason_since = models.DateTimeField(null=True)
@@ -235,6 +236,7 @@ class Node(MirrorRow):
     cpu = models.FloatField(default=0)
     memory = models.FloatField(default=0)
     taints = models.JSONField(default=list)
+    labels = models.JSONField(default=dict)
     # Sums over the pods, written by the roll-up.
     used_gpu = models.FloatField(default=0)
     used_cpu = models.FloatField(default=0)

@@ -6,20 +6,50 @@ for every waiting workload would cost too many writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Max
 
 from kaiweb.items.amounts import rounded, timestamp
+from kube.keys import NVIDIA_GPU
+from kube.node_placement import Placement, allows
+from kube.objects.meta import convert
+from kube.objects.node import Taint
+from kube.values.quantity import parse_quantity
 from queues.models import Node, Pod, PodGroup, WorkloadState
 from queues.workloads import reasons
 
 NAMED_AHEAD = 5
+
+
+@dataclass(frozen=True, slots=True)
+class BoundDetails:
+    """Where a condition of KAI keeps the amounts of a bound."""
+
+    word: str
+    bound_key: str
+    used_key: str
+
+
+LIMIT_DETAILS = BoundDetails("limit", "queueResourceLimits", "queueAllocatedResources")
+QUOTA_DETAILS = BoundDetails(
+    "quota", "queueDeservedResources", "queueAllocatedNonPreemptibleResources"
+)
+#: Resource of a condition -> (its name for people, how much of it is one of their units)
+QUEUE_RESOURCES = {NVIDIA_GPU: ("GPUs", 1), "cpu": ("CPU cores", 1), "memory": ("memory (GB)", 1e9)}
 # Codes about free resources on nodes: figures of nodes are their evidence.
 ABOUT_NODES = frozenset(
     {reasons.NEVER_FITS, reasons.NO_NODE, reasons.DEVICES, reasons.ORDER_BEHIND, reasons.TOPOLOGY}
 )
+# Codes of workloads that would not start even if nobody were ahead of them.
+UNAFFECTED_BY_ORDER = frozenset(
+    {
+        reasons.NEVER_FITS, reasons.NON_PREEMPTIBLE_OVER_QUOTA, reasons.OVER_LIMIT, reasons.VOLUME,
+        reasons.QUEUE_MISSING, reasons.QUEUE_ORPHAN, reasons.BIND_FAILING,
+    }
+)  # fmt: skip
 
 
 def explain(row: PodGroup) -> dict[str, Any]:
@@ -36,11 +66,13 @@ def explain(row: PodGroup) -> dict[str, Any]:
 
 
 def _order(row: PodGroup) -> dict[str, Any] | None:
-    """Return the workload's position in the scheduling order and who is ahead; None without a position.
+    """Return the workload's position in the scheduling order and who is ahead.
+
+    None without a position, and for a workload that could not start even if it were next.
 
     The nearest ones are named. Those of its own queue are counted, because its team can change their order.
     """
-    if row.position is None:
+    if row.position is None or row.reason_code in UNAFFECTED_BY_ORDER:
         return None
     placed = PodGroup.objects.filter(pool=row.pool, position__isnull=False)
     ahead = placed.filter(position__lt=row.position)
@@ -70,31 +102,61 @@ def _newest_reasons(row: PodGroup) -> list[dict[str, Any]]:
 
 
 def _queue_evidence(row: PodGroup) -> list[dict[str, Any]]:
-    """Return evidence from the newest condition: what was requested from a queue, and what was available."""
+    """Return evidence from the newest condition: what was requested from a queue, and what was available.
+
+    Only resources that were short are evidence: a bound of -1 (unlimited) refuses nothing.
+    """
     rows: list[dict[str, Any]] = []
     for reason in _newest_reasons(row):
         details = (reason.get("details") or {}).get("queueDetails") or {}
-        for resource, amount in sorted((details.get("podGroupRequestedResources") or {}).items()):
+        bound = LIMIT_DETAILS if reason.get("reason") == reasons.OVER_LIMIT else QUOTA_DETAILS
+        amounts = [details.get(key) or {} for key in (bound.bound_key, bound.used_key)]
+        for resource, requested in sorted(
+            (details.get("podGroupRequestedResources") or {}).items()
+        ):
+            asked, available, used = (
+                _quantity(amount) for amount in (requested, *(a.get(resource, 0) for a in amounts))
+            )
+            if available < 0 or asked + used <= available:
+                continue
+            label, unit = QUEUE_RESOURCES.get(resource, (resource, 1))
             rows.append(
                 {
-                    "name": f"{reason.get('reason', '')}: {resource}",
-                    "asked": str(amount),
-                    "available": _available(reason.get("reason", ""), details, resource),
+                    "name": f"{bound.word} of {label}",
+                    "asked": str(rounded(asked / unit)),
+                    "available": f"{rounded(available / unit)}, of which {rounded(used / unit)} in use",
                     "where": details.get("name", ""),
                 }
             )
     return rows
 
 
+def _quantity(text: Any) -> float:
+    try:
+        return float(parse_quantity(text))
+    except (ValueError, TypeError):
+        return 0.0
+
+
 def _node_evidence(row: PodGroup) -> list[dict[str, Any]]:
-    """Return what one of its pods requests, and the most that is free on a single node."""
+    """Return what one of its pods requests, and the most that is free on a single node that it may use."""
     if row.reason_code not in ABOUT_NODES:
         return []
     pod = Pod.objects.filter(group=row.key, node="").order_by("created_at", "key").first()
     if pod is None:
         return []
-    nodes = Node.objects.filter(pool=row.pool, is_ready=True, is_cordoned=False)
-    free_by_node = [(_free(node), node.name) for node in nodes]
+    nodes = list(Node.objects.filter(pool=row.pool, is_ready=True, is_cordoned=False))
+    usable = _usable_nodes(pod, nodes)
+    if nodes and not usable:
+        return [
+            {
+                "name": "nodes it may use",
+                "asked": "1",
+                "available": "0",
+                "where": f"{len(nodes)} nodes are ready; its node selector, its affinity or their taints exclude all",
+            }
+        ]
+    free_by_node = [(_free(node), node.name) for node in usable]
     requested = {"GPUs": pod.gpu, "CPU cores": pod.cpu / 1000, "memory (GB)": pod.memory / 1e9}
     rows = []
     for name, amount in requested.items():
@@ -103,17 +165,37 @@ def _node_evidence(row: PodGroup) -> list[dict[str, Any]]:
         largest_free, roomiest_node = max(
             ((free[name], node) for free, node in free_by_node), default=(0.0, "")
         )
+        place = roomiest_node if largest_free else "none"
         rows.append(
             {
                 "name": f"{name} for one pod",
                 "asked": str(rounded(amount)),
                 "available": f"{rounded(largest_free)} at most",
-                "where": f"{roomiest_node}, of {len(free_by_node)} nodes"
-                if largest_free
-                else f"none of {len(free_by_node)} nodes",
+                "where": f"{place}, of {_counted(usable, nodes)}",
             }
         )
     return rows
+
+
+def _usable_nodes(pod: Pod, nodes: list[Node]) -> list[Node]:
+    """Return the nodes that meet the pod's node selector and affinity, and whose taints it tolerates."""
+    placement = convert(pod.placement, Placement)
+    return [node for node in nodes if allows(placement, node.name, node.labels, _taints(node))]
+
+
+def _taints(node: Node) -> list[Taint]:
+    taints = []
+    for text in node.taints:
+        pair, _, effect = text.rpartition(":")
+        key, _, value = pair.partition("=")
+        taints.append(Taint(key=key, value=value, effect=effect))
+    return taints
+
+
+def _counted(usable: list[Node], nodes: list[Node]) -> str:
+    if len(usable) == len(nodes):
+        return f"{len(nodes)} nodes"
+    return f"{len(usable)} nodes it may use ({len(nodes)} are ready)"
 
 
 def _free(node: Node) -> dict[str, float]:
@@ -122,17 +204,6 @@ def _free(node: Node) -> dict[str, float]:
         "CPU cores": max(0.0, node.cpu - node.used_cpu) / 1000,
         "memory (GB)": max(0.0, node.memory - node.used_memory) / 1e9,
     }
-
-
-def _available(reason: str, details: Mapping[str, Any], resource: str) -> str:
-    bound_key, used_key = (
-        ("queueResourceLimits", "queueAllocatedResources")
-        if reason == reasons.OVER_LIMIT
-        else ("queueDeservedResources", "queueAllocatedNonPreemptibleResources")
-    )
-    bound = (details.get(bound_key) or {}).get(resource, "0")
-    used = (details.get(used_key) or {}).get(resource, "0")
-    return f"{bound}, of which {used} in use"
 
 
 def _others(row: PodGroup) -> list[dict[str, str]]:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from kube import keys
 from kube.keys import (
     GPU_GROUP,
@@ -20,8 +22,9 @@ from kube.keys import (
     NVIDIA_GPU,
     RESERVATION,
 )
+from kube.node_placement import placement_of
 from kube.objects.cluster import Event as EventObject
-from kube.objects.meta import KubeObject
+from kube.objects.meta import KubeObject, as_body
 from kube.objects.node import Node as NodeObject
 from kube.objects.pod import Pod as PodObject
 from kube.objects.pod import Quantity
@@ -48,6 +51,7 @@ from queues.workloads.conditions import is_backed_off
 
 ZONE_LABELS = ("topology.kubernetes.io/zone",)
 RACK_LABELS = ("topology.kubernetes.io/rack", "kai.scheduler/rack", "rack")
+MAX_PLACEMENT_BYTES = 16 * 1024
 EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -215,6 +219,7 @@ def pod_row(pod: PodObject) -> Pod:
         gpu_share=float(demand.gpu_fraction),
         gpu_groups=[] if is_reservation else _gpu_groups(meta.labels),
         reserves_group=meta.labels.get(GPU_GROUP, "") if is_reservation else "",
+        placement={} if spec.node_name else _placement(pod),
         reason=(scheduled.reason if scheduled and is_waiting else pod.status.reason)[:128],
         message=scheduled.message if scheduled and is_waiting else "",
         reason_since=scheduled.last_transition_time if scheduled and is_waiting else None,
@@ -231,6 +236,12 @@ def warning_row(event: EventObject) -> GroupingWarning:
         pod=f"{about.namespace}/{about.name}"[:KEY],
         message=event.message,
     )
+
+
+def _placement(pod: PodObject) -> dict[str, Any]:
+    """Return what a pod demands of its node, as `kube.node_placement.Placement`; {} if that is excessively long."""
+    placement: dict[str, Any] = as_body(placement_of(pod.spec))
+    return placement if len(msgspec.json.encode(placement)) <= MAX_PLACEMENT_BYTES else {}
 
 
 def _demand(pod: PodObject) -> PodDemand:
@@ -283,6 +294,7 @@ def node_row(node: NodeObject) -> Node:
             else f"{taint.key}:{taint.effect}"
             for taint in node.spec.taints
         ],
+        labels=dict(labels),
     )
 
 

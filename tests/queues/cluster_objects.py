@@ -66,6 +66,7 @@ def a_pod(
     scheduler: str = "",
     annotations: dict[str, str] | None = None,
     labels: dict[str, str] | None = None,
+    spec: dict[str, Any] | None = None,
 ) -> Pod:
     notes = dict(annotations or {})
     if group:
@@ -85,7 +86,10 @@ def a_pod(
         conditions.append(
             {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-29T12:05:00Z"}
         )
-    spec: dict[str, Any] = {"containers": [{"name": "main", "resources": {"requests": requests}}]}
+    spec = {
+        "containers": [{"name": "main", "resources": {"requests": requests}}],
+        **(spec or {}),
+    }
     if node:
         spec["nodeName"] = node
     if scheduler:
@@ -136,14 +140,24 @@ def a_group(
 
 
 def a_node(
-    name: str, version: int = 1, *, gpus: int = 8, ready: bool = True, uid: str = ""
+    name: str,
+    version: int = 1,
+    *,
+    gpus: int = 8,
+    ready: bool = True,
+    uid: str = "",
+    labels: dict[str, str] | None = None,
 ) -> Node:
     amounts = {"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": str(gpus)}
     return convert(
         {
             "metadata": meta(
                 name, version, uid=uid,
-                labels={"nvidia.com/gpu.product": "H100", "nvidia.com/gpu.memory": "81559"},
+                labels={
+                    "nvidia.com/gpu.product": "H100",
+                    "nvidia.com/gpu.memory": "81559",
+                    **(labels or {}),
+                },
             ),
             "spec": {"taints": [{"key": "dedicated", "value": "ml", "effect": "NoSchedule"}]},
             "status": {

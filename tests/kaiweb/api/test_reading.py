@@ -29,6 +29,17 @@ from tests.queues.cluster_objects import a_group, a_node, a_pod, a_queue, added,
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
 API = "/api/v1"
+#: The nodes of these tests are tainted `dedicated=ml`.
+TOLERANT = {"tolerations": [{"key": "dedicated", "operator": "Exists"}]}
+NOT_N1 = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n1"]}]}
+            ]
+        }
+    }
+}
 
 
 @pytest.fixture
@@ -113,7 +124,7 @@ def test_a_waiting_workload_has_the_same_reason_everywhere(
     assert explain["since"] == item["reasonSince"] == "2026-11-29T12:03:00.000Z"
     assert explain["evidence"] == [
         {
-            "name": "OverLimit: nvidia.com/gpu", "asked": "4", "available": "2, of which 1 in use",
+            "name": "limit of GPUs", "asked": "4", "available": "2, of which 1 in use",
             "where": "team",
         }
     ]  # fmt: skip
@@ -170,7 +181,7 @@ def test_who_finds_no_room_sees_the_most_that_is_free(client: APIClient, world: 
     world.consume(
         [
             added(PODGROUPS, a_group("big", 20)),
-            added(PODS, a_pod("big-0", 21, group="big", gpus=8)),
+            added(PODS, a_pod("big-0", 21, group="big", gpus=8, spec=TOLERANT)),
         ]
     )
     assert get(client, "/workloads/default/big/explain")["evidence"] == [
@@ -187,6 +198,65 @@ def test_who_finds_no_room_sees_the_most_that_is_free(client: APIClient, world: 
             "where": "n1, of 1 nodes",
         },
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spec", "evidence"),
+    [
+        (TOLERANT | {"nodeSelector": {"kubernetes.io/hostname": "n3"}}, ["2 at most", "n3, of 1 nodes it may use (2 are ready)"]),
+        (TOLERANT | {"affinity": NOT_N1}, ["2 at most", "n3, of 1 nodes it may use (2 are ready)"]),
+        (TOLERANT, ["4 at most", "n1, of 2 nodes"]),
+        ({}, ["0", "2 nodes are ready; its node selector, its affinity or their taints exclude all"]),
+    ],
+)  # fmt: skip
+def test_evidence_about_nodes_is_only_about_nodes_the_pod_may_use(
+    client: APIClient, world: Mirror, spec: dict[str, Any], evidence: list[str]
+) -> None:
+    world.writer.sources = ReasonSources(
+        standings=lambda keys: {key: Standing(code="DeviceShortage") for key in keys}
+    )
+    world.consume(
+        [
+            added(NODES, a_node("n3", 19, gpus=2, labels={"kubernetes.io/hostname": "n3"})),
+            added(PODGROUPS, a_group("big", 20)),
+            added(PODS, a_pod("big-0", 21, group="big", gpus=8, spec=spec)),
+        ]
+    )
+    first = get(client, "/workloads/default/big/explain")["evidence"][0]
+    assert [first["available"], first["where"]] == evidence
+
+
+def test_a_resource_that_was_not_short_is_no_evidence(client: APIClient, world: Mirror) -> None:
+    condition = {
+        "nodePool": "default", "reason": "Unschedulable", "status": "True", "transitionID": "1",
+        "message": "over quota", "lastTransitionTime": "2026-11-29T12:03:00Z",
+        "reasons": [{
+            "reason": "NonPreemptibleOverQuota", "message": "over quota",
+            "details": {"queueDetails": {
+                "name": "team",
+                "podGroupRequestedResources": {"nvidia.com/gpu": "4", "cpu": "500m", "memory": "1G"},
+                "queueDeservedResources": {"nvidia.com/gpu": "3", "cpu": "-1m", "memory": "2G"},
+                "queueAllocatedNonPreemptibleResources": {"nvidia.com/gpu": "500m"},
+            }},
+        }],
+    }  # fmt: skip
+    world.consume([added(PODGROUPS, a_group("waits", 30, conditions=[condition]))])
+    assert get(client, "/workloads/default/waits/explain")["evidence"] == [
+        {
+            "name": "quota of GPUs", "asked": "4", "available": "3, of which 0.5 in use",
+            "where": "team",
+        }
+    ]  # fmt: skip
+
+
+def test_a_workload_that_cannot_start_has_no_turn(client: APIClient, world: Mirror) -> None:
+    world.writer.sources = ReasonSources(
+        standings=lambda keys: {key: Standing(code="NeverFits", position=1) for key in keys}
+    )
+    world.consume(
+        [added(PODGROUPS, a_group("huge", 20)), added(PODS, a_pod("h", 21, group="huge"))]
+    )
+    assert get(client, "/workloads/default/huge/explain")["order"] is None
 
 
 def test_a_pod_that_nobody_manages_is_a_workload_too(client: APIClient, world: Mirror) -> None:
