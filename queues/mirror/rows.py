@@ -46,7 +46,7 @@ from queues.models import (
     PriorityClass,
     Queue,
 )
-from queues.workloads.accounting import WHOLE_GPUS, PodDemand, pod_demand
+from queues.workloads.accounting import PodDemand, pod_demand, quota_gpus
 from queues.workloads.conditions import is_backed_off
 
 ZONE_LABELS = ("topology.kubernetes.io/zone",)
@@ -107,10 +107,15 @@ def _valid(amount: float | None) -> float | None:
 
 def _used(prefix: str, amounts: Mapping[str, Quantity]) -> dict[str, float]:
     return {
-        f"{prefix}_gpu": sum(_amount(amounts.get(name)) for name in WHOLE_GPUS),
+        f"{prefix}_gpu": _gpus(amounts),
         f"{prefix}_cpu": 1000 * _amount(amounts.get("cpu")),
         f"{prefix}_memory": _amount(amounts.get("memory")),
     }
+
+
+def _gpus(amounts: Mapping[str, Quantity]) -> float:
+    """Return devices and MIG slices together, slices counted by size as in quota."""
+    return sum(quota_gpus(name) * _amount(amount) for name, amount in amounts.items())
 
 
 def _amount(quantity: Quantity | None) -> float:
@@ -146,7 +151,7 @@ def group_row(group: PodGroupObject) -> PodGroup:
             for sub in spec.sub_groups
         ],
         conditions=[_condition(condition) for condition in group.status.scheduling_conditions],
-        allocated_gpu=sum(_amount(allocated.get(name)) for name in WHOLE_GPUS),
+        allocated_gpu=_gpus(allocated),
         last_start=time_or_none(meta.annotations.get(LAST_START)),
         last_eviction=time_or_none(meta.annotations.get(LAST_EVICTION)),
     )
@@ -214,7 +219,7 @@ def pod_row(pod: PodObject) -> Pod:
         priority=spec.priority,
         cpu=1000 * float(demand.amounts.get("cpu", 0)),
         memory=float(demand.amounts.get("memory", 0)),
-        gpu=float(demand.gpus + demand.gpu_fraction * demand.gpu_devices),
+        gpu=float(demand.gpus + demand.gpu_fraction * demand.gpu_devices + demand.mig_gpus),
         gpu_kind=_gpu_kind(demand),
         gpu_share=float(demand.gpu_fraction),
         gpu_groups=[] if is_reservation else _gpu_groups(meta.labels),
@@ -256,7 +261,7 @@ def _gpu_kind(demand: PodDemand) -> str:
         return "memory"
     if demand.gpu_fraction:
         return "fraction"
-    return "whole" if demand.gpus else "none"
+    return "whole" if demand.gpus or demand.mig else "none"
 
 
 def _gpu_groups(labels: Mapping[str, str]) -> list[str]:
@@ -271,8 +276,7 @@ def node_row(node: NodeObject) -> Node:
     """Translate a node, without its usage, which the roll-up sets."""
     labels, status = node.metadata.labels, node.status
     ready = node.condition("Ready")
-    capacity = sum(int(_amount(status.capacity.get(name))) for name in WHOLE_GPUS)
-    healthy = sum(int(_amount(status.allocatable.get(name))) for name in WHOLE_GPUS)
+    capacity, healthy = int(_gpus(status.capacity)), int(_gpus(status.allocatable))
     memory = labels.get(NODE_GPU_MEMORY, "")
     return Node(
         name=node.metadata.name,

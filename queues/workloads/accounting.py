@@ -33,6 +33,7 @@ from kube.values.numbers import int_or_none, parse_float
 from kube.values.quantity import format_binary, format_decimal, parse_quantity
 
 WHOLE_GPUS = (NVIDIA_GPU, AMD_GPU)
+_MIG_SLICE = re.compile(r"nvidia\.com/mig-(\d+)g\.(\d+)gb")
 GPU_MEMORY = "run.ai/gpu.memory"
 AMD_MEMORY_PREFIX = "beta.amd.com/gpu.vram"
 
@@ -73,6 +74,11 @@ class PodDemand:
     mig: Mapping[str, Fraction] = field(default_factory=dict)
     device_classes: Mapping[str, int] = field(default_factory=dict)
     legacy_mig: bool = False
+
+    @property
+    def mig_gpus(self) -> Fraction:
+        """Return the MIG slices counted as GPUs, as in quota."""
+        return sum((quota_gpus(name) * count for name, count in self.mig.items()), Fraction(0))
 
     @property
     def is_shared(self) -> bool:
@@ -184,6 +190,14 @@ def claimed_devices(claims: Iterable[ResourceClaim]) -> dict[str, int]:
         if total:
             devices[first] = min(MAX_INT64, devices.get(first, 0) + total)
     return devices
+
+
+def quota_gpus(resource: str) -> int:
+    """Return as how many GPUs one unit of a resource counts in quota: 1 for a device, 3 for `mig-3g.20gb`."""
+    if resource in WHOLE_GPUS:
+        return 1
+    slice_name = _MIG_SLICE.fullmatch(resource)
+    return int(slice_name[1]) if slice_name else 0
 
 
 def node_gpu_memory(node: Node) -> int:

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kube.objects.meta import convert
+from kube.objects.node import NodeStatus
+from kube.objects.pod import Container, ResourceRequirements
+from kube.objects.podgroup import PodGroupStatus, ResourcesStatus
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from queues.mirror.feed import MessageQueue, Mirror
 from queues.mirror.kinds import KINDS
@@ -298,6 +302,21 @@ def test_a_node_sums_its_pods_and_gives_them_stable_cells(mirror: Mirror) -> Non
     assert (node.used_gpu, node.used_cpu, node.used_memory, node.pods) == (2, 1000, 2 * 2**30, 2)
     assert (node.model, node.gpus, node.gpu_memory_mib) == ("H100", 8, 81559)
     assert node.taints == ["dedicated=ml:NoSchedule"]
+
+
+def test_mig_slices_count_by_size_on_nodes_and_in_pods_and_groups(mirror: Mirror) -> None:
+    slices = {"nvidia.com/mig-3g.20gb": "2", "nvidia.com/mig-1g.5gb": "1"}
+    node = replace(a_node("n1", 1), status=NodeStatus(capacity=slices, allocatable=slices))
+    limits = ResourceRequirements(limits={"nvidia.com/mig-3g.20gb": "1"})
+    pod = a_pod("a", 3, node="n1", gpus=0)
+    pod = replace(pod, spec=replace(pod.spec, containers=(Container(resources=limits),)))
+    allocated = ResourcesStatus(allocated={"nvidia.com/mig-3g.20gb": "1"})
+    group = replace(a_group("g", 4), status=PodGroupStatus(resources_status=allocated))
+    mirror.consume([added(NODES, node), added(PODS, pod), added(PODGROUPS, group)])
+    stored = Node.objects.get()
+    assert (stored.gpus, stored.gpus_healthy, stored.used_gpu) == (7, 7, 3)
+    assert (Pod.objects.get().gpu, Pod.objects.get().gpu_kind) == (3, "whole")
+    assert PodGroup.objects.get().allocated_gpu == 3
 
 
 def test_a_finished_pod_leaves_its_node(mirror: Mirror) -> None:
