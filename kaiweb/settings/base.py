@@ -61,6 +61,7 @@ MIDDLEWARE = [
     "kaiweb.guards.hosts.AllowedHostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "kaiweb.api.http.compression.JsonGZipMiddleware",
     "kaiweb.http_metrics.HttpMetricsMiddleware",
     "kaiweb.api.http.headers.ApiHeadersMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

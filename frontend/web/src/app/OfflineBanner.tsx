@@ -1,15 +1,14 @@
 import { BANNER } from "../i18n/app.ts";
+import { span } from "../i18n/numbers.ts";
 import { useLiveStatus } from "../live/react.tsx";
-import { useNow } from "../ui/now.ts";
 import { RichText } from "../ui/RichText.tsx";
+import { useStale } from "../ui/useStale.ts";
 import styles from "./Shell.module.css";
 
-const OLD_AFTER_MS = 60_000;
-
-/** Warns that the data may be out of date once the connection has been lost for a minute. */
+/** Says that the data is out of date, and why: no connection, or a server that is behind the cluster. */
 export function OfflineBanner() {
-  const { link, heardAt } = useLiveStatus();
-  const now = useNow();
+  const { link } = useLiveStatus();
+  const ageMs = useStale();
   if (link === "expired") {
     const next = encodeURIComponent(location.pathname + location.search);
     return (
@@ -21,10 +20,10 @@ export function OfflineBanner() {
       </div>
     );
   }
-  if (link === "open" || heardAt === null || now - heardAt < OLD_AFTER_MS) return null;
+  if (ageMs === null) return null;
   return (
     <div className={styles.banner} role="alert">
-      {BANNER.offline}
+      {link === "open" ? BANNER.behind(span(ageMs)) : BANNER.offline}
     </div>
   );
 }

@@ -7,7 +7,6 @@ import {
   IconLayoutDashboard,
   IconStack2,
 } from "@tabler/icons-react";
-import { useEffect } from "react";
 import { Link, NavLink, Outlet, useLocation, useNavigation } from "react-router";
 import { PAGES as PAGE_NAMES, SHELL } from "../i18n/app.ts";
 import { Boundary } from "../ui/Boundary.tsx";
@@ -33,10 +32,6 @@ export function Shell() {
   const help = useShortcuts();
   const { pathname } = useLocation();
   const isLoading = useNavigation().state === "loading";
-  useEffect(() => {
-    const page = PAGES.find(({ to }) => (to === "/" ? pathname === "/" : pathname.startsWith(to)));
-    document.title = SHELL.documentTitle(page?.name);
-  }, [pathname]);
   return (
     <div className={`${styles.shell} ${navFolded ? styles.folded : ""}`}>
       <a className={styles.skip} href="#main">

@@ -11,7 +11,6 @@ export const PAGES = {
 
 export const SHELL = {
   product: "kaiweb",
-  documentTitle: (page: string | undefined) => `${page ?? "Page not found"} · kaiweb`,
   skip: "Skip to content",
   navigation: "Pages",
   home: "kaiweb, overview",
@@ -36,7 +35,9 @@ export const BANNER = {
   signedOut: "You have been signed out, and the data shown may be out of date. {link} to continue.",
   signIn: "Sign in again",
   offline:
-    "No connection for more than a minute: the data shown may be out of date. kaiweb keeps trying to reconnect.",
+    "No connection for more than a minute: the data shown may be out of date, and cannot be edited. kaiweb keeps trying to reconnect.",
+  behind: (age: string) =>
+    `The data shown is ${age} old, because kaiweb does not hear from the cluster. Nothing can be edited until it does.`,
 } as const;
 
 /** What the live indicator shows: a short label, and an explanation. */

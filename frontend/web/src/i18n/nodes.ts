@@ -19,6 +19,7 @@ export const NODES = {
 
 export const LEGEND = {
   name: "Legend",
+  more: (queues: number) => `and ${plural(queues, "more queue")}`,
   free: "free",
   shared: "shared",
   reserved: "reserved",

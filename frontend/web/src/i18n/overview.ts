@@ -1,5 +1,5 @@
 /** Texts of the overview page. */
-import { count, gpuCount, gpus, milliseconds } from "./numbers.ts";
+import { count, gpuCount, gpus, milliseconds, plural } from "./numbers.ts";
 import { gpusAllocatedOf } from "./ui.ts";
 
 export const OVERVIEW = {
@@ -16,10 +16,18 @@ export const GPU_TILE = {
   unusable: (amount: number) => ` · ${gpus(amount)} unusable`,
   queue: (queue: string, allocated: number) => `${queue}: ${gpus(allocated)}`,
   more: (queues: number) => `and ${count(queues)} more`,
-  stack: (allocated: number, total: number, queues: readonly (readonly [string, number])[]) =>
+  others: (queues: number) => plural(queues, "other queue"),
+  /** `more` queues use GPUs too, but are not named. */
+  stack: (
+    allocated: number,
+    total: number,
+    queues: readonly (readonly [string, number])[],
+    more: number,
+  ) =>
     [
       `${gpusAllocatedOf(allocated, total)}.`,
       queues.map(([queue, amount]) => `${queue} ${gpus(amount)}`).join(", "),
+      ...(more > 0 ? [`and ${count(more)} more`] : []),
     ].join(" "),
 } as const;
 

@@ -127,6 +127,7 @@ export const FORM = {
   discardYes: "Discard",
   discardNo: "Keep editing",
   viewer: "You can view queues but not edit them. Ask an administrator for the right to edit.",
+  stale: "The data shown is out of date. Editing is possible again once it is current.",
   managedElsewhere: (owner: string) => `${owner} manages this queue. Edit it there.`,
 } as const;
 

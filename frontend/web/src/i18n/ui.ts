@@ -5,6 +5,10 @@ import { amount, bound, count, gpus, modelName, UNIT } from "./numbers.ts";
 export const CLOSE = "Close";
 export const NONE = "–";
 
+export function documentTitle(page: string): string {
+  return `${page} · kaiweb`;
+}
+
 export const STATES_TEXT = {
   loading: "Loading",
   retry: "Try again",

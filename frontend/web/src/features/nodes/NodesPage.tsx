@@ -16,6 +16,8 @@ import { type Grouping, groupNote } from "./lines.ts";
 import { NodeGrid } from "./NodeGrid.tsx";
 import styles from "./Nodes.module.css";
 
+/** With more queues the legend would fill the page; a device names its queue when it is clicked. */
+const NAMED = 12;
 const GROUPINGS: { value: Grouping; label: string }[] = [
   { value: "model", label: NODES.groupings.model },
   { value: "rack", label: NODES.groupings.rack },
@@ -93,19 +95,23 @@ function matches(node: Node, text: string, onlyFree: boolean): boolean {
 /** The queues that hold a shown device, and the states of devices without a queue. */
 function Legend({ nodes, hues }: { nodes: readonly Node[]; hues: ReadonlyMap<string, Hue> }) {
   const label = useQueueLabels();
-  const holding = new Set<string>();
+  const devices = new Map<string, number>();
   for (const node of nodes) {
     for (const device of node.devices)
-      for (const holder of device.holders) holding.add(holder.queue);
+      for (const { queue } of device.holders) devices.set(queue, (devices.get(queue) ?? 0) + 1);
   }
+  const largest = [...devices.keys()].sort(
+    (a, b) => (devices.get(b) ?? 0) - (devices.get(a) ?? 0) || (a < b ? -1 : 1),
+  );
   return (
     <ul className={styles.legend} aria-label={LEGEND.name}>
-      {[...holding].sort().map((queue) => (
+      {largest.slice(0, NAMED).map((queue) => (
         <li key={queue}>
           <QueueMark hue={hues.get(queue)} />
           {label(queue)}
         </li>
       ))}
+      {largest.length > NAMED && <li>{LEGEND.more(largest.length - NAMED)}</li>}
       <li>
         <span className={styles.swatch} /> {LEGEND.free}
       </li>

@@ -6,6 +6,9 @@ import { MemoryRouter } from "react-router";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { API_TEXT } from "../../i18n/api.ts";
 import { FORM } from "../../i18n/queues.ts";
+import { LiveClient } from "../../live/client.ts";
+import { LiveProvider } from "../../live/react.tsx";
+import type { Wire } from "../../live/socket.ts";
 import type { Queue } from "../../model/rows.ts";
 import { queueRow } from "../../testing/rows.ts";
 import { QueueDrawer } from "./QueueDrawer.tsx";
@@ -38,21 +41,32 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function start() {
+const clock = { now: () => Date.now(), random: () => 0, after: () => () => {} };
+const silent: Wire = {
+  send: () => {},
+  close: () => {},
+  onopen: null,
+  onmessage: null,
+  onclose: null,
+};
+
+function start(live = new LiveClient(() => silent, clock, "en")) {
   const client = new QueryClient();
   const drawer = (row: Queue) => (
     <MantineProvider env="test">
       <Notifications />
       <QueryClientProvider client={client}>
-        <MemoryRouter>
-          <QueueDrawer
-            name={row.name}
-            queue={row}
-            rights={{ edit: true, place: true, anywhere: true }}
-            onAction={() => {}}
-            onClose={() => {}}
-          />
-        </MemoryRouter>
+        <LiveProvider client={live}>
+          <MemoryRouter>
+            <QueueDrawer
+              name={row.name}
+              queue={row}
+              rights={{ edit: true, place: true, anywhere: true }}
+              onAction={() => {}}
+              onClose={() => {}}
+            />
+          </MemoryRouter>
+        </LiveProvider>
       </QueryClientProvider>
     </MantineProvider>
   );
@@ -126,6 +140,28 @@ describe("QueueDrawer", () => {
     const { show } = start();
     show({ ...queue, managedBy: "Argo CD" });
     expect(screen.getByText("Argo CD manages this queue. Edit it there.")).toBeTruthy();
+    expect(form().getByLabelText<HTMLInputElement>("GPU quota").disabled).toBe(true);
+  });
+
+  it("is locked while the data shown is out of date", async () => {
+    const live = new LiveClient(() => silent, clock, "en");
+    start(live);
+    expect(form().getByLabelText<HTMLInputElement>("GPU quota").disabled).toBe(false);
+    act(() => {
+      live.start();
+      silent.onopen?.();
+      const welcome = {
+        t: "welcome",
+        conn: "c",
+        rights: "r",
+        time: "2026-01-01T00:00:00Z",
+        hb: 20,
+      };
+      const beat = { t: "hb", asOf: { time: null, session: null, rv: null } };
+      for (const frame of [welcome, beat]) silent.onmessage?.({ data: JSON.stringify(frame) });
+    });
+    await pass(61_000);
+    expect(form().getByText(FORM.stale)).toBeTruthy();
     expect(form().getByLabelText<HTMLInputElement>("GPU quota").disabled).toBe(true);
   });
 });

@@ -6,6 +6,7 @@ import { ACTIONS, FACTS, FORM, QUEUES } from "../../i18n/queues.ts";
 import { CLOSE } from "../../i18n/ui.ts";
 import { type Queue, RESOURCES } from "../../model/rows.ts";
 import { Empty } from "../../ui/States.tsx";
+import { useStale } from "../../ui/useStale.ts";
 import type { QueueAction } from "./QueueDialogs.tsx";
 import styles from "./QueueDrawer.module.css";
 import { QueueForm } from "./QueueForm.tsx";
@@ -97,10 +98,11 @@ function Actions({
   rights,
   onAction,
 }: Pick<Props, "rights" | "onAction"> & { queue: Queue }) {
-  const isOurs = queue.managedBy === "";
+  const isStale = useStale() !== null;
+  const isOurs = queue.managedBy === "" && !isStale;
   const buttons: [QueueAction["kind"], string, boolean][] = [
-    ["create", ACTIONS.addChild, rights.place],
-    ["duplicate", ACTIONS.duplicate, rights.edit],
+    ["create", ACTIONS.addChild, rights.place && !isStale],
+    ["duplicate", ACTIONS.duplicate, rights.edit && !isStale],
     ["move", ACTIONS.move, rights.edit && isOurs],
     ["delete", ACTIONS.remove, rights.edit && isOurs],
   ];

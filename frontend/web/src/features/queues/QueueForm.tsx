@@ -7,6 +7,7 @@ import type { Phase, Saved } from "../../model/editing.ts";
 import { type Queue, RESOURCES } from "../../model/rows.ts";
 import { POINTERS, type Pointer } from "../../model/values.ts";
 import { Failure } from "../../ui/States.tsx";
+import { useStale } from "../../ui/useStale.ts";
 import { BoundField } from "./BoundField.tsx";
 import { ConflictDialog } from "./ConflictDialog.tsx";
 import styles from "./QueueDrawer.module.css";
@@ -24,7 +25,8 @@ type Props = {
 export function QueueForm({ queue, rights, onTouched }: Props) {
   const editor = useQueueEditor(queue, (saved) => showSaved(queue.name, saved));
   const { entries, changed, errors, verdict, phase, failure, conflict } = editor;
-  const locked = lockedText(queue, rights);
+  const isStale = useStale() !== null;
+  const locked = lockedText(queue, rights) ?? (isStale ? FORM.stale : null);
   const general = verdict?.errors.filter((error) => !isPointer(error.pointer)) ?? [];
   const field = (pointer: Pointer) => (
     <BoundField
@@ -44,7 +46,11 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
   const reportTouched = useEffectEvent(onTouched);
   useEffect(() => reportTouched(isTouched), [isTouched]);
   const canSave =
-    changed.length > 0 && errors.size === 0 && (verdict?.errors.length ?? 0) === 0 && !isSaving;
+    locked === null &&
+    changed.length > 0 &&
+    errors.size === 0 &&
+    (verdict?.errors.length ?? 0) === 0 &&
+    !isSaving;
   return (
     <form
       aria-label={QUEUES.edit(queue.name)}

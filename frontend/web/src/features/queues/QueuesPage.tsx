@@ -16,6 +16,7 @@ import { Page } from "../../ui/Page.tsx";
 import { RichText } from "../../ui/RichText.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
+import { useStale } from "../../ui/useStale.ts";
 import { type QueueAction, QueueDialogs } from "./QueueDialogs.tsx";
 import { QueueDrawer } from "./QueueDrawer.tsx";
 import styles from "./QueueTree.module.css";
@@ -42,6 +43,7 @@ export function QueuesPage() {
   const onEdit = useCallback((name: string) => changeSearch({ queue: name }), [changeSearch]);
   const me = useMe();
   const [action, setAction] = useState<QueueAction | null>(null);
+  const isStale = useStale() !== null;
   const mayEditAny = me?.rights.editQueues === true;
   const selectedRights = {
     edit: selected !== null && mayEdit(me, queues, selected),
@@ -71,6 +73,7 @@ export function QueuesPage() {
             <Button
               className={styles.create ?? ""}
               size="xs"
+              disabled={isStale}
               leftSection={<IconPlus size={15} />}
               onClick={() => setAction({ kind: "create", queue: firstPlace(me, queues) })}
             >
