@@ -160,3 +160,12 @@ def test_a_killed_web_process_is_survived_by_resuming_without_a_new_picture(
     kinds = [frame[:40] for frame in frames if '"resumed"' in frame or '"snap"' in frame]
     assert any("resumed" in kind for kind in kinds)
     assert not any("snap" in kind for kind in kinds)
+
+
+def test_a_page_that_cannot_be_loaded_loads_itself_when_the_server_is_back(live: Stack, page: Page):
+    page.goto("/queues")
+    expect(page.get_by_role("row", name="default-queue")).to_be_visible()
+    live.kill("web")
+    page.get_by_role("link", name="Nodes").click()
+    expect(page.get_by_role("heading", name="This page could not be loaded")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nodes")).to_be_visible(timeout=60_000)

@@ -29,6 +29,7 @@ export const NOT_FOUND = {
 export const PAGE_ERROR = {
   title: "This page could not be loaded",
   reason: "Loading failed. kaiweb may have been updated: try again to load the new version.",
+  offline: "The server does not answer. This page loads by itself as soon as it does.",
 } as const;
 
 export const BANNER = {

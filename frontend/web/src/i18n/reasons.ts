@@ -27,6 +27,41 @@ export function reasonText(code: string): string {
   return REASONS[code] ?? readable(code);
 }
 
+/** Reason code -> what ends the waiting. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  Unmanaged:
+    "Correct what the text names: its owner, its queue label or the annotation that skips grouping.",
+  GroupIncomplete:
+    "Its controller has to create the missing pods. Look at the controller's own events.",
+  QueueDoesNotExist: "Create the queue, or change the queue label of the workload.",
+  QueueOrphan: "Use a queue without children, or repair its parents on the page Queues.",
+  Held: "Give its pod group the label of another node pool, or create it again.",
+  Gated: "Whoever set the scheduling gates has to remove them.",
+  NeverFits: "Ask for less per pod, or add larger nodes.",
+  NonPreemptibleOverQuota:
+    "Raise the quota of the queue, or give the workload a preemptible priority class.",
+  OverLimit: "Raise the limit of the queue, or wait until its other workloads end.",
+  PreemptionDelayNotElapsed:
+    "Nothing to do: it may evict others from the time that the text names.",
+  WaitingForVictims: "Nothing to do: it starts when the pods named in the text have ended.",
+  DisruptionBudget: "Let the disruption budget allow one more disruption, or free room elsewhere.",
+  TopologyFragmented: "Free room within one domain of the topology, or require a wider one.",
+  NoNodeFits:
+    "Compare the evidence with the nodes it may use: free CPU and memory, or tolerate a taint.",
+  DeviceShortage:
+    "Ask for fewer GPUs per pod, or wait until GPUs become free on a node it may use.",
+  VolumeOrClaim: "Create or correct the volume, the claim or the config map that the text names.",
+  OrderBehind:
+    "Nothing to do: its turn comes after the workloads ahead of it. A higher priority class moves it up.",
+  BindFailing: "Correct the error that the text names. It is tried again by itself.",
+  NotEvaluated: "Wait a moment. If this stays, see whether the page Scheduler shows new sessions.",
+};
+
+/** Return what ends the waiting for a reason; "" for an unknown code. */
+export function remedyText(code: string): string {
+  return REMEDIES[code] ?? "";
+}
+
 function readable(code: string): string {
   const words = code
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")

@@ -72,6 +72,7 @@ export const POD_TABLE = {
 export const WHY = {
   reason: "Reason",
   code: "Reason code",
+  remedy: "What ends it:",
   others: "Other blockers",
   stages: "Scheduling steps",
   evidence: "Evidence",

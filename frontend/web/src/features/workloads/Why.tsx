@@ -1,6 +1,6 @@
 import { IconCircleCheck, IconCircleDashed, IconCircleX, IconClock } from "@tabler/icons-react";
 import { Link } from "react-router";
-import { reasonText, stageStateText, stageText } from "../../i18n/reasons.ts";
+import { reasonText, remedyText, stageStateText, stageText } from "../../i18n/reasons.ts";
 import { NONE } from "../../i18n/ui.ts";
 import { stateSentence, WHY } from "../../i18n/workloads.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
@@ -17,6 +17,11 @@ export function Why({ workload }: { workload: WorkloadDetail }) {
         <Panel title={WHY.reason}>
           <p className={styles.sentence}>{stateSentence(workload.state, explain.reason)}</p>
           {explain.text !== "" && <p className={styles.message}>{explain.text}</p>}
+          {remedyText(explain.reason) !== "" && (
+            <p className={styles.remedy}>
+              <b>{WHY.remedy}</b> {remedyText(explain.reason)}
+            </p>
+          )}
           {explain.reason !== "" && (
             <p className={styles.code}>
               {WHY.code} <code>{explain.reason}</code>
