@@ -7,7 +7,7 @@ Absent fields keep KAI's default. A plugin's `enabled` and `priority` each repla
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import msgspec
@@ -21,8 +21,14 @@ VARIABLE = "KAIWEB_BINDER"
 SCALING_NAMESPACE_VARIABLE = "KAIWEB_SCALE_ADJUST_NAMESPACE"
 
 
-def params_from_environment(environment: Mapping[str, str] = os.environ) -> BinderParams:
+def params_from_environment(
+    environment: Mapping[str, str] = os.environ, *, uses_cdi: Callable[[], bool] = lambda: False
+) -> BinderParams:
     """Return the parameters of this process from its environment variables.
+
+    Parameters
+    ----------
+    uses_cdi : asked whether the cluster names devices through CDI, if the Config does not say so
 
     Raises
     ------
@@ -33,7 +39,14 @@ def params_from_environment(environment: Mapping[str, str] = os.environ) -> Bind
         config = msgspec.json.decode(text, type=BinderConfig) if text else BinderConfig()
     except msgspec.MsgspecError as error:
         raise ConfigError(f"{VARIABLE}: expected spec.binder of a Config: {error}") from error
+    if config.cdi_enabled is None and not _states_cdi(config):
+        config = msgspec.structs.replace(config, cdi_enabled=uses_cdi())
     return params_of(config, environment.get(SCALING_NAMESPACE_VARIABLE, ""))
+
+
+def _states_cdi(config: BinderConfig) -> bool:
+    """Return whether arguments of the plugin decide about CDI."""
+    return config.plugins.get("gpusharing", Override()).arguments is not None
 
 
 def params_of(config: BinderConfig, scaling_namespace: str = "") -> BinderParams:

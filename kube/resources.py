@@ -97,3 +97,4 @@ NODE_RESOURCE_TOPOLOGIES = _named(
     "NodeResourceTopology",
     namespaced=False,
 )
+CLUSTER_POLICIES = _named("nvidia.com", "v1", "clusterpolicies", "ClusterPolicy", namespaced=False)

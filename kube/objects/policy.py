@@ -1,5 +1,5 @@
 # ruff: noqa: RUF012 - msgspec gives every struct its own copy of an empty default
-"""Disruption budgets, as far as evictions read them."""
+"""Disruption budgets, as far as evictions read them, and the ClusterPolicy of NVIDIA's GPU operator."""
 
 from __future__ import annotations
 
@@ -41,3 +41,18 @@ class PodDisruptionBudget(KubeObject, frozen=True, kw_only=True):
             return False
         status = self.status
         return not 0 < status.desired_healthy <= status.current_healthy
+
+
+class CdiSpec(KubeStruct, frozen=True, kw_only=True):
+    enabled: bool = False
+    default: bool = False
+
+
+class ClusterPolicySpec(KubeStruct, frozen=True, kw_only=True):
+    cdi: CdiSpec = CdiSpec()
+
+
+class ClusterPolicy(KubeObject, frozen=True, kw_only=True):
+    """How the GPU operator is set up."""
+
+    spec: ClusterPolicySpec = ClusterPolicySpec()
