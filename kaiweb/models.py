@@ -29,3 +29,40 @@ class IdempotentAnswer(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key} of {self.user}: {self.status or 'at work'}"
+
+
+class SimulationState(models.TextChoices):
+    """How far a simulation is; `failed` has no answer."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class Simulation(models.Model):
+    """A what-if question and, once a worker has run it, the answer."""
+
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="simulations"
+    )
+    created_at = models.DateTimeField(db_index=True)
+    state = models.CharField(
+        max_length=16, choices=SimulationState.choices, default=SimulationState.QUEUED
+    )
+    question = models.JSONField(default=dict)
+    answer = models.JSONField(default=dict)
+    verdict = models.CharField(max_length=16, blank=True, default="")
+    error = models.TextField(blank=True, default="", help_text="why there is no answer")
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=SimulationState.values), name="simulation_state_valid"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"simulation {self.pk} of {self.author}: {self.state}"

@@ -24,6 +24,7 @@ from kaiweb.api.cluster_refusals import Refusal, refused_by_rights, refused_by_s
 from kube import errors as kube
 from queues import errors as queues
 from queues.tree.shape import shown
+from scheduler.tools.simulate.what_if.question import QuestionError
 
 log = logging.getLogger(__name__)
 
@@ -173,6 +174,12 @@ VALIDATION_CODES = frozenset(
 )
 
 
+def _question(error: Exception) -> Problem:
+    assert isinstance(error, QuestionError)
+    entries = [finding.as_dict() for finding in error.findings]
+    return Problem("validation", str(error), errors=entries)
+
+
 def _slug(slug: str) -> Callable[[Exception], Problem]:
     return lambda error: Problem(slug, str(error))
 
@@ -228,6 +235,7 @@ def _too_many(error: Exception) -> Problem:
 
 MAPPING: Sequence[tuple[type[Exception], Callable[[Exception], Problem]]] = (
     (queues.HierarchyError, _hierarchy),
+    (QuestionError, _question),
     (queues.UnknownQueueError, _slug("not-found")),
     (queues.StaleQueueError, _slug("precondition-failed")),
     (queues.FieldOwnedError, _slug("field-owned")),

@@ -5,7 +5,16 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from kaiweb.api import document
-from kaiweb.api.views import access, health, nodes, queues, scheduling, session, workloads
+from kaiweb.api.views import (
+    access,
+    health,
+    nodes,
+    queues,
+    scheduling,
+    session,
+    simulations,
+    workloads,
+)
 
 WORKLOAD = "workloads/<str:namespace>/<str:name>"
 
@@ -30,6 +39,13 @@ urlpatterns = [
     path("sessions/<int:pk>", scheduling.SessionDetail.as_view(), name="session"),
     path("bind-requests", scheduling.BindRequests.as_view(), name="bind-requests"),
     path("cluster", scheduling.Cluster.as_view(), name="cluster"),
+    path("simulations", simulations.Simulations.as_view(), name="simulations"),
+    path(
+        "simulations:check-workload",
+        simulations.CheckWorkload.as_view(),
+        name="simulations-check-workload",
+    ),
+    path("simulations/<int:pk>", simulations.SimulationDetail.as_view(), name="simulation"),
     path("tokens", access.Tokens.as_view(), name="tokens"),
     path("tokens/<int:pk>", access.TokenDetail.as_view(), name="token"),
     path("live/tickets", access.Tickets.as_view(), name="live-tickets"),

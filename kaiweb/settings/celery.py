@@ -18,7 +18,10 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_DEFAULT_QUEUE = "default"
-CELERY_TASK_ROUTES = {"binder.tasks.*": {"queue": "binding"}}
+CELERY_TASK_ROUTES = {
+    "binder.tasks.*": {"queue": "binding"},
+    "kaiweb.tasks.run_simulation": {"queue": "simulations"},
+}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False

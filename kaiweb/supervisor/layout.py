@@ -260,6 +260,8 @@ def _add_workers(listing: _Listing) -> None:
         )
     listing.add_worker(BINDING, "binding", BINDER)
     listing.add_worker("worker", "default", WEB)
+    # Simulations read what a scheduler reads, and must not delay anything else.
+    listing.add_worker("simulations", "simulations", SCHEDULER)
     listing.add_kaiweb("operator", 2, "run_operator", account=OPERATOR)
     listing.add(
         BEAT, 2, sys.executable, "-m", "celery", "-A", "kaiweb", "beat", "-l", "WARNING",

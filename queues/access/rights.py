@@ -18,8 +18,9 @@ from queues.models import ApiToken, Role
 
 READ = "read"
 QUEUES_WRITE = "queues:write"
+SIMULATE = "simulate"
 ADMIN = "admin"
-SCOPES = (READ, QUEUES_WRITE, ADMIN)
+SCOPES = (READ, QUEUES_WRITE, SIMULATE, ADMIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,11 @@ class Rights:
     def may_read(self) -> bool:
         """Return whether this caller may read; users may, tokens need the scope `read`."""
         return allows_reading(self.scopes)
+
+    @property
+    def may_simulate(self) -> bool:
+        """Return whether this caller may run simulations; users may, tokens need the scope `simulate`."""
+        return bool(self.scopes & {SIMULATE, ADMIN})
 
     @property
     def may_write_queues(self) -> bool:
@@ -112,6 +118,7 @@ class Rights:
             "rights": {
                 "editQueues": self.may_write_queues,
                 "adminQueues": self.is_admin,
+                "simulate": self.may_simulate,
                 "manageTokens": self.kind == "session",
             },
         }

@@ -10,7 +10,7 @@ def _query(name: str, text: str, kind: OpenApiTypes = OpenApiTypes.STR) -> OpenA
     return OpenApiParameter(name, kind, OpenApiParameter.QUERY, description=text)
 
 
-_PAGE = [
+PAGE = [
     _query("limit", "Rows of a page, 1 to 1000.", OpenApiTypes.INT),
     _query("cursor", "`next` of the answer before."),
     _query("count", "`exact` adds the number of all rows."),
@@ -18,10 +18,10 @@ _PAGE = [
 ]
 _Q = _query("q", "Part of a name.")
 QUEUE_FILTERS = [
-    *_PAGE, _Q, _query("parent", "Direct parent; empty for roots."), _query("root", "Subtree."),
+    *PAGE, _Q, _query("parent", "Direct parent; empty for roots."), _query("root", "Subtree."),
 ]  # fmt: skip
 WORKLOAD_FILTERS = [
-    *_PAGE,
+    *PAGE,
     _Q,
     _query("queue", "Queues, comma for or."),
     _query("subtree", "Also the queues below.", OpenApiTypes.BOOL),
@@ -31,13 +31,13 @@ WORKLOAD_FILTERS = [
     _query("owner", "Names of owning objects."),
 ]
 ORDER_FILTERS = [_query("pool", "Node pool; empty for the default one.")]
-NODE_FILTERS = [*_PAGE, _Q, _query("pool", "Node pools."), _query("model", "GPU models.")]
+NODE_FILTERS = [*PAGE, _Q, _query("pool", "Node pools."), _query("model", "GPU models.")]
 GPU_FILTERS = [
-    *_PAGE, _query("node", "Nodes."), _query("model", "GPU models."), _query("state", "States."),
+    *PAGE, _query("node", "Nodes."), _query("model", "GPU models."), _query("state", "States."),
 ]  # fmt: skip
-SESSION_FILTERS = [*_PAGE, _query("shard", "Shards.")]
+SESSION_FILTERS = [*PAGE, _query("shard", "Shards.")]
 BIND_REQUEST_FILTERS = [
-    *_PAGE, _query("namespace", "Namespaces."), _query("phase", "Phases."), _query("node", "Nodes."),
+    *PAGE, _query("namespace", "Namespaces."), _query("phase", "Phases."), _query("node", "Nodes."),
 ]  # fmt: skip
 DRY_RUN = [
     _query("dryRun", "Check and show the difference, write nothing.", OpenApiTypes.BOOL),

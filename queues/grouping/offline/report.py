@@ -88,6 +88,35 @@ def group_objects(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupedPods:
+    """The pods of manifests and of their controllers, and the pod groups they belong to.
+
+    Attributes
+    ----------
+    errors : why a pod cannot be grouped, by `namespace/name`
+    """
+
+    pods: tuple[Json, ...]
+    pod_groups: tuple[Json, ...]
+    errors: Mapping[str, str]
+
+
+def group_pods(objects: Sequence[Json], settings: Settings) -> GroupedPods:
+    """Return the bodies that the controllers of the objects and the grouper would create."""
+    expanded = expand(objects, settings)
+    cluster, errors = expanded.cluster, {}
+    for pod in cluster.of_kind("", "Pod"):
+        result = _place(pod, cluster, expanded.settings)
+        if result.error:
+            errors[full_name(pod)] = result.error
+    return GroupedPods(
+        pods=tuple(cluster.of_kind("", "Pod")),
+        pod_groups=tuple(cluster.objects[_key(name)] for name in cluster.written),
+        errors=errors,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExpandedObjects:
     """The objects, the pods of their workloads, and the settings of a Config among them.
 

@@ -7,7 +7,7 @@ what the controllers of real workloads do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid5
 
@@ -23,7 +23,7 @@ from scheduler.core.cluster.inputs import (
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.cycle import run_cycle
-from scheduler.core.session.session import Session
+from scheduler.core.session.session import Session, run_to_the_end
 from scheduler.core.times import NOW
 
 CYCLE_S = 1.0
@@ -43,8 +43,12 @@ class Place:
 class LivingCluster:
     """Nodes, queues and pod groups, and where every task is after the cycles so far.
 
-    Pod groups come with all tasks pending; their `created` is a time of this cluster's clock, which
-    advances by one second a cycle.
+    The `created` of a pod group is a time of this cluster's clock, which advances by one second a cycle.
+    Pods that are ending when they come are gone after one cycle.
+
+    Attributes
+    ----------
+    base : everything that does not change from cycle to cycle (other pods, devices, volumes, topologies)
     """
 
     nodes: tuple[NodeInput, ...]
@@ -55,17 +59,21 @@ class LivingCluster:
     places: dict[str, Place] = field(default_factory=dict)
     last_start_s: dict[str, float] = field(default_factory=dict)
     usage: Mapping[str, Amounts] = field(default_factory=dict)
+    base: ClusterInput = field(default_factory=ClusterInput)
 
     def submit(self, group: PodGroupInput) -> None:
         """Add a pod group."""
-        self.groups[group.name] = group
+        key = key_of(group)
+        self.groups[key] = group
+        if group.last_start is not None:
+            self.last_start_s[key] = self.now_s + group.last_start
         for task in group.tasks:
-            self.places[task.uid] = Place()
+            self.places[task.uid] = Place(task.status, task.node, task.gpu_groups)
 
     def finish(self, name: str) -> None:
         """Remove a pod group with all its tasks."""
         for task in self.groups.pop(name).tasks:
-            del self.places[task.uid]
+            self.places.pop(task.uid, None)
         self.last_start_s.pop(name, None)
 
     def is_running(self, name: str) -> bool:
@@ -74,17 +82,20 @@ class LivingCluster:
             self.places[task.uid].status is TaskStatus.RUNNING for task in self.groups[name].tasks
         )
 
-    def step(self) -> Session:
-        """Run one cycle and apply its decisions."""
+    def step(self, should_stop: Callable[[], bool] = run_to_the_end) -> Session:
+        """Run one cycle and apply its decisions; see `run_cycle` for `should_stop`."""
         seed = uuid5(SEED, str(self.now_s))
-        session = run_cycle(self.snapshot(), self.config, gpu_group_seed=seed)
+        session = run_cycle(
+            self.snapshot(), self.config, gpu_group_seed=seed, should_stop=should_stop
+        )
         self._follow(session)
         self.now_s += CYCLE_S
         return session
 
     def snapshot(self) -> ClusterInput:
         """Return what the scheduler sees now."""
-        return ClusterInput(
+        return replace(
+            self.base,
             nodes=self.nodes,
             queues=tuple(self._with_usage(queue) for queue in self.queues),
             pod_groups=tuple(self._seen(group) for group in self.groups.values()),
@@ -101,12 +112,12 @@ class LivingCluster:
         return held
 
     def _seen(self, group: PodGroupInput) -> PodGroupInput:
-        started = self.last_start_s.get(group.name)
+        started = self.last_start_s.get(key_of(group))
         return replace(
             group,
             created=group.created - self.now_s,
             last_start=None if started is None else started - self.now_s,
-            tasks=tuple(self._seen_task(task) for task in group.tasks),
+            tasks=tuple(self._seen_task(task) for task in group.tasks if task.uid in self.places),
         )
 
     def _seen_task(self, task: TaskInput) -> TaskInput:
@@ -133,12 +144,19 @@ class LivingCluster:
                     state.nodes.names[state.tasks.node[index]],
                     state.tasks.gpu_groups[index],
                 )
+            elif self.places[task.uid].status is TaskStatus.RELEASING:
+                del self.places[task.uid]
             elif status in (TaskStatus.NOMINATED, TaskStatus.RELEASING):
                 self.places[task.uid] = Place()
         for index, group in enumerate(state.pod_groups.inputs):
             started = state.pod_groups.last_start[index]
             if started == NOW:
-                self.last_start_s[group.name] = self.now_s
+                self.last_start_s[key_of(group)] = self.now_s
+
+
+def key_of(group: PodGroupInput) -> str:
+    """Return `namespace/name`, or the bare name of a pod group without a namespace."""
+    return f"{group.namespace}/{group.name}" if group.namespace else group.name
 
 
 def _used(amounts: QueueAmounts, share: float) -> QueueAmounts:

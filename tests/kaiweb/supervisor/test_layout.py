@@ -55,6 +55,7 @@ def test_every_process_gets_the_kubeconfig_of_its_account(tmp_path, monkeypatch)
         "scheduling-default": "scheduler",
         "binding": "binder",
         "operator": "operator",
+        "simulations": "scheduler",
     }
     # The simulators play kubelets: they keep the installation's credentials.
     assert str(tmp_path / "admin") in listed["simulators"].command

@@ -1,0 +1,168 @@
+"""Simulations: preview edits on a copy of the cluster; check whether a workload would start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from kaiweb.api import idempotency
+from kaiweb.api.base import View, caller
+from kaiweb.api.bounded_wait import wait_until
+from kaiweb.api.errors import Problem
+from kaiweb.api.http import pagination, parameters
+from kaiweb.api.schema import simulations as schema
+from kaiweb.items.amounts import timestamp
+from kaiweb.models import Simulation
+from kaiweb.planning import simulations
+from queues.access.rights import SIMULATE
+from queues.tree.shape import shown
+from scheduler.tools.simulate.what_if.question import read_question
+
+SORTING = pagination.Sorting(key="id", columns={"createdAt": "created_at"}, default="-createdAt")
+MAX_WAIT_S = 20
+CHECK_WAIT_S = 20
+WAIT = re.compile(r"wait=(\d{1,3})")
+PREFER = OpenApiParameter(
+    "Prefer",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    description="`wait=20` holds the answer for up to 20 s until the simulation is finished.",
+)
+CHECK_FIELDS = ("manifests", "workload", "shard", "cycles")
+
+
+class Simulations(View):
+    """The collection."""
+
+    accepts: ClassVar = {"get": pagination.PARAMETERS}
+
+    @extend_schema(
+        operation_id="listSimulations",
+        parameters=parameters.PAGE,
+        responses=schema.SimulationList,
+    )
+    def get(self, request: Request) -> Response:
+        """List simulations of the last seven days, newest first."""
+        rows = Simulation.objects.select_related("author").defer("question", "answer")
+        return pagination.answer(
+            request, rows, SORTING, lambda page: [_summary(row) for row in page]
+        )
+
+    @extend_schema(
+        operation_id="createSimulation",
+        request=schema.Question,
+        parameters=[PREFER, parameters.IDEMPOTENCY_KEY],
+        responses={200: schema.Simulation, 202: schema.Simulation},
+    )
+    def post(self, request: Request) -> Response:
+        """Run the scheduler on a copy of the cluster with these edits; nothing is written."""
+        wait_s = _wait_s(request)
+        return idempotency.answer_once(request, lambda: _start(request, request.data, wait_s))
+
+
+class CheckWorkload(View):
+    """One question about one workload."""
+
+    @extend_schema(
+        operation_id="checkWorkload",
+        request=schema.WorkloadCheck,
+        responses={200: schema.Simulation, 202: schema.Simulation},
+    )
+    def post(self, request: Request) -> Response:
+        """Simulate whether a workload, as manifests or described, would start now, and what it would evict."""
+        body = request.data
+        if not isinstance(body, Mapping):
+            raise Problem("validation", "the body: expected an object")
+        unknown = sorted(set(body) - set(CHECK_FIELDS))
+        if unknown:
+            names = ", ".join(CHECK_FIELDS)
+            raise Problem("validation", f"'{shown(unknown[0])}': expected one of {names}")
+        if ("workload" in body) == ("manifests" in body):
+            raise Problem("validation", "expected either workload or manifests")
+        workloads: dict[str, Any] = {"manifests": body.get("manifests", [])}
+        if "workload" in body:
+            workloads = {"add": [body["workload"]]}
+        rest: dict[str, Any] = {name: body[name] for name in ("shard", "cycles") if name in body}
+        return _start(request, {**rest, "workloads": workloads}, CHECK_WAIT_S)
+
+
+class SimulationDetail(View):
+    """One simulation."""
+
+    @extend_schema(operation_id="getSimulation", responses=schema.Simulation)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return the question, and the answer once it is there."""
+        return Response(simulation_item(_find(pk)))
+
+    @extend_schema(operation_id="deleteSimulation", responses={204: None})
+    def delete(self, request: Request, pk: int) -> Response:
+        """Delete it; only its author and admins may."""
+        row = _find(pk)
+        if row.author != request.user and not caller(request).is_admin:
+            raise Problem(
+                "forbidden", "deleting a simulation of another user needs the right 'admin'"
+            )
+        row.delete()
+        return Response(status=204)
+
+
+def _find(pk: int) -> Simulation:
+    # A larger number would not fit into the column.
+    row = Simulation.objects.select_related("author").filter(pk=pk).first() if pk < 2**63 else None
+    if row is None:
+        raise Problem("not-found", f"simulation {pk} does not exist (any more)")
+    return row
+
+
+def _start(request: Request, body: object, wait_s: int) -> Response:
+    if not caller(request).may_simulate:
+        raise Problem("forbidden", f"simulating needs a token with the scope '{SIMULATE}'")
+    assert isinstance(request.user, User)
+    question = read_question(body)
+    try:
+        row = simulations.request_simulation(question, request.user, timezone.now())
+    except simulations.TooManySimulationsError as error:
+        raise Problem("rate-limited", str(error), headers={"Retry-After": "5"}) from error
+    except simulations.NoWorkerError as error:
+        raise Problem("unavailable", str(error), headers={"Retry-After": "5"}) from error
+    is_finished = wait_until(lambda: _is_finished(row.pk), timeout_s=wait_s)
+    headers = {"Location": f"/api/v1/simulations/{row.pk}"}
+    if not is_finished:
+        headers["Retry-After"] = "1"
+    item = simulation_item(_find(row.pk))
+    return Response(item, status=200 if is_finished else 202, headers=headers)
+
+
+def _is_finished(pk: int) -> bool:
+    return Simulation.objects.filter(pk=pk).exclude(state__in=simulations.UNFINISHED).exists()
+
+
+def _wait_s(request: Request) -> int:
+    match = WAIT.search(request.headers.get("Prefer", ""))
+    return min(MAX_WAIT_S, int(match[1])) if match else 0
+
+
+def simulation_item(row: Simulation) -> dict[str, Any]:
+    """Return a simulation with its question and answer."""
+    return {**_summary(row), "question": row.question, "answer": row.answer or None}
+
+
+def _summary(row: Simulation) -> dict[str, Any]:
+    state, error = simulations.state_of(row, timezone.now())
+    return {
+        "id": row.pk,
+        "author": row.author.get_username(),
+        "createdAt": timestamp(row.created_at),
+        "finishedAt": timestamp(row.finished_at),
+        "state": state,
+        "verdict": row.verdict or None,
+        "error": error or None,
+    }

@@ -1,0 +1,1 @@
+"""Plan changes of the queues: what-if simulations and change sets."""

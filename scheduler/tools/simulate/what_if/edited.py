@@ -1,0 +1,275 @@
+"""Apply the edits of a question to a copy of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from kube.errors import BadValueError
+from kube.keys import POD_GROUP
+from kube.objects.bindrequest import BindRequest
+from kube.objects.config import SchedulingShard
+from kube.objects.meta import KubeObject, convert
+from kube.objects.pod import Pod, PodStatus
+from kube.objects.podgroup import PodGroup
+from kube.resources import BINDREQUESTS, NODES, PODGROUPS, PODS
+from kube.values.times import format_time
+from queues.editing import edits
+from queues.tree import hierarchy
+from queues.tree.amounts import Usage
+from queues.tree.shape import Finding, read_queue
+from scheduler.core.errors import ConfigError
+from scheduler.settings.params import ShardParams
+from scheduler.settings.shard import ShardSettings, settings_of
+from scheduler.tools.simulate.what_if.objects import (
+    manifest_objects,
+    node_objects,
+    workload_objects,
+)
+from scheduler.tools.simulate.what_if.picture import Body, Picture
+from scheduler.tools.simulate.what_if.question import Question, QuestionError, QueueEdit
+
+UNKNOWN_QUEUE = "unknown-queue"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edited:
+    """The cluster after the edits.
+
+    Attributes
+    ----------
+    errors : why the edits could not be made; then the cluster is as it was
+    """
+
+    picture: Picture
+    settings: ShardSettings
+    errors: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+
+
+def settings_of_picture(picture: Picture, name: str) -> ShardSettings:
+    """Return the settings of the shard as it is.
+
+    Raises
+    ------
+    ConfigError : its object has a wrong value
+    """
+    shard = None if picture.shard is None else convert(picture.shard, SchedulingShard)
+    return settings_of(name, shard, picture.config)
+
+
+def apply_edits(picture: Picture, question: Question, usage: Mapping[str, Usage]) -> Edited:
+    """Return the edited cluster.
+
+    Parameters
+    ----------
+    usage : what queues hold now, for the warnings of edits
+
+    Raises
+    ------
+    QuestionError : an added or removed object that cannot be read or does not exist
+    """
+    settings, errors = _edited_settings(picture, question)
+    queues = _Queues({body["metadata"]["name"]: body for body in picture.queues}, usage)
+    for number, edit in enumerate(question.queues):
+        queues.apply(number, edit, picture.taken_at)
+    objects, warnings = _edited_objects(picture, question, settings.params)
+    return Edited(
+        picture=replace(picture, objects=objects, queues=tuple(queues.bodies.values())),
+        settings=settings,
+        errors=(*errors, *queues.errors),
+        warnings=(*queues.warnings, *warnings),
+    )
+
+
+def _edited_settings(
+    picture: Picture, question: Question
+) -> tuple[ShardSettings, tuple[Finding, ...]]:
+    current = settings_of_picture(picture, question.shard)
+    if not question.settings:
+        return current, ()
+    base = picture.shard or {"metadata": {"name": question.shard}, "spec": {}}
+    spec = merged(base.get("spec") or {}, question.settings)
+    try:
+        shard = convert({**base, "spec": spec}, SchedulingShard)
+        return settings_of(question.shard, shard, picture.config), ()
+    except (ConfigError, BadValueError) as error:
+        return current, (Finding(pointer="/settings", code="settings", message=str(error)),)
+
+
+def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON value after a merge patch (RFC 7396)."""
+    result = dict(base)
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        elif isinstance(value, Mapping):
+            old = result.get(name)
+            result[name] = merged(old if isinstance(old, Mapping) else {}, value)
+        else:
+            result[name] = value
+    return result
+
+
+@dataclass(slots=True)
+class _Queues:
+    """The queues while edits are applied one after the other."""
+
+    bodies: dict[str, Body]
+    usage: Mapping[str, Usage]
+    errors: list[Finding] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
+
+    def apply(self, number: int, edit: QueueEdit, now: float) -> None:
+        """Apply an edit and judge the tree."""
+        old = self.bodies.get(edit.name)
+        new, faults = _edited_queue(old, edit, now)
+        findings: tuple[Finding, ...]
+        if old is None and edit.action != "create":
+            text = f"queue '{edit.name}' does not exist"
+            findings = (Finding(pointer="", code=UNKNOWN_QUEUE, message=text),)
+        else:
+            shapes = (read_queue(body)[0] for body in self.bodies.values())
+            tree = {shape.name: shape for shape in shapes if shape.name}
+            before = None if edit.action == "create" else old
+            judged = hierarchy.check(tree, old=before, new=new, usage=self.usage)
+            findings = (*faults, *judged)
+        errors = hierarchy.errors(findings)
+        self.errors += [_placed(number, finding) for finding in errors]
+        self.warnings += [_placed(number, finding) for finding in hierarchy.warnings(findings)]
+        if errors:
+            return
+        if new is None:
+            del self.bodies[edit.name]
+        else:
+            self.bodies[edit.name] = new
+
+
+def _edited_queue(
+    old: Body | None, edit: QueueEdit, now: float
+) -> tuple[Body | None, tuple[Finding, ...]]:
+    if edit.action == "delete":
+        return None, ()
+    if edit.action == "create":
+        new, faults = edits.apply(edits.new_queue(edit.name), edit.edit)
+        moment = format_time(datetime.fromtimestamp(now, UTC))
+        new["metadata"].update(uid=f"simulated-{edit.name}", creationTimestamp=moment)
+        return new, faults
+    if old is None:
+        return None, ()
+    base = old if edit.action == "update" else edits.bare_queue(edit.name, old["metadata"])
+    return edits.apply(base, edit.edit)
+
+
+def _placed(number: int, finding: Finding) -> Finding:
+    return replace(finding, pointer=f"/queues/{number}/edit{finding.pointer}")
+
+
+def _edited_objects(
+    picture: Picture, question: Question, params: ShardParams
+) -> tuple[dict[Any, tuple[KubeObject, ...]], tuple[Finding, ...]]:
+    objects = dict(picture.objects)
+    groups: dict[str, Any] = _by_key(objects.get(PODGROUPS, ()))
+    pods: dict[str, Any] = _by_key(objects.get(PODS, ()))
+    nodes: dict[str, Any] = _by_key(objects.get(NODES, ()))
+    removed_nodes = _known(question.nodes.remove, nodes, "/nodes/remove", "node")
+    removed_groups = _known(question.workloads.remove, groups, "/workloads/remove", "workload")
+    pods = _left(pods, removed_groups, removed_nodes)
+    groups = {key: group for key, group in groups.items() if key not in removed_groups}
+    models = dict(nodes)
+    nodes = {name: node for name, node in nodes.items() if name not in removed_nodes}
+    for entry in question.nodes.add:
+        for node in node_objects(entry, models, picture.taken_at):
+            _add(nodes, node, "/nodes/add", "node")
+    warnings = _add_workloads(groups, pods, question, params, picture.taken_at)
+    requests = [
+        item
+        for item in objects.get(BINDREQUESTS, ())
+        if isinstance(item, BindRequest)
+        and f"{item.metadata.namespace}/{item.spec.pod_name}" in pods
+        and item.spec.selected_node not in removed_nodes
+    ]
+    objects.update(
+        {
+            PODGROUPS: tuple(groups.values()),
+            PODS: tuple(pods.values()),
+            NODES: tuple(nodes.values()),
+            BINDREQUESTS: tuple(requests),
+        }
+    )
+    return objects, warnings
+
+
+def _by_key(items: Iterable[KubeObject]) -> dict[str, KubeObject]:
+    return {item.key: item for item in items}
+
+
+def _known(names: list[str], objects: Mapping[str, Any], pointer: str, what: str) -> set[str]:
+    for index, name in enumerate(names):
+        if name not in objects:
+            raise QuestionError(
+                Finding(
+                    pointer=f"{pointer}/{index}",
+                    code=f"unknown-{what}",
+                    message=f"{what} '{name}' does not exist",
+                    given=name,
+                )
+            )
+    return set(names)
+
+
+def _left(
+    pods: Mapping[str, Pod], removed_groups: set[str], removed_nodes: set[str]
+) -> dict[str, Pod]:
+    """Return the pods that remain; those of removed nodes are pending again if a workload owns them."""
+    left = {}
+    for key, pod in pods.items():
+        group = pod.metadata.annotations.get(POD_GROUP, "")
+        if group and f"{pod.metadata.namespace}/{group}" in removed_groups:
+            continue
+        if pod.spec.node_name in removed_nodes and not pod.is_finished:
+            if not group:
+                continue
+            spec = msgspec.structs.replace(pod.spec, node_name="")
+            pod = msgspec.structs.replace(pod, spec=spec, status=PodStatus(phase="Pending"))
+        left[key] = pod
+    return left
+
+
+def _add_workloads(
+    groups: dict[str, PodGroup],
+    pods: dict[str, Pod],
+    question: Question,
+    params: ShardParams,
+    now: float,
+) -> tuple[Finding, ...]:
+    for workload in question.workloads.add:
+        group, members = workload_objects(workload, params, now)
+        _add(groups, group, "/workloads/add", "workload")
+        for pod in members:
+            _add(pods, pod, "/workloads/add", "pod")
+    if not question.workloads.manifests:
+        return ()
+    added_groups, added_pods, warnings = manifest_objects(question.workloads.manifests, params, now)
+    for group in added_groups:
+        _add(groups, group, "/workloads/manifests", "workload")
+    for pod in added_pods:
+        _add(pods, pod, "/workloads/manifests", "pod")
+    return warnings
+
+
+def _add(objects: dict[str, Any], value: KubeObject, pointer: str, what: str) -> None:
+    if value.key in objects:
+        raise QuestionError(
+            Finding(
+                pointer=pointer,
+                code="exists",
+                message=f"{what} '{value.key}' exists already",
+                given=value.key,
+            )
+        )
+    objects[value.key] = value

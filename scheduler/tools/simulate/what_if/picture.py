@@ -1,0 +1,99 @@
+"""The objects of a cluster that a simulation starts from, read once and never written back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kube.errors import ForbiddenError, NotFoundError
+from kube.gateway import Gateway, Listing, Selectors
+from kube.objects.config import Config
+from kube.objects.meta import KubeObject, convert
+from kube.objects.queue import Queue
+from kube.resources import CONFIGS, QUEUES, SHARDS, Resource
+from kube.store import Store, StoreView
+from scheduler.settings.shard import CONFIG_NAME
+from scheduler.settings.watched import WATCHED
+
+Body = dict[str, Any]
+LISTED = "1"  # any version: the kind is served
+ABSENT = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """The cluster at one moment.
+
+    Attributes
+    ----------
+    objects : typed objects by kind; kinds that the cluster does not serve are missing
+    queues : the bodies of the queues, which edits change
+    shard : the body of the SchedulingShard; None if there is none
+    taken_at : Unix time
+    version : the resourceVersion of the list of queues
+    """
+
+    objects: Mapping[Resource, tuple[KubeObject, ...]]
+    queues: tuple[Body, ...] = ()
+    shard: Body | None = None
+    config: Config | None = None
+    taken_at: float = 0.0
+    version: str = ""
+    absent: frozenset[Resource] = field(default_factory=frozenset)
+
+    def view(self) -> StoreView:
+        """Return the objects as a scheduling worker's store would hold them."""
+        store = Store()
+        for resource, items in self.objects.items():
+            store.replace(resource, Listing(items=items, resource_version=LISTED))
+        queues = tuple(convert(body, Queue) for body in self.queues)
+        store.replace(QUEUES, Listing(items=queues, resource_version=LISTED))
+        for resource in self.absent:
+            store.replace(resource, Listing(items=(), resource_version=ABSENT))
+        return store.view()
+
+
+def take_picture(gateway: Gateway, shard: str, now: float) -> Picture:
+    """Read the cluster.
+
+    Raises
+    ------
+    kube.errors.KubeError : the cluster does not answer, or refuses a kind that every cluster has
+    """
+    objects: dict[Resource, tuple[KubeObject, ...]] = {}
+    absent = set()
+    for kind in WATCHED:
+        if kind.resource in (QUEUES, SHARDS, CONFIGS):
+            continue
+        selectors = Selectors(fields=kind.field_selector)
+        try:
+            listing = gateway.list(kind.resource, as_type=kind.as_type, selectors=selectors)
+        except (NotFoundError, ForbiddenError):
+            if not kind.is_optional:
+                raise
+            absent.add(kind.resource)
+            continue
+        objects[kind.resource] = tuple(listing.items)
+    queues = gateway.list(QUEUES, as_type=dict)
+    return Picture(
+        objects=objects,
+        queues=tuple(queues.items),
+        shard=_get(gateway, SHARDS, shard),
+        config=_config(gateway),
+        taken_at=now,
+        version=queues.resource_version,
+        absent=frozenset(absent),
+    )
+
+
+def _get(gateway: Gateway, resource: Resource, name: str) -> Body | None:
+    try:
+        return gateway.get(resource, name, as_type=dict)
+    except NotFoundError:
+        return None
+
+
+def _config(gateway: Gateway) -> Config | None:
+    body = _get(gateway, CONFIGS, CONFIG_NAME)
+    return None if body is None else convert(body, Config)
