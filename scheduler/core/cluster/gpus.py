@@ -123,10 +123,14 @@ def _leave(
         _mark(nodes, journal, node, gpu)
 
 
+def stays_shared(gpu: SharedGpu) -> bool:
+    """Return whether any task has a device once leaving tasks have left and nominated ones have come."""
+    return gpu[ALLOCATED_COLUMN] > gpu[RELEASING_COLUMN]
+
+
 def _slot(gpu: SharedGpu) -> tuple[bool, bool]:
     """Return whether the reservation pod of a device has its pod slot now, and once leaving tasks have left."""
-    allocated = gpu[ALLOCATED_COLUMN]
-    return allocated > 0, allocated > gpu[RELEASING_COLUMN]
+    return gpu[ALLOCATED_COLUMN] > 0, stays_shared(gpu)
 
 
 def _move_slot(

@@ -30,6 +30,8 @@ class Tasks:
     claim_allocations : task -> devices given to its claims
     reservations : pods that hold a shared GPU for others
     foreign : pods that another scheduler placed
+    bound_now : tasks that this cycle binds; they are not evicted before the next one, because each action is
+        carried out before the next one runs, so they would be created again without having run
     """
 
     inputs: list[TaskInput] = field(default_factory=list)
@@ -46,6 +48,7 @@ class Tasks:
     claim_allocations: dict[int, tuple[ClaimAllocation, ...]] = field(default_factory=dict)
     reservations: frozenset[int] = frozenset()
     foreign: frozenset[int] = frozenset()
+    bound_now: set[int] = field(default_factory=set)
 
     def __len__(self) -> int:
         return len(self.inputs)

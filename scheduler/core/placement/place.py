@@ -18,6 +18,7 @@ from scheduler.core.fairshare.capacity import CapacityReason, CapacityRefusal
 from scheduler.core.placement.candidates import Candidates
 from scheduler.core.placement.devices import choose_devices
 from scheduler.core.placement.explain import count_rejections
+from scheduler.core.placement.home import own_devices_have_room
 from scheduler.core.placement.rules import ClassRules, Static, StaticKey
 from scheduler.core.session.direct import can_bind_directly
 from scheduler.core.session.fit import (
@@ -106,6 +107,32 @@ class Placer:
             return True
         statement.rollback(start)
         return False
+
+    def put_back(self, statement: Statement, view: GangView, task: int) -> bool:
+        """Let an evicted task stay on its own node, and on its own devices; return whether these have room."""
+        session = self._session
+        task_class = session.state.tasks.task_class[task]
+        node = session.state.tasks.node[task]
+        if node == NOWHERE:
+            return False
+        home = NodeSet.of([node])
+        if not task_class.is_shared:
+            return self.place(statement, view, [task], home, nominate_only=True)
+        if (
+            self._refuse_chunk(view, [task]) is not None
+            or self.failed_check(task, victim_invariant=False)
+            or self._refuse_on(view, task_class, node)
+            or not own_devices_have_room(session, task)
+        ):
+            return False
+        candidates = self._candidates_of(task_class, self.rules(task_class, task), home, task)
+        planner = session.hooks.numa
+        if next(iter(candidates.in_order()), None) is None:
+            return False
+        if planner is not None and planner.plan(task, node) != session.state.tasks.numa.get(task):
+            return False
+        statement.unevict(task)
+        return True
 
     def find_free(self, view: GangView, task: int) -> int | None:
         """Find the best node for the only task of a chunk of a plain pod group.

@@ -41,6 +41,7 @@ def bind_directly(session: Session, action: ActionName, task: int, node: int) ->
     pod_group, pod_set = tasks.pod_group[task], tasks.pod_set[task]
 
     tasks.status[task] = BINDING
+    tasks.bound_now.add(task)
     tasks.node[task] = node
     accepted = tasks.accepted[task] = task_class.charged_on(nodes.gpu_memory[node])
     sets = pod_groups.pod_sets

@@ -281,11 +281,14 @@ class GangView:
     # ------------------------------------------------------------------------- what goes first
 
     def eviction_batch(self) -> list[int]:
-        """Return the active tasks to evict together next: a surplus task, a surplus subgroup, or all."""
+        """Return the active tasks to evict together next: a surplus task, a surplus subgroup, or all.
+
+        A surplus task is one that was not bound in this cycle, if there is any.
+        """
         pod_set = self.only_pod_set
         if pod_set >= 0:
             tasks = self.active_tasks(pod_set)
-            return tasks[-1:] if len(tasks) > self.minimum(pod_set) else tasks
+            return self._last(tasks) if len(tasks) > self.minimum(pod_set) else tasks
         return self._surplus(self.root) or self.all_active_tasks()
 
     def _surplus(self, subgroup: SubgroupNode) -> list[int]:
@@ -296,7 +299,7 @@ class GangView:
         for member in backwards:
             if isinstance(member, PodSetLeaf):
                 if self.active(member.index) > self.minimum(member.index):
-                    return self.active_tasks(member.index)[-1:]
+                    return self._last(self.active_tasks(member.index))
             elif self.is_satisfied(member):
                 batch = self._surplus(member)
                 if batch:
@@ -307,6 +310,12 @@ class GangView:
                 if batch:
                     return batch
         return []
+
+    def _last(self, tasks: list[int]) -> list[int]:
+        bound_now = self.state.tasks.bound_now
+        if bound_now:
+            return [task for task in tasks if task not in bound_now][-1:] or tasks[-1:]
+        return tasks[-1:]
 
     def _active_below(self, member: TreeMember) -> list[int]:
         leaves = [member] if isinstance(member, PodSetLeaf) else member.pod_sets()

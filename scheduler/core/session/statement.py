@@ -269,6 +269,7 @@ class Statement:
                     )
             elif operation.kind is _ALLOCATE:
                 tasks.status[task] = BINDING
+                tasks.bound_now.add(task)
                 decisions.append(bind_decision(self._state, task, operation.node, self.action))
             else:
                 decisions.append(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.cluster.status import NOMINATED, RELEASING, TaskStatus
 from scheduler.core.decisions import (
     REJECTED,
     SOLVED,
@@ -20,12 +20,14 @@ from scheduler.core.decisions import (
     EvictReason,
     SearchReport,
 )
+from scheduler.core.placement.home import has_room_at_home
 from scheduler.core.placement.place import Placer
 from scheduler.core.placement.rules import ClassRules
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
+from scheduler.core.solver.bounds import has_topology_constraint
 from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.turns import PendingTable, TurnOrder
 
@@ -107,40 +109,52 @@ class TrialRunner:
         return success
 
     def _run(self, trial: Trial, accepts: OutcomeCheck) -> tuple[str, Success | None]:
-        """Try a set of victims; where that moves pods without GPU, try whether they can stay.
+        """Try a set of victims; where that moves some needlessly, try whether they can stay.
 
-        They are drawn to nodes without GPUs, also where their own node keeps room for them.
+        Each victim goes to the place that scores best, also where its own has room for it in the end.
         """
         result, success = self._try(trial, accepts)
-        if success is None or not self._has_moved_without_gpu(trial):
+        if success is None:
             return result, success
-        lost = self._lost(trial)
+        could_stay = self._could_stay(trial)
+        if not could_stay:
+            return result, success
+        lost, moved = self._with_status(trial, RELEASING), self._with_status(trial, NOMINATED)
         success.statement.discard()
-        calm, success = self._try(trial, accepts, cpu_only_last=True)
+        calm, success = self._try(trial, accepts, last=could_stay)
         if success is not None:
-            if self._lost(trial) <= lost:
+            if (
+                self._with_status(trial, RELEASING) <= lost
+                and self._with_status(trial, NOMINATED) < moved
+            ):
                 return calm, success
             success.statement.discard()
         return self._try(trial, accepts)
 
-    def _has_moved_without_gpu(self, trial: Trial) -> bool:
+    def _could_stay(self, trial: Trial) -> frozenset[int]:
+        """Return the pod groups with a victim that was moved although its own node has room for it."""
         tasks = self._session.state.tasks
-        return any(
-            tasks.status[task] == TaskStatus.NOMINATED and tasks.task_class[task].is_cpu_only
+        return frozenset(
+            tasks.pod_group[task]
             for task in trial.victims
+            if tasks.status[task] == NOMINATED
+            and has_room_at_home(self._session, task)
+            and not has_topology_constraint(
+                self._session.state.pod_groups.tree(tasks.pod_group[task])
+            )
         )
 
-    def _lost(self, trial: Trial) -> set[int]:
-        status = self._session.state.tasks.status
-        return {task for task in trial.victims if status[task] == TaskStatus.RELEASING}
+    def _with_status(self, trial: Trial, status: TaskStatus) -> set[int]:
+        statuses = self._session.state.tasks.status
+        return {task for task in trial.victims if statuses[task] == status}
 
     def _try(
-        self, trial: Trial, accepts: OutcomeCheck, *, cpu_only_last: bool = False
+        self, trial: Trial, accepts: OutcomeCheck, *, last: frozenset[int] = frozenset()
     ) -> tuple[str, Success | None]:
         session = self._session
         statement = Statement(session, self._action)
         by_group = self._evict(statement, trial)
-        if not self._take_turns(statement, trial, by_group, cpu_only_last=cpu_only_last):
+        if not self._take_turns(statement, trial, by_group, last):
             statement.discard()
             return UNSOLVED, None
         if self._exceeds_limits(trial) or not accepts(trial.demand, by_group):
@@ -161,11 +175,7 @@ class TrialRunner:
     def _changed(self, trial: Trial) -> list[int]:
         """Return the victims that lost or changed their place."""
         status = self._session.state.tasks.status
-        return [
-            task
-            for task in trial.victims
-            if status[task] in (TaskStatus.RELEASING, TaskStatus.NOMINATED)
-        ]
+        return [task for task in trial.victims if status[task] in (RELEASING, NOMINATED)]
 
     def _victims_of_changed_groups(self, trial: Trial) -> tuple[int, ...]:
         tasks = self._session.state.tasks
@@ -189,28 +199,24 @@ class TrialRunner:
         only, so that a pod group that lost two elastic tasks can never get both back.
         """
         status = self._session.state.tasks.status
-        return any(status[task] == TaskStatus.RELEASING for task in tasks)
+        return any(status[task] == RELEASING for task in tasks)
 
     def _take_turns(
         self,
         statement: Statement,
         trial: Trial,
         victims: Mapping[int, Sequence[int]],
-        *,
-        cpu_only_last: bool,
+        last: frozenset[int],
     ) -> bool:
+        """Place the evictor and the victims; those of the pod groups `last` at the end, near their old places."""
         session, evictor = self._session, trial.demand.view
         views: list[GangView] = [session.view(pod_group) for pod_group in victims]
         order = TurnOrder(session, self._pending, [*views, evictor])
         has_room = False
-        last: list[GangView] = []
+        waiting: list[GangView] = []
         while (view := order.pop()) is not None:
-            if (
-                cpu_only_last
-                and view is not evictor
-                and self._are_cpu_only(victims[view.pod_group])
-            ):
-                last.append(view)
+            if view is not evictor and view.pod_group in last:
+                waiting.append(view)
                 continue
             placed = self._placer.place(
                 statement,
@@ -227,7 +233,7 @@ class TrialRunner:
                 order.push(view)
             elif not placed and not trial.may_lose:
                 return False
-        for view in last:
+        for view in waiting:
             while self._has_evicted(victims[view.pod_group]):
                 if not self._place_near_home(statement, view, trial.nodes):
                     if not trial.may_lose:
@@ -235,20 +241,13 @@ class TrialRunner:
                     break
         return has_room
 
-    def _are_cpu_only(self, tasks: Sequence[int]) -> bool:
-        class_of = self._session.state.tasks.task_class
-        return all(class_of[task].is_cpu_only for task in tasks)
-
     def _place_near_home(self, statement: Statement, view: GangView, nodes: NodeSet) -> bool:
-        """Place the next chunk of a victim, each task on its old node if possible; return whether all fit."""
-        node_of = self._session.state.tasks.node
+        """Place the next chunk of a victim, each task where it was if possible; return whether all fit."""
         chunk = list(view.next_chunk(include_evicted=True))
         start = statement.checkpoint()
         for task in chunk:
-            sets = [nodes] if node_of[task] < 0 else [NodeSet.of([node_of[task]]), nodes]
-            if not any(
-                self._placer.place(statement, view, [task], node_set, nominate_only=True)
-                for node_set in sets
+            if not self._placer.put_back(statement, view, task) and not self._placer.place(
+                statement, view, [task], nodes, nominate_only=True
             ):
                 statement.rollback(start)
                 return False

@@ -172,15 +172,20 @@ class VictimSequence:
         return self._may_evict(view)
 
     def _cut(self, queue: int, view: GangView) -> Batch | None:
-        """Take a batch off a pod group; what is left goes back and competes again."""
+        """Take a batch off a pod group; what is left goes back and competes again.
+
+        A pod group whose next batch contains a task bound in this cycle keeps what it has.
+        """
         leaf = self._leaves[queue]
         leaf.head = None
+        tasks = view.eviction_batch()
+        if not self._session.state.tasks.bound_now.isdisjoint(tasks):
+            return None
         held = self._held(view)
         for index in self._policy.ledger.paths[queue]:
             self._lost[index] = plus(self._lost.get(index, NO_AMOUNTS), held)
             self._keys.pop(index, None)
         self._pod_groups.add(view.pod_group)
-        tasks = view.eviction_batch()
         if self._passed_over and not self._passed_over.isdisjoint(tasks):
             remainder = view.without(self._passed_over)
             if remainder.all_active_tasks():

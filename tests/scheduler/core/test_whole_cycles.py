@@ -44,7 +44,7 @@ SLICE = "nvidia.com/mig-1g.10gb"
 APPS = ("web", "db", "log")
 LEAVES = ("a1", "a2", "b1")
 CONFIG = SchedulerConfig()
-SEEDS = 24
+SEEDS = 30
 
 
 def a_cluster(rng: random.Random) -> ClusterInput:

@@ -2,6 +2,6 @@
 
 generate: random clusters as scenario files; cycles: one cycle, and what the cluster does between two;
 exact: sums in whole numbers; gangs, room, queues, evictions, reasons, sameness: the rules; oracle: a slow and
-obviously right search on tiny clusters; shrink: makes a finding small; known: faults that are being mended;
-campaign and __main__: long runs (`make fuzz`).
+obviously right search on tiny clusters; shrink: makes a finding small; mended: clusters that once showed a
+fault; campaign and __main__: long runs (`make fuzz`).
 """

@@ -16,7 +16,7 @@ from tests.scheduler.fuzz.campaign import Campaign
 def main(arguments: list[str] | None = None) -> int:
     """Run and print a summary."""
     options = _parser().parse_args(arguments)
-    campaign = Campaign(options.seed, options.cycles, shows_known=options.known)
+    campaign = Campaign(options.seed, options.cycles)
     started = time.monotonic()
     numbers = [options.only] if options.only is not None else range(options.clusters)
     for number in numbers:
@@ -39,7 +39,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cycles", type=int, default=1, help="cycles of each cluster")
     parser.add_argument("--oracle", type=int, default=0, help="tiny clusters for the oracle")
     parser.add_argument("--only", type=int, help="only the cluster of this number")
-    parser.add_argument("--known", action="store_true", help="show known faults as findings")
     parser.add_argument("--out", type=Path, default=Path(".cache/fuzz"), help="for findings")
     return parser
 
@@ -56,7 +55,6 @@ def _summary(campaign: Campaign, seconds: float) -> str:
         f"seed {campaign.seed}: {campaign.clusters} clusters, {campaign.played} cycles, "
         f"{campaign.tiny} tiny clusters in {seconds:.0f} s; decisions {dict(campaign.decisions)}"
     ]
-    lines += [f"known   {count:5}  {text}" for text, count in campaign.known.most_common()]
     for rule, count in campaign.counts.most_common():
         hit = campaign.first_of[rule]
         lines.append(f"FINDING {count:5}  {rule}: {hit.finding.text} (cluster {hit.cluster})")

@@ -12,7 +12,6 @@ from pathlib import Path
 from tests.scheduler.fuzz import evictions, gangs, oracle, queues, reasons, room, sameness
 from tests.scheduler.fuzz.cycles import Finding, Played, disturb, next_document, play
 from tests.scheduler.fuzz.generate import Document, add_arrival, random_document
-from tests.scheduler.fuzz.known import known_fault
 from tests.scheduler.fuzz.shrink import shrink
 
 Rule = Callable[[Played], Iterable[Finding]]
@@ -60,18 +59,15 @@ class Campaign:
 
     Attributes
     ----------
-    shows_known : known faults are findings like others
     first_of : only the first finding of each rule is shrunk
     """
 
     seed: int
     cycles: int = 1
-    shows_known: bool = False
     clusters: int = 0
     played: int = 0
     tiny: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    known: Counter[str] = field(default_factory=Counter)
     decisions: Counter[str] = field(default_factory=Counter)
     first_of: dict[str, Hit] = field(default_factory=dict)
 
@@ -108,10 +104,6 @@ class Campaign:
             self._note(finding, number, document, oracle.misses)
 
     def _note(self, finding: Finding, cluster: int, document: Document, check: Check) -> None:
-        fault = known_fault(finding, document)
-        if fault is not None and not self.shows_known:
-            self.known[f"{fault}: {finding.rule}"] += 1
-            return
         self.counts[finding.rule] += 1
         if finding.rule in self.first_of:
             return

@@ -145,3 +145,15 @@ def test_a_session_keeps_its_pool_and_catches_up() -> None:
     assert [group for _, group in pool.entries(queue)] == [1]
     session.state.set_status(0, TaskStatus.RUNNING)
     assert [group for _, group in VictimPool.of(session).entries(queue)] == [0, 1]
+
+
+def test_a_surplus_task_is_one_that_this_cycle_has_not_bound() -> None:
+    session = one_queue().running("elastic", ["n0", "n0"], minimum=1).session()
+    session.state.tasks.bound_now.add(1)
+    assert names(sequence(session)) == ["elastic-0"]
+
+
+def test_what_a_cycle_binds_is_not_evicted_in_it() -> None:
+    built = cluster().node("n0", 3).queue("a", 0).running("old", ["n0"]).pending("new")
+    decisions = built.queue("b", 3).pending("wide", gpus=3).cycle().decisions
+    assert [type(decision).__name__ for decision in decisions] == ["Bind"]
