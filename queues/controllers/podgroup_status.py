@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from kube.errors import KubeError, NotFoundError
@@ -92,7 +93,7 @@ def priority_of(group: PodGroup, classes: Mapping[str, PriorityClass]) -> int:
 
 
 def count_pods(pods: Iterable[Pod], store: Store, *, is_group_preemptible: bool) -> Holdings:
-    """Return what the pods of one group request and hold.
+    """Return what the pods of one group request and hold; a claim that several of them use counts once.
 
     Raises
     ------
@@ -100,6 +101,7 @@ def count_pods(pods: Iterable[Pod], store: Store, *, is_group_preemptible: bool)
     """
     requested: ResourceAmounts = {}
     allocated: ResourceAmounts = {}
+    claims: list[tuple[ResourceAmounts, ResourceClaim]] = []
     sign = track()
     for pod in pods:
         if not counts_as_requested(pod) or not sign.take(PODS.kind, pod, PLACE, WAIT_S):
@@ -110,9 +112,12 @@ def count_pods(pods: Iterable[Pod], store: Store, *, is_group_preemptible: bool)
         if demand is None:
             continue
         accounting.add_amounts(requested, accounting.requested_resources(demand))
+        claims += ((requested, claim) for claim in _claims(pod, store))
         if counts_as_allocated(pod):
             memory = _gpu_memory(pod, store) if demand.gpu_memory_mib else None
             accounting.add_amounts(allocated, accounting.allocated_resources(pod, demand, memory))
+            claims += ((allocated, claim) for claim in _claims(pod, store))
+    _count_claims_once(claims)
     non_preemptible = {} if is_group_preemptible else dict(allocated)
     return Holdings(requested=requested, allocated=allocated, non_preemptible=non_preemptible)
 
@@ -224,6 +229,19 @@ def _claims(pod: Pod, store: Store) -> list[ResourceClaim]:
         for name in accounting.claim_names(pod)
     )
     return [claim for claim in claims if claim is not None]
+
+
+def _count_claims_once(claims: Iterable[tuple[ResourceAmounts, ResourceClaim]]) -> None:
+    """Take from each total the claims that were added to it before."""
+    counted: set[tuple[int, str]] = set()
+    for total, claim in claims:
+        key = (id(total), claim.key)
+        if key in counted:
+            devices = accounting.claimed_devices((claim,))
+            accounting.take_amounts(
+                total, {name: Fraction(count) for name, count in devices.items()}
+            )
+        counted.add(key)
 
 
 def _gpu_memory(pod: Pod, store: Store) -> int | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -26,7 +27,7 @@ from kube.keys import (
     NVIDIA_GPU,
     RECEIVED_TYPE,
 )
-from kube.objects.devices import ResourceClaim
+from kube.objects.devices import DeviceRequest, ExactRequest, ResourceClaim
 from kube.objects.node import Node
 from kube.objects.pod import Container, Pod, Quantity
 from kube.values.numbers import int_or_none, parse_float
@@ -172,21 +173,26 @@ def claim_names(pod: Pod) -> list[str]:
 
 
 def claimed_devices(claims: Iterable[ResourceClaim]) -> dict[str, int]:
-    """Return GPU device class -> devices; all devices of a claim count under its first GPU class."""
+    """Return GPU device class -> devices; all devices of a claim count under its first GPU class.
+
+    A claim that has its devices counts what it holds. Before that, a request counts what it requests, one
+    for all devices, and of alternatives the largest. Admin access holds nothing.
+    """
     devices: dict[str, int] = {}
     for claim in claims:
         if claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true":
             continue  # already counted as a container request
         first, total = "", 0
+        held = _held_by_request(claim)
         for request in claim.spec.devices.requests:
-            exact = request.exactly
-            if exact is None or "gpu" not in exact.device_class_name.lower():
+            parts = _gpu_parts(request)
+            if not parts:
                 continue
-            first = first or exact.device_class_name
-            if exact.allocation_mode in ("ExactCount", ""):
-                total += max(1, exact.count)
-            elif exact.allocation_mode == "All":
-                total += 1
+            first = first or next(iter(parts.values())).device_class_name
+            count = sum(held[name] for name in parts)
+            if not count and (request.exactly or not held):
+                count = max(_requested_count(part) for part in parts.values())
+            total += count
         if total:
             devices[first] = min(MAX_INT64, devices.get(first, 0) + total)
     return devices
@@ -198,6 +204,32 @@ def quota_gpus(resource: str) -> int:
         return 1
     slice_name = _MIG_SLICE.fullmatch(resource)
     return int(slice_name[1]) if slice_name else 0
+
+
+def _gpu_parts(request: DeviceRequest) -> dict[str, ExactRequest]:
+    """Return the request, or its alternatives, as far as they hold GPUs; by the names in an allocation."""
+    parts: dict[str, ExactRequest] = {
+        f"{request.name}/{part.name}": part for part in request.first_available
+    }
+    if request.exactly:
+        parts = {request.name: request.exactly}
+    return {
+        name: part
+        for name, part in parts.items()
+        if "gpu" in part.device_class_name.lower() and not part.admin_access
+    }
+
+
+def _requested_count(request: ExactRequest) -> int:
+    if request.allocation_mode in ("ExactCount", ""):
+        return max(1, request.count)
+    return 1 if request.allocation_mode == "All" else 0
+
+
+def _held_by_request(claim: ResourceClaim) -> Counter[str]:
+    """Return how many devices each request of an allocated claim has."""
+    results = ((claim.status.allocation or {}).get("devices") or {}).get("results") or ()
+    return Counter(str(item.get("request", "")) for item in results if isinstance(item, dict))
 
 
 def node_gpu_memory(node: Node) -> int:
@@ -230,6 +262,12 @@ def node_gpu_memory(node: Node) -> int:
 def add_amounts(total: ResourceAmounts, more: Mapping[str, Fraction]) -> None:
     """Add amounts to a running total, in place."""
     _add(total, more)
+
+
+def take_amounts(total: ResourceAmounts, less: Mapping[str, Fraction]) -> None:
+    """Take amounts off a running total, in place."""
+    for name, value in less.items():
+        total[name] = total.get(name, Fraction(0)) - value
 
 
 def parse_list(resources: Mapping[str, Quantity]) -> ResourceAmounts:

@@ -13,6 +13,7 @@ from kube.objects.meta import convert
 from kube.objects.pod import Pod, PodResourceClaim
 from kube.process.set_aside import SetAside
 from kube.values.quantity import format_binary
+from queues.workloads.accounting import claimed_devices
 from scheduler.core.cluster.constraints import NodeTerm
 from scheduler.core.cluster.device_inputs import (
     EXACT_COUNT,
@@ -261,6 +262,7 @@ def _device_claim(claim: Claim) -> DeviceClaim:
         constraints=tuple(_constraint(item) for item in spec.constraints),
         configs=_configs(spec.config),
         labels=meta.labels,
+        gpus=float(sum(claimed_devices((claim,)).values())),
         allocation=allocation,
         reserved_for=tuple(
             item.uid for item in claim.status.reserved_for if item.resource == "pods"

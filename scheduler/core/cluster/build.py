@@ -18,6 +18,7 @@ from scheduler.core.cluster.inputs import (
 from scheduler.core.cluster.nodes import Nodes
 from scheduler.core.cluster.podgroups import PodSets
 from scheduler.core.cluster.queues import Queues, flatten
+from scheduler.core.cluster.shared_claims import SharedClaims, less_gpus
 from scheduler.core.cluster.state import ClusterState, hold_of
 from scheduler.core.cluster.status import (
     ACTIVE_ALLOCATED,
@@ -61,6 +62,7 @@ def build_state(cluster_input: ClusterInput, *, full_hierarchy: bool = True) -> 
     _add_pod_groups(state)
     _add_tasks(state)
     _charge_nodes(state)
+    _split_shared_claims(state)
     state.journal.forget()
     state.nodes.touched.clear()
     state.nodes.copy_rows()
@@ -205,6 +207,15 @@ def _charge_nodes(state: ClusterState) -> None:
             if row == GPU_ROW:
                 used = np.array(nodes.whole_gpus_used) + taken
                 nodes.whole_gpus_used[:] = used.tolist()
+
+
+def _split_shared_claims(state: ClusterState) -> None:
+    """Let the tasks that hold one claim count equal parts of it in their queue."""
+    tasks = state.tasks
+    state.shared_claims = SharedClaims(tasks.inputs, state.cluster_input.devices.claims)
+    for task in state.shared_claims.tasks:
+        surplus = state.shared_claims.split(task, tasks.status)
+        tasks.accepted[task] = less_gpus(tasks.accepted[task], surplus)
 
 
 def _lacks_charged_resource(nodes: Nodes, node: int, charge: RowAmounts) -> bool:

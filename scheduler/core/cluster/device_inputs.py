@@ -247,6 +247,7 @@ class DeviceClaim:
 
     Attributes
     ----------
+    gpus : how many GPUs it counts for in queues
     reserved_for : uids of the pods that the claim is reserved for
     owner_uid : owner pod of a claim made from a template
     """
@@ -258,6 +259,7 @@ class DeviceClaim:
     constraints: tuple[DeviceConstraint, ...] = ()
     configs: tuple[DeviceConfig, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    gpus: float = 0.0
     allocation: ClaimAllocation | None = None
     reserved_for: tuple[str, ...] = ()
     owner_uid: str = ""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from scheduler.core.arrays import Amounts
 from scheduler.core.cluster.axis import GPU_ROW, PODS_ROW, ResourceAxis
 from scheduler.core.cluster.classes import ClassTable, RowAmounts
 from scheduler.core.cluster.gpus import (
@@ -26,6 +27,7 @@ from scheduler.core.cluster.journal import MISSING, Journal
 from scheduler.core.cluster.nodes import ALLOCATED_COLUMN, RELEASING_COLUMN, USED_COLUMN, Nodes
 from scheduler.core.cluster.podgroups import PodGroups, PodSets
 from scheduler.core.cluster.queues import Queues
+from scheduler.core.cluster.shared_claims import SharedClaims, less_gpus
 from scheduler.core.cluster.status import (
     ACTIVE_ALLOCATED,
     ACTIVE_USED,
@@ -64,6 +66,7 @@ class ClusterState:
     axis, classes : the resources of the arrays, the classes of equal tasks
     nodes, queues, pod_groups, tasks : the parts
     journal : for undoing
+    shared_claims : claims of GPUs that several tasks use
     charge_rules : change what tasks are charged where they share a resource (devices of one claim)
     """
 
@@ -77,6 +80,7 @@ class ClusterState:
         "nodes",
         "pod_groups",
         "queues",
+        "shared_claims",
         "tasks",
     )
 
@@ -95,6 +99,7 @@ class ClusterState:
         self.classes = classes
         self.pod_groups = PodGroups()
         self.tasks = Tasks()
+        self.shared_claims = SharedClaims((), ())
         self.journal = Journal()
         self.charge_rules: list[ChargeRule] = []
         self._deltas: dict[tuple[int, int], tuple[_Deltas, _Deltas]] = {}
@@ -134,6 +139,13 @@ class ClusterState:
         return deltas
 
     # -------------------------------------------------------------------------------- charges
+
+    def accepted_on(self, task: int, node: int) -> Amounts:
+        """Return what a task's queue is charged for it on a node."""
+        amounts = self.tasks.task_class[task].charged_on(self.nodes.gpu_memory[node])
+        if task not in self.shared_claims:
+            return amounts
+        return less_gpus(amounts, self.shared_claims.repeated((task,), self.tasks.status))
 
     def charge_amounts(self, task: int, node: int) -> RowAmounts:
         """Return what a task takes of each resource of a node."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.core.arrays import Amounts, Floats
+from scheduler.core.arrays import GPU_INDEX, Amounts, Floats
 from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
 from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
 from scheduler.core.cluster.state import ClusterState
@@ -87,6 +87,8 @@ class _Holdings:
                 self.non_preemptible[:, queue] += total
         for (queue, amounts), number in pending.items():
             self.request[:, queue] += np.array(amounts) * number
+        for queue, surplus in _repeated_requests(state).items():
+            self.request[GPU_INDEX, queue] -= surplus
         for queue in _children_first(state.queues.parent):
             above = state.queues.parent[queue]
             if above >= 0:
@@ -113,6 +115,21 @@ def _count_tasks(
             request = (queue, tasks.task_class[task].requested)
             pending[request] = pending.get(request, 0) + 1
     return held, pending
+
+
+def _repeated_requests(state: ClusterState) -> dict[int, float]:
+    """Return per queue the GPUs of claims that pending tasks request, but which count already."""
+    tasks, groups = state.tasks, state.pod_groups
+    sharing: dict[int, list[int]] = {}
+    for task in state.shared_claims.tasks:
+        group = tasks.pod_group[task]
+        if tasks.status[task] == TaskStatus.PENDING and group != NOWHERE:
+            sharing.setdefault(groups.queue[group], []).append(task)
+    return {
+        queue: state.shared_claims.repeated(pending, tasks.status)
+        for queue, pending in sharing.items()
+        if queue != NOWHERE
+    }
 
 
 def _children_first(parent: list[int]) -> list[int]:

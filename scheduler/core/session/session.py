@@ -13,6 +13,7 @@ from uuid import UUID, uuid5
 
 from scheduler.core.arrays import NO_AMOUNTS, Amounts
 from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.shared_claims import less_gpus
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.decisions import ActionReport, Decision
@@ -155,11 +156,11 @@ class Session:
 
     def requested_by(self, tasks: Sequence[int]) -> Amounts:
         """Return what tasks request of their queue, for the order of queues and for reclaim."""
-        return self._sum(tasks, _REQUESTED)
+        return self._without_repeated(tasks, self._sum(tasks, _REQUESTED))
 
     def gate_amount(self, tasks: Sequence[int]) -> Amounts:
         """Return what the capacity gates measure for tasks before their placement."""
-        return self._sum(tasks, _GATE_AMOUNTS)
+        return self._without_repeated(tasks, self._sum(tasks, _GATE_AMOUNTS))
 
     def held_by(self, tasks: Sequence[int]) -> Amounts:
         """Return what the queue is charged for tasks that are on nodes."""
@@ -189,6 +190,13 @@ class Session:
         """
         self._gpu_group_ids += 1
         return str(uuid5(self.gpu_group_seed, str(self._gpu_group_ids)))
+
+    def _without_repeated(self, tasks: Sequence[int], amounts: Amounts) -> Amounts:
+        """Return amounts without the GPUs of claims that count for other tasks already."""
+        shared = self.state.shared_claims
+        if not shared:
+            return amounts
+        return less_gpus(amounts, shared.repeated(tasks, self.state.tasks.status))
 
     def _sum(self, tasks: Sequence[int], measure: Callable[[TaskClass], Amounts]) -> Amounts:
         class_of = self.state.tasks.task_class

@@ -321,7 +321,7 @@ class Statement:
             entries.append((tasks.gpu_groups, task, tasks.gpu_groups[task]))
             tasks.gpu_groups[task] = gpu_groups
         entries.append((tasks.accepted, task, tasks.accepted[task]))
-        tasks.accepted[task] = task_class.charged_on(state.nodes.gpu_memory[node])
+        tasks.accepted[task] = state.accepted_on(task, node)
         state.charge(task, node, hold)
         self._charge_queue(task, 1.0)
         for listener in self._session.listeners_of(task):

@@ -143,6 +143,23 @@ def test_a_claim_that_comes_after_its_pod_is_counted() -> None:
     assert world.resources() == {"requested": {"cpu": "1", "gpu.example.test": "2"}}
 
 
+def test_a_claim_that_several_pods_use_counts_once_in_their_group() -> None:
+    world = World()
+    world.gateway.seed(PODGROUPS, group("g"))
+    exactly = {"deviceClassName": "gpu.example.test", "count": 2}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
+    claim = {"metadata": {"name": "shared", "namespace": "lab"}, "spec": spec}
+    world.gateway.seed(RESOURCE_CLAIMS, claim)
+    for name in ("p", "q", "r"):
+        body = pod(name, "g", "" if name == "p" else "Running", requests={"cpu": "1"})
+        body["spec"]["resourceClaims"] = [{"name": "c", "resourceClaimName": "shared"}]
+        world.gateway.seed(PODS, body)
+    world.settle()
+    resources = world.resources()
+    assert resources["requested"] == {"cpu": "3", "gpu.example.test": "2"}
+    assert resources["allocated"] == {"cpu": "2", "gpu.example.test": "2"}
+
+
 @pytest.mark.parametrize(
     ("labels", "held"),
     [

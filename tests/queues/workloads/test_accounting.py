@@ -175,7 +175,13 @@ def test_claims_count_gpu_classes() -> None:
     assert claimed_devices([claim(exactly("gpu", "All")), claim(exactly("gpu", count=4))]) == {
         "gpu": 5
     }
-    assert claimed_devices([claim({"firstAvailable": [{"deviceClassName": "gpu"}]})]) == {}
+    alternatives = [
+        {"name": "many", "deviceClassName": "gpu", "count": 3},
+        {"name": "one", "deviceClassName": "gpu"},
+    ]
+    assert claimed_devices([claim({"firstAvailable": alternatives})]) == {"gpu": 3}
+    watching = {"exactly": {"deviceClassName": "gpu", "adminAccess": True}}
+    assert claimed_devices([claim(watching)]) == {}
     assert claimed_devices([claim(exactly("nic", count=3))]) == {}
     extended = claim(exactly("gpu"))
     marked = {"resource.kubernetes.io/extended-resource-claim": "true"}
@@ -187,6 +193,25 @@ def test_claims_count_gpu_classes() -> None:
     assert claimed_devices(
         [claim(exactly("gpu", count=2**62)), claim(exactly("gpu", count=2**62))]
     ) == {"gpu": 2**63 - 1}
+
+
+def test_a_claim_that_has_its_devices_counts_what_it_holds() -> None:
+    requests = [
+        {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}},
+        {
+            "name": "s",
+            "firstAvailable": [
+                {"name": "two", "deviceClassName": "gpu", "count": 2},
+                {"name": "cpu", "deviceClassName": "accelerator"},
+            ],
+        },
+    ]
+    results = [{"request": name} for name in ("r", "r", "r", "s/cpu")]
+    body = {
+        "spec": {"devices": {"requests": requests}},
+        "status": {"allocation": {"devices": {"results": results}}},
+    }
+    assert claimed_devices([convert(body, ResourceClaim)]) == {"gpu": 3}
 
 
 def test_a_claim_joins_the_request() -> None:

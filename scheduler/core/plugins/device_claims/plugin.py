@@ -24,7 +24,7 @@ from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.plugins.device_claims.allocator.allocator import Allocator, Refusal
 from scheduler.core.plugins.device_claims.extended import ExtendedResources
 from scheduler.core.plugins.device_claims.ledger import ClaimKey, ClaimLedger, extended_key
-from scheduler.core.plugins.device_claims.sharing import SharedDevices
+from scheduler.core.plugins.device_claims.sharing import MixedNodes, SharedDevices
 from scheduler.core.session.fit import CheckFailure, NodeReason, NodeReasonKind
 from scheduler.core.session.hooks import Scope
 from scheduler.core.session.session import Session
@@ -59,6 +59,9 @@ class DeviceClaimsPlugin:
         self._overruns: dict[str, int] = {}
         self.ledger = ClaimLedger(inputs.claims, session.state.journal)
         session.attach(self.ledger)
+        mixed = MixedNodes(session.state)
+        if mixed.exist:
+            session.hooks.fit_rules.append(mixed)
         if not has_claims and not self._extended_class_indices:
             return
         self._allocator = Allocator(inputs, session.state.nodes.inputs)
