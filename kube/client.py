@@ -28,7 +28,9 @@ from kube.answers import decode_event, decode_list, decode_object
 from kube.errors import (
     DISRUPTION_BUDGET,
     BadValueError,
+    ForbiddenError,
     KubeError,
+    NotFoundError,
     ServerError,
     UnauthorizedError,
     error_of,
@@ -43,8 +45,9 @@ from kube.gateway import (
     Selectors,
     WatchEvent,
 )
-from kube.objects.meta import Status, StatusDetails, decode
+from kube.objects.meta import ApiGroup, Status, StatusDetails, decode
 from kube.resources import PODS, Resource
+from kube.served import ServedVersions, body_for
 from kube.wire import Answer, Endpoint, Wire
 
 T = TypeVar("T")
@@ -136,10 +139,16 @@ class HttpGateway:
     target: Target
     _link: _Link | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _served: ServedVersions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._served = ServedVersions(self._versions_of)
 
     def get(self, resource: Resource, name: str, *, as_type: type[T], namespace: str = "") -> T:
         return decode_object(
-            self._send("GET", resource.path(namespace, name)), as_type, resource.kind
+            self._send("GET", self._served.of(resource).path(namespace, name)),
+            as_type,
+            resource.kind,
         )
 
     def list(
@@ -151,7 +160,7 @@ class HttpGateway:
         selectors: Selectors = EVERYTHING,
     ) -> Listing[T]:
         query = _query(labelSelector=selectors.labels, fieldSelector=selectors.fields)
-        raw = self._send("GET", resource.path(namespace) + query)
+        raw = self._send("GET", self._served.of(resource).path(namespace) + query)
         return decode_list(raw, as_type, resource.kind)
 
     def watch(
@@ -172,7 +181,7 @@ class HttpGateway:
             labelSelector=selectors.labels,
             fieldSelector=selectors.fields,
         )
-        path = resource.path(namespace) + query
+        path = self._served.of(resource).path(namespace) + query
         response = self._open("GET", path, None, "", read_timeout_s=timeout_s + WATCH_SLACK_S)
         try:
             for line in _lines(response):
@@ -188,12 +197,14 @@ class HttpGateway:
         self, resource: Resource, body: Body, *, namespace: str = "", dry_run: bool = False
     ) -> dict[str, Any]:
         query = _query(dryRun="All" if dry_run else "")
-        return self._write("POST", resource.path(namespace) + query, body)
+        served = self._served.of(resource)
+        return self._write("POST", served.path(namespace) + query, body_for(served, body))
 
     def replace(
         self, resource: Resource, name: str, body: Body, *, namespace: str = "", sub: str = ""
     ) -> dict[str, Any]:
-        return self._write("PUT", resource.path(namespace, name, sub), body)
+        served = self._served.of(resource)
+        return self._write("PUT", served.path(namespace, name, sub), body_for(served, body))
 
     def patch(
         self,
@@ -211,7 +222,7 @@ class HttpGateway:
             force="true" if options.force else "",
             dryRun="All" if options.dry_run else "",
         )
-        path = resource.path(namespace, name, sub) + query
+        path = self._served.of(resource).path(namespace, name, sub) + query
         return self._write("PATCH", path, body, content_type=patch_type.value)
 
     def delete(
@@ -236,7 +247,7 @@ class HttpGateway:
         nonempty = {key: value for key, value in preconditions.items() if value}
         if nonempty:
             options["preconditions"] = nonempty
-        self._send("DELETE", resource.path(namespace, name), options)
+        self._send("DELETE", self._served.of(resource).path(namespace, name), options)
 
     def bind(
         self,
@@ -272,6 +283,14 @@ class HttpGateway:
         link, self._link = self._link, None
         if link is not None:
             link.close()
+
+    def _versions_of(self, group: str) -> frozenset[str]:
+        """Return the versions of a group that the server has; none if it does not know the group."""
+        try:
+            answer = decode_object(self._send("GET", f"/apis/{group}"), ApiGroup, group)
+        except (NotFoundError, ForbiddenError):
+            return frozenset()
+        return frozenset(item.version for item in answer.versions)
 
     def _write(
         self, method: str, path: str, body: Any, *, content_type: str = _JSON

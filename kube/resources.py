@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """One kind's address: `/api/v1/...` for the core group, `/apis/<group>/<version>/...` otherwise."""
+    """One kind's address: `/api/v1/...` for the core group, `/apis/<group>/<version>/...` otherwise.
+
+    `older_versions` are asked for, newest first, where a server does not serve `version`.
+    """
 
     group: str
     version: str
     plural: str
     kind: str
     namespaced: bool = True
+    older_versions: tuple[str, ...] = ()
 
     @property
     def api_version(self) -> str:
         """Return the `apiVersion` of the kind's objects, such as `v1` or `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    def at_version(self, version: str) -> Resource:
+        """Return the kind in another version."""
+        return replace(self, version=version, older_versions=())
 
     def path(self, namespace: str | None = None, name: str | None = None, sub: str = "") -> str:
         """Return the URL path of the collection, of one object, or of its subresource."""
@@ -41,6 +49,17 @@ def _named(
     group: str, version: str, plural: str, kind: str, *, namespaced: bool = True
 ) -> Resource:
     return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=namespaced)
+
+
+def _devices(plural: str, kind: str, *, namespaced: bool) -> Resource:
+    return Resource(
+        group="resource.k8s.io",
+        version="v1",
+        plural=plural,
+        kind=kind,
+        namespaced=namespaced,
+        older_versions=("v1beta2", "v1beta1"),
+    )
 
 
 PODS = _core("pods", "Pod")
@@ -71,11 +90,9 @@ CSI_DRIVERS = _named("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespac
 CSI_STORAGE_CAPACITIES = _named(
     "storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"
 )
-RESOURCE_CLAIMS = _named("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
-RESOURCE_SLICES = _named(
-    "resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False
-)
-DEVICE_CLASSES = _named("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
+RESOURCE_CLAIMS = _devices("resourceclaims", "ResourceClaim", namespaced=True)
+RESOURCE_SLICES = _devices("resourceslices", "ResourceSlice", namespaced=False)
+DEVICE_CLASSES = _devices("deviceclasses", "DeviceClass", namespaced=False)
 CRDS = _named(
     "apiextensions.k8s.io",
     "v1",

@@ -10,6 +10,7 @@ from typing import Any
 from binder.errors import BindError
 from kube.errors import ConflictError, KubeError
 from kube.gateway import Gateway
+from kube.keys import DELETE_PROTECTION
 from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Pod
 from kube.process.progress import track
@@ -83,8 +84,24 @@ def _allocate_once(gateway: Gateway, pod: Pod, name: str, allocation: dict[str, 
         "allocation": claim.status.allocation or allocation,
         "reservedFor": [{key: value for key, value in item.items() if value} for item in consumers],
     }
-    body = {
-        "metadata": {"resourceVersion": claim.metadata.resource_version},
-        "status": status,
-    }
+    version = claim.metadata.resource_version
+    if DELETE_PROTECTION not in claim.metadata.finalizers:
+        version = _protect(gateway, claim)
+    body = {"metadata": {"resourceVersion": version}, "status": status}
     gateway.patch(RESOURCE_CLAIMS, name, body, namespace=namespace, sub="status")
+
+
+def _protect(gateway: Gateway, claim: ResourceClaim) -> str:
+    """Keep a claim from being deleted while it has devices; return its new version.
+
+    Kubernetes' claim controller takes the protection away with the devices.
+    """
+    meta = claim.metadata
+    body = {
+        "metadata": {
+            "resourceVersion": meta.resource_version,
+            "finalizers": [*meta.finalizers, DELETE_PROTECTION],
+        }
+    }
+    changed = gateway.patch(RESOURCE_CLAIMS, meta.name, body, namespace=meta.namespace)
+    return str(changed["metadata"]["resourceVersion"])

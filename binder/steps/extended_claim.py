@@ -7,6 +7,7 @@ Otherwise it is replaced, because neither requests nor devices of a claim can be
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from binder.errors import BindError
@@ -130,13 +131,21 @@ def claim_body(pod: Pod, chosen: ExtendedClaimAllocation) -> dict[str, Any]:
 def _is_usable(claim: ResourceClaim, chosen: ExtendedClaimAllocation) -> bool:
     """Return whether a claim has the requests of an attempt, and its devices or none yet."""
     wanted = tuple(convert(item, DeviceRequest) for item in chosen.device_requests)
-    has_requests = claim.spec.devices.requests == wanted
+    has_requests = _wanted_devices(claim.spec.devices.requests) == _wanted_devices(wanted)
     allocation = claim.status.allocation
     can_be_allocated = allocation is None or _devices(allocation) == _devices(
         chosen.allocation or {}
     )
     is_live = claim.metadata.deletion_timestamp is None
     return has_requests and can_be_allocated and is_live
+
+
+def _wanted_devices(requests: Iterable[DeviceRequest]) -> list[tuple[str, str, int]]:
+    return [
+        (item.name, item.exact.device_class_name, item.exact.count)
+        for item in requests
+        if item.exact
+    ]
 
 
 def _devices(allocation: dict[str, Any]) -> list[tuple[str, ...]]:

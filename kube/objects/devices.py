@@ -1,7 +1,8 @@
 # ruff: noqa: RUF012 - msgspec gives every struct its own copy of an empty default
-"""Dynamic resource allocation (resource.k8s.io/v1): claims, classes and slices.
+"""Dynamic resource allocation (resource.k8s.io): claims, classes and slices.
 
-Allocations stay plain dicts: the scheduler chooses them and the binder writes them as a whole.
+The views also read v1beta1, which has a request's fields beside its name (`DeviceRequest.exact`) and a device's
+under `basic` (`Device.content`). Allocations stay plain dicts: the scheduler chooses them and the binder writes them as a whole.
 """
 
 from __future__ import annotations
@@ -48,10 +49,16 @@ class SubRequest(ExactRequest, frozen=True, kw_only=True):
     name: str = ""
 
 
-class DeviceRequest(KubeStruct, frozen=True, kw_only=True):
-    name: str = ""
+class DeviceRequest(SubRequest, frozen=True, kw_only=True):
+    """A request; its own fields besides the name are those of v1beta1."""
+
     exactly: ExactRequest | None = None
     first_available: tuple[SubRequest, ...] = ()
+
+    @property
+    def exact(self) -> ExactRequest | None:
+        """Return what is requested; None if there are alternatives."""
+        return self.exactly or (self if self.device_class_name else None)
 
 
 class DeviceConstraint(KubeStruct, frozen=True, kw_only=True):
@@ -169,10 +176,9 @@ class DeviceTaint(KubeStruct, frozen=True, kw_only=True):
     effect: str = ""
 
 
-class Device(KubeStruct, frozen=True, kw_only=True):
-    """A device; each attribute is a map with one key, the type of its value."""
+class DeviceContent(KubeStruct, frozen=True, kw_only=True):
+    """Everything about a device but its name; each attribute is a map with one key, the type of its value."""
 
-    name: str = ""
     attributes: dict[str, dict[str, Any]] = {}
     capacity: dict[str, DeviceCapacity] = {}
     taints: tuple[DeviceTaint, ...] = ()
@@ -183,6 +189,16 @@ class Device(KubeStruct, frozen=True, kw_only=True):
     binds_to_node: bool = False
     binding_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool = False
+
+
+class Device(DeviceContent, frozen=True, kw_only=True):
+    name: str = ""
+    basic: DeviceContent | None = None
+
+    @property
+    def content(self) -> DeviceContent:
+        """Return everything but the name."""
+        return self.basic or self
 
 
 class ResourcePool(KubeStruct, frozen=True, kw_only=True):

@@ -104,6 +104,16 @@ class ListMeta(KubeStruct, frozen=True, kw_only=True):
     continue_: str = msgspec.field(name="continue", default="")
 
 
+class ApiVersion(KubeStruct, frozen=True, kw_only=True):
+    version: str = ""
+
+
+class ApiGroup(KubeStruct, frozen=True, kw_only=True):
+    """The answer of discovery about one group."""
+
+    versions: tuple[ApiVersion, ...] = ()
+
+
 class KubeList(KubeStruct, Generic[T], frozen=True, kw_only=True):
     """The answer to a list call."""
 

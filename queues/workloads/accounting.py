@@ -190,7 +190,7 @@ def claimed_devices(claims: Iterable[ResourceClaim]) -> dict[str, int]:
                 continue
             first = first or next(iter(parts.values())).device_class_name
             count = sum(held[name] for name in parts)
-            if not count and (request.exactly or not held):
+            if not count and (request.exact or not held):
                 count = max(_requested_count(part) for part in parts.values())
             total += count
         if total:
@@ -211,8 +211,8 @@ def _gpu_parts(request: DeviceRequest) -> dict[str, ExactRequest]:
     parts: dict[str, ExactRequest] = {
         f"{request.name}/{part.name}": part for part in request.first_available
     }
-    if request.exactly:
-        parts = {request.name: request.exactly}
+    if request.exact:
+        parts = {request.name: request.exact}
     return {
         name: part
         for name, part in parts.items()

@@ -182,12 +182,12 @@ def _term_body(term: NodeTerm) -> dict[str, Any]:
 
 def device_requests(requests: Iterable[api.DeviceRequest]) -> tuple[DeviceRequest, ...]:
     """Read the requests of a claim."""
-    return tuple(_request(item) for item in requests if item.exactly or item.first_available)
+    return tuple(_request(item) for item in requests if item.exact or item.first_available)
 
 
 def _request(item: api.DeviceRequest) -> DeviceRequest:
-    if item.exactly:
-        return _exact_request(item.name, item.exactly)
+    if item.exact:
+        return _exact_request(item.name, item.exact)
     return DeviceRequest(
         name=item.name,
         alternatives=tuple(

@@ -140,11 +140,11 @@ def _holds(program: Any, driver: str, device: Device) -> bool:
 def _device_value(driver: str, device: Device) -> celtypes.Value:
     """Return the variable `device` as selectors see it: attributes by domain, then name."""
     attributes: dict[str, dict[str, Any]] = {}
-    for name, value in device.attributes.items():
+    for name, value in device.content.attributes.items():
         domain, _, short = name.rpartition("/")
         attributes.setdefault(domain or driver, {})[short] = next(iter(value.values()), None)
     capacity: dict[str, dict[str, Any]] = {}
-    for name, amount in device.capacity.items():
+    for name, amount in device.content.capacity.items():
         domain, _, short = name.rpartition("/")
         capacity.setdefault(domain or driver, {})[short] = amount.value
     value = {"driver": driver, "attributes": attributes, "capacity": capacity}

@@ -80,8 +80,9 @@ def dra_gpus(slices: Iterable[api.ResourceSlice]) -> dict[str, float]:
         if spec.pool.generation < newest[pool]:
             continue
         for device in spec.devices:
-            node = device.node_name if spec.per_device_node_selection else spec.node_name
-            parts = [("part", item.counter_set) for item in device.consumes_counters]
+            content = device.content
+            node = content.node_name if spec.per_device_node_selection else spec.node_name
+            parts = [("part", item.counter_set) for item in content.consumes_counters]
             if node:
                 gpus.setdefault(node, set()).update((*pool, *part) for part in parts)
             if node and not parts:
@@ -90,21 +91,22 @@ def dra_gpus(slices: Iterable[api.ResourceSlice]) -> dict[str, float]:
 
 
 def _device(device: api.Device) -> Device:
+    content = device.content
     return Device(
         name=device.name,
-        attributes={name: _attribute(value) for name, value in device.attributes.items() if value},
-        capacity={name: _capacity(value) for name, value in device.capacity.items()},
-        taints=tuple(Taint(item.key, item.value, item.effect) for item in device.taints),
+        attributes={name: _attribute(value) for name, value in content.attributes.items() if value},
+        capacity={name: _capacity(value) for name, value in content.capacity.items()},
+        taints=tuple(Taint(item.key, item.value, item.effect) for item in content.taints),
         draws=tuple(
             CounterSet(name=part.counter_set, counters=_counters(part.counters))
-            for part in device.consumes_counters
+            for part in content.consumes_counters
         ),
-        node=device.node_name,
-        all_nodes=device.all_nodes,
-        node_terms=node_terms(device.node_selector),
-        is_shareable=device.allow_multiple_allocations,
-        binds_to_node=device.binds_to_node,
-        has_binding_conditions=bool(device.binding_conditions),
+        node=content.node_name,
+        all_nodes=content.all_nodes,
+        node_terms=node_terms(content.node_selector),
+        is_shareable=content.allow_multiple_allocations,
+        binds_to_node=content.binds_to_node,
+        has_binding_conditions=bool(content.binding_conditions),
     )
 
 

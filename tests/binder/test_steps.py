@@ -61,6 +61,17 @@ def test_claim_status_holds_the_chosen_devices_and_the_pod(template: bool) -> No
     assert len(gateway.calls) == writes
 
 
+def test_a_claim_with_devices_is_protected_from_deletion_beside_other_finalizers() -> None:
+    gateway = FakeGateway()
+    meta = {"name": "claim", "namespace": "ns", "finalizers": ["example.com/own"]}
+    gateway.seed(RESOURCE_CLAIMS, {"metadata": meta})
+    DeviceClaims(gateway, CONFIG["dynamicresources"]).prepare(claim_job())
+    assert gateway.raw(RESOURCE_CLAIMS, "claim", "ns")["metadata"]["finalizers"] == [
+        "example.com/own",
+        "resource.kubernetes.io/delete-protection",
+    ]
+
+
 def test_existing_allocation_and_reservations_of_a_claim_stay() -> None:
     gateway = FakeGateway()
     other = {"resource": "pods", "name": "o", "uid": "uid-o"}
