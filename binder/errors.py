@@ -11,6 +11,10 @@ class InvalidRequestError(BindError):
     """The request itself is invalid; it is deleted instead of marked as failed."""
 
 
+class TakenError(Exception):
+    """Another binder works on the request, or it is over; this one leaves it alone and takes nothing back."""
+
+
 class UnknownOutcomeError(Exception):
     """The server did not answer the binding, so the pod may be bound or not; the next sweep looks again."""
 

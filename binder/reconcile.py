@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from binder.params import BinderParams
-from kube.keys import FENCE, NODE_POOL
+from kube.keys import BIND_UNDO, FENCE, NODE_POOL
 from kube.objects.bindrequest import BindRequest
 from kube.objects.pod import Pod
 from kube.process.backoff import doubled_s
@@ -26,6 +26,7 @@ class NextStep(StrEnum):
     BIND = "bind"
     MARK_BOUND = "mark-bound"
     REFUSE = "refuse"
+    UNDO = "undo"
 
 
 def next_step(request: BindRequest, pod: Pod | None, *, is_fenced_off: bool = False) -> NextStep:
@@ -45,6 +46,8 @@ def next_step(request: BindRequest, pod: Pod | None, *, is_fenced_off: bool = Fa
         return NextStep.NOTHING
     if pod is not None and pod.spec.node_name:
         return NextStep.MARK_BOUND
+    if BIND_UNDO in request.metadata.annotations:
+        return NextStep.UNDO
     return NextStep.REFUSE if is_fenced_off else NextStep.BIND
 
 

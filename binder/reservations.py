@@ -19,7 +19,7 @@ from typing import Any
 
 from binder.errors import BindError
 from binder.params import ReservationParams
-from kube.errors import AlreadyExistsError, KubeError, NotFoundError
+from kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
 from kube.gateway import Gateway, PatchType
 from kube.keys import GPU_FRACTION_DEVICES, GPU_GROUP, GPU_GROUP_PREFIX, NVIDIA_GPU, RESERVED_DEVICE
 from kube.objects.bindrequest import BindRequest
@@ -41,9 +41,16 @@ POLL_S = 0.05
 
 def groups_of(pod: Pod) -> list[str]:
     """Return the GPU groups on a pod's labels."""
-    labels = pod.metadata.labels
-    prefixed = {value for key, value in labels.items() if key.startswith(GPU_GROUP_PREFIX)}
-    return sorted({*prefixed, labels.get(GPU_GROUP, "")} - {""})
+    return sorted(set(group_labels(pod).values()) - {""})
+
+
+def group_labels(pod: Pod) -> dict[str, str]:
+    """Return the labels of a pod that name a GPU group: one for the whole pod, or one per device."""
+    return {
+        key: value
+        for key, value in pod.metadata.labels.items()
+        if key == GPU_GROUP or key.startswith(GPU_GROUP_PREFIX)
+    }
 
 
 def add_indexes(store: Store) -> None:
@@ -73,17 +80,27 @@ class Reservations:
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
-    def reserve(self, pod: Pod, node: str, group: str) -> str:
-        """Label a pod with its group and return the id of the group's device, reserving one if needed.
+    def reserve(self, pod: Pod, node: str, group: str) -> tuple[str, Pod]:
+        """Label a pod with its group, reserving a device if needed; return the device's id and the pod.
 
         Raises
         ------
         BindError : the cluster is scaling up, or the reservation pod got no device in time
+        ConflictError : the pod was changed since it was read
         """
         with self._lock_of(group):
             device = self._device(pod, node, group)
-            self._label(pod, group)
-        return device
+            return device, self._label(pod, group)
+
+    def drop_other_labels(self, pod: Pod, groups: Iterable[str]) -> Pod:
+        """Remove labels of other groups, which an interrupted attempt left; return the pod."""
+        stale = [key for key, value in group_labels(pod).items() if value not in set(groups)]
+        if not stale:
+            return pod
+        meta = pod.metadata
+        labels: dict[str, None] = dict.fromkeys(stale)
+        body = {"metadata": {"resourceVersion": meta.resource_version, "labels": labels}}
+        return self._assume(self.gateway.patch(PODS, meta.name, body, namespace=meta.namespace))
 
     def release(self, pod: Pod) -> None:
         """Remove the group labels from a pod that could not be bound."""
@@ -92,11 +109,7 @@ class Reservations:
             current = self.gateway.get(PODS, meta.name, as_type=Pod, namespace=meta.namespace)
         except NotFoundError:
             return
-        keys = [
-            key
-            for key in current.metadata.labels
-            if key == GPU_GROUP or key.startswith(GPU_GROUP_PREFIX)
-        ]
+        keys = list(group_labels(current))
         if keys:
             patch = [{"op": "remove", "path": f"/metadata/labels/{_escaped(key)}"} for key in keys]
             answer = self.gateway.patch(
@@ -197,22 +210,34 @@ class Reservations:
             if condition is None or condition.status != "True":
                 raise BindError("cluster is scaling up, could not create reservation pod")
 
-    def _label(self, pod: Pod, group: str) -> None:
+    def _label(self, pod: Pod, group: str) -> Pod:
         meta = pod.metadata
         devices = int_or_none(meta.annotations.get(GPU_FRACTION_DEVICES, "")) or 0
         key = f"{GPU_GROUP_PREFIX}{group}" if devices > 1 else GPU_GROUP
         try:
             answer = self.gateway.patch(
-                PODS, meta.name, {"metadata": {"labels": {key: group}}}, namespace=meta.namespace
+                PODS,
+                meta.name,
+                {
+                    "metadata": {
+                        "resourceVersion": meta.resource_version,
+                        "labels": {key: group},
+                    }
+                },
+                namespace=meta.namespace,
             )
+        except ConflictError:
+            raise
         except KubeError:
             self._sync(group)
             raise
-        self._assume(answer)
+        return self._assume(answer)
 
-    def _assume(self, answer: dict[str, Any]) -> None:
+    def _assume(self, answer: dict[str, Any]) -> Pod:
         """Store our own change of a pod before the watch delivers it, because the next sync must see it."""
-        self.store.assume(PODS, convert(answer, Pod))
+        pod = convert(answer, Pod)
+        self.store.assume(PODS, pod)
+        return pod
 
     def _delete(self, pod: Pod, *, grace_period_s: int | None) -> None:
         meta = pod.metadata

@@ -1,8 +1,8 @@
 """Carry out one bind request: prepare, bind, or roll back; then report the result.
 
-Binding a plain pod is one request to the API server: the binding carries the pod's annotations, and
-the pod itself need not be read, because the request names its uid and the server refuses a second
-binding. The reports afterwards (status, condition, event) never delay the next bind.
+Binding a plain pod is one request to the API server: the binding carries the pod's annotations, and the server
+refuses it if the pod is bound already or was changed since it was seen. The reports afterwards (status, condition,
+event) never delay the next bind.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
-from binder.errors import BindError, InvalidRequestError, UnknownOutcomeError
+from binder.errors import BindError, InvalidRequestError, TakenError, UnknownOutcomeError
 from binder.params import BinderParams
 from binder.reconcile import NextStep, next_step, pod_uid
 from binder.reservations import Reservations
 from binder.steps.base import BindJob, PrepareStep
 from binder.steps.table import make_steps
+from binder.turns import Turns
 from kube.errors import (
     ConflictError,
+    InvalidError,
     KubeError,
     NotFoundError,
     ServerError,
@@ -29,7 +32,7 @@ from kube.errors import (
 )
 from kube.events import NORMAL, WARNING, Recorder, event_about
 from kube.gateway import Gateway, PatchType
-from kube.keys import NUMA_PREDICTED, RECEIVED_TYPE, SELECTED_NODE_LABEL
+from kube.keys import BIND_UNDO, NUMA_PREDICTED, RECEIVED_TYPE, SELECTED_NODE_LABEL
 from kube.objects.bindrequest import OUTDATED, BindRequest
 from kube.objects.meta import as_body, convert
 from kube.objects.node import Node
@@ -40,6 +43,9 @@ from kube.values.times import format_time
 from queues.workloads.conditions import DEFAULT_POOL
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
+#: How often a binding is tried on a pod that others keep changing.
+BINDING_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,7 @@ class BindResult:
     pod : None if it was not needed or does not exist
     error : why the attempt failed; empty after success
     must_delete : the request is invalid, so it is deleted instead of marked as failed
+    is_announced : the pod's condition is written already
     """
 
     request: BindRequest
@@ -58,17 +65,19 @@ class BindResult:
     node: str
     error: str = ""
     must_delete: bool = False
+    is_announced: bool = False
 
 
 @dataclass(slots=True)
 class BindService:
-    """Attempts bind requests and reports the results; keeps no state between requests."""
+    """Attempts bind requests and reports the results; all state is in the cluster (see `turns`)."""
 
     gateway: Gateway
     store: Store
     recorder: Recorder
     params: BinderParams
     reservations: Reservations
+    turns: Turns
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     steps: tuple[tuple[str, PrepareStep], ...] = field(init=False)
 
@@ -77,7 +86,7 @@ class BindService:
         self.steps = make_steps(self.gateway, self.params.steps)
 
     def attempt(self, request: BindRequest, *, is_outdated: bool = False) -> BindResult | None:
-        """Carry out a request; None if there is nothing to do, or the result is not known yet.
+        """Carry out a request; None if there is nothing to do, or another binder does it.
 
         Parameters
         ----------
@@ -97,38 +106,39 @@ class BindService:
         if next_action is NextStep.REFUSE:
             return BindResult(request=request, pod=pod, node=spec.selected_node, error=OUTDATED)
         try:
+            if next_action is NextStep.UNDO:
+                return self._undo(request, pod, request.metadata.annotations[BIND_UNDO])
             return self._bind(request, pod)
-        except InvalidRequestError as error:
+        except UnauthorizedError:
+            raise
+        except (TakenError, UnknownOutcomeError) as error:
+            log.info("bind of pod %s/%s: %s", meta.namespace, spec.pod_name, error)
+            return None
+        except (BindError, KubeError) as error:
             return BindResult(
                 request=request,
                 pod=pod,
                 node=spec.selected_node,
                 error=str(error),
-                must_delete=True,
+                must_delete=isinstance(error, InvalidRequestError),
             )
-        except UnauthorizedError:
-            raise
-        except UnknownOutcomeError as error:
-            log.warning("bind of pod %s/%s: %s", meta.namespace, spec.pod_name, error)
-            return None
-        except (BindError, KubeError) as error:
-            return BindResult(request=request, pod=pod, node=spec.selected_node, error=str(error))
 
     def report(self, result: BindResult) -> None:
         """Write the request's status, the pod's condition and the event."""
         request, pod = result.request, result.pod
         if result.must_delete:
             self._delete(request)
-        else:
-            self._write_status(result)
+        elif not self._write_status(result):
+            return  # another binder has reported, or the request is gone
         is_bound = not result.error
         name = f"{request.metadata.namespace}/{request.spec.pod_name}"
         text = (
             f"Pod bound successfully to node {result.node}"
             if is_bound
-            else f"Failed to bind pod {name} to node {result.node}: {result.error}"
+            else failure_text(request, result.node, result.error)
         )
-        self._write_condition(request, is_bound=is_bound, text=text)
+        if not result.is_announced:
+            self._write_condition(request, is_bound=is_bound, text=text)
         if pod is not None:
             event_type, reason = (NORMAL, "Bound") if is_bound else (WARNING, "BindingError")
             self.recorder.record(event_about(PODS, pod, event_type, reason, text))
@@ -148,16 +158,40 @@ class BindService:
             return BindResult(request=request, pod=pod, node=pod.spec.node_name)
         self._require_node(node)
         job = BindJob(request=request, pod=pod, node=node)
+        is_prepared = self._needs_preparation(job)
+        if is_prepared:
+            job.request = self.turns.claim(request)
         try:
+            self.turns.require_open(job.request, job.pod)
             self._prepare(job)
             self._post_binding(job)
         except (BindError, KubeError) as error:
             bound_to = self._node_bound_to(job, error)
             if bound_to:
-                return BindResult(request=request, pod=pod, node=bound_to)
-            self._roll_back(job)
-            raise
-        return BindResult(request=request, pod=pod, node=node)
+                return BindResult(request=job.request, pod=pod, node=bound_to)
+            if not is_prepared or isinstance(error, (InvalidRequestError, UnauthorizedError)):
+                raise
+            marked = self.turns.mark_undo(job.request, str(error))
+            return self._undo(marked, pod, str(error))
+        return BindResult(request=job.request, pod=pod, node=node)
+
+    def _needs_preparation(self, job: BindJob) -> bool:
+        return job.is_fraction or any(step.concerns(job) for _, step in self.steps)
+
+    def _undo(self, request: BindRequest, known: Pod | None, reason: str) -> BindResult:
+        """Take back what was prepared for a request that is marked for it; repeating it changes nothing.
+
+        The condition goes first, because it makes a binding under way fail (see `turns`).
+        """
+        pod = known if known is not None else self._read_pod(request)
+        node = request.spec.selected_node
+        current = self._write_condition(
+            request, is_bound=False, text=failure_text(request, node, reason)
+        )
+        if current is not None and current.spec.node_name:
+            return BindResult(request=request, pod=current, node=current.spec.node_name)
+        self._roll_back(BindJob(request=request, pod=current or pod, node=node))
+        return BindResult(request=request, pod=pod, node=node, error=reason, is_announced=True)
 
     def _prepare(self, job: BindJob) -> None:
         try:
@@ -167,11 +201,13 @@ class BindService:
                 f"failed to sync reservation for pod <{job.pod_key}> on node <{job.node}>: {error}"
             ) from error
         if job.is_fraction:
-            job.devices = tuple(self._reserve(job, group) for group in self._required_groups(job))
+            groups = self._required_groups(job)
+            self._retried(job, lambda: self._drop_other_labels(job))
+            job.devices = tuple(self._reserve(job, group) for group in groups)
         for name, step in self.steps:
             if step.concerns(job):
                 try:
-                    step.prepare(job)
+                    self._retried(job, partial(step.prepare, job))
                 except (BindError, KubeError) as error:
                     raise BindError(f"plugin {name} failed in PreBind: {error}") from error
 
@@ -185,29 +221,66 @@ class BindService:
 
     def _reserve(self, job: BindJob, group: str) -> str:
         try:
-            return self.reservations.reserve(job.pod, job.node, group)
+            return self._retried(job, lambda: self._reserve_once(job, group))
         except (BindError, KubeError) as error:
             raise BindError(
                 f"failed to reserve GPUs for pod <{job.pod_key}> in gpu group <{group}>: {error}"
             ) from error
 
+    def _reserve_once(self, job: BindJob, group: str) -> str:
+        device, job.pod = self.reservations.reserve(job.pod, job.node, group)
+        return device
+
+    def _drop_other_labels(self, job: BindJob) -> None:
+        groups = job.request.spec.selected_gpu_groups
+        job.pod = self.reservations.drop_other_labels(job.pod, groups)
+
+    def _retried(self, job: BindJob, write: Callable[[], T]) -> T:
+        """Do a write that names the version of the pod; read the pod again if others changed it.
+
+        Raises
+        ------
+        TakenError : somebody ended the request meanwhile
+        ConflictError : the pod is bound, or others keep changing it
+        """
+        for _ in range(BINDING_ATTEMPTS - 1):
+            try:
+                return write()
+            except ConflictError as error:
+                meta = job.pod.metadata
+                pod = self.gateway.get(PODS, meta.name, as_type=Pod, namespace=meta.namespace)
+                is_other = pod.metadata.uid != meta.uid
+                if is_other or pod.spec.node_name or pod.metadata.deletion_timestamp is not None:
+                    raise
+                self.turns.read_open(job.request)
+                job.pod = pod
+                log.debug("pod %s was changed: %s", job.pod_key, error)
+        return write()
+
     def _post_binding(self, job: BindJob) -> None:
-        spec, meta = job.request.spec, job.pod.metadata
-        annotations = {**job.annotations, RECEIVED_TYPE: spec.received_resource_type}
-        if spec.predicted_numa_zones:
-            zones = [as_body(zone) for zone in spec.predicted_numa_zones]
-            annotations[NUMA_PREDICTED] = json.dumps(zones, separators=(",", ":"))
-        uid = pod_uid(job.request, job.pod)
         try:
-            self.gateway.bind(
-                meta.namespace, meta.name, pod_uid=uid, node=job.node, annotations=annotations
-            )
+            self._retried(job, lambda: self._bind_version(job))
         except UnauthorizedError:
             raise
         except KubeError as error:
             raise BindError(
                 f"failed to bind pod <{job.pod_key}> to node <{job.node}>: {error}"
             ) from error
+
+    def _bind_version(self, job: BindJob) -> None:
+        spec, meta = job.request.spec, job.pod.metadata
+        annotations = {**job.annotations, RECEIVED_TYPE: spec.received_resource_type}
+        if spec.predicted_numa_zones:
+            zones = [as_body(zone) for zone in spec.predicted_numa_zones]
+            annotations[NUMA_PREDICTED] = json.dumps(zones, separators=(",", ":"))
+        self.gateway.bind(
+            meta.namespace,
+            meta.name,
+            pod_uid=pod_uid(job.request, job.pod),
+            node=job.node,
+            annotations=annotations,
+            resource_version=meta.resource_version,
+        )
 
     def _node_bound_to(self, job: BindJob, error: Exception) -> str:
         """Return the pod's node if it is bound although the binding was refused or not answered."""
@@ -259,35 +332,40 @@ class BindService:
 
     # ----------------------------------------------------------------------------------- reporting
 
-    def _write_status(self, result: BindResult) -> None:
-        """Write phase, reason and the number of failed attempts."""
+    def _write_status(self, result: BindResult) -> bool:
+        """Write phase, reason and the number of failed attempts; return False if the request is not open.
+
+        A failure is written only on the version that was tried, so that it never replaces the success of
+        another binder.
+        """
         request = result.request
         old = request.status
+        metadata: dict[str, Any] = {}
         if result.error:
-            attempts = old.failed_attempts + 1
+            metadata = {"resourceVersion": request.metadata.resource_version}
             status: dict[str, Any] = {
                 "phase": "Failed",
                 "reason": result.error,
-                "failedAttempts": attempts,
+                "failedAttempts": old.failed_attempts + 1,
             }
         else:
             status = {"phase": "Succeeded"}
             if old.reason:
                 status["reason"] = None
         meta = request.metadata
+        body = {"metadata": {"uid": meta.uid, **metadata}, "status": status}
         try:
             answer = self.gateway.patch(
-                BINDREQUESTS,
-                meta.name,
-                {"status": status},
-                namespace=meta.namespace,
-                sub="status",
+                BINDREQUESTS, meta.name, body, namespace=meta.namespace, sub="status"
             )
-        except NotFoundError:
-            return
+        except (NotFoundError, ConflictError, InvalidError) as error:
+            log.info("status of bind request %s: %s", request.key, error)
+            return False
         self.store.assume(BINDREQUESTS, convert(answer, BindRequest))
+        return True
 
-    def _write_condition(self, request: BindRequest, *, is_bound: bool, text: str) -> None:
+    def _write_condition(self, request: BindRequest, *, is_bound: bool, text: str) -> Pod | None:
+        """Write the pod's condition; return the pod as it is then, None if it is gone."""
         condition = {
             "type": "PodBound",
             "status": "True" if is_bound else "False",
@@ -296,7 +374,7 @@ class BindService:
             "lastTransitionTime": format_time(self.wall()),
         }
         try:
-            self.gateway.patch(
+            answer = self.gateway.patch(
                 PODS,
                 request.spec.pod_name,
                 {"status": {"conditions": [condition]}},
@@ -305,7 +383,8 @@ class BindService:
                 patch_type=PatchType.STRATEGIC,
             )
         except (NotFoundError, ConflictError):
-            return
+            return None
+        return convert(answer, Pod)
 
     def _delete(self, request: BindRequest) -> None:
         meta = request.metadata
@@ -319,3 +398,9 @@ def _pool_of(request: BindRequest) -> str:
     """Return the node pool that a request was made for; its only other label is the node."""
     labels = request.metadata.labels.items()
     return next((value for key, value in labels if key != SELECTED_NODE_LABEL), DEFAULT_POOL)
+
+
+def failure_text(request: BindRequest, node: str, error: str) -> str:
+    """Return the text of the condition and the event after a failed attempt."""
+    name = f"{request.metadata.namespace}/{request.spec.pod_name}"
+    return f"Failed to bind pod {name} to node {node}: {error}"

@@ -22,9 +22,11 @@ from binder.params import BinderParams
 from binder.reconcile import Fences, retry_delay_s
 from binder.reservations import Reservations, add_indexes, groups_of
 from binder.services import BindResult, BindService
+from binder.turns import Turns
 from kube.errors import KubeError, UnauthorizedError
 from kube.events import Recorder
 from kube.gateway import EventType, Gateway
+from kube.lease import candidate_identity
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import KubeObject
 from kube.objects.node import Node
@@ -40,6 +42,7 @@ COMPONENT = "binder"
 #: Priorities of the queue; a lower number goes first.
 ATTEMPT, SYNC, REPORT, END = 0, 1, 2, 3
 SYNC_TIMEOUT_S = 15.0
+SYNC_EVERY_S = 30.0
 WATCHED: tuple[tuple[Resource, type[KubeObject]], ...] = (
     (BINDREQUESTS, BindRequest),
     (PODS, Pod),
@@ -71,11 +74,13 @@ class BinderWorker:
     recorder: Recorder = field(init=False)
     service: BindService = field(init=False)
     reservations: Reservations = field(init=False)
+    turns: Turns = field(init=False)
     _stop: threading.Event = field(default_factory=threading.Event)
     _sequence: Any = field(default_factory=itertools.count)
     _busy: set[str] = field(default_factory=set)
     _outdated: set[str] = field(default_factory=set)
     _retry_at: dict[str, float] = field(default_factory=dict)
+    _sync_at: float = SYNC_EVERY_S
     _fences: Fences = field(default_factory=Fences)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -84,8 +89,9 @@ class BinderWorker:
         """Connect the parts and subscribe to the store."""
         self.recorder = Recorder(self.gateway, COMPONENT)
         self.reservations = Reservations(self.gateway, self.store, self.params.reservation)
+        self.turns = Turns(self.gateway, candidate_identity(), self.clock)
         self.service = BindService(
-            self.gateway, self.store, self.recorder, self.params, self.reservations
+            self.gateway, self.store, self.recorder, self.params, self.reservations, self.turns
         )
         add_indexes(self.store)
         self.store.subscribe(self._on_change)
@@ -118,13 +124,20 @@ class BinderWorker:
         self.recorder.stop()
 
     def sweep(self) -> int:
-        """Queue every unfinished request whose retry delay has passed; return how many were queued."""
+        """Queue every unfinished request whose retry delay has passed; return how many were queued.
+
+        Now and then all reservations are synchronised too: one made by a binder that had stood still has no
+        event that would remove it.
+        """
         now = self.clock()
         queued = 0
         for key, request in self.store.view().of(BINDREQUESTS, BindRequest).items():
             is_due = self._retry_at.get(key, 0.0) <= now
             if is_due and request.status.phase != "Succeeded" and not request.is_failed:
                 queued += self._enqueue(key)
+        if now >= self._sync_at:
+            self._sync_at = now + SYNC_EVERY_S
+            self._put(SYNC, lambda: self._guarded(self.reservations.sync_all))
         return queued
 
     # ----------------------------------------------------------------------------------- listening
@@ -141,6 +154,7 @@ class BinderWorker:
         if event is EventType.DELETED:
             self._retry_at.pop(request.key, None)
             self._outdated.discard(request.key)
+            self.turns.forget(request.key)
             if request.spec.selected_gpu_groups:
                 self._sync_groups(list(request.spec.selected_gpu_groups))
             return

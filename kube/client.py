@@ -257,8 +257,11 @@ class HttpGateway:
         pod_uid: str,
         node: str,
         annotations: Body | None = None,
+        resource_version: str = "",
     ) -> None:
         metadata: dict[str, Any] = {"name": pod, "namespace": namespace, "uid": pod_uid}
+        if resource_version:
+            metadata["resourceVersion"] = resource_version
         if annotations:
             metadata["annotations"] = dict(annotations)
         body = {

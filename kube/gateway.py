@@ -183,12 +183,17 @@ class Gateway(Protocol):
         pod_uid: str,
         node: str,
         annotations: Body | None = None,
+        resource_version: str = "",
     ) -> None:
         """Bind a pod to a node; the API server copies the annotations onto the pod.
 
+        Parameters
+        ----------
+        resource_version : bind only if nobody has changed the pod since this version; "" for any
+
         Raises
         ------
-        ConflictError : the pod has a node already, or another uid
+        ConflictError : the pod has a node already, another uid, or another version
         """
         ...
 

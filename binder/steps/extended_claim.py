@@ -12,7 +12,7 @@ from typing import Any
 
 from binder.errors import BindError
 from binder.steps.claim_status import ConflictRetry, allocate_claim
-from kube.errors import NotFoundError
+from kube.errors import ConflictError, NotFoundError
 from kube.gateway import Gateway
 from kube.keys import DELETE_PROTECTION, EXTENDED_RESOURCE_CLAIM
 from kube.objects.bindrequest import ExtendedClaimAllocation
@@ -41,7 +41,24 @@ class ExtendedClaims:
         name = self._ensure_claim(pod, chosen)
         allocate_claim(self._gateway, self._retry, pod, name, chosen.allocation)
         mappings = list(chosen.container_mappings)
-        self._patch_status(pod, {"resourceClaimName": name, "requestMappings": mappings})
+        value = {"resourceClaimName": name, "requestMappings": mappings}
+        try:
+            self._patch_status(pod, value, version=pod.metadata.resource_version)
+        except ConflictError:
+            self._delete_unnamed(pod, name)
+            raise
+
+    def _delete_unnamed(self, pod: Pod, name: str) -> None:
+        """Delete a claim of a pod that another binder has given a claim meanwhile."""
+        current = self._gateway.get(
+            PODS, pod.metadata.name, as_type=Pod, namespace=pod.metadata.namespace
+        )
+        status = current.status.extended_resource_claim_status
+        if status is not None and status.resource_claim_name == name:
+            return
+        for claim in self._claims_of(pod):
+            if claim.metadata.name == name:
+                self._delete(claim)
 
     def roll_back(self, pod: Pod) -> None:
         """Delete the claim and remove it from the pod's status."""
@@ -97,9 +114,10 @@ class ExtendedClaims:
         except NotFoundError:
             return
 
-    def _patch_status(self, pod: Pod, value: dict[str, Any] | None) -> None:
+    def _patch_status(self, pod: Pod, value: dict[str, Any] | None, *, version: str = "") -> None:
         meta = pod.metadata
-        body = {"metadata": {"uid": meta.uid}, "status": {STATUS: value}}
+        identity = {"uid": meta.uid, **({"resourceVersion": version} if version else {})}
+        body = {"metadata": identity, "status": {STATUS: value}}
         self._gateway.patch(PODS, meta.name, body, namespace=meta.namespace, sub="status")
 
 

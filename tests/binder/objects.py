@@ -77,9 +77,9 @@ def fraction_request(name: str, *groups: str, node: str = "n1") -> dict[str, Any
 class Harness:
     """A binder without threads: `run` plays the watches, then the queue, until all is quiet."""
 
-    def __init__(self, gateway: FakeGateway | None = None) -> None:
+    def __init__(self, gateway: FakeGateway | None = None, *, now: float = 0.0) -> None:
         self.gateway = gateway or FakeGateway()
-        self.now = 0.0
+        self.now = now
         self.fatal: list[KubeError] = []
         params = BinderParams(reservation=ReservationParams(timeout_s=1.0))
         self.worker = BinderWorker(self.gateway, params, self.fatal.append, clock=lambda: self.now)

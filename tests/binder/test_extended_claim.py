@@ -164,7 +164,8 @@ def test_a_binding_without_an_answer_is_neither_reported_nor_rolled_back() -> No
     harness = claiming()
     harness.gateway.fail_next("bind", "pods", ServerError("connection reset"))
     harness.gateway.fail_next("get", "pods", ServerError("connection refused"))
-    harness.run()
+    harness.watch()
+    harness.work()
     assert harness.status() == {}
     assert len(claims(harness)) == 1
     harness.worker.sweep()

@@ -71,6 +71,10 @@ class FakeGateway:
         """Let every such write of one object fail from now on, as an admission webhook can."""
         self._refusals[verb, plural, name] = error
 
+    def allow(self, verb: str, plural: str, name: str) -> None:
+        """End what `refuse` began."""
+        del self._refusals[verb, plural, name]
+
     def seed(self, resource: Resource, *bodies: Body) -> list[dict[str, Any]]:
         """Create objects, keeping a given uid, status and creationTimestamp; not listed in `calls`."""
         created = []
@@ -218,10 +222,13 @@ class FakeGateway:
         pod_uid: str,
         node: str,
         annotations: Body | None = None,
+        resource_version: str = "",
     ) -> None:
         self._begin("bind", PODS, pod)
         with self._changed:
             old = self._existing(PODS, namespace, pod)
+            if resource_version not in ("", old["metadata"]["resourceVersion"]):
+                raise ConflictError(f"pod {pod} has been modified", status=409, reason="Conflict")
             if old["metadata"]["uid"] != pod_uid or old.get("spec", {}).get("nodeName"):
                 raise ConflictError(
                     f"pod {pod} is already assigned to a node, or is another pod of that name",

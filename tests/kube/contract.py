@@ -123,6 +123,11 @@ def check_binding(gateway: Gateway, namespace: str) -> None:
     uid = created["metadata"]["uid"]
     with pytest.raises(KubeError):
         gateway.bind(namespace, "bound", pod_uid="another-uid", node="n1")
+    stale = created["metadata"]["resourceVersion"]
+    mark = {"metadata": {"annotations": {"changed": "since"}}}
+    gateway.patch(PODS, "bound", mark, namespace=namespace)
+    with pytest.raises(ConflictError):
+        gateway.bind(namespace, "bound", pod_uid=uid, node="n1", resource_version=stale)
     gateway.bind(namespace, "bound", pod_uid=uid, node="n1", annotations={"received": "Regular"})
     read = gateway.get(PODS, "bound", as_type=Pod, namespace=namespace)
     assert read.spec.node_name == "n1"

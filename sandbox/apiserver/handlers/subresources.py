@@ -85,6 +85,13 @@ def _check_bindable(target: Target, entry: Entry, pod: Obj, binding: Obj) -> Non
     if expected_uid and expected_uid != entry.uid:
         message = f"Precondition failed: UID in precondition: {expected_uid}, UID in object meta: {entry.uid}"
         raise errors.conflict("", "pods", entry.name, message)
+    version = (binding.get("metadata") or {}).get("resourceVersion")
+    if version and version != str(pod["metadata"]["resourceVersion"]):
+        message = (
+            f"Precondition failed: ResourceVersion in precondition: {version}, "
+            f"ResourceVersion in object meta: {pod['metadata']['resourceVersion']}"
+        )
+        raise errors.conflict("", "pods", entry.name, message)
     if entry.terminating:
         raise refused(f"pod {entry.name} is being deleted, cannot be assigned to a host")
     current = pod["spec"].get("nodeName")
