@@ -68,7 +68,7 @@ class Places:
             or task_class.is_dra
             or task_class.is_legacy_mig
             or rules.fit_rules
-            or any(tasks.task_class[task] is not task_class for task in demand.tasks)
+            or not demand.is_one_class
         )
         self.allowed_nodes: Bools = rules.static_mask
         self._rows = tuple((row, need) for row, need in task_class.must_be_free if need > 0)

@@ -23,6 +23,7 @@ class ProbeDemand:
     gpus : GPUs that each task requests, largest first; 0 for requests by GPU memory
     total_gpus : their sum
     gpus_per_task : GPUs of each task if all request the same number of whole devices, else 0
+    is_one_class : whether all tasks are of the same class
     required : the amounts that the tasks request from their queue
     wants_gpu : whether every task requests GPUs
     """
@@ -30,6 +31,7 @@ class ProbeDemand:
     __slots__ = (
         "gpus",
         "gpus_per_task",
+        "is_one_class",
         "key",
         "required",
         "tasks",
@@ -44,15 +46,18 @@ class ProbeDemand:
         self.key = len(self.tasks)
         self.view = partial_view(session, view, self.tasks)
         classes = [class_of[task] for task in self.tasks]
-        self.gpus = sorted(
-            (task_class.gpu_amount + task_class.mig_units for task_class in classes), reverse=True
-        )
-        self.total_gpus = sum(self.gpus)
-        self.wants_gpu = all(not task_class.is_cpu_only for task_class in classes)
         first = classes[0]
-        is_uniform = all(task_class is first for task_class in classes) or (
+        self.is_one_class = classes.count(first) == len(classes)
+        if self.is_one_class:
+            self.gpus = [first.gpu_amount + first.mig_units] * len(classes)
+            self.wants_gpu = not first.is_cpu_only
+        else:
+            self.gpus = sorted((each.gpu_amount + each.mig_units for each in classes), reverse=True)
+            self.wants_gpu = all(not each.is_cpu_only for each in classes)
+        self.total_gpus = sum(self.gpus)
+        is_uniform = self.is_one_class or (
             self.gpus[0] == self.gpus[-1]
-            and all(task_class.request.gpus and not task_class.is_dra for task_class in classes)
+            and all(each.request.gpus and not each.is_dra for each in classes)
         )
         is_whole = first.request.gpus > 0 and not (first.is_shared or first.is_mig or first.is_dra)
         self.gpus_per_task = self.gpus[0] if is_uniform and is_whole else 0.0
@@ -67,6 +72,8 @@ def partial_view(session: Session, view: GangView, tasks: Sequence[int]) -> Gang
     minimum, and all others, also those without any task, count as complete.
     """
     state = session.state
+    if _is_whole(view, tasks):
+        return view
     wanted = set(tasks)
     hidden = set()
     present: dict[int, int] = {}
@@ -92,6 +99,17 @@ def partial_view(session: Session, view: GangView, tasks: Sequence[int]) -> Gang
         minimums=minimums,
         required=required_members,
         is_ordered=view.is_ordered,
+    )
+
+
+def _is_whole(view: GangView, tasks: Sequence[int]) -> bool:
+    """Return whether a pod group with one pod set has just these tasks, and so needs no other view."""
+    pod_groups, pod_set = view.state.pod_groups, view.only_pod_set
+    return (
+        pod_set >= 0
+        and not view.hidden
+        and len(tasks) == pod_groups.task_count[view.pod_group]
+        and view.minimum(pod_set) <= len(tasks)
     )
 
 

@@ -58,10 +58,14 @@ class VictimFilters:
 
     def passes(self) -> bool:
         """Return whether the set so far passes every filter."""
-        if not self._has_passed:
-            self._has_passed = all(growing_filter.passes() for growing_filter in self._filters)
-            self.rejected += not self._has_passed
-        return self._has_passed
+        if self._has_passed:
+            return True
+        for growing_filter in self._filters:
+            if not growing_filter.passes():
+                self.rejected += 1
+                return False
+        self._has_passed = True
+        return True
 
 
 def _idle_gpus_filter(demand: ProbeDemand, room: Floats) -> GrowingFilter:
@@ -76,18 +80,26 @@ class UniformGpusFilter:
     def __init__(self, demand: ProbeDemand, room: Floats) -> None:
         self._gpus_per_task, self._wanted = demand.gpus_per_task, len(demand.tasks)
         self._room = room
-        self._freed: dict[int, float] = {}
-        self._places = int(np.maximum(np.floor((room + 1e-6) / self._gpus_per_task), 0).sum())
+        #: node of a victim -> its GPUs so far, and the places these make
+        self._on_node: dict[int, tuple[float, int]] = {}
+        enough = room[room >= self._gpus_per_task - 1e-6]
+        self._places = (
+            int(np.floor((enough + 1e-6) / self._gpus_per_task).sum()) if enough.size else 0
+        )
 
     def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
         """Count the places each victim adds on its node."""
+        gpus_per_task = self._gpus_per_task
         for node, freed in zip(nodes, gpus, strict=True):
             if freed and node >= 0:
-                old = float(self._room[node]) + self._freed.get(node, 0.0)
-                self._freed[node] = self._freed.get(node, 0.0) + freed
-                self._places += tasks_fitting(old + freed, self._gpus_per_task) - tasks_fitting(
-                    old, self._gpus_per_task
-                )
+                before = self._on_node.get(node)
+                if before is None:
+                    room = float(self._room[node])
+                    before = (room, tasks_fitting(room, gpus_per_task))
+                total = before[0] + freed
+                places = tasks_fitting(total, gpus_per_task)
+                self._on_node[node] = (total, places)
+                self._places += places - before[1]
 
     def passes(self) -> bool:
         """Return whether there are as many places as tasks."""

@@ -84,15 +84,14 @@ class Probe:
         barred: set[int] = set()
         if self.filters.passes():
             yield None
-        position = 0
-        while (batch := self.sequence.get(position)) is not None:
-            position += 1
-            if self.settled_set and not self.settled_set.isdisjoint(batch.tasks):
+        settled, is_useful = self.settled_set, self.is_useful
+        for batch in self.sequence.read():
+            if settled and not settled.isdisjoint(batch.tasks):
                 continue
             if batch.pod_group in barred:
                 continue
-            if self.is_useful is not None:
-                if not self.is_useful(batch):
+            if is_useful is not None:
+                if not is_useful(batch):
                     self.has_skipped = True
                     skipped.setdefault(batch.pod_group, []).append(batch)
                     continue

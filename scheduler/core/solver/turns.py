@@ -10,6 +10,7 @@ order depends on changes in between.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ class PendingTable(LeafTable):
 
     def __init__(self, session: Session) -> None:
         self._runs: dict[int, _Runs] = {}
+        self._contested: dict[frozenset[int], frozenset[int]] = {}
         super().__init__(session)
 
     def _belongs(self, pod_group: int) -> bool:
@@ -38,6 +40,18 @@ class PendingTable(LeafTable):
 
     def _forget(self, queue: int) -> None:
         self._runs.pop(queue, None)
+
+    def contested(self, leaves: Iterable[int]) -> frozenset[int]:
+        """Return the queues, among some leaf queues and their ancestors, that compete with one another."""
+        key = frozenset(leaves)
+        contested = self._contested.get(key)
+        if contested is None:
+            ledger = self._session.policy.ledger
+            queues = {queue for leaf in key for queue in ledger.paths[leaf]}
+            children = Counter(ledger.parents[queue] for queue in queues)
+            contested = frozenset(queue for queue in queues if children[ledger.parents[queue]] > 1)
+            self._contested[key] = contested
+        return contested
 
     def runs(self, queue: int) -> _Runs:
         """Return the requests of the pending pod groups of a leaf queue, and their runs of equals."""
@@ -88,9 +102,10 @@ class TurnOrder:
             by_queue.setdefault(view.queue, []).append(entry)
         self._participants = participants = frozenset(view.pod_group for view in views)
         for queue, entries in by_queue.items():
-            entries.sort(key=_without_view)
+            if len(entries) > 1:
+                entries.sort(key=_without_view)
             self._leaves[queue] = _LeafTurns(entries, pending.entries(queue), participants)
-        self._contested = self._contested_queues(by_queue)
+        self._contested = pending.contested(by_queue)
         for queue in self._queues_of_bystanders():
             self._leaves[queue] = _LeafTurns([], pending.entries(queue), participants)
         self._tree = QueueTree(self._paths, self._leaves)
@@ -131,21 +146,12 @@ class TurnOrder:
 
     # ------------------------------------------------------------------------ which queues count
 
-    def _contested_queues(self, leaves: Iterable[int]) -> set[int]:
-        """Return the queues, among those above participants, that compete with one another."""
-        parents = self._policy.ledger.parents
-        above_participants = {queue for leaf in leaves for queue in self._paths[leaf]}
-        by_parent: dict[int, int] = {}
-        for queue in above_participants:
-            by_parent[parents[queue]] = by_parent.get(parents[queue], 0) + 1
-        return {queue for queue in above_participants if by_parent[parents[queue]] > 1}
-
     def _can_decide(self, leaf: int) -> bool:
         """Return whether a leaf queue without participants can decide a comparison.
 
         It can if its best pod group may be the best below an ancestor that competes.
         """
-        return any(queue in self._contested for queue in self._paths[leaf][1:])
+        return not self._contested.isdisjoint(self._paths[leaf][1:])
 
     def _queues_of_bystanders(self) -> list[int]:
         """Return the leaf queues without participants that can decide a comparison."""

@@ -10,7 +10,7 @@ is shared by all probes of the search.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -57,11 +57,22 @@ def joined(batches: Sequence[Batch]) -> Batch:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a pod group loses next: its tasks that go together, and all that it holds before."""
+
+    view: GangView
+    batch: Batch
+    held: Amounts
+
+
 class VictimPool(LeafTable):
     """The preemptible pod groups that hold resources, by leaf queue."""
 
     def __init__(self, session: Session) -> None:
         self._lowest: dict[int, float] = {}
+        #: pod group -> its version and its loss at that version
+        self._losses: dict[int, tuple[int, Loss]] = {}
         super().__init__(session)
 
     def _belongs(self, pod_group: int) -> bool:
@@ -79,6 +90,32 @@ class VictimPool(LeafTable):
             lowest = min((priority[index] for _, index in self.entries(queue)), default=inf)
             self._lowest[queue] = lowest
         return lowest
+
+    def loss(self, pod_group: int) -> Loss:
+        """Return what a pod group that is still whole loses next; kept until its tasks change."""
+        version = self._session.state.pod_groups.version[pod_group]
+        known = self._losses.get(pod_group)
+        if known is None or known[0] != version:
+            known = (version, loss_of(self._session, self._session.view(pod_group)))
+            self._losses[pod_group] = known
+        return known[1]
+
+
+def loss_of(session: Session, view: GangView) -> Loss:
+    """Return what a pod group or a part of it loses next; nominated tasks hold nothing."""
+    state = session.state
+    accepted, node, status = state.tasks.accepted, state.tasks.node, state.tasks.status
+    active = view.all_active_tasks()
+    tasks = active if len(active) == 1 else view.eviction_batch()
+    batch = Batch(
+        view.pod_group,
+        tuple(tasks),
+        tuple([node[task] for task in tasks]),
+        tuple([accepted[task][GPU_INDEX] for task in tasks]),
+        len(tasks) == len(active),
+    )
+    held = session.requested_by([task for task in active if status[task] != NOMINATED])
+    return Loss(view, batch, held)
 
 
 class VictimSequence:
@@ -104,6 +141,7 @@ class VictimSequence:
         passed_over: frozenset[int] = frozenset(),
     ) -> None:
         self._session = session
+        self._pool = pool
         self._policy = session.policy
         self._may_evict = may_evict
         self._most_groups = most_groups
@@ -125,6 +163,14 @@ class VictimSequence:
             self.batches.append(batch)
         return self.batches[position]
 
+    def read(self) -> Iterator[Batch]:
+        """Yield every batch; what was not read before is computed as it is read."""
+        yield from self.batches
+        position = len(self.batches)
+        while (batch := self.get(position)) is not None:
+            yield batch
+            position += 1
+
     def all(self) -> list[Batch]:
         """Return every batch there is."""
         while self.get(len(self.batches)) is not None:
@@ -136,33 +182,33 @@ class VictimSequence:
             queue = NOWHERE
             while queue == NOWHERE or queue not in self._leaves:
                 queue = self._most_served(queue)
-            view = self._head(queue)
-            if view is None:
+            loss = self._head(queue)
+            if loss is None:
                 del self._leaves[queue]
                 self._tree.forget_keys(queue)
                 self._tree.remove(queue)
                 continue
-            batch = self._cut(queue, view)
+            batch = self._take(queue, loss)
             if batch is not None:
                 return batch
         return None
 
-    def _head(self, queue: int) -> GangView | None:
-        """Return the pod group of a leaf queue that loses next, without taking it out."""
+    def _head(self, queue: int) -> Loss | None:
+        """Return what the next pod group of a leaf queue would lose, without taking it."""
         leaf = self._leaves[queue]
         while leaf.head is None:
             remainder = leaf.remainders[-1] if leaf.remainders else None
             candidate = leaf.candidates[leaf.unread - 1] if leaf.unread else None
             if remainder is not None and (candidate is None or remainder[:2] > candidate):
                 leaf.remainders.pop()
-                leaf.head = remainder[2]
+                leaf.head = loss_of(self._session, remainder[2])
                 break
             if candidate is None:
                 return None
             leaf.unread -= 1
-            view = self._session.view(candidate[1])
-            if self._is_allowed(view):
-                leaf.head = view
+            loss = self._pool.loss(candidate[1])
+            if self._is_allowed(loss.view):
+                leaf.head = loss
         return leaf.head
 
     def _is_allowed(self, view: GangView) -> bool:
@@ -171,45 +217,33 @@ class VictimSequence:
             return False
         return self._may_evict(view)
 
-    def _cut(self, queue: int, view: GangView) -> Batch | None:
+    def _take(self, queue: int, loss: Loss) -> Batch | None:
         """Take a batch off a pod group; what is left goes back and competes again.
 
         A pod group whose next batch contains a task bound in this cycle keeps what it has.
         """
         leaf = self._leaves[queue]
         leaf.head = None
-        tasks = view.eviction_batch()
-        if not self._session.state.tasks.bound_now.isdisjoint(tasks):
+        view, batch = loss.view, loss.batch
+        if not self._session.state.tasks.bound_now.isdisjoint(batch.tasks):
             return None
-        held = self._held(view)
+        lost, keys = self._lost, self._keys
         for index in self._policy.ledger.paths[queue]:
-            self._lost[index] = plus(self._lost.get(index, NO_AMOUNTS), held)
-            self._keys.pop(index, None)
-        self._pod_groups.add(view.pod_group)
-        if self._passed_over and not self._passed_over.isdisjoint(tasks):
+            lost[index] = plus(lost.get(index, NO_AMOUNTS), loss.held)
+            keys.pop(index, None)
+        self._pod_groups.add(batch.pod_group)
+        if self._passed_over and not self._passed_over.isdisjoint(batch.tasks):
             remainder = view.without(self._passed_over)
             if remainder.all_active_tasks():
                 self._put_back(leaf, remainder)
             return None
-        rest_count = len(view.all_active_tasks()) - len(tasks)
-        if rest_count:
-            self._put_back(leaf, view.without(tasks))
-        return self._batch(view.pod_group, tasks, is_rest=not rest_count)
+        if not batch.is_rest:
+            self._put_back(leaf, view.without(batch.tasks))
+        return batch
 
     def _put_back(self, leaf: _LeafVictims, view: GangView) -> None:
         entry = (self._session.pod_group_key(view), view.pod_group, view)
         insort(leaf.remainders, entry, key=_without_view)
-
-    def _batch(self, pod_group: int, tasks: Sequence[int], *, is_rest: bool) -> Batch:
-        state = self._session.state
-        accepted, node = state.tasks.accepted, state.tasks.node
-        return Batch(
-            pod_group,
-            tuple(tasks),
-            tuple([node[task] for task in tasks]),
-            tuple([accepted[task][GPU_INDEX] for task in tasks]),
-            is_rest,
-        )
 
     # ----------------------------------------------------------------------------------- keys
 
@@ -239,18 +273,12 @@ class VictimSequence:
             leaf = queue
             while leaf not in self._leaves:
                 leaf = self._most_served(leaf)
-            view = self._head(leaf)
-            if view is None:
+            loss = self._head(leaf)
+            if loss is None:
                 return None
-            lost = plus(self._lost.get(queue, NO_AMOUNTS), self._held(view))
+            lost = plus(self._lost.get(queue, NO_AMOUNTS), loss.held)
             key = self._keys[queue] = self._policy.key(queue, NO_AMOUNTS, lost)
         return key
-
-    def _held(self, view: GangView) -> Amounts:
-        """Sum what a pod group holds; nominated tasks do not count."""
-        status = self._session.state.tasks.status
-        tasks = view.all_active_tasks()
-        return self._session.requested_by([task for task in tasks if status[task] != NOMINATED])
 
 
 class _LeafVictims:
@@ -260,7 +288,7 @@ class _LeafVictims:
     ----------
     candidates, unread : the pod groups of the queue, read from the end; the first `unread` are left
     remainders : pod groups that lost a batch and hold more, the next to lose last
-    head : the pod group that loses next, once it is known
+    head : what the next pod group would lose, once it is known
     """
 
     __slots__ = ("candidates", "head", "remainders", "unread")
@@ -269,7 +297,7 @@ class _LeafVictims:
         self.candidates = candidates
         self.unread = len(candidates)
         self.remainders: list[tuple[Any, int, GangView]] = []
-        self.head: GangView | None = None
+        self.head: Loss | None = None
 
 
 def _without_view(entry: tuple[Any, int, GangView]) -> Entry:
