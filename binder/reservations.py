@@ -134,23 +134,42 @@ class Reservations:
                 self._sync(group)
 
     def _sync(self, group: str) -> None:
+        """Delete what is left of a group: holders that nobody uses, or running users that nothing protects.
+
+        A pod with a label but without a node uses nothing unless its bind request is open: an attempt that was
+        interrupted left the label.
+        """
         pods: list[Pod] = self.store.by_index(PODS, BY_GROUP, group)
         holders = [pod for pod in pods if self._is_reservation(pod)]
-        users = [
+        labelled = [
             pod
             for pod in pods
             if not self._is_reservation(pod) and pod.status.phase in ("Running", "Pending", "")
         ]
-        if users and not holders:
+        users = [pod for pod in labelled if pod.spec.node_name]
+        if not holders:
             for pod in users:
                 if pod.status.phase == "Running":
                     log.warning(
                         "pod %s shares a GPU that no reservation pod holds; it is deleted", pod.key
                     )
                     self._delete(pod, grace_period_s=None)
-        elif holders and not users and not self.store.by_index(BINDREQUESTS, BY_GROUP, group):
-            for pod in holders:
-                self._delete(pod, grace_period_s=0)
+            return
+        if users or self.store.by_index(BINDREQUESTS, BY_GROUP, group):
+            return
+        if any(self._is_bound_by_now(pod) for pod in labelled):
+            return
+        for pod in holders:
+            self._delete(pod, grace_period_s=0)
+
+    def _is_bound_by_now(self, pod: Pod) -> bool:
+        """Ask the server, because the watch of pods may lag behind that of bind requests."""
+        meta = pod.metadata
+        try:
+            current = self.gateway.get(PODS, meta.name, as_type=Pod, namespace=meta.namespace)
+        except NotFoundError:
+            return False
+        return current.metadata.uid == meta.uid and bool(current.spec.node_name)
 
     # ---------------------------------------------------------------------------------- reserving
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import pytest
 
 from binder.reservations import reservation_body
 from kube.errors import ServerError
@@ -200,3 +204,57 @@ def test_fraction_pod_without_a_config_map_name_fails_and_says_so() -> None:
         "plugin gpusharing failed in PreBind: "
         "no desired configmap name found in pod ns/p annotations"
     )
+
+
+def holder_of(group: str) -> dict[str, Any]:
+    params = Harness().worker.params.reservation
+    return reservation_body(convert(fraction_pod("x"), Pod), "n1", group, params)
+
+
+def test_a_label_left_by_an_interrupted_attempt_keeps_no_reservation() -> None:
+    labelled = pod("left", metadata={"labels": {"runai-gpu-group": "g1"}})
+    harness = Harness().seed(pods=[holder_of("g1"), labelled])
+    harness.watch()
+    harness.worker.reservations.sync_all()
+    assert harness.gateway.names(PODS, RESERVATIONS) == []
+
+
+def test_a_reservation_stays_when_its_user_was_bound_but_the_watch_has_not_shown_it() -> None:
+    labelled = pod("late", metadata={"labels": {"runai-gpu-group": "g1"}})
+    harness = Harness().seed(pods=[holder_of("g1"), labelled])
+    harness.watch()
+    harness.gateway.bind("ns", "late", pod_uid="uid-late", node="n1")
+    harness.worker.reservations.sync_all()
+    assert len(harness.gateway.names(PODS, RESERVATIONS)) == 1
+
+
+@pytest.mark.parametrize("binders", [1, 2])
+def test_sixteen_halves_at_once_take_eight_devices_once(binders: int) -> None:
+    """Several threads and one or two binder processes; nothing is created twice or deleted in between."""
+    names = [f"p{index}" for index in range(16)]
+    first = Harness().seed(
+        pods=[fraction_pod(name) for name in names],
+        requests=[fraction_request(name, f"g{index // 2}") for index, name in enumerate(names)],
+    )
+    harnesses = [first, *(Harness(first.gateway) for _ in range(binders - 1))]
+    for harness in harnesses:
+        allocate(harness, *(f"GPU-{harness is first}-{index}" for index in range(16)))
+    for _ in range(3):
+        for harness in harnesses:
+            harness.watch()
+            harness.worker.sweep()
+        with ThreadPoolExecutor(4 * binders) as pool:
+            done = [pool.submit(harness.work) for harness in harnesses for _ in range(4)]
+            for future in done:
+                future.result()
+        for harness in harnesses:
+            harness.watch()
+            harness.worker.reservations.sync_all()
+    assert {first.status(name)["phase"] for name in names} == {"Succeeded"}
+    holders = [first.pod(name, RESERVATIONS) for name in first.gateway.names(PODS, RESERVATIONS)]
+    assert len(holders) == 8
+    created = [call for call in first.gateway.calls if call[0] == "create" and call[1] == "pods"]
+    assert len({call[2] for call in created}) == 8
+    assert not [call for call in first.gateway.calls if call[0] == "delete"]
+    users = Counter(first.pod(name)["metadata"]["labels"]["runai-gpu-group"] for name in names)
+    assert set(users.values()) == {2}
