@@ -8,7 +8,7 @@ user may write, so its length, depth and steps are bounded; one that needs more 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -20,6 +20,7 @@ from celpy.celparser import CELParseError
 from celpy.evaluation import CELEvalError, Evaluator
 
 from kube.objects.devices import Device, ResourceSlice
+from scheduler.load.cel_functions import FUNCTIONS, quantity, semver
 
 log = logging.getLogger(__name__)
 Match = tuple[str, str, str, str]
@@ -115,7 +116,7 @@ def _program(text: str) -> Any:
         return None
     try:
         environment = celpy.Environment(runner_class=_BoundedRunner)
-        return environment.program(environment.compile(text))
+        return environment.program(environment.compile(text), functions=FUNCTIONS)
     except (CELParseError, CELEvalError, RecursionError) as error:
         log.warning("device selector %.60r does not compile: %.300s", text, error)
         return None
@@ -130,22 +131,44 @@ def _nesting(text: str) -> int:
 
 
 def _holds(program: Any, driver: str, device: Device) -> bool:
-    activation = {"device": _device_value(driver, device)}
     try:
-        return bool(program.evaluate(activation))
-    except CELEvalError:
+        return bool(program.evaluate({"device": _device_value(driver, device)}))
+    except (CELEvalError, ValueError):
         return False
+
+
+class _Domains(celtypes.MapType):
+    """Attributes or capacities by domain; a domain that the device does not have is empty."""
+
+    def __getitem__(self, domain: Any) -> Any:
+        return super().get(domain, celtypes.MapType())
 
 
 def _device_value(driver: str, device: Device) -> celtypes.Value:
     """Return the variable `device` as selectors see it: attributes by domain, then name."""
-    attributes: dict[str, dict[str, Any]] = {}
-    for name, value in device.content.attributes.items():
+    content = device.content
+    value = {
+        "driver": celtypes.StringType(driver),
+        "allowMultipleAllocations": celtypes.BoolType(content.allow_multiple_allocations),
+        "attributes": _by_domain(
+            driver, {name: _attribute(typed) for name, typed in content.attributes.items()}
+        ),
+        "capacity": _by_domain(
+            driver, {name: quantity(amount.value) for name, amount in content.capacity.items()}
+        ),
+    }
+    return celtypes.MapType({celtypes.StringType(name): part for name, part in value.items()})
+
+
+def _by_domain(driver: str, values: Mapping[str, Any]) -> _Domains:
+    domains: dict[str, celtypes.MapType] = {}
+    for name, value in values.items():
         domain, _, short = name.rpartition("/")
-        attributes.setdefault(domain or driver, {})[short] = next(iter(value.values()), None)
-    capacity: dict[str, dict[str, Any]] = {}
-    for name, amount in device.content.capacity.items():
-        domain, _, short = name.rpartition("/")
-        capacity.setdefault(domain or driver, {})[short] = amount.value
-    value = {"driver": driver, "attributes": attributes, "capacity": capacity}
-    return json_to_cel(value)
+        inner = domains.setdefault(domain or driver, celtypes.MapType())
+        inner[celtypes.StringType(short)] = value
+    return _Domains({celtypes.StringType(name): inner for name, inner in domains.items()})
+
+
+def _attribute(typed: Mapping[str, Any]) -> Any:
+    kind, value = next(iter(typed.items()), ("", None))
+    return semver(value) if kind == "version" else json_to_cel(value)

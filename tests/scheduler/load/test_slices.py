@@ -5,10 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import pytest
+
 from kube.objects.devices import DeviceClass, ResourceSlice
 from kube.objects.meta import convert
 from scheduler.core.cluster.constraints import Taint
 from scheduler.core.cluster.device_inputs import CounterSet, DeviceCapacity, Version
+from scheduler.load.selectors import matching_devices
 from scheduler.load.slices import device_class, device_slice, dra_gpus
 
 
@@ -116,3 +119,33 @@ def test_gpus_that_state_their_node_themselves_count_there() -> None:
     devices = [{"name": "a", "nodeName": "n1"}, {"name": "b", "nodeName": "n2"}, {"name": "c"}]
     assert dra_gpus([published(*devices, perDeviceNodeSelection=True)]) == {"n1": 1.0, "n2": 1.0}
     assert dra_gpus([published({"name": "a"}, allNodes=True)]) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "devices"),
+    [
+        ("device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('40Gi')) >= 0", ["gpu-0"]),
+        ("device.capacity['gpu.nvidia.com'].memory.isLessThan(quantity('40Gi'))", ["mig"]),
+        ("device.capacity['gpu.nvidia.com'].memory == quantity('80Gi')", ["gpu-0"]),
+        (
+            "device.attributes['gpu.nvidia.com'].cudaComputeCapability"
+            ".isGreaterThan(semver('8.9.0'))",
+            ["gpu-0"],
+        ),
+        ("device.attributes['gpu.nvidia.com'].cudaComputeCapability.major() == 9", ["gpu-0"]),
+        ("device.attributes['gpu.nvidia.com'].type.upperAscii() == 'MIG'", ["mig"]),
+        ("device.attributes['gpu.nvidia.com'].profile.lowerAscii().matches('^1g')", ["mig"]),
+        ("!('model' in device.attributes['other.example.com'])", ["gpu-0", "mig"]),
+        ("has(device.attributes['other.example.com'].model)", []),
+        ("!device.allowMultipleAllocations && isQuantity('1Gi')", ["gpu-0", "mig"]),
+        ("device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('much')) > 0", []),
+        ("device.attributes['gpu.nvidia.com'].type.compareTo('gpu') == 0", []),
+        ("semver('1.0.0-rc.2').isLessThan(semver('1.0.0'))", ["gpu-0", "mig"]),
+        ("semver('1.0.0-rc.10').isGreaterThan(semver('1.0.0-rc.9'))", ["gpu-0", "mig"]),
+    ],
+)
+def test_selectors_as_the_documentation_of_drivers_writes_them(
+    text: str, devices: list[str]
+) -> None:
+    matches = matching_devices([text], [published(CARD, {**PARTITION, "name": "mig"})])
+    assert sorted(match[3] for match in matches) == devices
