@@ -48,12 +48,14 @@ class Option:
     ----------
     count : how many of them it must get
     is_all : it must get all of them
+    is_plain : no device can be shared or draws from counters, so that they do not depend on each other
     """
 
     request: DeviceRequest
     offers: tuple[Offer, ...]
     count: int
     is_all: bool
+    is_plain: bool = False
 
     @property
     def may_repeat(self) -> bool:
@@ -68,8 +70,10 @@ class Offers:
         self._classes = {device_class.name: device_class for device_class in inputs.classes}
         self._matching = inputs.matching
         self._pools = pools
-        #: All offers, and those without taints that repel the request.
-        self._known: dict[tuple[object, ...], tuple[tuple[Offer, ...], tuple[Offer, ...]]] = {}
+        #: All offers, those without taints that repel the request, and whether all are plain.
+        self._known: dict[
+            tuple[object, ...], tuple[tuple[Offer, ...], tuple[Offer, ...], bool]
+        ] = {}
 
     def device_class(self, name: str) -> DeviceClass | None:
         """Return a device class by name."""
@@ -103,11 +107,12 @@ class Offers:
         known = self._known.get(key)
         if known is None:
             every = tuple(self._offers(request, pools))
-            known = (every, tuple(offer for offer in every if not offer.is_repelled))
+            tolerated = tuple(offer for offer in every if not offer.is_repelled)
+            known = (every, tolerated, not any(_depends(offer.candidate.device) for offer in every))
             self._known[key] = known
         offers = known[0] if is_all else known[1]
         count = len(offers) if is_all else int(request.count)
-        return Option(request, offers, count, is_all)
+        return Option(request, offers, count, is_all, known[2])
 
     def _offers(self, request: DeviceRequest, pools: Iterable[NodePool]) -> Iterable[Offer]:
         for part in pools:
@@ -137,6 +142,11 @@ def _refuse_unclear(request: DeviceRequest, pools: Iterable[NodePool]) -> None:
                 f"request {request.name} asks for all devices, but resource pool "
                 f"{part.pool.name} is currently {state}"
             )
+
+
+def _depends(device: Device) -> bool:
+    """Return whether a device has less left when another one is taken, or may be taken again."""
+    return device.is_shareable or bool(device.draws)
 
 
 def _repels(device: Device, tolerations: tuple[DeviceToleration, ...]) -> bool:

@@ -84,6 +84,9 @@ class Search:
         ------
         SearchOverrunError : the search took too many steps
         """
+        option = self._only_option()
+        if option is not None:
+            return self._first_free(option)
         if not self._has_matching():
             return None
         hopeless: set[object] = set()
@@ -101,6 +104,23 @@ class Search:
                 if state is None or state not in hopeless:
                     path.append((state, self._following(position)))
         return None
+
+    def _only_option(self) -> Option | None:
+        """Return the option, if there is one only and nothing limits which devices go together."""
+        options = [option for claim in self._options for item in claim for option in item]
+        if len(options) != 1 or self._constraints[0] or options[0].request.is_admin:
+            return None
+        option = options[0]
+        return option if option.is_plain and 0 < option.count <= MAX_DEVICES else None
+
+    def _first_free(self, option: Option) -> list[list[Pick]] | None:
+        """Return the first free devices for the only option, as the search would."""
+        free = [
+            Pick(option.request, offer.candidate, offer.consumed)
+            for offer in option.offers
+            if not offer.is_repelled and self._in_use.is_free(offer.candidate, offer.consumed)
+        ]
+        return [free[: option.count]] if len(free) >= option.count else None
 
     def _state(self, position: _Position) -> object:
         """Return everything that decides whether a position leads to a solution."""
