@@ -16,12 +16,15 @@ CORE = (
     ("consolidate_nodes", "nodes=100"),
     ("reclaim_unschedulable", "nodes=100"),
 )
+#: Pods of many sizes, two in five asking for part of a GPU.
+MIXED = ("generated", "--nodes", "1213")
 
 
 def main() -> None:
     """Run all measurements one after the other."""
     for workload in CORE:
         subprocess.run([sys.executable, "-m", "kaiweb", "bench", *workload], check=True)
+    subprocess.run([sys.executable, "-m", "kaiweb", "replay", *MIXED], check=True)
     print(grouping.measure())
     print(latency.measure())
     print(burst.measure())

@@ -1,0 +1,102 @@
+"""Read the openb trace: GPU nodes of several models, and pods of which many ask for part of a GPU.
+
+A folder holds `nodes_gpu.csv.gz` and one `pods_LIST.csv.gz` for each list of pods (or the same as plain
+`.csv`). The lists ask for less than the cluster has, so a list is topped up with pods drawn from it until
+its demand is a chosen multiple of the cluster, and shuffled: the method of the published results.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from scheduler.tools.traces.trace import PodShape, Trace, TraceError, TraceNode
+
+Row = dict[str, str]
+T = TypeVar("T")
+
+
+def read_openb(folder: Path, pod_list: str, *, seed: int, demand: float) -> Trace:
+    """Return a list of pods on the GPU nodes of the folder.
+
+    Parameters
+    ----------
+    pod_list : the LIST of a file `pods_LIST.csv.gz`
+    seed : of the draws and the shuffle
+    demand : GPUs to ask for, as a multiple of those of the cluster; a list that asks for more stays whole
+    """
+    nodes = _read(folder, "nodes_gpu", _node)
+    shapes = _read(folder, f"pods_{pod_list}", _shape)
+    cluster = Trace(name=pod_list, nodes=tuple(nodes), pods=())
+    pods = arrivals(shapes, demand * cluster.gpu_milli, seed)
+    return Trace(name=pod_list, nodes=cluster.nodes, pods=tuple(pods))
+
+
+def arrivals(shapes: Sequence[PodShape], wanted_milli: float, seed: int) -> list[PodShape]:
+    """Return the shapes, topped up by draws until they ask for so much, in random order."""
+    draw = random.Random(seed)
+    pods = list(shapes)
+    asked = sum(shape.gpu_milli for shape in pods)
+    if asked == 0:
+        raise TraceError("the list of pods asks for no GPU at all")
+    while asked < wanted_milli:
+        shape = shapes[draw.randrange(len(shapes))]
+        if asked + shape.gpu_milli > wanted_milli:
+            break
+        pods.append(shape)
+        asked += shape.gpu_milli
+    draw.shuffle(pods)
+    return pods
+
+
+def lists_in(folder: Path) -> list[str]:
+    """Return the names of the lists of pods in a folder."""
+    names = {path.name.partition(".")[0] for path in folder.glob("pods_*.csv*")}
+    return sorted(name.removeprefix("pods_") for name in names)
+
+
+def _read(folder: Path, stem: str, convert: Callable[[Row], T]) -> list[T]:
+    plain, packed = folder / f"{stem}.csv", folder / f"{stem}.csv.gz"
+    if packed.is_file():
+        text = gzip.decompress(packed.read_bytes()).decode()
+    elif plain.is_file():
+        text = plain.read_text()
+    else:
+        known = ", ".join(lists_in(folder)) or "none"
+        raise TraceError(f"{folder}: expected {stem}.csv or {stem}.csv.gz; lists of pods: {known}")
+    rows = []
+    for number, row in enumerate(csv.DictReader(io.StringIO(text)), start=2):
+        try:
+            rows.append(convert(row))
+        except (KeyError, ValueError) as error:
+            raise TraceError(f"{folder}/{stem}, line {number}: {error!r} in {row}") from error
+    if not rows:
+        raise TraceError(f"{folder}/{stem}: expected rows below the header, got none")
+    return rows
+
+
+def _node(row: Row) -> TraceNode:
+    return TraceNode(
+        name=row["sn"],
+        cpu_milli=int(row["cpu_milli"]),
+        memory_mib=int(row["memory_mib"]),
+        devices=int(row["gpu"]),
+        model=row["model"],
+    )
+
+
+def _shape(row: Row) -> PodShape:
+    devices = int(row["num_gpu"])
+    models = row.get("gpu_spec") or ""
+    return PodShape(
+        cpu_milli=int(row["cpu_milli"]),
+        memory_mib=int(row["memory_mib"]),
+        devices=devices,
+        device_milli=int(row["gpu_milli"]) if devices else 0,
+        models=tuple(models.split("|")) if models else (),
+    )
