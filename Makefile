@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run test test-unit coverage fuzz preview-equals-cluster check bench lint fmt clean lock
+.PHONY: setup dev run test test-unit coverage fuzz fuzz-long preview-equals-cluster check bench lint fmt clean lock
 .DEFAULT_GOAL := help
 
 help:
@@ -58,6 +58,11 @@ SEED ?= $(shell date +%Y%m%d)
 fuzz: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.scheduler.fuzz --clusters 2000 --seed $(SEED)
 	$(BIN)/python -m tests.scheduler.fuzz --clusters 200 --cycles 16 --oracle 2000 --seed $(SEED)
+
+# The run before a release, a quarter of an hour of one free processor.
+fuzz-long: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.scheduler.fuzz --clusters 20000 --seed $(SEED)
+	$(BIN)/python -m tests.scheduler.fuzz --clusters 1000 --cycles 16 --oracle 5000 --seed $(SEED)
 
 # The preview of 200 random edits, each compared with the cycle that follows on the same cluster.
 preview-equals-cluster: $(VENV)/dev.stamp

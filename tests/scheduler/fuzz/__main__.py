@@ -6,6 +6,7 @@ Exit code 1 if a rule did not hold; the seed and the shrunk scenarios are printe
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,17 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     campaign = Campaign(options.seed, options.cycles)
     started = time.monotonic()
+    with contextlib.suppress(KeyboardInterrupt):
+        _run(campaign, options)
+    print()
+    print(_summary(campaign, time.monotonic() - started))
+    for path in campaign.write(options.out):
+        print(f"scenario: {path}")
+    return 1 if campaign.counts else 0
+
+
+def _run(campaign: Campaign, options: argparse.Namespace) -> None:
+    """Run all clusters; Ctrl-C ends the run with a summary of what is done so far."""
     numbers = [options.only] if options.only is not None else range(options.clusters)
     for number in numbers:
         campaign.run_cluster(number)
@@ -25,11 +37,6 @@ def main(arguments: list[str] | None = None) -> int:
     for number in range(options.oracle):
         campaign.run_tiny(number)
         _progress(f"tiny cluster {number + 1}", campaign)
-    print()
-    print(_summary(campaign, time.monotonic() - started))
-    for path in campaign.write(options.out):
-        print(f"scenario: {path}")
-    return 1 if campaign.counts else 0
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from scheduler.core.cluster.inputs import PodGroupInput
-from scheduler.core.decisions import ActionName, Bind, Nominate
+from scheduler.core.decisions import ActionName, Bind, Evict, Nominate
 from tests.scheduler.fuzz.cycles import Finding, Played, Pod
 from tests.scheduler.fuzz.exact import bounds, exceeds, overdrawn
 from tests.scheduler.fuzz.queues import Books
@@ -57,8 +57,9 @@ def moves_are_needed(played: Played) -> Iterator[Finding]:
 
 
 def _victims_of_last_evictor(played: Played, *, is_moved: bool) -> list[tuple[str, list[Pod]]]:
-    """Return what the last evictor took, by pod group, without pods that this cycle bound.
+    """Return what the last search took, by pod group, without pods that this cycle bound.
 
+    An evictor that grows may be served by several actions, one search each.
     Nothing where more than room and queues decides: topology, terms about other pods.
     """
     taken = [e for e in played.evictions if e.reason.action != ActionName.STALE_GANG_EVICTION]
@@ -67,10 +68,14 @@ def _victims_of_last_evictor(played: Played, *, is_moved: bool) -> list[tuple[st
     victims: dict[str, list[Pod]] = defaultdict(list)
     for eviction in taken:
         pod = played.pods[eviction.task.name]
-        is_last = eviction.reason.evictor == taken[-1].reason.evictor
+        is_last = _search_of(eviction) == _search_of(taken[-1])
         if is_last and pod.home and bool(eviction.moved_to) == is_moved:
             victims[eviction.pod_group].append(pod)
     return sorted(victims.items())
+
+
+def _search_of(eviction: Evict) -> tuple[ActionName, str]:
+    return eviction.reason.action, eviction.reason.evictor
 
 
 def _is_choosy(group: PodGroupInput) -> bool:

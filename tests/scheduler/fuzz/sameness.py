@@ -38,12 +38,15 @@ def order_of_input_does_not_matter(played: Played) -> Iterator[Finding]:
 def names_of_nodes_do_not_matter(played: Played) -> Iterator[Finding]:
     """With one pending pod group of equal pods it is served, or not, whatever the nodes are called.
 
-    With several, a tie between nodes may decide who finds room later, so nothing is compared.
+    With several, a tie between nodes may decide who finds room later, so nothing is compared. Nor where pods
+    are moved: these too go one by one to the node that scores best, so a tie may decide whether all find room.
     """
     pending = {pod.group for pod in played.pods.values() if pod.before == TaskStatus.PENDING}
     if len(pending) != 1:
         return
     again = play(renamed(played.document))
+    if _moves(played) or _moves(again):
+        return
     counts, others = _served(played), _served(again)
     if counts != others:
         yield Finding("names of nodes matter", f"served {dict(counts)}, renamed {dict(others)}")
@@ -69,6 +72,10 @@ def renamed(document: Document) -> Document:
             if task.get("node"):
                 task["node"] = name_of[task["node"]]
     return changed
+
+
+def _moves(played: Played) -> bool:
+    return any(eviction.moved_to for eviction in played.evictions)
 
 
 def _served(played: Played) -> Counter[str]:
