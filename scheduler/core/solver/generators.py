@@ -85,6 +85,7 @@ class Probe:
         if self.filters.passes():
             yield None
         settled, is_useful = self.settled_set, self.is_useful
+        has_limits = bool(self.session.disruptions)
         for batch in self.sequence.read():
             if settled and not settled.isdisjoint(batch.tasks):
                 continue
@@ -97,7 +98,7 @@ class Probe:
                     continue
                 if batch.pod_group in skipped:
                     batch = joined([*skipped.pop(batch.pod_group), batch])
-            if self._is_barred(batch):
+            if has_limits and self._is_barred(batch):
                 barred.add(batch.pod_group)
                 continue
             self.filters.add_batch(batch)
@@ -106,7 +107,7 @@ class Probe:
     def _is_barred(self, batch: Batch) -> bool:
         """Return whether used-up disruption limits allow no eviction of a batch; note those of useful ones."""
         ledger = self.session.disruptions
-        exhausted = ledger.exhausted(batch.tasks) if ledger else None
+        exhausted = ledger.exhausted(batch.tasks)
         if exhausted and self.is_useful is not None:
             ledger.in_the_way |= exhausted
         return bool(exhausted)
