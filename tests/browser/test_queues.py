@@ -222,3 +222,46 @@ def test_a_form_with_changes_asks_before_it_closes(lab: Stack, page: Page):
 def test_a_link_to_a_queue_that_does_not_exist_says_so(stack: Stack, page: Page):
     page.goto("/queues?queue=no-such-queue")
     expect(page.get_by_text('There is no queue "no-such-queue"')).to_be_visible()
+
+
+@pytest.fixture
+def contested(stack: Stack) -> Iterator[Stack]:
+    """One queue holds all GPUs of a node without any quota, the other one waits for them."""
+    for queue in ("browser-holder", "browser-asker"):
+        stack.kubectl("apply", "-f", "-", stdin=manifests.queue(queue, quota=0))
+    stack.kubectl("apply", "-f", "-", stdin=manifests.pod("holds", queue="browser-holder", gpus=8))
+    wait_until(
+        lambda: stack.objects("pod", "holds")[0]["status"].get("phase") == "Running",
+        what="the holder to run",
+        stack=stack,
+    )
+    stack.kubectl("apply", "-f", "-", stdin=manifests.pod("asks", queue="browser-asker", gpus=8))
+    yield stack
+    stack.kubectl("delete", "pod", "holds", "asks", "--now", "--ignore-not-found")
+    for queue in ("browser-holder", "browser-asker"):
+        stack.kubectl("delete", "queue", queue)
+
+
+def test_an_edit_that_evicts_names_who_and_asks_before_it_is_saved(contested: Stack, page: Page):
+    page.goto("/queues?queue=browser-asker")
+    form = page.get_by_role("form", name="Edit browser-asker")
+    quota = form.get_by_label("GPU quota", exact=True)
+    quota.fill("8")
+    form.get_by_role("button", name="Preview").click()
+    preview = form.get_by_role("region", name="Preview")
+    expect(preview).to_contain_text("This change evicts pods that would otherwise stay.")
+    expect(preview).to_contain_text("Evicted: 1 pod, 8 GPUs")
+    expect(preview.get_by_role("link", name="holds").first).to_be_visible()
+    form.get_by_role("button", name="Save").click()
+    dialog = page.get_by_role("dialog", name="Some workloads lose their place")
+    dialog.get_by_role("button", name="Keep editing").click()
+    gpu = contested.objects("queue", "browser-asker")[0]["spec"]["resources"]["gpu"]
+    assert gpu["quota"] == 0
+    form.get_by_role("button", name="Save").click()
+    dialog.get_by_role("button", name="Save and evict").click()
+    expect(form.get_by_role("status")).to_have_text("No changes")
+    wait_until(
+        lambda: contested.objects("pod", "asks")[0]["status"].get("phase") == "Running",
+        what="what the preview said: the asker runs in the place of the holder",
+        stack=contested,
+    )

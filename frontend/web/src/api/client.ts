@@ -64,7 +64,7 @@ function write<T>(
 
 type CallOptions = { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal };
 
-async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
+export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
   const headers: Record<string, string> = { Accept: "application/json", ...options.headers };
   if (method !== "GET") headers["X-CSRFToken"] = csrfToken();
   const init: RequestInit = { method, headers, credentials: "same-origin" };

@@ -27,6 +27,10 @@ export type WorkloadDetail = Workload & {
   readonly explain: Explanation;
 };
 
+export type Question = Schemas["Question"];
+export type Simulation = Schemas["Simulation"];
+export type Preview = Schemas["Answer"];
+
 export type Resource = "gpu" | "cpuMilli" | "memoryBytes";
 export const RESOURCES: readonly Resource[] = ["gpu", "cpuMilli", "memoryBytes"];
 export type Bound = number | "unlimited";

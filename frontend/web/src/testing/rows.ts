@@ -1,5 +1,5 @@
 /** Rows for tests: a test names the fields that matter, the others have plain values. */
-import type { Device, Node, Queue, Workload } from "../model/rows.ts";
+import type { Device, Node, Preview, Queue, Simulation, Workload } from "../model/rows.ts";
 
 const NONE = { gpu: 0, cpuMilli: 0, memoryBytes: 0 };
 
@@ -86,5 +86,53 @@ export function nodeRow(name: string, gpus: number, change: Partial<Node> = {}):
     taints: [],
     devices: Array.from({ length: gpus }, (_, index) => freeDevice(index)),
     ...change,
+  };
+}
+
+export function previewAnswer(change: Partial<Preview>): Preview {
+  return {
+    snapshot: {
+      takenAt: "2026-01-01T00:00:00Z",
+      version: "1",
+      nodes: 1,
+      queues: 1,
+      workloads: 1,
+      pods: 1,
+    },
+    assumptions: [],
+    cyclesRun: 3,
+    verdict: "safe",
+    shares: [],
+    evictions: [],
+    starts: [],
+    blocked: [],
+    errors: [],
+    warnings: [],
+    totals: {
+      evictedPods: 0,
+      evictedWorkloads: 0,
+      evictedGpu: 0,
+      evictedOnlyByEdits: 0,
+      startedPods: 0,
+      startedWorkloads: 0,
+      startedGpu: 0,
+      blockedWorkloads: 0,
+    },
+    durationMs: 1,
+    ...change,
+  };
+}
+
+export function simulated(answer: Preview): Simulation {
+  return {
+    id: 1,
+    author: "admin",
+    createdAt: "2026-01-01T00:00:00Z",
+    finishedAt: "2026-01-01T00:00:01Z",
+    state: "done",
+    verdict: answer.verdict,
+    error: null,
+    question: {},
+    answer,
   };
 }

@@ -1,10 +1,15 @@
 import { Select } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { patchQueue } from "../../api/client.ts";
+import { PREVIEW } from "../../i18n/preview.ts";
 import { MOVE_QUEUE, NEW_QUEUE } from "../../i18n/queues.ts";
 import type { Queue } from "../../model/rows.ts";
+import { Failure } from "../../ui/States.tsx";
 import { placeChoices } from "./NewQueueDialog.tsx";
+import { PreviewPanel } from "./PreviewPanel.tsx";
 import { QueueDialog } from "./QueueDialog.tsx";
+import { askPreview } from "./usePreview.ts";
 import { messageAt, useVerdict } from "./useVerdict.ts";
 
 type Props = {
@@ -26,11 +31,18 @@ export function MoveQueueDialog({ queue, below, places, onMoved, onClose }: Prop
   const verdict = useVerdict(`MOVE ${queue.name} ${etag} ${parent}`, isElsewhere, (signal) =>
     patchQueue(queue.name, patch, { etag, dryRun: true, signal }),
   );
+  const isPossible = isElsewhere && verdict !== null && verdict.errors.length === 0;
+  const { data: result, isFetching } = useQuery({
+    queryKey: ["queue-move-preview", queue.name, etag, parent],
+    queryFn: () => askPreview(queue.name, patch),
+    enabled: isPossible,
+    retry: false,
+  });
   return (
     <QueueDialog
       title={MOVE_QUEUE.title(queue.name)}
       submitText={MOVE_QUEUE.submit}
-      isReady={isElsewhere}
+      isReady={isPossible && !isFetching}
       verdict={verdict}
       fields={["/parent"]}
       onSubmit={() => patchQueue(queue.name, patch, { etag, dryRun: false })}
@@ -50,6 +62,11 @@ export function MoveQueueDialog({ queue, below, places, onMoved, onClose }: Prop
         onChange={(value) => setParent(value ?? "")}
       />
       <p>{messageAt(verdict?.warnings, "/parent") ?? MOVE_QUEUE.text(below)}</p>
+      {isFetching && <p role="status">{PREVIEW.running}</p>}
+      {isPossible && result?.preview && <PreviewPanel preview={result.preview} />}
+      {isPossible && result?.preview === null && (
+        <Failure title={PREVIEW.unavailable} detail={result.detail} />
+      )}
     </QueueDialog>
   );
 }

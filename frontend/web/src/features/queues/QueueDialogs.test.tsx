@@ -2,10 +2,14 @@ import { MantineProvider } from "@mantine/core";
 import { Notifications, notifications } from "@mantine/notifications";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { fireEvent, render, screen, waitFor, within } from "@testing-library/react";
+import { MemoryRouter } from "react-router";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { PREVIEW } from "../../i18n/preview.ts";
 import { DELETE_QUEUE, MOVE_QUEUE, NEW_QUEUE } from "../../i18n/queues.ts";
+import { LiveProvider } from "../../live/react.tsx";
 import type { Me } from "../../model/rows.ts";
-import { queueRow } from "../../testing/rows.ts";
+import { silentLive } from "../../testing/live.ts";
+import { previewAnswer, queueRow, simulated } from "../../testing/rows.ts";
 import { type QueueAction, QueueDialogs } from "./QueueDialogs.tsx";
 
 const ADMIN: Me = {
@@ -34,6 +38,7 @@ beforeEach(() => {
   refusal = null;
   vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
     const body: unknown = init.body === undefined ? null : JSON.parse(String(init.body));
+    if (url.endsWith("/simulations")) return Response.json(simulated(previewAnswer({})));
     if (url.endsWith("dryRun=true")) {
       return refusal?.clone() ?? Response.json({ queue: null, warnings: [], changed: true });
     }
@@ -55,7 +60,11 @@ function start(action: QueueAction) {
     <MantineProvider env="test">
       <Notifications />
       <QueryClientProvider client={new QueryClient()}>
-        <QueueDialogs action={action} queues={QUEUES} me={ADMIN} onDone={onDone} />
+        <LiveProvider client={silentLive().live}>
+          <MemoryRouter>
+            <QueueDialogs action={action} queues={QUEUES} me={ADMIN} onDone={onDone} />
+          </MemoryRouter>
+        </LiveProvider>
       </QueryClientProvider>
     </MantineProvider>,
   );
@@ -124,6 +133,7 @@ describe("QueueDialogs", () => {
     fireEvent.click(dialog(title).getByRole("combobox", { name: NEW_QUEUE.parent }));
     expect(screen.queryByRole("option", { name: "detector", hidden: true })).toBeNull();
     fireEvent.click(screen.getByRole("option", { name: NEW_QUEUE.topLevel, hidden: true }));
+    await screen.findByText(PREVIEW.verdicts.safe);
     fireEvent.click(button(title, MOVE_QUEUE.submit));
     await waitFor(() => expect(onDone).toHaveBeenCalledWith());
     expect(sent).toEqual([

@@ -5,12 +5,12 @@ import { act, fireEvent, render, screen, within } from "@testing-library/react";
 import { MemoryRouter } from "react-router";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { API_TEXT } from "../../i18n/api.ts";
+import { PREVIEW } from "../../i18n/preview.ts";
 import { FORM } from "../../i18n/queues.ts";
-import { LiveClient } from "../../live/client.ts";
 import { LiveProvider } from "../../live/react.tsx";
-import type { Wire } from "../../live/socket.ts";
 import type { Queue } from "../../model/rows.ts";
-import { queueRow } from "../../testing/rows.ts";
+import { silentLive } from "../../testing/live.ts";
+import { previewAnswer, queueRow, simulated } from "../../testing/rows.ts";
 import { QueueDrawer } from "./QueueDrawer.tsx";
 
 const queue = queueRow({ name: "a", quota: { gpu: 8 }, etag: '"5"' });
@@ -18,13 +18,16 @@ const saved = { ...queue, quota: { gpu: 12 }, etag: '"6"' };
 // Rendering the whole form is slow on a busy machine.
 vi.setConfig({ testTimeout: 30_000 });
 
+let simulation: object;
 let answerWrite: (response: Response) => void;
 let failWrite: (error: Error) => void;
 
 beforeEach(() => {
   vi.useFakeTimers({ shouldAdvanceTime: true });
+  simulation = simulated(previewAnswer({}));
   vi.stubGlobal("fetch", (url: string, init: RequestInit) => {
     if (init.method === "GET") return new Promise(() => {});
+    if (url.endsWith("/simulations")) return Promise.resolve(Response.json(simulation));
     if (url.endsWith("dryRun=true")) {
       return Promise.resolve(Response.json({ queue, warnings: [], changed: true }));
     }
@@ -41,16 +44,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const clock = { now: () => Date.now(), random: () => 0, after: () => () => {} };
-const silent: Wire = {
-  send: () => {},
-  close: () => {},
-  onopen: null,
-  onmessage: null,
-  onclose: null,
-};
-
-function start(live = new LiveClient(() => silent, clock, "en")) {
+function start({ live } = silentLive()) {
   const client = new QueryClient();
   const drawer = (row: Queue) => (
     <MantineProvider env="test">
@@ -89,6 +83,7 @@ describe("QueueDrawer", () => {
     typeQuota("12");
     expect([status(), save().disabled]).toEqual(["1 field changed", false]);
     fireEvent.click(save());
+    await pass(0);
     expect(status()).toBe(FORM.saving);
     await pass(10_000);
     expect(status()).toBe(FORM.savingSlow);
@@ -106,11 +101,13 @@ describe("QueueDrawer", () => {
     start();
     typeQuota("12");
     fireEvent.click(save());
+    await pass(0);
     answerWrite(Response.json({ queue: saved, warnings: [], changed: true }));
     await pass(0);
     typeQuota("13");
     expect([status(), save().disabled]).toEqual(["1 field changed", false]);
     fireEvent.click(save());
+    await pass(0);
     expect(status()).toBe(FORM.saving);
   });
 
@@ -118,6 +115,7 @@ describe("QueueDrawer", () => {
     start();
     typeQuota("12");
     fireEvent.click(save());
+    await pass(0);
     failWrite(new DOMException("signal timed out", "TimeoutError"));
     await pass(0);
     expect(screen.getByRole("alert").textContent).toBe(API_TEXT.noAnswer + API_TEXT.timeout);
@@ -144,12 +142,13 @@ describe("QueueDrawer", () => {
   });
 
   it("is locked while the data shown is out of date", async () => {
-    const live = new LiveClient(() => silent, clock, "en");
-    start(live);
+    const connection = silentLive();
+    const { live, wire } = connection;
+    start(connection);
     expect(form().getByLabelText<HTMLInputElement>("GPU quota").disabled).toBe(false);
     act(() => {
       live.start();
-      silent.onopen?.();
+      wire.onopen?.();
       const welcome = {
         t: "welcome",
         conn: "c",
@@ -158,10 +157,51 @@ describe("QueueDrawer", () => {
         hb: 20,
       };
       const beat = { t: "hb", asOf: { time: null, session: null, rv: null } };
-      for (const frame of [welcome, beat]) silent.onmessage?.({ data: JSON.stringify(frame) });
+      for (const frame of [welcome, beat]) wire.onmessage?.({ data: JSON.stringify(frame) });
     });
     await pass(61_000);
     expect(form().getByText(FORM.stale)).toBeTruthy();
     expect(form().getByLabelText<HTMLInputElement>("GPU quota").disabled).toBe(true);
+  });
+
+  it("asks before it saves what evicts pods, and says by which rule for whom", async () => {
+    const eviction = {
+      cycle: 1,
+      workload: "team/train",
+      pod: "team/train-0",
+      queue: "a",
+      node: "n1",
+      gpu: 2,
+      action: "reclaim",
+      withoutEdits: false,
+      evictor: "other/asker",
+      evictorQueue: "b",
+      rule: "Preempted to reclaim resources",
+      runTimeSeconds: 60,
+    };
+    simulation = simulated(previewAnswer({ verdict: "evicts", evictions: [eviction] }));
+    start();
+    typeQuota("1");
+    fireEvent.click(save());
+    await pass(0);
+    const dialog = within(screen.getByRole("dialog", { name: PREVIEW.confirmTitle }));
+    expect(dialog.getByText("team/train")).toBeTruthy();
+    expect(dialog.getByText(PREVIEW.evictor("other/asker"))).toBeTruthy();
+    expect(dialog.getByText("Preempted to reclaim resources")).toBeTruthy();
+    expect(status()).toBe("1 field changed");
+    fireEvent.click(dialog.getByRole("button", { name: PREVIEW.confirm }));
+    expect(status()).toBe(FORM.saving);
+  });
+
+  it("asks before it saves what could not be previewed", async () => {
+    simulation = { ...simulated(previewAnswer({})), state: "failed", answer: null, error: "lost" };
+    start();
+    typeQuota("1");
+    fireEvent.click(save());
+    await pass(0);
+    const dialog = within(screen.getByRole("dialog", { name: PREVIEW.unavailable }));
+    expect(dialog.getByText("lost")).toBeTruthy();
+    fireEvent.click(dialog.getByRole("button", { name: PREVIEW.back }));
+    expect(status()).toBe("1 field changed");
   });
 });

@@ -1,7 +1,8 @@
 import { Button } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { useEffect, useEffectEvent } from "react";
+import { useEffect, useEffectEvent, useState } from "react";
 import { RESOURCE_NAME } from "../../i18n/numbers.ts";
+import { PREVIEW } from "../../i18n/preview.ts";
 import { FORM, QUEUES } from "../../i18n/queues.ts";
 import type { Phase, Saved } from "../../model/editing.ts";
 import { type Queue, RESOURCES } from "../../model/rows.ts";
@@ -10,7 +11,10 @@ import { Failure } from "../../ui/States.tsx";
 import { useStale } from "../../ui/useStale.ts";
 import { BoundField } from "./BoundField.tsx";
 import { ConflictDialog } from "./ConflictDialog.tsx";
+import { EvictionDialog } from "./EvictionDialog.tsx";
+import { PreviewPanel } from "./PreviewPanel.tsx";
 import styles from "./QueueDrawer.module.css";
+import { canChangeScheduling, type PreviewResult, usePreview } from "./usePreview.ts";
 import { useQueueEditor } from "./useQueueEditor.ts";
 import { messageAt } from "./useVerdict.ts";
 
@@ -24,7 +28,13 @@ type Props = {
 /** The form that edits the fields of a queue. */
 export function QueueForm({ queue, rights, onTouched }: Props) {
   const editor = useQueueEditor(queue, (saved) => showSaved(queue.name, saved));
-  const { entries, changed, errors, verdict, phase, failure, conflict } = editor;
+  const { entries, changed, errors, patch, verdict, phase, failure, conflict } = editor;
+  const preview = usePreview(queue.name);
+  const patchText = JSON.stringify(patch);
+  // The result belongs to the edit it was asked for, and is not shown for a later one.
+  const [previewedPatch, setPreviewedPatch] = useState<string | null>(null);
+  const [confirming, setConfirming] = useState<PreviewResult | null>(null);
+  const result = previewedPatch === patchText ? preview.result : null;
   const isStale = useStale() !== null;
   const locked = lockedText(queue, rights) ?? (isStale ? FORM.stale : null);
   const general = verdict?.errors.filter((error) => !isPointer(error.pointer)) ?? [];
@@ -50,13 +60,30 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
     changed.length > 0 &&
     errors.size === 0 &&
     (verdict?.errors.length ?? 0) === 0 &&
-    !isSaving;
+    !isSaving &&
+    !preview.isRunning;
+  const runPreview = async () => {
+    const latest = await preview.run(patch);
+    setPreviewedPatch(patchText);
+    return latest;
+  };
+  /** Save, but ask first if pods would be evicted, or if nobody can tell. */
+  const save = async () => {
+    if (canChangeScheduling(patch)) {
+      const latest = result ?? (await runPreview());
+      if (latest.preview === null || latest.preview.verdict === "evicts") {
+        setConfirming(latest);
+        return;
+      }
+    }
+    await editor.save();
+  };
   return (
     <form
       aria-label={QUEUES.edit(queue.name)}
       onSubmit={(event) => {
         event.preventDefault();
-        if (canSave) void editor.save();
+        if (canSave) void save();
       }}
     >
       {locked !== null && <p className={styles.summary}>{locked}</p>}
@@ -79,15 +106,40 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
         <Failure key={error.message} title={FORM.rejected} detail={error.message} />
       ))}
       {failure !== null && <Failure title={failure.title} detail={failure.detail} />}
+      {result?.preview && <PreviewPanel preview={result.preview} />}
+      {result?.preview === null && <Failure title={PREVIEW.unavailable} detail={result.detail} />}
       <div className={styles.foot}>
-        <span role="status">{statusText(phase, changed.length, errors.size)}</span>
+        <span role="status">
+          {preview.isRunning ? PREVIEW.running : statusText(phase, changed.length, errors.size)}
+        </span>
+        <Button
+          variant="subtle"
+          disabled={!canSave || !canChangeScheduling(patch)}
+          onClick={() => void runPreview()}
+        >
+          {PREVIEW.run}
+        </Button>
         <Button variant="default" disabled={!isTouched || isSaving} onClick={editor.undo}>
           {FORM.undo}
         </Button>
-        <Button type="submit" loading={isSaving} disabled={!canSave && !isSaving}>
+        <Button
+          type="submit"
+          loading={isSaving || preview.isRunning}
+          disabled={!canSave && !isSaving && !preview.isRunning}
+        >
           {FORM.save}
         </Button>
       </div>
+      {confirming !== null && (
+        <EvictionDialog
+          result={confirming}
+          onConfirm={() => {
+            setConfirming(null);
+            void editor.save();
+          }}
+          onClose={() => setConfirming(null)}
+        />
+      )}
       {conflict !== null && (
         <ConflictDialog
           conflict={conflict}

@@ -76,6 +76,7 @@ export function useQueueEditor(queue: Queue, onSaved: (saved: Saved) => void) {
     entries,
     changed,
     errors,
+    patch,
     verdict,
     phase,
     conflict,
