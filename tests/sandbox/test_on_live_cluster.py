@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from kube.errors import NotFoundError
+import pytest
+
+from kube.errors import DisruptionBudgetError, NotFoundError
 from kube.resources import (
     CRONJOBS,
     DEPLOYMENTS,
     JOBS,
     NODES,
+    POD_DISRUPTION_BUDGETS,
     PODS,
     REPLICASETS,
     STATEFULSETS,
@@ -259,3 +262,24 @@ def test_pods_go_with_their_deployment(cluster: LiveCluster) -> None:
     cluster.wait(lambda: cluster.pods() == [], "the end of the pods")
     sets = cluster.gateway.list(REPLICASETS, as_type=dict, namespace=cluster.namespace)
     assert sets.items == () or list(sets.items) == []
+
+
+def test_a_budget_lets_one_pod_go_and_protects_the_other(cluster: LiveCluster) -> None:
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "it"}}}
+    cluster.create(POD_DISRUPTION_BUDGETS, "one", spec)
+    for name in ("first", "second"):
+        body = {**template(), "kind": "Pod", "apiVersion": "v1"}
+        body["metadata"]["name"] = name
+        cluster.gateway.create(PODS, body, namespace=cluster.namespace)
+
+    def allows(count: int) -> bool:
+        status = cluster.status(POD_DISRUPTION_BUDGETS, "one")
+        return status.get("expectedPods") == 2 and status.get("disruptionsAllowed") == count
+
+    cluster.wait(lambda: allows(1), "a budget that lets one pod go")
+    uid = {name: cluster.get(PODS, name)["metadata"]["uid"] for name in ("first", "second")}
+    cluster.gateway.evict(cluster.namespace, "first", pod_uid=uid["first"])
+    with pytest.raises(DisruptionBudgetError, match="would violate the pod's disruption budget"):
+        cluster.gateway.evict(cluster.namespace, "second", pod_uid=uid["second"])
+    status = cluster.status(POD_DISRUPTION_BUDGETS, "one")
+    assert status["disruptionsAllowed"] == 0
