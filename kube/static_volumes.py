@@ -45,6 +45,12 @@ def could_serve(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     )
 
 
+def preference(volume: PersistentVolume, claim: PersistentVolumeClaim) -> tuple[bool, float, str]:
+    """Return the sort key of volumes that could serve a claim: reserved for it, then the smallest, first."""
+    is_reserved = is_reserved_for(volume, claim)
+    return (not is_reserved, capacity_bytes(volume), volume.metadata.name)
+
+
 def is_reached_from(volume: PersistentVolume, node: Node) -> bool:
     """Return whether a node may mount a volume."""
     affinity = volume.spec.node_affinity

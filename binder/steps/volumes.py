@@ -24,10 +24,9 @@ from kube.resources import NODES, PVCS, PVS, STORAGE_CLASSES
 from kube.static_volumes import (
     NO_PROVISIONER,
     SELECTED_NODE,
-    capacity_bytes,
     could_serve,
     is_reached_from,
-    is_reserved_for,
+    preference,
 )
 
 log = logging.getLogger(__name__)
@@ -119,11 +118,7 @@ class Volumes:
         # An earlier attempt may have reserved a volume: one that already names the claim comes first.
         return min(
             (volume for volume in candidates if is_reached_from(volume, node)),
-            key=lambda volume: (
-                not is_reserved_for(volume, claim),
-                capacity_bytes(volume),
-                volume.metadata.name,
-            ),
+            key=lambda volume: preference(volume, claim),
             default=None,
         )
 

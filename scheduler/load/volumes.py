@@ -13,10 +13,16 @@ from kube.objects.storage import (
     StorageClass,
 )
 from kube.process.set_aside import SetAside
-from kube.static_volumes import NO_PROVISIONER, SELECTED_NODE, capacity_bytes, could_serve
+from kube.static_volumes import (
+    NO_PROVISIONER,
+    SELECTED_NODE,
+    capacity_bytes,
+    could_serve,
+    preference,
+)
 from kube.values.quantity import to_units
 from scheduler.core.cluster.constraints import Expression, NodeTerm, Operator
-from scheduler.core.cluster.inputs import StorageCapacity, VolumeClaim, VolumeInputs
+from scheduler.core.cluster.inputs import StaticVolume, StorageCapacity, VolumeClaim, VolumeInputs
 from scheduler.load.terms import label_selector, node_terms
 
 
@@ -67,11 +73,35 @@ def volume_inputs(
     known = tuple(
         item for item in capacities if aside.read("CSIStorageCapacity", item, _capacity) is not None
     )
+    claims = tuple(aside.each("PersistentVolumeClaim", claimed, convert))
+    wanted = {name for claim in claims for name in claim.static_volumes or ()}
     return VolumeInputs(
-        claims=tuple(aside.each("PersistentVolumeClaim", claimed, convert)),
+        claims=claims,
         capacities=tuple(_capacity(item) for item in known),
         tracked_classes=tracked,
+        static_volumes=tuple(_static_volume(readable[name]) for name in sorted(wanted)),
     )
+
+
+def _static_volume(volume: PersistentVolume) -> StaticVolume:
+    affinity = volume.spec.node_affinity
+    return StaticVolume(
+        name=volume.metadata.name, node_terms=node_terms(affinity.required) if affinity else None
+    )
+
+
+def _served_by(
+    claim: PersistentVolumeClaim,
+    storage_class: StorageClass | None,
+    volumes: Iterable[PersistentVolume],
+) -> tuple[str, ...] | None:
+    """Return the volumes that could serve an unbound claim in the binder's order; None if others could be made."""
+    is_static = storage_class is not None and storage_class.provisioner == NO_PROVISIONER
+    if claim.spec.volume_name or not is_static:
+        return None
+    fitting = [volume for volume in volumes if could_serve(volume, claim)]
+    fitting.sort(key=lambda volume: preference(volume, claim))
+    return tuple(volume.metadata.name for volume in fitting)
 
 
 def _volume_terms(volume: PersistentVolume) -> tuple[NodeTerm, ...]:
@@ -132,6 +162,7 @@ def _volume_claim(
         volume_terms=node_terms(affinity),
         waits_for_consumer=waits,
         allowed_terms=_allowed_terms(claim, storage_class, volumes) if waits else None,
+        static_volumes=_served_by(claim, storage_class, volumes.values()) if waits else None,
         is_volume_missing=volume is None and bool(spec.volume_name),
         owner_uid=owner_uid,
         is_owner_deleted=bool(owner_uid) and not live_pods.get(owner_uid, False),

@@ -276,6 +276,7 @@ class VolumeClaim:
     waits_for_consumer : binding is delayed until a node is chosen
     allowed_terms : topologies where the class can provision, None if everywhere
     roomy_terms : topologies whose storage has room for it, None if everywhere or not known
+    static_volumes : the volumes that could serve it, best first; None unless only these can
     is_volume_missing : it names a volume that does not exist
     owner_uid, is_owner_deleted : the pod that owns it (ephemeral volumes), and whether that pod is gone
     """
@@ -290,9 +291,18 @@ class VolumeClaim:
     waits_for_consumer: bool = False
     allowed_terms: tuple[NodeTerm, ...] | None = None
     roomy_terms: tuple[NodeTerm, ...] | None = None
+    static_volumes: tuple[str, ...] | None = None
     is_volume_missing: bool = False
     owner_uid: str = ""
     is_owner_deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaticVolume:
+    """A volume that exists and is bound to no claim; `node_terms` None: any node reaches it."""
+
+    name: str
+    node_terms: tuple[NodeTerm, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,11 +317,12 @@ class StorageCapacity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeInputs:
-    """Volume claims by name, capacities, and the classes that take part in capacity tracking."""
+    """Volume claims by name, capacities, the classes with capacity tracking, volumes that claims may get."""
 
     claims: tuple[VolumeClaim, ...] = ()
     capacities: tuple[StorageCapacity, ...] = ()
     tracked_classes: tuple[str, ...] = ()
+    static_volumes: tuple[StaticVolume, ...] = ()
 
 
 # ------------------------------------------------------------------------------------------- cluster

@@ -122,3 +122,10 @@ def test_a_volume_that_is_being_made_for_a_node_keeps_the_claim_there():
 
 def test_a_choice_of_a_node_that_is_gone_does_not_count():
     assert _read({"provisioner": "shelves.test"}, chosen="n9").allowed_terms is None
+
+
+def test_a_claim_without_a_provisioner_lists_its_volumes_in_the_binders_order():
+    volumes = (_volume("big", "a", "20Gi"), _volume("fits", "b"), _volume("small", "a", "1Gi"))
+    assert _read(BY_HAND, *volumes).static_volumes == ("fits", "big")
+    assert _read({"provisioner": "shelves.test"}, *volumes).static_volumes is None
+    assert _read(BY_HAND, *volumes, volumeName="fits").static_volumes is None

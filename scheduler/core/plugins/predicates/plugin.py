@@ -23,6 +23,7 @@ from scheduler.core.plugins.predicates.static_filters import (
     wants_node_by_label,
     worker_verdict,
 )
+from scheduler.core.plugins.predicates.static_volumes import StaticVolumes
 from scheduler.core.plugins.predicates.storage import StorageRoom
 from scheduler.core.plugins.predicates.volumes import VolumeCheck, VolumeClaims, VolumeFilter
 from scheduler.core.session.hooks import NODE_AFFINITY
@@ -68,6 +69,10 @@ class PredicatesPlugin:
             hooks.filters.append(storage)
             hooks.waits.append(storage)
             hooks.listeners.append(storage)
+        if state.cluster_input.volumes.static_volumes:
+            volumes = StaticVolumes(state, volume_claims)
+            hooks.filters.append(volumes)
+            hooks.listeners.append(volumes)
         neighbours = neighbours_of(session)
         if neighbours.has_terms:
             near = PodNeighbours(state, neighbours)
