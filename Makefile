@@ -7,13 +7,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run test test-unit coverage fuzz fuzz-long preview-equals-cluster check bench lint fmt clean lock
+.PHONY: setup dev run test test-unit coverage fuzz fuzz-long preview-equals-cluster stability check bench lint fmt clean lock
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run    set up and start everything, with a live cluster in it (Ctrl-C ends it)"
 	@echo "make test   set up and run all tests"
-	@echo "make setup check coverage fuzz lint fmt bench clean: see README.md"
+	@echo "make setup check coverage fuzz stability lint fmt bench clean: see README.md"
 
 # -- set-up: stamps make the second call free ------------------------------------------------------
 $(VENV)/run.stamp: requirements/run.txt pyproject.toml
@@ -67,6 +67,10 @@ fuzz-long: $(VENV)/dev.stamp
 # The preview of 200 random edits, each compared with the cycle that follows on the same cluster.
 preview-equals-cluster: $(VENV)/dev.stamp
 	KAIWEB_WHAT_IF_EDITS=200 $(BIN)/python -m pytest tests/scheduler/tools/test_what_if.py -q -k preview
+
+# Clusters from public reports of eviction loops, through 1,000 cycles instead of 60.
+stability: $(VENV)/dev.stamp
+	KAIWEB_STABILITY_CYCLES=1000 $(BIN)/python -m pytest tests/scheduler/stability -q -n 2
 
 check: dev lint
 	$(BIN)/mypy

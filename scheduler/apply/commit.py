@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -40,7 +40,14 @@ from scheduler.apply.bind_requests import bind_request_body
 from scheduler.apply.evictions import EvictionWriter, EvictorGroup, by_evictor
 from scheduler.apply.pod_conditions import patch_pod_condition
 from scheduler.apply.refused_evictions import RefusedEvictions
-from scheduler.core.decisions import Bind, Decision, Evict, Nominate, TaskRef
+from scheduler.core.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Nominate,
+    TaskRef,
+    promised_nodes_of,
+)
 from scheduler.load.build import Snapshot
 from scheduler.metrics import METRICS
 from scheduler.settings.params import ShardParams
@@ -274,6 +281,41 @@ class Committer:
         if pod is not None:
             text = f"Pod {ref.namespace}/{ref.name} was pipelined to node {decision.node}"
             self.recorder.record(event_about(PODS, pod, NORMAL, "Pipelined", text))
+
+    def remember_promises(self, decisions: Sequence[Decision]) -> None:
+        """Start writing which node each pod is promised (`status.nominatedNodeName`), where that changed."""
+        before = {
+            pod.metadata.uid: pod
+            for pod in self.snapshot.pods.values()
+            if pod.status.nominated_node_name and not pod.spec.node_name
+        }
+        nodes = promised_nodes_of(decisions, before)
+        pods = dict(before)
+        for decision in decisions:
+            ref = decision.task
+            if isinstance(decision, Bind):
+                pods.pop(ref.uid, None)  # binding it ends the promise
+            elif ref.uid in nodes:
+                pod = self.snapshot.pods.get(f"{ref.namespace}/{ref.name}")
+                if pod is not None:
+                    pods[ref.uid] = pod
+        for uid, pod in pods.items():
+            node = nodes.get(uid, "")
+            if node != pod.status.nominated_node_name:
+                self._submit(self._write_promise, (pod, node))
+
+    def _write_promise(self, promise: tuple[Pod, str]) -> None:
+        pod, node = promise
+        meta = pod.metadata
+        body = {"metadata": {"uid": meta.uid}, "status": {"nominatedNodeName": node or None}}
+        try:
+            answer = self.gateway.patch(
+                PODS, meta.name, body, namespace=meta.namespace, sub="status"
+            )
+            self.store.assume(PODS, convert(answer, Pod))
+        except KubeError as error:
+            # Without it the room is not kept, which only costs time.
+            log.info("nomination of pod %s: %s", meta.key, error)
 
     def _failed(self, what: str, error: KubeError) -> None:
         log.warning("%s failed: %s", what, error)

@@ -9,6 +9,7 @@ one of this many fields takes 8 microseconds (Python 3.11) and a cycle makes tho
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -131,6 +132,26 @@ class Nominate:
 
 
 Decision = Bind | Evict | Nominate
+
+
+def promised_nodes_of(decisions: Iterable[Decision], promised: Collection[str]) -> dict[str, str]:
+    """Return the node that each pod is promised after a cycle, by uid.
+
+    An eviction makes a promise to the pods that it makes room for; allocate renews it, and makes none of its own,
+    because nobody had to go for the room that it nominates. A victim that gets another place has none either: the pod
+    that takes its place has another uid.
+
+    Parameters
+    ----------
+    promised : uids of the pods that had a promise before the cycle
+    """
+    return {
+        decision.task.uid: decision.node
+        for decision in decisions
+        if isinstance(decision, Nominate)
+        and not decision.is_moved_victim
+        and (decision.action is not ActionName.ALLOCATE or decision.task.uid in promised)
+    }
 
 
 @dataclass(frozen=True, slots=True)

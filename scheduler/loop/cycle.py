@@ -139,6 +139,7 @@ class CycleRunner:
         progress.beat("cycle: opening the session")
         try:
             session, pending_before = self._decide(snapshot, committer)
+            committer.remember_promises(session.decisions)
         finally:
             # Decisions made before an error are written too, while the shard is still ours.
             decide_ms = stopwatch.lap()

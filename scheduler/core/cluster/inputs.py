@@ -86,7 +86,7 @@ class TaskInput:
     labels: Mapping[str, str] = field(default_factory=dict)
     #: GPU group ids of the shared devices it holds; unique on one node only.
     gpu_groups: tuple[str, ...] = ()
-    #: `status.nominatedNodeName`, used for scoring only.
+    #: `status.nominatedNodeName`: preferred by the scores, and placed there before others (`actions/promises.py`).
     nominated_node: str = ""
     #: From the bind request or, if there is none, from the pod's annotations.
     numa: tuple[NumaShare, ...] = ()

@@ -24,11 +24,21 @@ class PriorityPlugin:
 
 
 class ElasticPlugin:
-    """Pod groups below their minimum first, those above it last."""
+    """Broken gangs first, then pod groups that have not started, those above their minimum last.
+
+    A broken gang runs too few tasks to be of use, and is complete with fewer than one that has not started. In KAI
+    both are equal, so an older pod group takes the slot of a lost task and the gang stays broken.
+    """
 
     def open(self, session: Session) -> None:
         """Register the key."""
-        session.hooks.pod_group_order.append(GangView.elastic_state)
+        active = session.state.pod_groups.active_allocated
+
+        def key(view: GangView) -> int:
+            state = view.elastic_state()
+            return -1 if state == 0 and active[view.pod_group] else state
+
+        session.hooks.pod_group_order.append(key)
 
 
 class SubgroupOrderPlugin:

@@ -23,6 +23,7 @@ from scheduler.core.cluster.inputs import (
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.cycle import run_cycle
+from scheduler.core.decisions import promised_nodes_of
 from scheduler.core.session.session import Session, run_to_the_end
 from scheduler.core.times import NOW
 
@@ -37,6 +38,19 @@ class Place:
     status: TaskStatus = TaskStatus.PENDING
     node: str = ""
     gpu_groups: tuple[str, ...] = ()
+    nominated_node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeavingPod:
+    """An evicted pod that still holds its place, until a time of the cluster's clock."""
+
+    task: TaskInput
+    until_s: float
+
+
+def _at_once(task: str) -> int:
+    return 0
 
 
 @dataclass(slots=True)
@@ -49,6 +63,7 @@ class LivingCluster:
     Attributes
     ----------
     base : everything that does not change from cycle to cycle (other pods, devices, volumes, topologies)
+    grace_cycles : for how many further cycles an evicted task, by uid, keeps its place
     """
 
     nodes: tuple[NodeInput, ...]
@@ -60,21 +75,36 @@ class LivingCluster:
     last_start_s: dict[str, float] = field(default_factory=dict)
     usage: Mapping[str, Amounts] = field(default_factory=dict)
     base: ClusterInput = field(default_factory=ClusterInput)
+    grace_cycles: Callable[[str], int] = _at_once
+    stale_since_s: dict[str, float] = field(default_factory=dict)
+    leaving: dict[str, list[LeavingPod]] = field(default_factory=dict)
 
     def submit(self, group: PodGroupInput) -> None:
-        """Add a pod group."""
+        """Add a pod group, with its tasks where they are."""
         key = key_of(group)
         self.groups[key] = group
         if group.last_start is not None:
             self.last_start_s[key] = self.now_s + group.last_start
         for task in group.tasks:
-            self.places[task.uid] = Place(task.status, task.node, task.gpu_groups)
+            self.places[task.uid] = Place(
+                task.status, task.node, task.gpu_groups, task.nominated_node
+            )
 
     def finish(self, name: str) -> None:
         """Remove a pod group with all its tasks."""
         for task in self.groups.pop(name).tasks:
             self.places.pop(task.uid, None)
         self.last_start_s.pop(name, None)
+        self.stale_since_s.pop(name, None)
+        self.leaving.pop(name, None)
+
+    def succeed(self, task: str) -> None:
+        """Let one task, by uid, end well; it is not created again."""
+        self.places[task] = Place(TaskStatus.SUCCEEDED)
+
+    def lose(self, task: str) -> None:
+        """Let one task, by uid, be lost with its node or fail; it is created again."""
+        self.places[task] = Place()
 
     def is_running(self, name: str) -> bool:
         """Return whether all tasks of a pod group run."""
@@ -112,17 +142,28 @@ class LivingCluster:
         return held
 
     def _seen(self, group: PodGroupInput) -> PodGroupInput:
-        started = self.last_start_s.get(key_of(group))
+        key = key_of(group)
+        tasks = [self._seen_task(task) for task in group.tasks if task.uid in self.places]
         return replace(
             group,
             created=group.created - self.now_s,
-            last_start=None if started is None else started - self.now_s,
-            tasks=tuple(self._seen_task(task) for task in group.tasks if task.uid in self.places),
+            last_start=self._moment(self.last_start_s.get(key)),
+            stale_since=self._moment(self.stale_since_s.get(key)),
+            tasks=(*tasks, *(pod.task for pod in self.leaving.get(key, ()))),
         )
+
+    def _moment(self, time_s: float | None) -> float | None:
+        return None if time_s is None else time_s - self.now_s
 
     def _seen_task(self, task: TaskInput) -> TaskInput:
         place = self.places[task.uid]
-        return replace(task, status=place.status, node=place.node, gpu_groups=place.gpu_groups)
+        return replace(
+            task,
+            status=place.status,
+            node=place.node,
+            gpu_groups=place.gpu_groups,
+            nominated_node=place.nominated_node,
+        )
 
     def _with_usage(self, queue: QueueInput) -> QueueInput:
         used = self.usage.get(queue.name)
@@ -136,7 +177,13 @@ class LivingCluster:
 
     def _follow(self, session: Session) -> None:
         state = session.state
+        self._end_leaving()
+        before = {uid for uid, place in self.places.items() if place.nominated_node}
+        promised = promised_nodes_of(session.decisions, before)
         for index, task in enumerate(state.tasks.inputs):
+            place = self.places.get(task.uid)
+            if place is None:
+                continue  # it was leaving before this cycle
             status = TaskStatus(state.tasks.status[index])
             if status is TaskStatus.BINDING:
                 self.places[task.uid] = Place(
@@ -144,14 +191,42 @@ class LivingCluster:
                     state.nodes.names[state.tasks.node[index]],
                     state.tasks.gpu_groups[index],
                 )
-            elif self.places[task.uid].status is TaskStatus.RELEASING:
+            elif place.status is TaskStatus.RELEASING:
                 del self.places[task.uid]
             elif status in (TaskStatus.NOMINATED, TaskStatus.RELEASING):
-                self.places[task.uid] = Place()
+                self._leave(key_of(state.pod_groups.inputs[state.tasks.pod_group[index]]), task)
+            elif place.status is TaskStatus.PENDING:
+                place.nominated_node = ""
+        for uid, node in promised.items():
+            self.places[uid].nominated_node = node
         for index, group in enumerate(state.pod_groups.inputs):
-            started = state.pod_groups.last_start[index]
-            if started == NOW:
+            if state.pod_groups.last_start[index] == NOW:
                 self.last_start_s[key_of(group)] = self.now_s
+            self._note_stale(key_of(group), state.pod_groups.stale_since[index])
+
+    def _note_stale(self, key: str, stale_since: float | None) -> None:
+        if stale_since is None:
+            self.stale_since_s.pop(key, None)
+        else:
+            self.stale_since_s[key] = self.now_s + stale_since
+
+    def _leave(self, group: str, task: TaskInput) -> None:
+        """Let a task be pending again; if it ran, its pod keeps the place for the grace period."""
+        was_running = self.places[task.uid].status is TaskStatus.RUNNING
+        self.places[task.uid] = Place()
+        grace = self.grace_cycles(task.uid)
+        if was_running and grace > 0:
+            pod = replace(
+                task,
+                name=f"{task.name}.leaving",
+                uid=f"{task.uid}.leaving-{self.now_s:.0f}",
+                status=TaskStatus.RELEASING,
+            )
+            self.leaving.setdefault(group, []).append(LeavingPod(pod, self.now_s + grace))
+
+    def _end_leaving(self) -> None:
+        for group, pods in list(self.leaving.items()):
+            self.leaving[group] = [pod for pod in pods if pod.until_s > self.now_s]
 
 
 def key_of(group: PodGroupInput) -> str:

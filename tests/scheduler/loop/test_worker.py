@@ -417,6 +417,41 @@ def test_a_preempted_pod_gets_a_condition_and_is_deleted_once(harness: Harness) 
     )
 
 
+def test_a_pod_that_waits_for_its_victims_has_the_nominated_node_until_it_is_bound(
+    harness: Harness,
+) -> None:
+    harness.cluster(gpus=1)
+    harness.seed(PODGROUPS, group("low", priorityClassName="low"))
+    harness.seed(
+        PODS,
+        pod("low-0", group="low", node="n0", phase="Running", requests={"nvidia.com/gpu": "1"}),
+    )
+    harness.seed(PRIORITY_CLASSES, {"metadata": meta("high"), "value": 90})
+    harness.pending("high", priorityClassName="high")
+
+    def nominated() -> str | None:
+        status = harness.gateway.raw(PODS, "high-0", "ns").get("status", {})
+        return status.get("nominatedNodeName")
+
+    harness.cycle()
+    assert nominated() == "n0"
+    before = len(harness.gateway.calls)
+    harness.cycle(seconds=1)
+    writes_of_pod = [call for call in harness.gateway.calls[before:] if call[2] == "high-0"]
+    assert (nominated(), writes_of_pod) == ("n0", [])
+
+
+def test_a_nomination_that_no_cycle_renews_is_taken_back(harness: Harness) -> None:
+    harness.cluster(gpus=1)
+    harness.pending("large", gpus=2)
+    harness.gateway.patch(
+        PODS, "large-0", {"status": {"nominatedNodeName": "n0"}}, namespace="ns", sub="status"
+    )
+    harness.cycle()
+    status = harness.gateway.raw(PODS, "large-0", "ns").get("status", {})
+    assert "nominatedNodeName" not in status
+
+
 # -------------------------------------------------------------------------------------- settings
 
 

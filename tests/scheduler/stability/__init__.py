@@ -1,0 +1,1 @@
+"""Small clusters from public reports of eviction loops, lived through for many cycles."""
