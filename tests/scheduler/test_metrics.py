@@ -58,7 +58,7 @@ CONTRACT: dict[str, tuple[str, set[str]]] = {
 def metrics(monkeypatch: pytest.MonkeyPatch) -> SchedulerMetrics:
     """Return fresh series in the place of the process's own."""
     fresh = SchedulerMetrics()
-    for module in ("apply.commit", "loop.cycle", "loop.measure", "load.usage"):
+    for module in ("apply.commit", "apply.evictions", "loop.cycle", "loop.measure", "load.usage"):
         monkeypatch.setattr(f"scheduler.{module}.METRICS", fresh)
     return fresh
 
