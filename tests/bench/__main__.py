@@ -1,11 +1,11 @@
-"""`make bench`: the core on the standard workloads, grouping, and a burst from submission to bound."""
+"""`make bench`: the core on the standard workloads, grouping, binds, and a burst from submission to bound."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-from tests.bench import burst, grouping, latency
+from tests.bench import binds, burst, grouping, latency
 
 CORE = (
     ("fill", "nodes=500"),
@@ -26,6 +26,7 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", "kaiweb", "bench", *workload], check=True)
     subprocess.run([sys.executable, "-m", "kaiweb", "replay", *MIXED], check=True)
     print(grouping.measure())
+    print(binds.measure())
     print(latency.measure())
     print(burst.measure())
 

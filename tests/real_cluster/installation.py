@@ -27,8 +27,8 @@ DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 def prepared_cluster(folder: Path, *, extra_flags: Sequence[str] = ()) -> Iterator[RealCluster]:
     """A real cluster that knows our accounts and their roles, or a skip."""
     with running_or_skip(folder, extra_flags=extra_flags) as running:
-        _kubectl(running, "apply", "-f", str(DEPLOY / "defaults" / "namespaces.yaml"))
-        _kubectl(running, "apply", "-f", str(DEPLOY / "rbac"))
+        run_kubectl(running, "apply", "-f", str(DEPLOY / "defaults" / "namespaces.yaml"))
+        run_kubectl(running, "apply", "-f", str(DEPLOY / "rbac"))
         yield running
 
 
@@ -42,7 +42,7 @@ def stack_on(
     accounts = home / "accounts"
     accounts.mkdir()
     for account in ACCOUNTS:
-        token = _kubectl(cluster, "create", "token", account, "-n", "kai-scheduler").strip()
+        token = run_kubectl(cluster, "create", "token", account, "-n", "kai-scheduler").strip()
         _write_kubeconfig(accounts / f"{account}.kubeconfig", cluster, token)
     settings = {
         "KAIWEB_KUBECONFIG": str(home / "kubeconfig"),
@@ -54,7 +54,8 @@ def stack_on(
         yield running
 
 
-def _kubectl(cluster: RealCluster, *arguments: str) -> str:
+def run_kubectl(cluster: RealCluster, *arguments: str) -> str:
+    """Run kubectl as the administrator; return what it prints."""
     done = subprocess.run(
         [kubectl_path(), "--kubeconfig", str(cluster.kubeconfig), *arguments],
         capture_output=True,

@@ -1,0 +1,1 @@
+"""Tools about the binder for developers and operators."""
