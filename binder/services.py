@@ -21,6 +21,7 @@ from binder.reconcile import NextStep, next_step, pod_uid
 from binder.reservations import Reservations
 from binder.steps.base import BindJob, PrepareStep
 from binder.steps.table import make_steps
+from binder.texts import failure_text, pool_of_request
 from binder.turns import Turns
 from kube.errors import (
     ConflictError,
@@ -32,7 +33,7 @@ from kube.errors import (
 )
 from kube.events import NORMAL, WARNING, Recorder, event_about
 from kube.gateway import Gateway, PatchType
-from kube.keys import BIND_UNDO, NUMA_PREDICTED, RECEIVED_TYPE, SELECTED_NODE_LABEL
+from kube.keys import BIND_UNDO, NUMA_PREDICTED, RECEIVED_TYPE
 from kube.objects.bindrequest import OUTDATED, BindRequest
 from kube.objects.meta import as_body, convert
 from kube.objects.node import Node
@@ -40,7 +41,6 @@ from kube.objects.pod import Pod
 from kube.resources import BINDREQUESTS, NODES, PODS
 from kube.store import Store
 from kube.values.times import format_time
-from queues.workloads.conditions import DEFAULT_POOL
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -145,7 +145,7 @@ class BindService:
             if is_bound:
                 text = (
                     f"Successfully assigned pod {name} to node {result.node} "
-                    f"at node-pool {_pool_of(request)}"
+                    f"at node-pool {pool_of_request(request)}"
                 )
                 self.recorder.record(event_about(PODS, pod, NORMAL, "Scheduled", text))
 
@@ -392,15 +392,3 @@ class BindService:
             self.gateway.delete(BINDREQUESTS, meta.name, namespace=meta.namespace, uid=meta.uid)
         except NotFoundError:
             return
-
-
-def _pool_of(request: BindRequest) -> str:
-    """Return the node pool that a request was made for; its only other label is the node."""
-    labels = request.metadata.labels.items()
-    return next((value for key, value in labels if key != SELECTED_NODE_LABEL), DEFAULT_POOL)
-
-
-def failure_text(request: BindRequest, node: str, error: str) -> str:
-    """Return the text of the condition and the event after a failed attempt."""
-    name = f"{request.metadata.namespace}/{request.spec.pod_name}"
-    return f"Failed to bind pod {name} to node {node}: {error}"
