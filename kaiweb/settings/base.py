@@ -161,6 +161,11 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    # Several objects have a field `state`, so its types need names.
+    "ENUM_NAME_OVERRIDES": {
+        "WorkloadState": ["pending", "gated", "partial", "running", "finished", "failed"],
+        "SimulationState": ["queued", "running", "done", "failed"],
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "kaiweb.api.problems.add_problems",
