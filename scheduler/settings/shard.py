@@ -19,7 +19,13 @@ from scheduler.core.decisions import ActionName
 from scheduler.core.errors import ConfigError
 from scheduler.core.options import SearchBudgets
 from scheduler.core.plugins.min_runtime import MinRuntimeArguments
-from scheduler.core.plugins.placement_strategy import BINPACK, SPREAD, NodePlacementArguments
+from scheduler.core.plugins.placement_strategy import (
+    BINPACK,
+    FRAGMENTATION,
+    SPREAD,
+    STRATEGIES,
+    NodePlacementArguments,
+)
 from scheduler.core.plugins.proportion import ProportionArguments
 from scheduler.core.plugins.table import PLUGINS, spec_of
 from scheduler.settings.params import ShardParams
@@ -34,6 +40,8 @@ ACTION_PRIORITIES = {
 }
 #: Spellings of booleans; Go's flags accept them all.
 _TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
+#: The plugins that order the devices of a node, for strategies other than binpack.
+_DEVICE_PLUGINS = {SPREAD: {"gpuspread"}, FRAGMENTATION: {"gpupack"}}
 #: The only Config that is read, and the only shard that always exists.
 CONFIG_NAME, DEFAULT_SHARD = "kai-config", "default"
 
@@ -112,9 +120,9 @@ def core_config(spec: ShardSpec) -> SchedulerConfig:
     args = _Flags(spec.args)
     placement = spec.placement_strategy or PlacementStrategy()
     for kind, value in (("gpu", placement.gpu), ("cpu", placement.cpu)):
-        if value not in ("", BINPACK, SPREAD):
+        if value not in ("", *STRATEGIES):
             raise ConfigError(
-                f"placementStrategy.{kind}: expected {BINPACK} or {SPREAD}, got {value!r}"
+                f"placementStrategy.{kind}: expected one of {', '.join(STRATEGIES)}, got {value!r}"
             )
     max_victims = args.number("max-consolidation-preemptees", 16)
     actions = _actions(spec, placement)
@@ -150,7 +158,7 @@ def _actions(spec: ShardSpec, placement: PlacementStrategy) -> tuple[ActionName,
 
 
 def _plugins(spec: ShardSpec, placement: PlacementStrategy) -> tuple[PluginConfig, ...]:
-    default_plugins = _default_plugins(spec, spreads_gpus=placement.gpu == SPREAD)
+    default_plugins = _default_plugins(spec, placement.gpu)
     defaults = _default_arguments(spec, placement)
     chosen: list[tuple[int, str, PluginConfig]] = []
     for name in sorted({*default_plugins, *spec.plugins}):
@@ -167,13 +175,12 @@ def _plugins(spec: ShardSpec, placement: PlacementStrategy) -> tuple[PluginConfi
     return tuple(plugin for _, _, plugin in sorted(chosen, key=lambda entry: entry[:2]))
 
 
-def _default_plugins(spec: ShardSpec, *, spreads_gpus: bool) -> set[str]:
+def _default_plugins(spec: ShardSpec, gpu_strategy: str) -> set[str]:
     """Return the plugins that run unless the shard disables them: defaults, listed ones, those of its placement."""
     by_default = {plugin.name for plugin in PLUGINS if plugin.on_by_default}
-    packing, spreading = {"gpupack", "gpusharingorder"}, {"gpuspread"}
-    return {*by_default, *spec.plugins, *(spreading if spreads_gpus else packing)} - (
-        packing if spreads_gpus else spreading
-    )
+    device_plugins = {"gpupack", "gpusharingorder", "gpuspread"}
+    chosen = _DEVICE_PLUGINS.get(gpu_strategy, {"gpupack", "gpusharingorder"})
+    return ({*by_default, *spec.plugins} - device_plugins) | chosen
 
 
 def _default_arguments(spec: ShardSpec, placement: PlacementStrategy) -> dict[str, object]:

@@ -200,7 +200,7 @@ def test_an_edit_is_followed_while_it_runs(pool: Sample) -> None:
     [
         (
             {"placementStrategy": {"gpu": "scatter"}},
-            "placementStrategy.gpu: expected binpack or spread, got 'scatter'",
+            "placementStrategy.gpu: expected one of binpack, spread, fragmentation, got 'scatter'",
         ),
         (
             {"queueDepthPerAction": {"consolidate": 3}},

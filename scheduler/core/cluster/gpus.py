@@ -160,6 +160,16 @@ def fitting_shared_gpus(nodes: Nodes, node: int, memory: int) -> list[str]:
     ]
 
 
+def joinable_shares(nodes: Nodes, node: int) -> list[float]:
+    """Return the part that is free, or about to be, of each shared GPU of a node, 1 for a whole device."""
+    size = nodes.gpu_memory[node]
+    return [
+        (size - gpu[ALLOCATED_COLUMN] + gpu[RELEASING_COLUMN]) / size
+        for gpu in nodes.shared_gpus[node].values()
+        if gpu[USED_COLUMN] and gpu[ALLOCATED_COLUMN] != gpu[RELEASING_COLUMN]
+    ]
+
+
 def has_idle_room(nodes: Nodes, node: int, gpu_group: str, memory: int) -> bool:
     """Return whether a shared GPU has this many MiB free now; False if it is only nominated."""
     gpu = nodes.shared_gpus[node].get(gpu_group)

@@ -1,20 +1,22 @@
-"""Fill nodes up or spread over them, and the same for the devices of one node."""
+"""Fill nodes up, spread over them or keep GPUs usable, and the same for the devices of one node."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from scheduler.core.errors import ConfigError
+from scheduler.core.plugins.fragmentation import FragmentationScore
 from scheduler.core.plugins.spec import ArgumentTexts
 from scheduler.core.session.hooks import PlacementStrategy
 from scheduler.core.session.session import Session
 
-BINPACK, SPREAD = "binpack", "spread"
+BINPACK, SPREAD, FRAGMENTATION = "binpack", "spread", "fragmentation"
+STRATEGIES = (BINPACK, SPREAD, FRAGMENTATION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlacementArguments:
-    """binpack or spread, for tasks with and without GPU."""
+    """binpack, spread or fragmentation, for tasks with and without GPU."""
 
     cpu: str = BINPACK
     gpu: str = BINPACK
@@ -22,9 +24,9 @@ class NodePlacementArguments:
     def __post_init__(self) -> None:
         """Refuse other strategies."""
         for name, value in (("cpu", self.cpu), ("gpu", self.gpu)):
-            if value not in (BINPACK, SPREAD):
+            if value not in STRATEGIES:
                 raise ConfigError(
-                    f"nodeplacement.{name}: expected {BINPACK} or {SPREAD}, got {value!r}"
+                    f"nodeplacement.{name}: expected one of {', '.join(STRATEGIES)}, got {value!r}"
                 )
 
     @classmethod
@@ -40,11 +42,16 @@ class NodePlacementPlugin:
         self._arguments = arguments
 
     def open(self, session: Session) -> None:
-        """Set the strategy."""
+        """Set the strategy; by fragmentation, nodes that leave equally much usable are filled up."""
+        cpu, gpu = self._arguments.cpu, self._arguments.gpu
         session.hooks.placement = PlacementStrategy(
-            cpu_binpack=self._arguments.cpu == BINPACK,
-            gpu_binpack=self._arguments.gpu == BINPACK,
+            cpu_binpack=cpu != SPREAD, gpu_binpack=gpu != SPREAD
         )
+        if FRAGMENTATION in (cpu, gpu):
+            score = FragmentationScore(
+                session.state, cpu=cpu == FRAGMENTATION, gpu=gpu == FRAGMENTATION
+            )
+            session.hooks.scores.append(score)
 
 
 def pack_score(device: tuple[float, float] | None) -> float:

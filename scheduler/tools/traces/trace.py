@@ -84,12 +84,11 @@ def snapshot_of(trace: Trace) -> ClusterInput:
     """Return the snapshot in which all pods of a trace wait, each a pod group, the first one oldest."""
     requests = {shape: _request(shape) for shape in dict.fromkeys(trace.pods)}
     by_models = {shape.models: _constraints(shape.models) for shape in requests}
-    unlimited = {"cpu": UNLIMITED_AMOUNTS, "memory": UNLIMITED_AMOUNTS, "gpu": UNLIMITED_AMOUNTS}
     return ClusterInput(
         nodes=tuple(_node(node) for node in trace.nodes),
         queues=(
-            QueueInput(name=DEPARTMENT, **unlimited),
-            QueueInput(name=QUEUE, parent=DEPARTMENT, **unlimited),
+            _unlimited_queue(DEPARTMENT, parent=""),
+            _unlimited_queue(QUEUE, parent=DEPARTMENT),
         ),
         pod_groups=tuple(
             _pod_group(
@@ -100,6 +99,16 @@ def snapshot_of(trace: Trace) -> ClusterInput:
             )
             for position, shape in enumerate(trace.pods)
         ),
+    )
+
+
+def _unlimited_queue(name: str, parent: str) -> QueueInput:
+    return QueueInput(
+        name=name,
+        parent=parent,
+        cpu=UNLIMITED_AMOUNTS,
+        memory=UNLIMITED_AMOUNTS,
+        gpu=UNLIMITED_AMOUNTS,
     )
 
 

@@ -64,7 +64,7 @@ def test_a_shard_that_was_never_fine_does_not_start_and_one_that_was_goes_on() -
     wanted, problems = _wanted(None, shards, DesiredProcesses(shards=("amber", "default")))
     assert wanted.shards == ("amber", "default")
     assert problems == {
-        "amber": "placementStrategy.gpu: expected binpack or spread, got 'pile'",
+        "amber": "placementStrategy.gpu: expected one of binpack, spread, fragmentation, got 'pile'",
         "birch": "actions: unknown action 'nap'",
     }
 

@@ -153,7 +153,7 @@ def test_a_shard_that_became_invalid_keeps_its_settings_after_an_operator_restar
     scene.put(SHARDS, "amber", placementStrategy={"cpu": "pile"})
     scene.passes(2)
     assert read_desired(scene.home).shards == ("amber", "default")
-    text = "placementStrategy.cpu: expected binpack or spread, got 'pile'"
+    text = "placementStrategy.cpu: expected one of binpack, spread, fragmentation, got 'pile'"
     assert scene.conditions_of(SHARDS, "amber")["Deployed"] == ("False", text)
     assert scene.conditions_of(SHARDS, "amber")["Available"] == ("True", "System available")
 

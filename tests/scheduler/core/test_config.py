@@ -27,7 +27,7 @@ from scheduler.core.plugins.table import PLUGINS
         ),
         (
             lambda: NodePlacementArguments(gpu="pile"),
-            "nodeplacement.gpu: expected binpack or spread",
+            "nodeplacement.gpu: expected one of binpack, spread, fragmentation",
         ),
         (
             lambda: MinRuntimeArguments(default_reclaim_s=-1),

@@ -45,7 +45,7 @@ def test_settings_that_were_never_valid_start_nothing_and_later_invalid_ones_kee
     amber.seed(SHARDS, {"metadata": meta("amber"), "spec": spoilt})
     assert not amber.watch().worker.is_ready()
     assert amber.worker.follower.error == (
-        "placementStrategy.gpu: expected binpack or spread, got 'pile'"
+        "placementStrategy.gpu: expected one of binpack, spread, fragmentation, got 'pile'"
     )
     amber.gateway.patch(SHARDS, "amber", {"spec": {"placementStrategy": {"gpu": "spread"}}})
     assert amber.watch().worker.is_ready()

@@ -462,6 +462,6 @@ def test_wrong_shard_keeps_the_old_settings_and_says_why(harness: Harness) -> No
     )
     harness.cycle()
     assert harness.worker.follower.error == (
-        "placementStrategy.gpu: expected binpack or spread, got 'sideways'"
+        "placementStrategy.gpu: expected one of binpack, spread, fragmentation, got 'sideways'"
     )
     assert harness.gateway.names(BINDREQUESTS) == ["pg-0"]

@@ -46,6 +46,14 @@ def test_defaults_are_the_operator_s() -> None:
     assert settings.params.pool_name == "default"
 
 
+def test_fragmentation_packs_devices_and_leaves_the_order_by_sharing_out() -> None:
+    fragmenting = spec(placementStrategy={"gpu": "fragmentation"})
+    assert "gpupack" in names(fragmenting)
+    assert not {"gpuspread", "gpusharingorder"} & set(names(fragmenting))
+    assert ActionName.CONSOLIDATION in core_config(fragmenting).actions
+    assert arguments(fragmenting, "nodeplacement") == NodePlacementArguments(gpu="fragmentation")
+
+
 def test_spread_changes_plugins_and_drops_consolidation() -> None:
     spreading = spec(placementStrategy={"gpu": "spread"})
     assert "gpuspread" in names(spreading)

@@ -91,5 +91,5 @@ def test_a_plot_has_a_line_for_each_strategy() -> None:
 def test_a_folder_without_a_trace_and_an_unknown_strategy_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="expected nodes_gpu"):
         call_command("replay", "trace", str(tmp_path))
-    with pytest.raises(CommandError, match="expected binpack or spread, got 'best'"):
+    with pytest.raises(CommandError, match="binpack, spread, fragmentation, got 'best'"):
         call_command("replay", "generated", "--nodes=2", "--strategy=best")
