@@ -60,10 +60,13 @@ def _victims_of_last_evictor(played: Played, *, is_moved: bool) -> list[tuple[st
     """Return what the last search took, by pod group, without pods that this cycle bound.
 
     An evictor that grows may be served by several actions, one search each.
-    Nothing where more than room and queues decides: topology, terms about other pods.
+    Nothing where more than room and queues decides: topology, terms about other pods. Nor where a later search
+    took the place that an earlier one had promised, which evicts nobody but makes room too.
     """
     taken = [e for e in played.evictions if e.reason.action != ActionName.STALE_GANG_EVICTION]
     if not taken or any(_is_choosy(group) for group in played.cluster.pod_groups):
+        return []
+    if _breaks_a_promise(played):
         return []
     victims: dict[str, list[Pod]] = defaultdict(list)
     for eviction in taken:
@@ -72,6 +75,14 @@ def _victims_of_last_evictor(played: Played, *, is_moved: bool) -> list[tuple[st
         if is_last and pod.home and bool(eviction.moved_to) == is_moved:
             victims[eviction.pod_group].append(pod)
     return sorted(victims.items())
+
+
+def _breaks_a_promise(played: Played) -> bool:
+    return any(
+        not played.pods[each.task.name].holds_after
+        for each in played.session.decisions
+        if isinstance(each, Nominate)
+    )
 
 
 def _search_of(eviction: Evict) -> tuple[ActionName, str]:

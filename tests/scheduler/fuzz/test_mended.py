@@ -1,4 +1,4 @@
-"""Small clusters in which the fuzz once found a fault; every rule must hold in them now."""
+"""Small clusters in which the fuzz once found a fault, of the core or of a rule; every rule must hold in them now."""
 
 from __future__ import annotations
 
