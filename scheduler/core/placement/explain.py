@@ -8,10 +8,13 @@ are those of which too little is free now, because that is what people see.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 
+from scheduler.core.arrays import Ints
 from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.changes import ChangeLog, Cursor
 from scheduler.core.cluster.classes import RowAmounts, TaskClass
 from scheduler.core.cluster.gpus import fitting_shared_gpus
 from scheduler.core.cluster.inputs import GPU
@@ -24,6 +27,9 @@ from scheduler.core.session.session import Session
 
 #: (index of the task class, key of the node set, number of node changes so far, queue or -1)
 Key = tuple[int, object, int, int]
+
+#: Counts what a node lacks; returns whether it lacks anything.
+LookAt = Callable[[int, Counter[NodeReason]], bool]
 
 # Entries of earlier states of the nodes are never found again, because the number of changes only grows.
 _CACHE_SIZE = 64
@@ -65,7 +71,9 @@ def _count(
 ) -> Counter[NodeReason]:
     counts: Counter[NodeReason] = Counter()
     # Fit rules and shared devices can only be checked node by node.
-    if task_class.is_shared or rules.fit_rules:
+    if task_class.is_shared and not rules.fit_rules:
+        with_room = _lacking_of(session, task_class, rules, task).count(nodes, counts)
+    elif rules.fit_rules:
         with_room = [
             node
             for node in nodes.indices.tolist()
@@ -77,6 +85,62 @@ def _count(
         for reason in _other_reasons(session, task_class, rules, task, node, view):
             counts[reason] += 1
     return counts
+
+
+class _Lacking:
+    """What every node lacks for a class that shares devices; touched nodes only are looked at again.
+
+    Nodes that lack the same have one number in common, 0 if they have room.
+    """
+
+    __slots__ = ("_cursor", "_look_at", "_number_of", "_numbers", "_reasons")
+
+    def __init__(self, log: ChangeLog, nodes: int, look_at: LookAt) -> None:
+        self._look_at = look_at
+        self._cursor = Cursor(log)
+        self._reasons: list[tuple[NodeReason, ...]] = [()]
+        self._number_of: dict[tuple[NodeReason, ...], int] = {}
+        self._numbers: Ints = np.array([self._number(node) for node in range(nodes)], np.int64)
+
+    def _number(self, node: int) -> int:
+        reasons: Counter[NodeReason] = Counter()
+        if not self._look_at(node, reasons):
+            return 0
+        lacking = tuple(reasons)
+        number = self._number_of.setdefault(lacking, len(self._reasons))
+        if number == len(self._reasons):
+            self._reasons.append(lacking)
+        return number
+
+    def count(self, nodes: NodeSet, counts: Counter[NodeReason]) -> list[int]:
+        """Count what the nodes of a set lack now; return those that have room."""
+        for node in dict.fromkeys(self._cursor.read()):
+            self._numbers[node] = self._number(node)
+        numbers = self._numbers[nodes.indices]
+        for number, count in enumerate(np.bincount(numbers).tolist()):
+            if count:
+                for reason in self._reasons[number]:
+                    counts[reason] += count
+        return [int(node) for node in nodes.indices[numbers == 0]]
+
+
+class _LackingByClass(dict[int, _Lacking]):
+    """What nodes lack, by task class, for the rest of the session."""
+
+
+def _lacking_of(session: Session, task_class: TaskClass, rules: ClassRules, task: int) -> _Lacking:
+    known = session.attached(_LackingByClass)
+    if known is None:
+        known = session.attach(_LackingByClass())
+    lacking = known.get(task_class.index)
+    if lacking is None:
+
+        def look_at(node: int, reasons: Counter[NodeReason]) -> bool:
+            return _count_if_lacking(session, task_class, rules, task, node, reasons)
+
+        nodes = session.state.nodes
+        lacking = known[task_class.index] = _Lacking(nodes.touched, len(nodes), look_at)
+    return lacking
 
 
 def _count_lacking_everywhere(
