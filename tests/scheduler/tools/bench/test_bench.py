@@ -64,6 +64,10 @@ QUICK = [
 ]
 
 
+#: Workloads whose victims keep their own nodes where KAI moves some for nothing (docs/differences.md, "solver").
+WITHOUT_NEEDLESS_MOVES = {"small_mixed-nodes50-jobs200-actionsconsolidation": 0}
+
+
 def _key(name: str, sizes: dict[str, Any]) -> str:
     return "-".join([name, *[f"{key}{value}" for key, value in sizes.items()]])
 
@@ -72,7 +76,10 @@ def _key(name: str, sizes: dict[str, Any]) -> str:
 @pytest.mark.parametrize(("name", "sizes"), QUICK, ids=[_key(*one) for one in QUICK])
 def test_outcomes_are_those_of_the_reference(name: str, sizes: dict[str, Any]) -> None:
     known = json.loads(shared_path("bench", "expected", "outcomes.json").read_text())
-    expected = known[_key(name, sizes)]
+    key = _key(name, sizes)
+    expected = known[key]
+    if key in WITHOUT_NEEDLESS_MOVES:
+        expected["outcome"]["moved"] = WITHOUT_NEEDLESS_MOVES[key]
     measured = measure(WORKLOADS[name](**sizes), runs=1).as_dict()
     assert measured["summary"] == expected["summary"]
     assert measured["outcome"] == expected["outcome"]
