@@ -1,4 +1,4 @@
-"""Whether devices are named to containers as CDI devices: as the cluster's GPU operator is set up."""
+"""Whether containers get their devices through CDI, as the settings of NVIDIA's GPU operator say."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ log = logging.getLogger(__name__)
 
 VERSION_LABEL = "app.kubernetes.io/version"
 #: From this version on the GPU operator injects devices through CDI wherever CDI is enabled.
-CDI_IS_THE_DEFAULT_FROM = (25, 10, 0)
+CDI_DEFAULT_SINCE = (25, 10, 0)
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 
 
 def cluster_uses_cdi(gateway: Gateway) -> bool:
-    """Return what the first ClusterPolicy says; False where there is none, or it may not be read.
+    """Return whether the first ClusterPolicy turns CDI on; False if there is none or it may not be read.
 
     Raises
     ------
@@ -39,5 +39,5 @@ def _uses_cdi(policy: ClusterPolicy) -> bool:
     if not cdi.enabled:
         return False
     version = _VERSION.match(policy.metadata.labels.get(VERSION_LABEL, ""))
-    is_new = version is not None and tuple(map(int, version.groups())) >= CDI_IS_THE_DEFAULT_FROM
-    return is_new or cdi.default
+    is_default = version is not None and tuple(map(int, version.groups())) >= CDI_DEFAULT_SINCE
+    return is_default or cdi.default

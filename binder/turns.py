@@ -1,14 +1,14 @@
 """Which binder may work on a bind request, when several run at once or one was stopped in the middle.
 
-Two rules keep that safe, whatever a stopped binder believes when it goes on:
+Two rules keep that safe, even if a binder was stopped and goes on with an old view of the request:
 
 - A binding names the version of the pod that it was decided on. Everything that ends a request without a bound pod
   changes the pod first (the condition `PodBound` here, the memory of failed binds in the scheduler). So a binding
   that comes late is refused, and the binder reads again whether its request is still open.
-- What was prepared is taken back by one binder: it first marks the request, which ends it for all others, then
-  changes the pod, and only then takes back. If the pod turns out to be bound, nothing is taken back.
+- What was prepared is undone by one binder: it first marks the request, which ends it for all others, then
+  changes the pod, and only then undoes. If the pod turns out to be bound, nothing is undone.
 
-The claim saves work only: a request that needs preparation is left to the binder that claimed it first, until that
+The claim is not needed for safety, it only saves work: a request that needs preparation is left to the binder that claimed it first, until that
 has not reported for a while.
 """
 
@@ -29,9 +29,9 @@ from kube.objects.meta import convert
 from kube.objects.pod import Pod
 from kube.resources import BINDREQUESTS
 
-#: So long a claim is respected that its holder has not followed up.
+#: How long a claim keeps other binders away if the request does not change.
 CLAIM_S = 10.0
-LONGEST_REASON = 1024
+MAX_REASON_CHARS = 1024
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Turns:
 
     Parameters
     ----------
-    identity : of this process; another one after a restart
+    identity : names this process; a restarted process has another one
     """
 
     gateway: Gateway
@@ -65,22 +65,22 @@ class Turns:
         return self._annotate(request, BINDER_CLAIM, self.identity)
 
     def mark_undo(self, request: BindRequest, reason: str) -> BindRequest:
-        """End a request for all binders: what was prepared for it is being taken back.
+        """End a request for all binders, because what was prepared for it is being undone.
 
         Raises
         ------
         TakenError : another binder has ended it, or it is gone
         """
         current = self.read_open(request)
-        return self._annotate(current, BIND_UNDO, reason[:LONGEST_REASON] or "failed")
+        return self._annotate(current, BIND_UNDO, reason[:MAX_REASON_CHARS] or "failed")
 
     def require_open(self, request: BindRequest, pod: Pod) -> None:
         """Check that a request was not ended before this version of its pod came to be.
 
-        A pod without a trace of a failed bind needs no look at the server.
+        The server is not read for a pod that shows no sign of a failed bind.
         """
-        bound = pod.condition("PodBound")
-        has_failed = bound is not None and bound.status == "False"
+        condition = pod.condition("PodBound")
+        has_failed = condition is not None and condition.status == "False"
         if has_failed or BIND_FAILURES in pod.metadata.annotations:
             self.read_open(request)
 
@@ -89,7 +89,7 @@ class Turns:
 
         Raises
         ------
-        TakenError : it is over, being taken back, or another request of that name
+        TakenError : it has ended, is being undone, or was replaced by another request of the same name
         """
         meta = request.metadata
         try:

@@ -14,7 +14,7 @@ class Requirement(Protocol):
 
     @property
     def key(self) -> str:
-        """Return the label or field."""
+        """Return the name of the label or field."""
         ...
 
     @property
@@ -24,7 +24,7 @@ class Requirement(Protocol):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """Return what the value is compared with."""
+        """Return the values with which that of the label or field is compared."""
         ...
 
 
@@ -38,10 +38,10 @@ def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
 
 def meets(labels: Mapping[str, str], requirements: Iterable[Requirement]) -> bool:
     """Return whether labels meet every requirement."""
-    return all(_holds(labels.get(item.key), item) for item in requirements)
+    return all(_is_met(labels.get(requirement.key), requirement) for requirement in requirements)
 
 
-def _holds(value: str | None, requirement: Requirement) -> bool:
+def _is_met(value: str | None, requirement: Requirement) -> bool:
     match requirement.operator:
         case "In":
             return value in requirement.values
@@ -52,11 +52,12 @@ def _holds(value: str | None, requirement: Requirement) -> bool:
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt":
-            return _compares(value, requirement)
+            return _is_beyond(value, requirement)
     return False
 
 
-def _compares(value: str | None, requirement: Requirement) -> bool:
+def _is_beyond(value: str | None, requirement: Requirement) -> bool:
+    """Return whether a value is an integer above (Gt) or below (Lt) that of the requirement."""
     values = requirement.values
     left, right = int_or_none(value), int_or_none(values[0] if values else None)
     if left is None or right is None:

@@ -1,7 +1,7 @@
 """Which version of a kind to ask for, where a server may serve only older ones.
 
-The claims and slices of resource.k8s.io are v1 since Kubernetes 1.34, and beta before that. What is read has
-one typed view for all versions; what is created is written in the version that the server knows.
+The claims and slices of resource.k8s.io are v1 since Kubernetes 1.34, and beta before that. Objects of all
+versions are read into the same types; new objects are written in the version that the server serves.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from kube.resources import Resource
 
-#: How long an answer holds; a cluster changes its versions only with an upgrade.
+#: How long the versions of a group are remembered; a cluster changes its versions only with an upgrade.
 REMEMBERED_S = 300.0
 
 
@@ -29,6 +29,7 @@ class ServedVersions:
 
     versions_of: Callable[[str], Collection[str]]
     clock: Callable[[], float] = time.monotonic
+    #: Group -> (when to ask again by `clock`, its versions).
     _known: dict[str, tuple[float, Collection[str]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -38,7 +39,7 @@ class ServedVersions:
             return resource
         served = self._versions(resource.group)
         choices = (resource.version, *resource.older_versions)
-        version = next((each for each in choices if each in served), resource.version)
+        version = next((choice for choice in choices if choice in served), resource.version)
         return resource if version == resource.version else resource.at_version(version)
 
     def _versions(self, group: str) -> Collection[str]:
@@ -59,12 +60,12 @@ def body_for(resource: Resource, body: Mapping[str, Any]) -> Mapping[str, Any]:
     if resource.version != "v1beta1" or "spec" not in body:
         return written
     devices = body["spec"].get("devices") or {}
-    requests = [_flat(request) for request in devices.get("requests") or ()]
+    requests = [_as_v1beta1(request) for request in devices.get("requests") or ()]
     written["spec"] = {**body["spec"], "devices": {**devices, "requests": requests}}
     return written
 
 
-def _flat(request: Mapping[str, Any]) -> dict[str, Any]:
+def _as_v1beta1(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request as v1beta1 has it, without the level `exactly`."""
     others = {name: value for name, value in request.items() if name != "exactly"}
     return {**others, **(request.get("exactly") or {})}

@@ -26,13 +26,13 @@ DEVICES_VARIABLE = "KAIWEB_DEVICES"
 
 
 def main(environment: Mapping[str, str] = os.environ) -> int:
-    """Report the device and hold it until a signal; return the exit code."""
+    """Report the device and hold it until SIGTERM or SIGINT; return the exit code."""
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signal_number, lambda *_: stop.set())
     gateway = connect(Target(user_agent="kaiweb-resource-reservation"))
     try:
         device = report_device(gateway, OwnPod.of(environment), source_of(environment))
@@ -47,9 +47,9 @@ def main(environment: Mapping[str, str] = os.environ) -> int:
 
 
 def source_of(environment: Mapping[str, str]) -> DeviceSource:
-    """Return where device ids come from."""
-    listed = environment.get(DEVICES_VARIABLE, "")
-    return ListedDevices(listed.split(",")) if listed else NvmlDevices()
+    """Return the devices that KAIWEB_DEVICES lists; without it, those that NVML shows."""
+    device_ids = environment.get(DEVICES_VARIABLE, "")
+    return ListedDevices(device_ids.split(",")) if device_ids else NvmlDevices()
 
 
 if __name__ == "__main__":

@@ -27,12 +27,12 @@ class DeviceSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ListedDevices:
-    """Devices that are known by name already."""
+    """Devices whose ids were given, so that nothing is asked."""
 
-    names: Sequence[str]
+    device_ids: Sequence[str]
 
     def ids(self) -> Sequence[str]:
-        return self.names
+        return self.device_ids
 
 
 class NvmlDevices:

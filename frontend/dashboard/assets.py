@@ -1,6 +1,6 @@
 """The built files that the shell loads, read from Vite's manifest.
 
-Not django-vite 3.2: it reads the manifest once for each process, preloads direct imports only, and declares no
+django-vite 3.2 is not used: it reads the manifest once for each process, preloads direct imports only, and declares no
 support for Django 5. Here a new build is served without a restart, and a missing build raises `NoBuildError`.
 """
 

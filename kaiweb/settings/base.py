@@ -29,7 +29,7 @@ KAIWEB_DEMO = env.flag("DEMO", True)
 # own cluster is never written to by accident.
 KAIWEB_KUBECONFIG = env.text("KAIWEB_KUBECONFIG", str(KAIWEB_HOME / "kubeconfig"))
 KAIWEB_DEPLOY = Path(env.text("KAIWEB_DEPLOY", str(CHECKOUT / "deploy")))
-# The longest life of an API token in days; 0: unlimited.
+# Days after which an API token expires at the latest; 0: it may be valid forever.
 KAIWEB_TOKEN_MAX_DAYS = env.number("KAIWEB_TOKEN_MAX_DAYS", 365)
 KAIWEB_VERSION = __version__
 
@@ -96,7 +96,8 @@ DATABASES = {
 }
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    # Failed log-ins. Large enough that a flood of names cannot evict the counts of its own address.
+    # Counts of failed log-ins, by user name and by address. The cache holds so many that whoever tries many
+    # user names cannot push out the count of their own address.
     "login": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "LOCATION": "login",

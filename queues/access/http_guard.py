@@ -24,9 +24,10 @@ log = logging.getLogger(__name__)
 
 #: Descriptors reserved for databases, the broker, the cluster and files.
 RESERVED_FILES = 400
-FEWEST_CONNECTIONS = 32
+#: Connections that are allowed even if the limit of open files is lower than RESERVED_FILES.
+MIN_CONNECTIONS = 32
 LOG_EVERY_S = 10.0
-TOO_LONG = (
+HEAD_TOO_LARGE_RESPONSE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-type: text/plain\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 )
@@ -64,7 +65,7 @@ class ConnectionLimits:
 
 
 def raise_file_limit() -> int:
-    """Raise the limit of open files of this process to its maximum; return it."""
+    """Raise the limit of open files of this process to the hard limit; return the new limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -72,8 +73,8 @@ def raise_file_limit() -> int:
 
 
 def affordable(connections: int, files: int) -> int:
-    """Return how many connections the limit of open files allows."""
-    return max(FEWEST_CONNECTIONS, min(connections, files - RESERVED_FILES))
+    """Return how many of the wanted connections the limit of open files allows."""
+    return max(MIN_CONNECTIONS, min(connections, files - RESERVED_FILES))
 
 
 @dataclass(slots=True)
@@ -110,7 +111,7 @@ class Connections:
     def admit(self, newcomer: GuardedProtocol) -> bool:
         """Add a connection, closing an idle one if the limit is reached; return False if that was not possible."""
         address = newcomer.address
-        has_room = self._has_room_for(address) and self._has_room()
+        has_room = self._make_room_for(address) and self._make_room()
         if has_room:
             self._open.setdefault(address, {})[newcomer.transport] = newcomer
         else:
@@ -119,34 +120,36 @@ class Connections:
 
     def forget(self, protocol: GuardedProtocol) -> None:
         """Remove a closed connection."""
-        of_address = self._open.get(protocol.address, {})
-        of_address.pop(protocol.transport, None)
-        if not of_address:
+        by_transport = self._open.get(protocol.address, {})
+        by_transport.pop(protocol.transport, None)
+        if not by_transport:
             self._open.pop(protocol.address, None)
 
-    def _has_room_for(self, address: str) -> bool:
+    def _make_room_for(self, address: str) -> bool:
+        """Return whether the address may have one more connection, after closing an idle one of it if needed."""
         if self.limits.is_proxy(address):
             return True
         return len(self._open.get(address, {})) < self.limits.per_address or self._evict(address)
 
-    def _has_room(self) -> bool:
+    def _make_room(self) -> bool:
+        """Return whether the process may have one more connection, after closing an idle one if needed."""
         if len(self) < self.limits.total:
             return True
         self._sweep()
         if len(self) < self.limits.total:
             return True
-        return any(self._evict(address) for address in self._addresses_by_use())
+        return any(self._evict(address) for address in self._busiest_addresses())
 
-    def _addresses_by_use(self) -> list[str]:
+    def _busiest_addresses(self) -> list[str]:
         return sorted(self._open, key=lambda address: -len(self._open[address]))
 
     def _evict(self, address: str) -> bool:
         """Close the oldest connection of the address without a complete request; return whether there is room."""
         self._sweep(address)
-        of_address = self._open.get(address, {})
-        if len(of_address) < self.limits.per_address and len(self) < self.limits.total:
+        by_transport = self._open.get(address, {})
+        if len(by_transport) < self.limits.per_address and len(self) < self.limits.total:
             return True
-        oldest = next((protocol for protocol in of_address.values() if protocol.is_waiting), None)
+        oldest = next((protocol for protocol in by_transport.values() if protocol.is_waiting), None)
         if oldest is None:
             return False
         self.forget(oldest)
@@ -155,8 +158,8 @@ class Connections:
 
     def _sweep(self, address: str | None = None) -> None:
         """Remove closed WebSocket connections, for which `connection_lost` is not called here."""
-        for name in [address] if address is not None else list(self._open):
-            for protocol in list(self._closed(name)):
+        for each_address in [address] if address is not None else list(self._open):
+            for protocol in list(self._closed(each_address)):
                 self.forget(protocol)
 
     def _closed(self, address: str) -> Iterator[GuardedProtocol]:
@@ -197,13 +200,13 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
         if self.guard.admit(self):
-            self._arm(self.guard.limits.head_s)
+            self._start_deadline(self.guard.limits.head_s)
         else:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        self._disarm()
+        self._cancel_deadline()
         self._end_stall()
         self.guard.forget(self)
         super().connection_lost(exc)
@@ -218,16 +221,16 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._is_in_head:
             self._head_bytes += len(data)
             if self._head_bytes > self.guard.limits.head_bytes:
-                self.transport.write(TOO_LONG)
+                self.transport.write(HEAD_TOO_LARGE_RESPONSE)
                 self.transport.close()
         elif self._is_between_requests and self.timeout_keep_alive_task is None:
             # Line feeds between two requests end uvicorn's own timer and begin no head.
-            self._arm(self.guard.limits.head_s)
+            self._start_deadline(self.guard.limits.head_s)
 
     def handle_websocket_upgrade(self) -> None:
         """Pass the connection to the WebSocket protocol, which has limits of its own."""
         self._is_upgraded = True
-        self._disarm()
+        self._cancel_deadline()
         super().handle_websocket_upgrade()
 
     def pause_writing(self) -> None:
@@ -237,7 +240,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._stall = self.loop.call_later(self.guard.limits.stall_s, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Stop waiting."""
+        """End the wait, because the client has read enough."""
         self._end_stall()
         super().resume_writing()
 
@@ -247,34 +250,35 @@ class GuardedProtocol(HttpToolsProtocol):
             self._stall = None
 
     def on_message_begin(self) -> None:
-        """Begin a head."""
+        """Limit the size of the request head that begins, and the time for it."""
         super().on_message_begin()
         self._is_in_head, self._head_bytes = True, 0
-        self._arm(self.guard.limits.head_s)
+        self._start_deadline(self.guard.limits.head_s)
 
     def on_headers_complete(self) -> None:
-        """End a head."""
+        """End the limits of a request head; its body follows."""
         self._is_in_head, self._is_in_body = False, True
-        self._disarm()
+        self._cancel_deadline()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """End a body."""
+        """End the time for reading a body to its end."""
         self._is_in_body = False
-        self._disarm()
+        self._cancel_deadline()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Read the rest of a refused body for a moment."""
+        """Go on reading a body for `linger_s` if the response was sent before its end."""
         super().on_response_complete()
         if self._is_in_body:
-            self._arm(self.guard.limits.linger_s)
+            self._start_deadline(self.guard.limits.linger_s)
 
-    def _arm(self, seconds: float) -> None:
+    def _start_deadline(self, seconds: float) -> None:
+        """Close the connection after some seconds, unless an earlier deadline is running."""
         if self._deadline is None:
             self._deadline = self.loop.call_later(seconds, self._expire)
 
-    def _disarm(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

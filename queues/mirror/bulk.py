@@ -49,6 +49,7 @@ def _run(sql: str, cells: Iterable[Sequence[Any]]) -> None:
 
 
 def _cells(model: type[Model], names: tuple[str, ...], rows: Sequence[Any]) -> Iterable[list[Any]]:
+    """Yield for each row the values of the named fields, as their columns store them."""
     columns = [(name, _prepare(model._meta.get_field(name))) for name in names]
     for row in rows:
         yield [
@@ -58,7 +59,7 @@ def _cells(model: type[Model], names: tuple[str, ...], rows: Sequence[Any]) -> I
 
 
 def _prepare(field: Any) -> Prepare | None:
-    """Return a function that makes a value from the cluster fit its column, None if all values fit.
+    """Return a function that makes a value from the cluster fit its column; None if every value fits as it is.
 
     No object may stop the mirror: a string longer than any real name is cut, a NUL (which PostgreSQL
     refuses) is replaced, a number beyond the range of the column becomes its bound, a time outside the
@@ -72,8 +73,8 @@ def _prepare(field: Any) -> Prepare | None:
         length = field.max_length
         return lambda value: _without_nul(value)[:length]
     if isinstance(field, IntegerField):
-        top = 2 ** (63 if isinstance(field, BigIntegerField) else 31) - 1
-        return lambda value: value if value is None else max(-top, min(top, value))
+        largest = 2 ** (63 if isinstance(field, BigIntegerField) else 31) - 1
+        return lambda value: value if value is None else max(-largest, min(largest, value))
     return None
 
 
@@ -96,8 +97,8 @@ def _columns(model: type[Model], names: tuple[str, ...]) -> list[str]:
 def _insert_sql(model: type[Model], names: tuple[str, ...]) -> str:
     columns = _columns(model, names)
     table = connection.ops.quote_name(model._meta.db_table)
-    marks = ", ".join(["%s"] * len(columns))
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+    placeholders = ", ".join(["%s"] * len(columns))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({placeholders})"
 
 
 @cache

@@ -24,10 +24,15 @@ from kube.store import version_number, version_of
 from queues.mirror.writer import Deletion, MirroredKind, Writer
 from queues.models import MirrorState
 
+#: Messages that may wait before the watches are blocked.
 QUEUE_LENGTH = 20_000
-GATHER_S, GATHER_BUSY_S = 0.02, 0.15
-BUSY = 20
+#: How long further messages are collected after the first one; in a burst the second figure.
+GATHER_S, GATHER_IN_BURST_S = 0.02, 0.15
+#: Collected messages from which on it counts as a burst.
+BURST_MESSAGES = 20
 STATE_EVERY_S = 1.0
+#: The row of `MirrorState` whose time is that of the last contact, beside one row for each kind.
+HEARTBEAT = "mirror"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ class MessageQueue:
             return []
         started = time.monotonic()
         while len(messages) < max_messages:
-            gather_s = GATHER_S if len(messages) < BUSY else GATHER_BUSY_S
+            gather_s = GATHER_S if len(messages) < BURST_MESSAGES else GATHER_IN_BURST_S
             remaining_s = max(0.0, started + gather_s - time.monotonic())
             try:
                 messages.append(self._queue.get(timeout=remaining_s))
@@ -85,11 +90,15 @@ class Mirror:
     kinds: Sequence[MirroredKind]
     writer: Writer = field(default_factory=Writer)
     now: Callable[[], datetime] = timezone.now
+    #: Resource -> (position among `kinds`, kind).
     _by_resource: Mapping[Resource, tuple[int, MirroredKind]] = field(init=False)
+    #: Name of a kind -> (newest version read, when that was last stored).
     _seen: dict[str, tuple[int, datetime]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._by_resource = {kind.resource: (n, kind) for n, kind in enumerate(self.kinds)}
+        self._by_resource = {
+            kind.resource: (position, kind) for position, kind in enumerate(self.kinds)
+        }
 
     def consume(self, messages: Iterable[Message]) -> None:
         """Write all messages, kind by kind; consecutive events of a kind become one batch."""
@@ -106,11 +115,12 @@ class Mirror:
                 self._change(kind, [m.event for m in group if isinstance(m, EventMessage)])
 
     def _list(self, kind: MirroredKind, listing: Listing[Any]) -> None:
-        text = listing.resource_version
-        # The list of a kind that is not served is empty and has no version: all its rows are deleted.
-        version = version_number(text) if text else 2**62
+        listed_version = listing.resource_version
+        # The list of a kind that is not served is empty and has no version. One above all versions
+        # makes the writer delete all rows of the kind.
+        version = version_number(listed_version) if listed_version else 2**62
         self.writer.reconcile(kind, listing.items, version)
-        self._note(kind, version if text else 0, is_list=True)
+        self._note(kind, version if listed_version else 0, is_list=True)
 
     def _change(self, kind: MirroredKind, events: list[WatchEvent[Any]]) -> None:
         deletions = [
@@ -142,8 +152,5 @@ class Mirror:
 
 
 def write_heartbeat(now: datetime) -> None:
-    """Store the time of the last contact; the dashboard reports old data when it is long ago."""
+    """Store the time of the last contact with the cluster, by which the dashboard reports data as old."""
     MirrorState.objects.update_or_create(kind=HEARTBEAT, defaults={"seen_at": now})
-
-
-HEARTBEAT = "mirror"

@@ -39,19 +39,20 @@ _VERBS = {
     "DELETE": "delete",
 }
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+#: Answered without authentication.
 _OPEN_PATHS = ("/healthz", "/livez", "/readyz", "/version")
-_OBJECT: dict[str, Handler] = {
+_OBJECT_HANDLERS: dict[str, Handler] = {
     "GET": reads.get_object,
     "PUT": mutations.replace_object,
     "PATCH": mutations.patch_object,
     "DELETE": mutations.delete_object,
 }
-_COLLECTION: dict[str, Handler] = {
+_COLLECTION_HANDLERS: dict[str, Handler] = {
     "GET": reads.list_objects,
     "POST": mutations.create_object,
     "DELETE": mutations.delete_collection,
 }
-_SUB: dict[tuple[str, str], Handler] = {
+_SUBRESOURCE_HANDLERS: dict[tuple[str, str], Handler] = {
     ("binding", "POST"): subresources.bind_pod,
     ("eviction", "POST"): eviction.evict_pod,
     ("token", "POST"): subresources.create_token,
@@ -105,6 +106,7 @@ class Application:
         return await self._handler(request, target)(self.parts, request, target)
 
     async def _answer_path(self, request: Request) -> Reply:
+        """Return the reply for a path that names no resource: discovery and OpenAPI documents."""
         path = request.path
         self.parts.authorizer.require(
             request.user, AccessAttributes(verb=_VERBS.get(request.method, "get"), path=path)
@@ -156,7 +158,7 @@ class Application:
             return subresources.bind_by_collection
         if target.sub:
             return self._sub_handler(method, target)
-        table = _OBJECT if target.name else _COLLECTION
+        table = _OBJECT_HANDLERS if target.name else _COLLECTION_HANDLERS
         if method not in table or not _serves(resource, method, target):
             raise errors.method_not_allowed()
         return table[method]
@@ -165,11 +167,11 @@ class Application:
         sub = target.sub.partition("/")[0]
         if sub in _STREAMING:
             return subresources.refuse_streaming
-        if (sub, method) in _SUB:
-            return _SUB[sub, method]
-        is_part = sub in ("status", "ephemeralcontainers", "resize", "approval")
-        if is_part and method in ("GET", "PUT", "PATCH"):
-            return _OBJECT[method]
+        if (sub, method) in _SUBRESOURCE_HANDLERS:
+            return _SUBRESOURCE_HANDLERS[sub, method]
+        shows_object = sub in ("status", "ephemeralcontainers", "resize", "approval")
+        if shows_object and method in ("GET", "PUT", "PATCH"):
+            return _OBJECT_HANDLERS[method]
         raise errors.method_not_allowed()
 
     def _authorize(self, request: Request, target: Target) -> None:

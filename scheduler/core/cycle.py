@@ -44,12 +44,13 @@ def run_cycle(
     config : actions, plugins, limits
     clock : monotonic seconds, for budgets and reports; the default never advances
     should_stop : called between the trials of a search for victims; True ends the search
-    gpu_group_seed : makes names of newly shared devices unlike those of other cycles
-    after_open, before_action, after_action : called at these moments
+    gpu_group_seed : from which the ids of newly shared devices are made; another one for each cycle
+    after_open : called with the session once its plugins are open
+    before_action, after_action : called around each action; see their types
 
     Returns
     -------
-    the session at its end, with all decisions in the order they were made, reports and reasons
+    the session at its end, with all decisions in the order they were made, a report per action, and why others wait
     """
     session = open_session(
         cluster, config, clock=clock, should_stop=should_stop, gpu_group_seed=gpu_group_seed
@@ -75,12 +76,12 @@ def open_session(
     """Build the state from a snapshot and open the plugins on it."""
     state = build_state(cluster, full_hierarchy=config.full_hierarchy_fairness)
     session = Session(state, config, clock, should_stop, gpu_group_seed)
-    for chosen in config.plugins:
-        plugin = spec_of(chosen.name).plugin(chosen.arguments)
+    for plugin_config in config.plugins:
+        plugin = spec_of(plugin_config.name).plugin(plugin_config.arguments)
         if plugin is not None:
             started = clock()
             plugin.open(session)
-            session.plugin_seconds[chosen.name] = clock() - started
+            session.plugin_seconds[plugin_config.name] = clock() - started
     session.start()
     return session
 

@@ -1,4 +1,4 @@
-"""Celery tasks of the scheduler. A message names a shard and nothing else."""
+"""Celery tasks of the scheduler. The only argument of a message is the name of a shard."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from kube.process.fatal import end_process
 from scheduler.loop import services
 
 log = logging.getLogger(__name__)
+#: How long the end of a worker waits for its running writes.
 STOP_S = 5.0
 
 
 @shared_task(name=services.RUN_CYCLE, ignore_result=True, acks_late=False)
 def run_cycle(shard: str) -> None:
-    """Run one cycle of a shard: beat's tick, or a kick after a change."""
+    """Run one cycle of a shard; sent by Celery beat, and after a change of the cluster."""
     try:
         services.run_cycle(shard)
     except UnauthorizedError as error:

@@ -10,8 +10,8 @@ from django.middleware.gzip import GZipMiddleware
 class JsonGZipMiddleware(GZipMiddleware):
     """Compress JSON; nothing else, and no answer with a strong ETag.
 
-    Pages carry a CSRF token, whose length must not be measurable, and event streams must not be held back. A strong
-    ETag would become weak, but a write must send it back as it was.
+    Pages carry a CSRF token, whose length must not be measurable, and event streams must not be held back. Compression
+    would make a strong ETag weak, but the If-Match of a later write must name the strong one.
     """
 
     def process_response(

@@ -22,7 +22,7 @@ from queues.models import ApiToken
 
 
 def owner(request: Request) -> User:
-    """Return the user. A token cannot create tokens, so that a leaked one cannot extend its life."""
+    """Return the user who is logged in; refuse a token, so that a leaked one cannot create further tokens."""
     if request.auth is not None:
         raise Problem("forbidden", "tokens are managed with a log-in, not with a token")
     assert isinstance(request.user, User)
@@ -83,8 +83,8 @@ class Tickets(View):
             raise Problem("forbidden", f"the live socket needs a token with the scope '{READ}'")
         assert isinstance(request.user, User)
         secret = tokens.issue_ticket(user=request.user, token=token, now=timezone.now())
-        life = int(tokens.TICKET_LIFETIME.total_seconds())
-        return Response({"ticket": secret, "expiresIn": life}, status=201)
+        lifetime_s = int(tokens.TICKET_LIFETIME.total_seconds())
+        return Response({"ticket": secret, "expiresIn": lifetime_s}, status=201)
 
 
 def _item(row: ApiToken) -> dict[str, Any]:

@@ -12,19 +12,23 @@ MEMORY_LIMIT = "CUDA_DEVICE_MEMORY_LIMIT"
 
 
 def mutate(pod: Json, settings: AdmissionSettings) -> None:
-    """Add the limit to the fraction container; runs after `gpu_sharing`, which names the ConfigMap."""
-    prefix = annotations_of(pod).get(SHARED_GPU_CONFIG_MAP)
-    if not settings.hami_core or not is_fraction_pod(pod) or not prefix:
+    """Make the fraction container read its memory limit from the ConfigMap that `gpu_sharing` has named."""
+    name_prefix = annotations_of(pod).get(SHARED_GPU_CONFIG_MAP)
+    if not settings.hami_core or not is_fraction_pod(pod) or not name_prefix:
         return
     ref = fraction_container(pod)
     if ref is None:
         return
     source = {
-        "configMapKeyRef": {"name": f"{prefix}-{ref.index}", "key": MEMORY_LIMIT, "optional": True}
+        "configMapKeyRef": {
+            "name": f"{name_prefix}-{ref.index}",
+            "key": MEMORY_LIMIT,
+            "optional": True,
+        }
     }
     set_env(ref.container, {"name": MEMORY_LIMIT, "valueFrom": source})
 
 
 def validate(pod: Json, settings: AdmissionSettings) -> None:
-    """Refuse nothing."""
+    """Accept every pod; this step only mutates."""
     del pod, settings

@@ -1,6 +1,6 @@
 """The eviction subresource: delete a pod unless its disruption budget forbids that.
 
-As in the real server, a budget's `status.disruptionsAllowed` decides, and each eviction takes one from it.
+As in the real server, a budget's `status.disruptionsAllowed` decides, and each eviction lowers it by one.
 The figure itself is computed by a controller (`sandbox.controllers.disruption`).
 """
 
@@ -33,7 +33,7 @@ async def evict_pod(parts: ServerParts, request: Request, target: Target) -> Rep
     pod_target = Target(resource=target.resource, namespace=target.namespace, name=target.name)
     pod = entry.load()
     if not entry.terminating and (pod.get("status") or {}).get("phase") == "Running":
-        _spend(parts, entry, pod, dry_run=is_dry_run)
+        _spend_budget(parts, entry, pod, dry_run=is_dry_run)
     parts.deleter.check_preconditions(pod_target, entry, options)
     if not (is_dry_run or entry.terminating):
         condition = {
@@ -48,43 +48,43 @@ async def evict_pod(parts: ServerParts, request: Request, target: Target) -> Rep
     return success_reply()
 
 
-def _spend(parts: ServerParts, entry: Entry, pod: Obj, *, dry_run: bool) -> None:
-    """Take one from the budget of a pod.
+def _spend_budget(parts: ServerParts, entry: Entry, pod: Obj, *, dry_run: bool) -> None:
+    """Lower `disruptionsAllowed` of the budget that selects a pod, unless the pod may go freely.
 
     Raises
     ------
-    ApiError : 429 if nothing is left, 500 if several budgets select the pod
+    ApiError : 429 if it is 0 already, 500 if several budgets select the pod
     """
-    selecting = [
+    selecting_entries = [
         budget_entry
         for budget_entry in parts.store.collection(_BUDGETS).listing(entry.namespace)
         if _selects(budget_entry.load(), entry)
     ]
-    if len(selecting) > 1:
+    if len(selecting_entries) > 1:
         raise errors.internal(
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
             "support."
         )
-    if not selecting:
+    if not selecting_entries:
         return
-    budget = selecting[0].load()
+    budget = selecting_entries[0].load()
     if not _is_ready(pod) and _lets_unready_go(budget):
         return
-    _check(budget)
+    _refuse_without_disruptions(budget)
     if not dry_run:
         status = budget["status"]
         status["disruptionsAllowed"] -= 1
         disrupted = status.get("disruptedPods") or {}
         status["disruptedPods"] = {**disrupted, entry.name: clock.stamp()}
-        parts.store.update(selecting[0], budget)
+        parts.store.update(selecting_entries[0], budget)
 
 
 def _selects(budget: Obj, pod: Entry) -> bool:
-    selects = object_selector(budget["spec"].get("selector"))
-    return selects is not None and selects(pod.labels)
+    matches = object_selector(budget["spec"].get("selector"))
+    return matches is not None and matches(pod.labels)
 
 
-def _check(budget: Obj) -> None:
+def _refuse_without_disruptions(budget: Obj) -> None:
     status, meta = budget.get("status") or {}, budget["metadata"]
     if status.get("observedGeneration", 0) < meta.get("generation", 0):
         raise _refusal(

@@ -57,7 +57,7 @@ class DeviceCapacity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterSet:
-    """Counters that several devices of a pool draw from; of a device, what it draws."""
+    """In a slice, counters that devices of its pool share; in a device, what it draws from such a set."""
 
     name: str
     counters: Quantities = ()
@@ -98,7 +98,7 @@ class DeviceSlice:
     ----------
     generation : counts the changes of the pool; slices of an older one are out of date
     pool_slices : how many slices of its generation the pool has; 0 if not stated
-    is_per_device : each device states itself where it can be used
+    is_per_device : not the slice but each of its devices states from where it can be used
     counter_sets : what devices of the pool draw from; such a slice has no devices
     """
 

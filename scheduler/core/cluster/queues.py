@@ -1,4 +1,4 @@
-"""The queue tree of a snapshot: parents and children. Queues whose parents do not lead to a root are left out."""
+"""The queue tree of a snapshot: parents and children, or two levels if the hierarchy is flattened."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ FLAT_ROOT = "default"
 
 
 class Queues:
-    """Queues sorted by age, then name. A queue whose parent is missing is left out, with all below it.
+    """The queues whose chain of parents ends at a root, oldest first, then by name; the others are left out.
 
     Attributes
     ----------
-    inputs, names : the queues of the tree
+    inputs, names : the queues of the tree, in this order
+    index_of : name of a queue -> its index
     parent : index of the parent, -1 for a root
     children : per queue, the indices of its children, oldest first
     """
@@ -44,7 +45,7 @@ class Queues:
         return len(self.inputs)
 
     def is_leaf(self, queue: int) -> bool:
-        """Return whether pod groups may be in this queue."""
+        """Return whether the queue has no children, so that pod groups may be in it."""
         return not self.children[queue]
 
 

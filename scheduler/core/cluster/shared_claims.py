@@ -1,7 +1,8 @@
-"""Claims that several tasks use: their queue is charged for the devices once, as their node is.
+"""Claims that several tasks use: queue and node are charged for their devices once, not once per task.
 
-Every class of tasks counts the GPUs of its claims in full. Here is what must be taken off, because another
-task counts for it. A claim of GPUs for several pods belongs to one queue, so it does not matter which.
+The request of a task contains the GPUs of its claims in full. This module computes how much of that must be
+subtracted, because another task is charged already. All users of a claim are in one queue, so it does not matter
+which of them is charged.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ _ClaimKey = tuple[str, str]
 
 
 class SharedClaims:
-    """The claims of GPUs that more than one task uses."""
+    """The claims of GPUs that more than one task uses; tasks are given by index, `status` by task."""
 
     __slots__ = ("_claims_of", "_gpus", "_users")
 
     def __init__(self, inputs: Sequence[TaskInput], claims: Iterable[DeviceClaim]) -> None:
-        self._gpus = {(each.namespace, each.name): each.gpus for each in claims if each.gpus > 0}
+        self._gpus = {
+            (claim.namespace, claim.name): claim.gpus for claim in claims if claim.gpus > 0
+        }
         self._users: dict[_ClaimKey, list[int]] = {}
         self._claims_of: dict[int, list[_ClaimKey]] = {}
         for task, task_input in enumerate(inputs) if self._gpus else ():
@@ -46,7 +49,7 @@ class SharedClaims:
         return self._claims_of.keys()
 
     def split(self, task: int, status: Sequence[int]) -> float:
-        """Return how many GPUs the others count when all that hold a claim count equal parts of it."""
+        """Return how many GPUs of a task to subtract if the holders of each claim share its charge equally."""
         surplus = 0.0
         for key in self._claims_of.get(task, ()):
             holders = sum(QUEUE_ALLOCATED[status[user]] for user in self._users[key])
@@ -54,7 +57,7 @@ class SharedClaims:
         return surplus
 
     def repeated(self, tasks: Iterable[int], status: Sequence[int]) -> float:
-        """Return how many GPUs of tasks count already, for others that hold them or for each other."""
+        """Return how many GPUs of tasks to subtract, because another holder or another of these is charged."""
         counted: set[_ClaimKey] = set()
         surplus = 0.0
         for task in tasks:
@@ -69,5 +72,5 @@ class SharedClaims:
 
 
 def less_gpus(amounts: Amounts, gpus: float) -> Amounts:
-    """Return amounts without some of their GPUs."""
+    """Return amounts with that many GPUs less, but not below 0."""
     return (amounts[0], amounts[1], max(amounts[2] - gpus, 0.0)) if gpus else amounts

@@ -1,4 +1,4 @@
-"""Whether an evicted task could stay where it is: room on its own node, and on its own shared devices."""
+"""Whether an evicted task could stay in place: room on its own node, and on the shared devices it holds."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ def own_devices_have_room(session: Session, task: int) -> bool:
     nodes, node = state.nodes, state.tasks.node[task]
     task_class = state.tasks.task_class[task]
     memory = task_class.memory_on(nodes.gpu_memory[node])
-    to_open = 0
+    devices_to_share = 0  # of its shared devices, those that no other task would keep shared
     for gpu_group in state.tasks.gpu_groups[task]:
         gpu = nodes.shared_gpus[node][gpu_group]
         if not stays_shared(gpu):
-            to_open += 1
+            devices_to_share += 1
         elif gpu[ALLOCATED_COLUMN] - gpu[RELEASING_COLUMN] + memory > nodes.gpu_memory[node]:
             return False
     gpus = nodes.idle_rows[GPU_ROW][node] + nodes.releasing_rows[GPU_ROW][node]
-    slots = nodes.idle_rows[PODS_ROW][node] + nodes.releasing_rows[PODS_ROW][node]
-    return bool(gpus >= to_open and slots >= 1 + to_open)
+    pod_slots = nodes.idle_rows[PODS_ROW][node] + nodes.releasing_rows[PODS_ROW][node]
+    # Each newly shared device needs a reservation pod.
+    return bool(gpus >= devices_to_share and pod_slots >= 1 + devices_to_share)

@@ -33,6 +33,7 @@ class DisruptionLedger:
             self._assign(state)
 
     def _assign(self, state: ClusterState) -> None:
+        """Find the limits of each task: task -> indices of limits."""
         by_pod: dict[str, tuple[int, ...]] = {}
         for index, limit in enumerate(self.limits):
             for uid in limit.pods:
@@ -56,7 +57,7 @@ class DisruptionLedger:
         return {index for index, count in counts.items() if count > self._remaining[index]}
 
     def exhausted(self, tasks: Iterable[int]) -> set[int]:
-        """Return the used-up limits of tasks none of which may be evicted; empty if any may."""
+        """Return the limits that forbid every one of these tasks to be evicted; empty if one of them may be."""
         limits: set[int] = set()
         for task in tasks:
             used_up = self.exceeded((task,))

@@ -51,7 +51,7 @@ class SearchTask:
     accepts : the action's rules on the outcome of a trial
     reason_of : (victim, number of victims) -> why it is evicted
     takeable : every batch there is -> exclusive upper bound on the GPUs that may be evicted together
-    may_lose : whether any victim may end without a place
+    may_lose : whether a victim may end without a place; False if all must be moved
     """
 
     view: GangView
@@ -88,6 +88,7 @@ class Search:
         self._chunk = tuple(task.view.next_chunk(include_evicted=True))
         self._demands: dict[int, ProbeDemand] = {}
         self._sequence: VictimSequence | None = None
+        #: Demand, settled victims and proposed victims of the trials that failed.
         self._failed: set[tuple[int, frozenset[int], frozenset[int]]] = set()
         self._failures = 0
         #: Which victims generators may propose now, and whether any were left out so far.
@@ -109,7 +110,7 @@ class Search:
         if len(self._chunk) > 1 and self._is_hopeless():
             return SearchOutcome(SearchResult.GENERATORS_EXHAUSTED)
         try:
-            for is_useful in self._tests():
+            for is_useful in self._victim_tests():
                 self._is_useful = is_useful
                 for name in generators:
                     success = self._with_generator(name)
@@ -121,8 +122,8 @@ class Search:
             return SearchOutcome(SearchResult.DEADLINE_EXHAUSTED)
         return SearchOutcome(SearchResult.GENERATORS_EXHAUSTED)
 
-    def _tests(self) -> Iterator[BatchTest | None]:
-        """Yield which victims to propose: those of one required domain each, useful ones, then any.
+    def _victim_tests(self) -> Iterator[BatchTest | None]:
+        """Yield tests of which victims to propose: one for each required domain, then useful ones, then None for any.
 
         Victims that are of no use themselves may still make room for others to move to.
         """
@@ -135,7 +136,7 @@ class Search:
             yield None
 
     def _finish(self, success: Success) -> SearchOutcome:
-        """Keep a success only if the gang really runs with it; KAI keeps others too, as unsolved."""
+        """Keep a success if the pod group then has its minimum; KAI keeps others too, but reports them as unsolved."""
         if self._task.view.is_gang_satisfied():
             return SearchOutcome(SearchResult.SOLVED, success.statement, success.victims)
         success.statement.discard()
@@ -144,6 +145,7 @@ class Search:
     # -------------------------------------------------------------------------- one generator
 
     def _with_generator(self, name: str) -> Success | None:
+        """Return a success for the whole chunk with the victims that one generator proposes."""
         self._runner.generator = GENERATORS[name][0]
         self._budget.start_generator(self._runner.generator)
         whole = len(self._chunk)
@@ -180,6 +182,7 @@ class Search:
         return settled
 
     def _probe(self, name: str, size: int, settled: tuple[int, ...]) -> Success | None:
+        """Return the first success for the first `size` tasks of the chunk, beyond the settled victims."""
         demand = self._demand(size)
         probe = Probe(
             self._session,
@@ -257,19 +260,19 @@ class Search:
         """
         if self._sequence is None:
             self._sequence = self._task.make_sequence(frozenset())
-        if settled and self._has_partial(settled):
+        if settled and self._has_partial_victim(settled):
             return self._task.make_sequence(frozenset(settled))
         return self._sequence
 
-    def _has_partial(self, settled: tuple[int, ...]) -> bool:
-        """Return whether some pod group has lost a part of its tasks only."""
+    def _has_partial_victim(self, settled: tuple[int, ...]) -> bool:
+        """Return whether some pod group has lost some of its tasks, but not all."""
         active = self._session.state.pod_groups.active_allocated
         pod_group_of = self._session.state.tasks.pod_group
         lost = Counter(pod_group_of[task] for task in settled)
         return any(count < active[pod_group] for pod_group, count in lost.items())
 
     def _nodes(self, probe: Probe, potential: Potential) -> NodeSet:
-        """Return where a trial may place: on all nodes, unless a topology domain must be chosen.
+        """Return the nodes on which a trial may place: all of them, unless a topology domain must be chosen.
 
         A domain is chosen among the nodes that matter: those with free GPUs, and those of victims.
         """
@@ -283,6 +286,7 @@ class Search:
         return NodeSet.of(list(nodes))
 
     def _is_hopeless(self) -> bool:
+        """Return whether even evicting every victim cannot make room for the whole chunk; computed once."""
         if self._was_hopeless is None:
             batches = self._sequence_for(()).all()
             demand = self._demand(len(self._chunk))

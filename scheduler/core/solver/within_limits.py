@@ -14,8 +14,8 @@ def within_limits(
 ) -> Iterator[Potential]:
     """Yield the sets of victims to try instead of one that exceeds a limit.
 
-    First those that keep to the limits: one prefers what would be evicted first, one what would be
-    evicted last. Then the whole set, because some of its tasks may get their own place back.
+    First two subsets that keep to the limits: one is filled in the order of eviction, one in the reverse
+    order of pod groups. Then the whole set, because some of its tasks may get their own place back.
     """
     exceeded = ledger.exceeded((*probe.settled, *potential)) if ledger else None
     if not exceeded:
@@ -44,7 +44,7 @@ def _batches_of(probe: Probe, potential: frozenset[int]) -> dict[int, list[Batch
 def _allowed(
     ledger: DisruptionLedger, settled: Sequence[int], groups: Iterable[Sequence[Batch]]
 ) -> frozenset[int]:
-    """Return the tasks that fit into the limits, batch by batch.
+    """Return the tasks that can be evicted together within the limits, taken batch by batch.
 
     A pod group loses its batches in their order only, so one that does not fit excludes the later ones.
     """

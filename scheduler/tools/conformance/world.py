@@ -81,7 +81,7 @@ class World:
     claims: tuple[DeviceClaim, ...] = ()
 
     def __post_init__(self) -> None:
-        """Read the first places and claims from the file."""
+        """Read the places and claims at the start from the file."""
         for job in self.document.get("jobs", ()):
             for task in job.get("tasks", ()):
                 self.places[task["id"]] = TaskPlace(
@@ -115,6 +115,7 @@ class World:
         )
 
     def _dra(self) -> Document:
+        """Return the file's part on dynamic resource allocation, empty if it has none."""
         return self.document["cluster"].get("dra") or {}
 
     def _pod_group(self, job: Document) -> PodGroupInput:

@@ -217,7 +217,7 @@ async def test_a_refused_body_is_dropped_only_for_a_moment(connect: Connect) -> 
 def test_connections_leave_files_for_everything_else() -> None:
     assert affordable(2000, 20_000) == 2000
     assert affordable(2000, 1024) == 1024 - http_guard.RESERVED_FILES
-    assert affordable(2000, 256) == http_guard.FEWEST_CONNECTIONS
+    assert affordable(2000, 256) == http_guard.MIN_CONNECTIONS
 
 
 def test_the_file_limit_is_raised_as_far_as_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:

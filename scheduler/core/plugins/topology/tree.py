@@ -35,7 +35,8 @@ class DomainTree:
     domain_of : per level, shape (nodes,): index of the node's domain, OUTSIDE if it has none
     parent : per level, shape (domains,): index of the domain one level up
     ids : per level, the ids of the domains (values of all levels down to its own, joined by a dot)
-    in_tree : shape (nodes,)
+    id_rank : per level, shape (domains,): position of the domain when the level is sorted by id
+    in_tree : shape (nodes,): whether the node has the labels of all levels
     """
 
     __slots__ = ("domain_of", "id_rank", "ids", "in_tree", "levels", "parent")
@@ -49,20 +50,21 @@ class DomainTree:
         self.parent: list[Ints] = []
         self.ids: list[list[str]] = []
         self.id_rank: list[Ints] = []
-        above: list[int] = [0 if inside else OUTSIDE for inside in self.in_tree.tolist()]
+        parent_of_node: list[int] = [0 if is_in else OUTSIDE for is_in in self.in_tree.tolist()]
         prefixes = [""]
         for level in self.levels:
-            above, prefixes = self._add_level(level, nodes, above, prefixes)
+            parent_of_node, prefixes = self._add_level(level, nodes, parent_of_node, prefixes)
 
     def _add_level(
-        self, level: str, nodes: Sequence[NodeInput], above: list[int], prefixes: list[str]
+        self, level: str, nodes: Sequence[NodeInput], parent_of_node: list[int], prefixes: list[str]
     ) -> tuple[list[int], list[str]]:
+        """Add the domains of a level; return each node's domain and the id prefixes for the level below."""
         index_of: dict[tuple[int, str], int] = {}
         domains = [OUTSIDE] * len(nodes)
-        for number, node in enumerate(nodes):
-            if above[number] != OUTSIDE:
-                key = (above[number], node.labels[level])
-                domains[number] = index_of.setdefault(key, len(index_of))
+        for node_index, node in enumerate(nodes):
+            if parent_of_node[node_index] != OUTSIDE:
+                key = (parent_of_node[node_index], node.labels[level])
+                domains[node_index] = index_of.setdefault(key, len(index_of))
         ids = [f"{prefixes[parent]}{value}" for parent, value in index_of]
         ranks = np.empty(len(ids), dtype=np.int64)
         ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
@@ -81,7 +83,7 @@ class DomainTree:
         return 1 if level == ROOT else len(self.ids[level])
 
     def members(self, domain: Domain) -> Bools:
-        """Return shape (nodes,): which nodes are in a domain."""
+        """Return for each node whether it is in a domain; shape (nodes,)."""
         if domain.level == ROOT:
             return self.in_tree
         is_member: Bools = self.domain_of[domain.level] == domain.index
@@ -99,7 +101,7 @@ class DomainTree:
         return common
 
     def inside(self, common: Domain, level: int) -> Bools:
-        """Return shape (domains of the level,): which lie in `common`; none above it."""
+        """Return for each domain of a level whether it is `common` or lies in it; shape (domains of the level,)."""
         if level < common.level:
             return np.zeros(self.count(level), dtype=np.bool_)
         if level == common.level:
@@ -108,11 +110,11 @@ class DomainTree:
             return is_inside
         if level == 0:
             return np.ones(self.count(0), dtype=np.bool_)
-        upper: Bools = self.inside(common, level - 1)[self.parent[level]]
-        return upper
+        is_in_common: Bools = self.inside(common, level - 1)[self.parent[level]]
+        return is_in_common
 
     def sums(self, values: Floats, level: int) -> Floats:
-        """Add up one value of every tree node over the domains of a level."""
+        """Return the sum of the nodes' values for each domain of a level; shape (domains of the level,)."""
         if level == ROOT:
             return np.array([values[self.in_tree].sum()])
         domains = self.domain_of[level][self.in_tree]
@@ -121,7 +123,7 @@ class DomainTree:
 
 
 def searched_levels(levels: Sequence[str], required: str, preferred: str) -> tuple[list[int], str]:
-    """Return the levels to search for domains, most specific first, and what is wrong with the constraint.
+    """Return the levels on which a domain may be chosen, most specific first, or why there are none.
 
     Returns
     -------
@@ -132,9 +134,9 @@ def searched_levels(levels: Sequence[str], required: str, preferred: str) -> tup
     -----
     KAI only logs a wrong level; we return the sentence, so that it is shown with the pod group.
     """
-    for wanted in (required, preferred):
-        if wanted and wanted not in levels:
-            return [], f"level {wanted} is not one of the levels {', '.join(levels)}"
+    for level in (required, preferred):
+        if level and level not in levels:
+            return [], f"level {level} is not one of the levels {', '.join(levels)}"
     if not required and not preferred:
         return [], "neither a required nor a preferred level is given"
     deepest = levels.index(preferred or required)

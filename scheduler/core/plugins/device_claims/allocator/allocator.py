@@ -30,8 +30,8 @@ class Refusal:
 
     Attributes
     ----------
-    cause : empty if the devices are in use or not there
-    is_overrun : the search was given up
+    cause : why, for people; empty if too few devices are free
+    is_overrun : the search was ended because it took too many steps
     """
 
     cause: str = ""
@@ -42,10 +42,10 @@ NOT_ENOUGH = Refusal()
 
 
 class Allocator:
-    """Chooses among the devices of the cluster; which of them are held is a parameter."""
+    """Chooses among the devices of the cluster; what claims hold already is a parameter of each call."""
 
     def __init__(self, inputs: DeviceInputs, nodes: Sequence[NodeInput]) -> None:
-        self._names = [node.name for node in nodes]
+        self._node_names = [node.name for node in nodes]
         self._pools = PoolTable(inputs.slices, nodes)
         self._offers = Offers(inputs, self._pools)
 
@@ -67,7 +67,7 @@ class Allocator:
             candidate = self._pools.candidate(node, device.id)
             if device.is_admin:
                 continue
-            if candidate is None:  # its driver does not show it any more
+            if candidate is None:  # its driver does not publish it any more
                 if in_use.is_held(device.id):
                     return False
             elif not in_use.is_free(candidate, device.consumed):
@@ -103,16 +103,21 @@ class Allocator:
             options = [
                 [
                     [_without_exhausted(option, in_use) for option in options]
-                    for options in (self._offers.options(item, node) for item in claim.requests)
+                    for options in (
+                        self._offers.options(request, node) for request in claim.requests
+                    )
                 ]
                 for claim in claims
             ]
-            for claim, of_claim in zip(claims, options, strict=True):
-                fewest = sum(min(option.count for option in item) for item in of_claim)
-                if fewest > MAX_DEVICES:
+            for claim, options_of_claim in zip(claims, options, strict=True):
+                device_count = sum(
+                    min(option.count for option in options_of_request)
+                    for options_of_request in options_of_claim
+                )
+                if device_count > MAX_DEVICES:
                     return Refusal(
                         f"claim {claim.namespace}/{claim.name}: number of requested devices "
-                        f"{fewest} exceeds the claim limit of {MAX_DEVICES}"
+                        f"{device_count} exceeds the claim limit of {MAX_DEVICES}"
                     )
             picks = Search(claims, options, in_use).run()
         except RefusalError as refusal:
@@ -121,13 +126,13 @@ class Allocator:
             has_problem = self._offers.has_problem_on(node)
             return Refusal("invalid resource pools were encountered") if has_problem else NOT_ENOUGH
         return [
-            allocation_of(claim, of_claim, self._names[node], self._offers)
-            for claim, of_claim in zip(claims, picks, strict=True)
+            allocation_of(claim, picks_of_claim, self._node_names[node], self._offers)
+            for claim, picks_of_claim in zip(claims, picks, strict=True)
         ]
 
 
 def _without_exhausted(option: Option, in_use: InUse) -> Option:
-    """Return the option without shareable devices that have too little left, if it needs all devices."""
+    """Return an option that needs all devices without the shareable ones that have too little capacity left."""
     if not option.is_all or not option.may_repeat:
         return option
     offers = tuple(

@@ -1,7 +1,7 @@
 """What a request consumes of the capacity of a shareable device.
 
-A device may prescribe for each capacity which amounts can be consumed. A request is rounded up to the next of
-them; one that still is none of them, or names a capacity that the device lacks, is not served by the device.
+A device may prescribe which amounts of a capacity can be consumed. A requested amount is rounded up to the next
+allowed one. The device does not serve a request if there is none, or if it names a capacity that the device lacks.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ def consumption(device: Device, requested: Quantities) -> Quantities | None:
 
 
 def _default(capacity: DeviceCapacity) -> Fraction:
+    """Return what a request consumes that does not name the capacity."""
     return capacity.value if capacity.default is None else capacity.default
 
 
 def _rounded(amount: Fraction, capacity: DeviceCapacity) -> Fraction:
+    """Return the smallest allowed amount that is not below `amount`, or `amount` itself if there is none."""
     minimum, step = capacity.minimum, capacity.step
     if minimum is None:
         return next((valid for valid in capacity.valid_values if amount <= valid), amount)

@@ -1,6 +1,6 @@
 """Constraints over the devices of one claim: equal or distinct values of an attribute.
 
-Both are monotonic: a device that does not fit the devices chosen so far fits no larger choice either. So the
+A device that breaks a constraint beside the devices chosen so far also breaks it beside any more of them. So the
 search can turn back at the first device that breaks a constraint.
 """
 
@@ -61,11 +61,11 @@ class Constraint:
 
 
 def _value(candidate: Candidate, attribute: str) -> _Value | None:
-    """Return the value of an attribute, whose domain a driver may leave out where it is its own name."""
+    """Return the value of a device's attribute; its driver may have published it without its own name as domain."""
     attributes = candidate.device.attributes
     value = attributes.get(attribute)
     if value is None:
-        domain, _, short = attribute.partition("/")
+        domain, _, name = attribute.partition("/")
         if domain == candidate.id[0]:
-            value = attributes.get(short)
+            value = attributes.get(name)
     return None if value is None else (type(value), value)

@@ -44,7 +44,7 @@ class Holdings(Protocol):
 
 
 class InUse:
-    """The holdings of all claims with those of the claims that are being served.
+    """What the claims of the cluster hold, and what the claims being served have chosen so far.
 
     Parameters
     ----------
@@ -58,9 +58,10 @@ class InUse:
         self._leaving: set[DeviceId] = set()
         self._chosen: set[DeviceId] = set()
         self._shares: dict[DeviceId, Shares] = {}
+        #: Per pool (counter set, counter) -> amount drawn by devices in use; filled when first needed.
         self._drawn: dict[Pool, dict[tuple[str, str], Fraction]] = {}
         for device in leaving:
-            self._take_away(device)
+            self._release(device)
 
     def hold(self, device: AllocatedDevice) -> None:
         """Count a device that another claim of the task gets."""
@@ -72,7 +73,7 @@ class InUse:
             self._chosen.add(device.id)
 
     def is_free(self, candidate: Candidate, consumed: Quantities) -> bool:
-        """Return whether a device, or for a shareable one this much of it, is left."""
+        """Return whether a device is free; for a shareable one, whether `consumed` of its capacity is."""
         if self.is_held(candidate.id):
             return False
         shares = self._shares_of(candidate.id)
@@ -94,37 +95,38 @@ class InUse:
         return device in self._holdings.taken and device not in self._leaving
 
     def choose(self, candidate: Candidate, consumed: Quantities) -> Callable[[], None]:
-        """Take a device, or a part of a shareable one; return what gives it back."""
+        """Take a device, or a part of a shareable one; return a function that gives it back."""
         identity = candidate.id
         shares = self._shares_of(identity)
-        drawn = None if shares.count else self._draw(candidate, 1)
+        has_drawn = not shares.count and self._draw(candidate, 1)
         if not candidate.device.is_shareable:
             self._chosen.add(identity)
 
             def give_back() -> None:
                 self._chosen.discard(identity)
-                if drawn:
+                if has_drawn:
                     self._draw(candidate, -1)
 
             return give_back
-        before = self._shares.get(identity)
+        earlier = self._shares.get(identity)
         self._shares[identity] = shares.plus(consumed)
 
         def give_part_back() -> None:
-            if before is None:
+            if earlier is None:
                 del self._shares[identity]
             else:
-                self._shares[identity] = before
-            if drawn:
+                self._shares[identity] = earlier
+            if has_drawn:
                 self._draw(candidate, -1)
 
         return give_part_back
 
     def state(self) -> object:
-        """Return what the claims that are being served hold, however they came to it."""
+        """Return what the claims being served hold; equal for equal choices in whatever order they were made."""
         return (frozenset(self._chosen), frozenset(self._shares.items()))
 
-    def _take_away(self, device: AllocatedDevice) -> None:
+    def _release(self, device: AllocatedDevice) -> None:
+        """Count a device as free that a claim gives up."""
         if device.share:
             self._shares[device.id] = self._shares_of(device.id).plus(device.consumed, -1)
         elif not device.is_admin:
@@ -135,7 +137,7 @@ class InUse:
         return self._holdings.shares.get(device, NO_SHARES) if shares is None else shares
 
     def _has_counters(self, candidate: Candidate) -> bool:
-        """Return whether the counters have enough left for one more device."""
+        """Return whether the counters of the pool have left what a device draws."""
         if not candidate.device.draws:
             return True
         drawn, total = self._drawn_from(candidate.pool), candidate.pool.counters
@@ -146,13 +148,14 @@ class InUse:
         )
 
     def _draw(self, candidate: Candidate, sign: int) -> bool:
-        """Add what a device draws to what is drawn; return whether it draws anything."""
+        """Add (sign 1) or subtract (-1) what a device draws from counters; return whether it draws anything."""
         if not candidate.device.draws:
             return False
         _add(self._drawn_from(candidate.pool), candidate, sign)
         return True
 
     def _drawn_from(self, pool: Pool) -> dict[tuple[str, str], Fraction]:
+        """Return what devices in use draw: (counter set, counter) -> amount."""
         drawn = self._drawn.get(pool)
         if drawn is None:
             drawn = self._drawn[pool] = {}

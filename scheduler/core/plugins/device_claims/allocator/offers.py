@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from scheduler.core.cluster.constraints import Taint
 from scheduler.core.cluster.device_inputs import (
@@ -48,7 +49,7 @@ class Option:
     ----------
     count : how many of them it must get
     is_all : it must get all of them
-    is_plain : no device can be shared or draws from counters, so that they do not depend on each other
+    is_plain : no device can be shared or draws from counters, so that taking one never affects another
     """
 
     request: DeviceRequest
@@ -63,6 +64,14 @@ class Option:
         return any(offer.candidate.device.is_shareable for offer in self.offers)
 
 
+class _KnownOffers(NamedTuple):
+    """The offers for equal requests on one node: all, those whose taints are tolerated; whether all are plain."""
+
+    all: tuple[Offer, ...]
+    tolerated: tuple[Offer, ...]
+    is_plain: bool
+
+
 class Offers:
     """The offers for requests on nodes; equal requests share them."""
 
@@ -70,10 +79,8 @@ class Offers:
         self._classes = {device_class.name: device_class for device_class in inputs.classes}
         self._matching = inputs.matching
         self._pools = pools
-        #: All offers, those without taints that repel the request, and whether all are plain.
-        self._known: dict[
-            tuple[object, ...], tuple[tuple[Offer, ...], tuple[Offer, ...], bool]
-        ] = {}
+        #: The key is the node with what decides about offers in a request.
+        self._known: dict[tuple[object, ...], _KnownOffers] = {}
 
     def device_class(self, name: str) -> DeviceClass | None:
         """Return a device class by name."""
@@ -81,7 +88,7 @@ class Offers:
 
     def has_problem_on(self, node: int) -> bool:
         """Return whether a pool of the node contradicts itself, so that nothing is taken from it."""
-        return any(part.problem for part in self._pools.on(node))
+        return any(node_pool.problem for node_pool in self._pools.on(node))
 
     def options(self, request: DeviceRequest, node: int) -> list[Option]:
         """Return the ways to serve a request on a node, best first.
@@ -90,13 +97,13 @@ class Offers:
         ------
         RefusalError : all devices are requested, and a pool does not show all of its devices
         """
-        return [self._option(item, node) for item in request.alternatives or (request,)]
+        return [self._option(candidate, node) for candidate in request.alternatives or (request,)]
 
     def _option(self, request: DeviceRequest, node: int) -> Option:
         pools = self._pools.on(node)
         is_all = request.mode == ALL
         if is_all:
-            _refuse_unclear(request, pools)
+            _refuse_unclear_pools(request, pools)
         key = (
             node,
             request.device_class,
@@ -106,17 +113,18 @@ class Offers:
         )
         known = self._known.get(key)
         if known is None:
-            every = tuple(self._offers(request, pools))
-            tolerated = tuple(offer for offer in every if not offer.is_repelled)
-            known = (every, tolerated, not any(_depends(offer.candidate.device) for offer in every))
+            offers = tuple(self._offers(request, pools))
+            tolerated = tuple(offer for offer in offers if not offer.is_repelled)
+            is_plain = not any(_affects_offers(offer.candidate.device) for offer in offers)
+            known = _KnownOffers(offers, tolerated, is_plain)
             self._known[key] = known
-        offers = known[0] if is_all else known[1]
+        offers = known.all if is_all else known.tolerated
         count = len(offers) if is_all else int(request.count)
-        return Option(request, offers, count, is_all, known[2])
+        return Option(request, offers, count, is_all, known.is_plain)
 
     def _offers(self, request: DeviceRequest, pools: Iterable[NodePool]) -> Iterable[Offer]:
-        for part in pools:
-            for candidate in part.candidates:
+        for node_pool in pools:
+            for candidate in node_pool.candidates:
                 device = candidate.device
                 if device.has_binding_conditions or not self._matches(request, candidate.id):
                     continue
@@ -131,21 +139,23 @@ class Offers:
         selectors = (*device_class.selectors, *request.selectors)
         if not selectors or self._matching is None:
             return True
-        return all((text, *device) in self._matching for text in selectors)
+        return all((selector, *device) in self._matching for selector in selectors)
 
 
-def _refuse_unclear(request: DeviceRequest, pools: Iterable[NodePool]) -> None:
-    for part in pools:
-        if part.pool.is_incomplete or part.problem:
-            state = (part.problem and f"invalid: {part.problem}") or "being updated"
+def _refuse_unclear_pools(request: DeviceRequest, pools: Iterable[NodePool]) -> None:
+    """Refuse a request for all devices if a pool does not show all of its devices."""
+    for node_pool in pools:
+        if node_pool.pool.is_incomplete or node_pool.problem:
+            problem = node_pool.problem
+            state = f"invalid: {problem}" if problem else "being updated"
             raise RefusalError(
                 f"request {request.name} asks for all devices, but resource pool "
-                f"{part.pool.name} is currently {state}"
+                f"{node_pool.pool.name} is currently {state}"
             )
 
 
-def _depends(device: Device) -> bool:
-    """Return whether a device has less left when another one is taken, or may be taken again."""
+def _affects_offers(device: Device) -> bool:
+    """Return whether taking the device changes what others have left, or it can be taken again."""
     return device.is_shareable or bool(device.draws)
 
 

@@ -53,9 +53,11 @@ class Pool:
         self.name = "/".join(name)
         expected = self._slices[0].pool_slices
         self.is_incomplete = bool(expected) and len(self._slices) != expected
-        sets = [item for part in self._slices for item in part.counter_sets]
+        counter_sets = [item for part in self._slices for item in part.counter_sets]
         self.counters: dict[tuple[str, str], Fraction] = {
-            (item.name, counter): amount for item in sets for counter, amount in item.counters
+            (item.name, counter): amount
+            for item in counter_sets
+            for counter, amount in item.counters
         }
         self.drawing = [
             candidate
@@ -63,10 +65,10 @@ class Pool:
             for candidate in self._candidates(part)
             if candidate.device.draws
         ]
-        self.problem = self._problem([item.name for item in sets])
+        self.problem = self._problem([item.name for item in counter_sets])
 
     def nodes(self) -> set[str] | None:
-        """Return the names of the nodes that use it; None if it must be asked for every node."""
+        """Return the names of the nodes that can use the pool; None if each node must be checked."""
         if any(not part.node for part in self._slices):
             return None
         return {part.node for part in self._slices}
@@ -99,8 +101,9 @@ class Pool:
             identity = (part.driver, part.pool, device.name)
             yield Candidate(identity, device, self, place.node, place.node_terms)
 
-    def _problem(self, sets: list[str]) -> str:
-        duplicate = _duplicate(sets)
+    def _problem(self, counter_set_names: list[str]) -> str:
+        """Return how the pool contradicts itself, "" if it does not."""
+        duplicate = _duplicate(counter_set_names)
         if duplicate:
             return f"duplicate counter set name {duplicate}"
         for candidate in self.drawing:
@@ -121,7 +124,7 @@ class NodePool:
 
 
 class PoolTable:
-    """All pools, and which of them each node can use; found out when a node is asked for."""
+    """All pools, and which of them each node can use; computed for a node when it is first needed."""
 
     def __init__(self, slices: Iterable[DeviceSlice], nodes: Sequence[NodeInput]) -> None:
         by_pool: dict[tuple[str, str], list[DeviceSlice]] = {}
@@ -129,12 +132,13 @@ class PoolTable:
             by_pool.setdefault((part.driver, part.pool), []).append(part)
         self._nodes = nodes
         self._pools = [Pool(name, parts) for name, parts in by_pool.items()]
-        self._everywhere: list[int] = []
+        #: Indices of pools: those to check for every node, and by node name those of one node.
+        self._to_check: list[int] = []
         self._on_node: dict[str, list[int]] = {}
         for index, pool in enumerate(self._pools):
             names = pool.nodes()
             if names is None:
-                self._everywhere.append(index)
+                self._to_check.append(index)
             for name in names or ():
                 self._on_node.setdefault(name, []).append(index)
         self._usable: dict[int, tuple[NodePool, ...]] = {}
@@ -143,9 +147,9 @@ class PoolTable:
         """Return the pools that a node can use."""
         usable = self._usable.get(node)
         if usable is None:
-            inputs = self._nodes[node]
-            indices = sorted([*self._on_node.get(inputs.name, ()), *self._everywhere])
-            parts = [_part_for(self._pools[index], inputs) for index in indices]
+            node_input = self._nodes[node]
+            indices = sorted([*self._on_node.get(node_input.name, ()), *self._to_check])
+            parts = [_part_for(self._pools[index], node_input) for index in indices]
             usable = self._usable[node] = tuple(part for part in parts if part is not None)
         return usable
 
@@ -157,6 +161,7 @@ class PoolTable:
 
 
 def _part_for(pool: Pool, node: NodeInput) -> NodePool | None:
+    """Return the part of a pool that a node can use; None if the pool does not concern the node."""
     candidates = pool.candidates_on(node)
     if candidates is None:
         return None
@@ -168,6 +173,7 @@ def _part_for(pool: Pool, node: NodeInput) -> NodePool | None:
 
 
 def _duplicate(names: list[str]) -> str:
+    """Return a name that occurs twice, "" if none does."""
     return next((name for name, count in Counter(names).items() if count > 1), "")
 
 

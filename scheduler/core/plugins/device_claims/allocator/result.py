@@ -29,24 +29,24 @@ def allocation_of(
     ----------
     picks : its devices, in the order of its requests
     """
-    served = list({pick.request.name: pick.request for pick in picks}.values())
+    requests = list({pick.request.name: pick.request for pick in picks}.values())
     return ClaimAllocation(
         claim=claim.name,
         namespace=claim.namespace,
-        devices=tuple(_device(claim, pick, number) for number, pick in enumerate(picks)),
+        devices=tuple(_device(claim, pick, position) for position, pick in enumerate(picks)),
         node_terms=_node_terms(picks, node),
-        configs=(*_class_configs(served, offers), *_claim_configs(claim, served)),
+        configs=(*_class_configs(requests, offers), *_claim_configs(claim, requests)),
         requests=claim.requests if claim.is_extended_resource else (),
     )
 
 
-def _device(claim: DeviceClaim, pick: Pick, number: int) -> AllocatedDevice:
+def _device(claim: DeviceClaim, pick: Pick, position: int) -> AllocatedDevice:
     driver, pool, device = pick.candidate.id
     share = ""
     if pick.candidate.device.is_shareable:
-        # The same claim with the same devices has the same shares, so that a cycle can be repeated.
+        # Made from the claim and the device, not drawn at random, so that a replayed cycle gives the same id.
         owner = claim.uid or f"{claim.namespace}/{claim.name}"
-        share = str(uuid5(NAMESPACE_OID, f"{owner}/{driver}/{pool}/{device}/{number}"))
+        share = str(uuid5(NAMESPACE_OID, f"{owner}/{driver}/{pool}/{device}/{position}"))
     return AllocatedDevice(
         driver=driver,
         pool=pool,
@@ -66,7 +66,7 @@ def _node_terms(picks: Iterable[Pick], node: str) -> tuple[NodeTerm, ...] | None
     for pick in picks:
         if pick.candidate.node or pick.candidate.device.binds_to_node:
             return (NodeTerm(fields=(Expression("metadata.name", Operator.IN, (node,)),)),)
-        # The API allows one term.
+        # The node selector of a slice or device has one term, by the rules of the API.
         for term in (pick.candidate.node_terms or ())[:1]:
             labels.update(dict.fromkeys(term.labels))
             fields.update(dict.fromkeys(term.fields))
@@ -75,23 +75,24 @@ def _node_terms(picks: Iterable[Pick], node: str) -> tuple[NodeTerm, ...] | None
     return (NodeTerm(labels=tuple(labels), fields=tuple(fields)),)
 
 
-def _class_configs(served: Iterable[DeviceRequest], offers: Offers) -> list[DeviceConfig]:
+def _class_configs(requests: Iterable[DeviceRequest], offers: Offers) -> list[DeviceConfig]:
     """Return the settings of the classes, each class once with all requests for it."""
-    names: dict[str, list[str]] = {}
-    for request in served:
+    names: dict[str, list[str]] = {}  # of the requests, by device class
+    for request in requests:
         names.setdefault(request.device_class, []).append(request.name)
-    classes = [(offers.device_class(name), requests) for name, requests in names.items()]
+    classes = [(offers.device_class(name), served) for name, served in names.items()]
     return [
-        DeviceConfig(settings=settings, requests=tuple(requests), source=ConfigSource.CLASS)
-        for device_class, requests in classes
+        DeviceConfig(settings=settings, requests=tuple(served), source=ConfigSource.CLASS)
+        for device_class, served in classes
         if isinstance(device_class, DeviceClass)
         for settings in device_class.settings
     ]
 
 
-def _claim_configs(claim: DeviceClaim, served: Iterable[DeviceRequest]) -> list[DeviceConfig]:
-    """Return the settings of the claim for all requests, and those for requests and alternatives served."""
-    names = {request.name for request in served}
+def _claim_configs(claim: DeviceClaim, requests: Iterable[DeviceRequest]) -> list[DeviceConfig]:
+    """Return the settings of the claim that concern one of these requests, or all requests."""
+    names = {request.name for request in requests}
+    # Settings may name an alternative (`request/alternative`) or its request.
     names |= {name.partition("/")[0] for name in names}
     return [
         replace(config, source=ConfigSource.CLAIM)

@@ -89,7 +89,9 @@ class Search:
             return self._first_free(option)
         if not self._has_matching():
             return None
+        #: States from which no solution can be reached.
         hopeless: set[object] = set()
+        #: The positions of the current choice, each with its state and the positions still to try after it.
         path: list[tuple[object, Iterator[_Position]]] = [(None, self._following(_Position(0)))]
         while path:
             state, following = path[-1]
@@ -106,7 +108,7 @@ class Search:
         return None
 
     def _only_option(self) -> Option | None:
-        """Return the option, if there is one only and nothing limits which devices go together."""
+        """Return the only option of the only request, if no constraint or counter makes its devices affect each other."""
         options = [option for claim in self._options for item in claim for option in item]
         if len(options) != 1 or self._constraints[0] or options[0].request.is_admin:
             return None
@@ -138,7 +140,7 @@ class Search:
         )
 
     def _following(self, position: _Position) -> Iterator[_Position]:
-        """Yield the positions that may follow; what leads to each is undone when the next is asked for."""
+        """Yield the positions that may follow. The device that leads to one is held until the next is requested."""
         self._steps += 1
         if self._steps > MAX_STEPS:
             raise SearchOverrunError(f"the search for devices took more than {MAX_STEPS} steps")
@@ -146,9 +148,9 @@ class Search:
         if position.request == len(self._options[position.claim]):
             yield _Position(position.claim + 1)
         elif option is None:
-            room = MAX_DEVICES - len(self._picks[position.claim])
+            devices_left = MAX_DEVICES - len(self._picks[position.claim])
             for item in self._options[position.claim][position.request]:
-                if item.count <= room and item.offers:
+                if item.count <= devices_left and item.offers:
                     yield _Position(position.claim, position.request, item)
         elif position.number == option.count:
             yield _Position(position.claim, position.request + 1)
@@ -211,8 +213,9 @@ class Search:
             give_back()
 
     def _has_matching(self) -> bool:
-        """Return whether there are enough devices, if each request without alternatives may take its own."""
-        wanted: list[list[Candidate]] = []
+        """Return whether all requests without alternatives can have different devices, apart from constraints."""
+        #: For each position the devices that may take it.
+        devices_of: list[list[Candidate]] = []
         for options in (item for claim in self._options for item in claim):
             option = options[0]
             if option.request.is_admin or len(options) > 1 or option.may_repeat:
@@ -224,20 +227,20 @@ class Search:
             ]
             if len(free) < option.count:
                 return False
-            wanted += [free] * option.count
-        return _can_be_matched(wanted)
+            devices_of += [free] * option.count
+        return _can_be_matched(devices_of)
 
 
-def _can_be_matched(wanted: list[list[Candidate]]) -> bool:
+def _can_be_matched(devices_of: list[list[Candidate]]) -> bool:
     """Return whether each position can have one of its devices, no two the same (augmenting paths)."""
     holder: dict[Candidate, int] = {}
 
     def assign(position: int, visited: set[Candidate]) -> bool:
-        for device in wanted[position]:
+        for device in devices_of[position]:
             if device not in holder:
                 holder[device] = position
                 return True
-        for device in wanted[position]:
+        for device in devices_of[position]:
             if device not in visited:
                 visited.add(device)
                 if assign(holder[device], visited):
@@ -245,4 +248,4 @@ def _can_be_matched(wanted: list[list[Candidate]]) -> bool:
                     return True
         return False
 
-    return all(assign(position, set()) for position in range(len(wanted)))
+    return all(assign(position, set()) for position in range(len(devices_of)))
