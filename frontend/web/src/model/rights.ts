@@ -9,18 +9,19 @@ type Queues = ReadonlyMap<string, NamedQueue>;
 
 /** Return whether the user may change this queue. */
 export function mayEdit(me: Me | undefined, queues: Queues, name: string): boolean {
-  return covers(me, ancestors(queues, name));
+  return mayEditBelow(me, ancestors(queues, name));
 }
 
 /** Return whether the user may create queues below `parent`, or move them there; null is the top level. */
 export function mayPlaceUnder(me: Me | undefined, queues: Queues, parent: string | null): boolean {
-  return covers(me, parent === null ? [] : [parent, ...ancestors(queues, parent)]);
+  return mayEditBelow(me, parent === null ? [] : [parent, ...ancestors(queues, parent)]);
 }
 
-function covers(me: Me | undefined, above: readonly string[]): boolean {
+/** Return whether a role lets the user edit below one of these queues; an admin may edit everywhere. */
+function mayEditBelow(me: Me | undefined, queueNames: readonly string[]): boolean {
   if (me?.rights.editQueues !== true) return false;
   return me.roles.some(
     ({ role, subtree }) =>
-      role === "admin" || (role === "editor" && (subtree === null || above.includes(subtree))),
+      role === "admin" || (role === "editor" && (subtree === null || queueNames.includes(subtree))),
   );
 }

@@ -10,7 +10,7 @@ export function useStale(): number | null {
   return staleMs(useLiveStatus(), useNow());
 }
 
-/** The same, computed from a status: the connection may be lost, silent, or the cluster's mirror behind. */
+/** Return the same from a status: data is old if the connection is lost or silent, or the mirror lags. */
 export function staleMs({ link, heardAt, lagMs }: LiveStatus, nowMs: number): number | null {
   const silenceMs = heardAt === null ? 0 : nowMs - heardAt;
   const ageMs = link === "open" ? Math.max(lagMs, silenceMs) : silenceMs;

@@ -25,13 +25,13 @@ type Props = {
 /** Moves a queue, with all below it, to another parent. */
 export function MoveQueueDialog({ queue, below, places, onMoved, onClose }: Props) {
   const [parent, setParent] = useState(queue.parent ?? "");
-  const isElsewhere = parent !== (queue.parent ?? "");
+  const isMoved = parent !== (queue.parent ?? "");
   const patch = { parent: parent === "" ? null : parent };
   const { etag } = queue;
-  const verdict = useVerdict(`MOVE ${queue.name} ${etag} ${parent}`, isElsewhere, (signal) =>
+  const verdict = useVerdict(`MOVE ${queue.name} ${etag} ${parent}`, isMoved, (signal) =>
     patchQueue(queue.name, patch, { etag, dryRun: true, signal }),
   );
-  const isPossible = isElsewhere && verdict !== null && verdict.errors.length === 0;
+  const isPossible = isMoved && verdict !== null && verdict.errors.length === 0;
   const { data: result, isFetching } = useQuery({
     queryKey: ["queue-move-preview", queue.name, etag, parent],
     queryFn: () => askPreview(queue.name, patch),

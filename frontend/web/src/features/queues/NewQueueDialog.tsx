@@ -16,7 +16,7 @@ import { QueueDialog } from "./QueueDialog.tsx";
 import styles from "./QueueDrawer.module.css";
 import { messageAt, useVerdict } from "./useVerdict.ts";
 
-/** The amounts that the server gives a queue for which none are named. */
+/** The values that the server gives a new queue that states none. */
 export const DEFAULTS: Values = new Map<Pointer, number | "unlimited">([
   ["/quota/gpu", 0],
   ["/limit/gpu", "unlimited"],
@@ -42,9 +42,15 @@ type Props = {
 };
 
 /** Creates a queue: its name, its place and its GPUs. The other fields are edited afterwards. */
-export function NewQueueDialog({ parent: place, values, places, onCreated, onClose }: Props) {
+export function NewQueueDialog({
+  parent: initialParent,
+  values,
+  places,
+  onCreated,
+  onClose,
+}: Props) {
   const [name, setName] = useState("");
-  const [parent, setParent] = useState(place ?? TOP_LEVEL);
+  const [parent, setParent] = useState(initialParent ?? TOP_LEVEL);
   const [entries, setEntries] = useState<Entries>(() => entriesOf(values));
   const reading = useMemo(() => readEntries(entries), [entries]);
   const queue: NewQueue = {
@@ -108,7 +114,7 @@ export function NewQueueDialog({ parent: place, values, places, onCreated, onClo
   );
 }
 
-/** Return the choices of a place in the tree; the empty value is the top level. */
+/** Return the options of a select for the parent; the empty value is the top level. */
 export function placeChoices(places: readonly (string | null)[]) {
   return places.map((place) => ({
     value: place ?? TOP_LEVEL,

@@ -26,8 +26,8 @@ type Props = {
 export function QueueDialog(props: Props) {
   const { verdict, fields = [], onDone, onClose } = props;
   const write = useMutation({ mutationFn: props.onSubmit, onSuccess: onDone });
-  const errors = general(verdict?.errors, fields);
-  const warnings = general(verdict?.warnings, fields);
+  const errors = withoutField(verdict?.errors, fields);
+  const warnings = withoutField(verdict?.warnings, fields);
   const canSubmit = props.isReady && (verdict?.errors.length ?? 0) === 0 && !write.isPending;
   return (
     <Modal
@@ -77,7 +77,11 @@ function WriteFailure({ error }: { error: Error }) {
   return <Failure title={title} detail={error.message} />;
 }
 
-function general(messages: Verdict["errors"] | undefined, fields: readonly string[]): string[] {
-  const rest = messages?.filter(({ pointer }) => !fields.includes(pointer)) ?? [];
-  return [...new Set(rest.map(({ message }) => message))];
+/** Return the messages that no field of the form shows, each once. */
+function withoutField(
+  messages: Verdict["errors"] | undefined,
+  fields: readonly string[],
+): string[] {
+  const others = messages?.filter(({ pointer }) => !fields.includes(pointer)) ?? [];
+  return [...new Set(others.map(({ message }) => message))];
 }

@@ -8,7 +8,7 @@ import { DeleteQueueDialog } from "./DeleteQueueDialog.tsx";
 import { MoveQueueDialog } from "./MoveQueueDialog.tsx";
 import { DEFAULTS, NewQueueDialog } from "./NewQueueDialog.tsx";
 
-/** What the user wants to do. `queue` is the parent for `create`, else the queue itself. */
+/** What the user wants to do. `queue` is the name of the parent for `create`, else that of the queue to act on. */
 export type QueueAction = {
   readonly kind: "create" | "duplicate" | "move" | "delete";
   readonly queue: string | null;
@@ -56,13 +56,13 @@ export function QueueDialogs({ action, queues, me, onDone }: Props) {
       />
     );
   }
-  const isInside = (place: string) =>
+  const isInSubtree = (place: string) =>
     place === queue.name || ancestors(queues, place).includes(queue.name);
   return (
     <MoveQueueDialog
       queue={queue}
-      below={[...queues.keys()].filter(isInside).length - 1}
-      places={places.filter((place) => place === null || !isInside(place))}
+      below={[...queues.keys()].filter(isInSubtree).length - 1}
+      places={places.filter((place) => place === null || !isInSubtree(place))}
       onMoved={(parent) => {
         report(MOVE_QUEUE.moved, MOVE_QUEUE.movedText(queue.name, parent));
         onDone();

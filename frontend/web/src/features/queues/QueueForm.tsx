@@ -37,7 +37,7 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
   const result = previewedPatch === patchText ? preview.result : null;
   const isStale = useStale() !== null;
   const locked = lockedText(queue, rights) ?? (isStale ? FORM.stale : null);
-  const general = verdict?.errors.filter((error) => !isPointer(error.pointer)) ?? [];
+  const errorsWithoutField = verdict?.errors.filter((error) => !isPointer(error.pointer)) ?? [];
   const field = (pointer: Pointer) => (
     <BoundField
       key={pointer}
@@ -102,7 +102,7 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
           {field(`/weight/${resource}`)}
         </fieldset>
       ))}
-      {general.map((error) => (
+      {errorsWithoutField.map((error) => (
         <Failure key={error.message} title={FORM.rejected} detail={error.message} />
       ))}
       {failure !== null && <Failure title={failure.title} detail={failure.detail} />}

@@ -15,28 +15,28 @@ const NO_MESSAGES: Verdict = { warnings: [], errors: [] };
 /**
  * Return the server's errors and warnings for a write, from a dry run once typing pauses; null before that.
  *
- * @param write what would be written, as one text; a new text asks anew
+ * @param write the write as one text, by which the dry run is cached; another text leads to another dry run
  * @param isReady whether the form can be sent at all
  */
 export function useVerdict(write: string, isReady: boolean, dryRun: DryRun): Verdict | null {
-  const settled = useDebounced(write, 300);
+  const debounced = useDebounced(write, 300);
   const query = useQuery({
-    queryKey: ["queue-dry-run", settled],
+    queryKey: ["queue-dry-run", debounced],
     queryFn: async ({ signal }) => {
       try {
         return { warnings: (await dryRun(signal))?.warnings ?? [], errors: [] };
       } catch (error) {
         if (!(error instanceof ApiProblem)) throw error;
-        // A newer version on the server says nothing about these values; saving merges with it.
+        // The server has a newer version. That is no error of these values, because saving merges the two.
         if (error.status === 412) return NO_MESSAGES;
         return { warnings: [], errors: error.body.errors ?? [generalError(error)] };
       }
     },
-    enabled: isReady && settled === write,
+    enabled: isReady && debounced === write,
     staleTime: 5_000,
     retry: false,
   });
-  return isReady && settled === write ? (query.data ?? null) : null;
+  return isReady && debounced === write ? (query.data ?? null) : null;
 }
 
 /** Return the first message about one field. */
