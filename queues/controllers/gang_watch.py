@@ -1,7 +1,7 @@
 """Watch the gangs of Kubernetes' own API, in the version that the cluster serves.
 
-Discovery answers once which of the kinds there are. Where there are none, they count as empty, and the question is
-repeated only every `ASK_AGAIN_S`: a kind of Kubernetes itself appears only when the API server is replaced.
+The kinds that the cluster serves are read from its discovery. A kind that is not served counts as empty, and
+discovery is read again only every `ASK_AGAIN_S`, because such a kind appears only with an upgrade of the cluster.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class GroupDocument(Resource):
 
 @dataclass(frozen=True, slots=True)
 class _FiledAs:
-    """Puts the objects of one version of a kind into the store under the kind's constant."""
+    """Puts objects of the served version of a kind into the store as `resource`, the key that readers use."""
 
     store: Store
     resource: Resource
@@ -81,7 +81,7 @@ class GangWatch:
     _followed: set[Resource] = field(default_factory=set)
 
     def declare(self) -> None:
-        """Let the store wait for these kinds before it counts as complete."""
+        """Register the kinds with the store, which is not complete before each is listed or known to be absent."""
         for resource in VERSIONS:
             self.store.kind(resource)
 

@@ -155,19 +155,22 @@ def _unused_name(ctx: Context, reference: GangReference, identity: tuple[str, ..
 def _with_stated(metadata: Metadata, ctx: Context, gang: Json) -> Metadata:
     """Return the pod group with what labels, annotations and fields of the gang state themselves."""
     class_name = dig_text(gang, "spec", "priorityClassName")
-    alone = replace(
+    gang_context = replace(
         ctx, top=gang, owners=(), pod={"spec": {"priorityClassName": class_name}, "metadata": {}}
     )
+    # The gang in the place of the pod and its owner, so that only what it states itself is read.
     sources = (gang,)
     topology = topology_from(annotations_of(gang))
     return replace(
         metadata,
-        queue=stated_queue(alone) or metadata.queue,
-        priority_class=priority_class(alone, sources, metadata.priority_class),
-        preemptibility=preemptibility(alone, sources) or metadata.preemptibility,
-        preemption_delay=stated_duration(alone, sources, keys.PREEMPTION_DELAY, negative=False)
+        queue=stated_queue(gang_context) or metadata.queue,
+        priority_class=priority_class(gang_context, sources, metadata.priority_class),
+        preemptibility=preemptibility(gang_context, sources) or metadata.preemptibility,
+        preemption_delay=stated_duration(
+            gang_context, sources, keys.PREEMPTION_DELAY, negative=False
+        )
         or metadata.preemption_delay,
-        staleness_grace=stated_duration(alone, sources, keys.STALENESS_GRACE, negative=True)
+        staleness_grace=stated_duration(gang_context, sources, keys.STALENESS_GRACE, negative=True)
         or metadata.staleness_grace,
         topology=replace(
             metadata.topology,

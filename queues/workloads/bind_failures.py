@@ -23,7 +23,7 @@ FIRST_PAUSE_S = 2.0
 MAX_PAUSE_S = 300.0
 #: How many different nodes are remembered, the latest last.
 MAX_NODES = 8
-MAX_REASON = 512
+MAX_REASON_CHARS = 512
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -57,22 +57,22 @@ class BindFailures:
     reason: str
 
     def holds(self, now: float) -> bool:
-        """Return whether the pod must wait; a time further away than any pause was not written by us."""
+        """Return whether the pod must wait. A time further away than the longest pause is an error and is ignored."""
         return now < self.next <= now + MAX_PAUSE_S + 1
 
     def text(self) -> str:
-        """Return why the pod waits and until when, for people."""
+        """Return a sentence for people: why the pod waits, and until when."""
         node = self.nodes[-1] if self.nodes else ""
         place = f" to node {node}" if node else ""
         times = "once" if self.count == 1 else f"{self.count} times"
         return (
             f"Binding failed {times}, last{place}: {self.reason.rstrip('. ')}. "
-            f"The next attempt is made after {_shown(self.next)}"
+            f"The next attempt is made after {_time_text(self.next)}"
         )
 
 
 def read_failures(annotation: str | None) -> BindFailures | None:
-    """Return what an annotation says; None if it is absent or not readable, as if nothing had failed."""
+    """Return the failures in an annotation; None if it is absent or cannot be read, as if no bind had failed."""
     if not annotation:
         return None
     try:
@@ -88,16 +88,16 @@ def read_failures(annotation: str | None) -> BindFailures | None:
         next=following.timestamp(),
         nodes=body.nodes[-MAX_NODES:],
         request=body.request,
-        reason=body.reason[:MAX_REASON],
+        reason=body.reason[:MAX_REASON_CHARS],
     )
 
 
 def written_failures(failures: BindFailures) -> str:
-    """Return the annotation."""
+    """Return the failures as the text of the annotation."""
     body = _Body(
         count=failures.count,
-        last=_shown(failures.last),
-        next=_shown(failures.next),
+        last=_time_text(failures.last),
+        next=_time_text(failures.next),
         nodes=failures.nodes,
         request=failures.request,
         reason=failures.reason,
@@ -110,18 +110,20 @@ def after_failure(
 ) -> BindFailures:
     """Return the memory after one more failure; the pause doubles with each, up to `MAX_PAUSE_S`."""
     count = 1 + (earlier.count if earlier is not None else 0)
-    known = tuple(name for name in (earlier.nodes if earlier is not None else ()) if name != node)
+    other_nodes = tuple(
+        name for name in (earlier.nodes if earlier is not None else ()) if name != node
+    )
     pause_s = doubled_s(count - 1, first_s=FIRST_PAUSE_S, max_s=MAX_PAUSE_S)
     return BindFailures(
         count=count,
         last=now,
         next=now + pause_s,
-        nodes=(*known, node)[-MAX_NODES:],
+        nodes=(*other_nodes, node)[-MAX_NODES:],
         request=request,
-        reason=reason[:MAX_REASON],
+        reason=reason[:MAX_REASON_CHARS],
     )
 
 
-def _shown(moment: float) -> str:
-    """Return a time, rounded to the nearest second."""
+def _time_text(moment: float) -> str:
+    """Return a Unix time as RFC 3339 text, rounded to the second."""
     return format_time(datetime.fromtimestamp(round(moment) if moment < inf else 0, UTC))

@@ -1,6 +1,6 @@
-"""The simulated disruption controller: compute how many pods each PodDisruptionBudget lets go.
+"""The simulated disruption controller: compute how many pods each PodDisruptionBudget allows to evict.
 
-As in kube-controller-manager. The API server takes one from `disruptionsAllowed` with each eviction and lists
+It works as in kube-controller-manager. The API server lowers `disruptionsAllowed` with each eviction and lists
 the pod in `disruptedPods`, so that the pod is not counted as healthy until its deletion is seen here.
 """
 
@@ -36,7 +36,7 @@ from sandbox.controllers.workloads.objects import ReplicaSet, StatefulSet, WorkP
 log = logging.getLogger(__name__)
 
 WORKERS = 1
-#: How long an evicted pod whose deletion is not seen counts as leaving.
+#: How long an evicted pod is not counted as healthy although its deletion has not been seen.
 DELETION_TIMEOUT_S = 120.0
 _TYPES: dict[Resource, type[KubeObject]] = {
     POD_DISRUPTION_BUDGETS: PodDisruptionBudget,
@@ -99,8 +99,8 @@ class DisruptionController:
             self.queue.add_after(key, DELETION_TIMEOUT_S)
 
     def _pods(self, budget: PodDisruptionBudget) -> list[WorkPod]:
-        near = self.store.by_index(PODS, "namespace", budget.metadata.namespace)
-        return [pod for pod in near if selects(budget.spec.selector, pod.metadata.labels)]
+        in_namespace = self.store.by_index(PODS, "namespace", budget.metadata.namespace)
+        return [pod for pod in in_namespace if selects(budget.spec.selector, pod.metadata.labels)]
 
     def _disrupted(self, budget: PodDisruptionBudget, pods: Iterable[WorkPod]) -> dict[str, float]:
         """Return the evicted pods whose deletion has not been seen yet, with the time of their eviction."""
@@ -114,7 +114,7 @@ class DisruptionController:
         }
 
     def _expected(self, budget: PodDisruptionBudget, pods: Sequence[WorkPod]) -> int:
-        """Return how many pods there should be: by the replicas of their controllers where these count."""
+        """Return how many pods there should be: the replicas of their controllers, or the pods there are."""
         if not needs_scale(budget):
             return len(pods)
         owners = {controller_of(pod.metadata) for pod in pods}
@@ -197,7 +197,7 @@ def budget_status(
 
 
 def needs_scale(budget: PodDisruptionBudget) -> bool:
-    """Return whether a budget is measured by how many pods there should be, not by how many there are."""
+    """Return whether a budget is relative to the replicas of the controllers, not to the pods there are."""
     return budget.spec.max_unavailable is not None or isinstance(budget.spec.min_available, str)
 
 

@@ -1,6 +1,6 @@
 """Evict pods: through the Eviction API, which keeps to disruption budgets, or by deletion as KAI does.
 
-A refusal is remembered, so that the search takes other victims for a while, and is told in an event of
+A refusal is remembered, so that the search takes other victims for a while, and is reported in an event of
 the pod. Only where the API server does not serve evictions is the pod deleted instead.
 """
 
@@ -39,7 +39,7 @@ from scheduler.settings.params import ShardParams
 
 log = logging.getLogger(__name__)
 
-#: How often an eviction is requested from an overloaded API server, and the longest pause in between.
+#: How many times an eviction is requested from an overloaded API server, and the longest pause between two.
 ATTEMPTS = 3
 LONGEST_PAUSE_S = 2.0
 METHOD_NOT_ALLOWED = 405
@@ -47,7 +47,12 @@ METHOD_NOT_ALLOWED = 405
 
 @dataclass(frozen=True, slots=True)
 class EvictorGroup:
-    """The evictions for one pod group: first those that a budget may refuse, in order, then the others."""
+    """The evictions that make room for one pod group.
+
+    Attributes
+    ----------
+    guarded : those that a disruption budget may refuse, to be written first and one after the other
+    """
 
     guarded: Sequence[Evict]
     others: Sequence[Evict]
@@ -56,7 +61,7 @@ class EvictorGroup:
 def by_evictor(
     decisions: Iterable[Evict], budget_of: Mapping[str, PodDisruptionBudget]
 ) -> list[EvictorGroup]:
-    """Sort evictions by the pod group that gets the room."""
+    """Return evictions by the pod group that gets the room; without one, by the pod group that loses a pod."""
     groups: dict[tuple[str, ...], tuple[list[Evict], list[Evict]]] = {}
     for decision in decisions:
         reason = decision.reason
@@ -80,6 +85,7 @@ class EvictionWriter:
     refused: RefusedEvictions = field(default_factory=RefusedEvictions)
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     pause: Callable[[float], None] = time.sleep
+    #: Key of a budget -> evictions of this cycle that it allowed.
     _spent: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -100,7 +106,7 @@ class EvictionWriter:
         except NotFoundError:
             return False
         except KubeError as error:
-            self._refuse(decision, pod, error)
+            self._note_refusal(decision, pod, error)
             raise
         meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.wall())
         self.store.amend(PODS, msgspec.structs.replace(pod, metadata=meta))
@@ -110,17 +116,17 @@ class EvictionWriter:
         return True
 
     def _remove(self, pod: Pod, text: str) -> None:
-        announces = self.params.update_pod_eviction_condition
+        sets_condition = self.params.update_pod_eviction_condition
         if not self.params.use_eviction_api:
-            if announces:
-                self._announce(pod, text)
+            if sets_condition:
+                self._set_condition(pod, text)
             self._delete(pod)
             return
         self._request_eviction(pod)
-        if announces:
-            # Only now, because a budget may refuse. The API server has set the condition already, with its own reason.
+        if sets_condition:
+            # After the eviction, because a budget may refuse it. This replaces the reason that the API server has set.
             try:
-                self._announce(pod, text)
+                self._set_condition(pod, text)
             except KubeError as error:
                 log.info("condition of evicted pod %s: %s", pod.metadata.key, error)
 
@@ -150,7 +156,7 @@ class EvictionWriter:
         meta = pod.metadata
         self.gateway.delete(PODS, meta.name, namespace=meta.namespace, uid=meta.uid)
 
-    def _announce(self, pod: Pod, text: str) -> None:
+    def _set_condition(self, pod: Pod, text: str) -> None:
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -160,8 +166,8 @@ class EvictionWriter:
         }
         patch_pod_condition(self.gateway, pod, condition)
 
-    def _refuse(self, decision: Evict, pod: Pod, error: KubeError) -> None:
-        """Remember a refusal that would be repeated, and report it on the pod."""
+    def _note_refusal(self, decision: Evict, pod: Pod, error: KubeError) -> None:
+        """Remember a refusal that the next attempt would meet too, and record an event on the pod."""
         if not (isinstance(error, DisruptionBudgetError) or error.status in (403, 422, 500)):
             return
         now = self.wall().timestamp()
@@ -178,7 +184,7 @@ class EvictionWriter:
         self.recorder.record(event_about(PODS, pod, WARNING, "EvictionRefused", text))
 
     def _spend_budget(self, uid: str) -> None:
-        """Take one from the budget in the store, until the watch brings the server's own figure."""
+        """Lower what the budget in the store allows by one, until the watch brings the server's figure."""
         budget = self.snapshot.budget_of.get(uid)
         if budget is None:
             return

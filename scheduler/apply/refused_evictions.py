@@ -9,26 +9,28 @@ from dataclasses import dataclass, field
 from kube.errors import DisruptionBudgetError, KubeError, TooManyRequestsError
 from scheduler.load.disruptions import RefusedEviction
 
-FIRST_S = 10.0
-LONGEST_S = 300.0
-#: How long after its pause ended a refusal still counts for the length of the next one.
+#: The pause after the first refusal, and the longest.
+FIRST_PAUSE_S = 10.0
+MAX_PAUSE_S = 300.0
+#: A refusal doubles the previous pause unless that ended longer ago than this.
 FORGET_AFTER_S = 600.0
 
 
 @dataclass(slots=True)
 class RefusedEvictions:
-    """Refusals by uid of the pod; each in a row doubles the pause. Written by several threads."""
+    """The refusals; each further one of the same pod doubles its pause. Safe to use from several threads."""
 
+    #: uid of a pod -> (its latest refusal, the length of its pause in seconds).
     _refused: dict[str, tuple[RefusedEviction, float]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, uid: str, pod: str, error: KubeError, now: float) -> RefusedEviction:
         """Remember a refusal at Unix time `now`, and return it."""
-        asked_s = error.retry_after_s if isinstance(error, TooManyRequestsError) else 0.0
+        retry_after_s = error.retry_after_s if isinstance(error, TooManyRequestsError) else 0.0
         with self._lock:
-            before = self._refused.get(uid)
-            pause_s = min(before[1] * 2, LONGEST_S) if before else FIRST_S
-            pause_s = max(pause_s, asked_s)
+            earlier = self._refused.get(uid)
+            pause_s = min(earlier[1] * 2, MAX_PAUSE_S) if earlier else FIRST_PAUSE_S
+            pause_s = max(pause_s, retry_after_s)
             refusal = RefusedEviction(pod, answer_of(error), now + pause_s)
             self._refused[uid] = (refusal, pause_s)
             return refusal

@@ -1,4 +1,4 @@
-"""What failed binds mean for a cycle: pods that wait for their next attempt, and nodes that rest.
+"""What failed binds mean for a cycle: pods that wait for their next attempt, and nodes that get no new pods.
 
 A pod whose bind failed holds no place and is not tried before its pause is over, so that others go first. The
 memory is an annotation of the pod (`queues.workloads.bind_failures`); a bind request that failed since is counted
@@ -8,7 +8,7 @@ A person resets the memory of a pod by removing its annotation, or that of a pod
 `kaiweb.dev/binds-reset-at`: what failed up to that time counts no more.
 
 A node rests when different pods failed on it and on no other node, and none was bound there since. If that is true
-of many nodes, the fault is not theirs: a webhook that refuses one person's pods must not close the cluster.
+of many nodes, none rests, because the cause is elsewhere: a webhook that refuses the pods of one user, for example.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from kube.objects.podgroup import PodGroup
 from kube.values.times import time_or_none
 from queues.workloads.bind_failures import BindFailures, after_failure, read_failures
 
-#: So many pods must have failed on a node, and not longer ago than this.
+#: How many pods must have failed on a node for it to rest, and within which time.
 BLAMING_PODS = 3
 BLAMED_FOR_S = 300.0
 REST_S = 60.0
-#: At most one node in so many rests, but one of two may.
+#: At most one node in four rests; in a smaller cluster one node may, if there is another.
 NODES_PER_REST = 4
 
 _read = lru_cache(maxsize=8192)(read_failures)
@@ -102,6 +102,7 @@ def _uncounted(
     memories: Mapping[str, BindFailures],
     now: float,
 ) -> Iterable[tuple[str, BindFailures]]:
+    """Yield the pods whose failed bind request their annotation does not count yet, with the new memory."""
     for request in spent:
         meta = request.metadata
         key = f"{meta.namespace}/{request.spec.pod_name}"
@@ -120,6 +121,7 @@ def _resting(
     nodes: Collection[str],
     now: float,
 ) -> dict[str, float]:
+    """Return the nodes that rest, each with the Unix time until which it does."""
     failed_at: dict[str, list[float]] = defaultdict(list)
     for failures in memories.values():
         if len(failures.nodes) == 1 and now - BLAMED_FOR_S <= failures.last <= now + 1:
@@ -135,8 +137,8 @@ def _resting(
         node = pod.spec.node_name
         if node in until and _bound_at(pod) > until[node] - REST_S:
             del until[node]
-    most = max(len(nodes) // NODES_PER_REST, min(1, len(nodes) - 1))
-    return until if len(until) <= most else {}
+    max_resting = max(len(nodes) // NODES_PER_REST, min(1, len(nodes) - 1))
+    return until if len(until) <= max_resting else {}
 
 
 def _bound_at(pod: Pod) -> float:

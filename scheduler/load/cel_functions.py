@@ -1,6 +1,6 @@
 """Functions that Kubernetes adds to CEL and that selectors of devices use: quantities, versions, letter case.
 
-A function raises ValueError or TypeError where it does not apply; the evaluator turns both into an error of the
+A function raises ValueError or TypeError if it cannot be applied to its arguments; the evaluator turns both into an error of the
 selector.
 """
 
@@ -38,20 +38,25 @@ class Quantity:
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=True)
 class Semver:
-    """A semantic version; one before a release is smaller than the release."""
+    """A semantic version; a prerelease (1.0.0-rc.1) is smaller than its release.
+
+    Attributes
+    ----------
+    prerelease : its parts, as (is a word, number, word); empty for a release
+    """
 
     numbers: tuple[int, int, int]
-    before_release: tuple[tuple[bool, int, str], ...] = ()
+    prerelease: tuple[tuple[bool, int, str], ...] = ()
 
     def __lt__(self, other: Semver) -> bool:
         return self._rank() < other._rank()
 
     def _rank(self) -> tuple[object, ...]:
-        return (self.numbers, not self.before_release, self.before_release)
+        return (self.numbers, not self.prerelease, self.prerelease)
 
 
 def quantity(text: Any) -> Quantity:
-    """Return the amount that a text means."""
+    """Return the amount in a text such as `40Gi`."""
     try:
         return Quantity(parse_quantity(str(text)))
     except BadValueError as error:
@@ -59,20 +64,20 @@ def quantity(text: Any) -> Quantity:
 
 
 def semver(text: Any) -> Semver:
-    """Return the version that a text means."""
+    """Return the version in a text such as `1.2.3-rc.1`."""
     match = _VERSION.fullmatch(str(text))
     if match is None:
         raise ValueError(f"expected a semantic version, got {str(text)[:40]!r}")
     parts = match[4].split(".") if match[4] else []
     # Numbers come before words, and are compared by value.
-    before = tuple(
+    prerelease = tuple(
         (False, int(part), "") if part.isdecimal() and len(part) < 19 else (True, 0, part)
         for part in parts
     )
-    return Semver((int(match[1]), int(match[2]), int(match[3])), before)
+    return Semver((int(match[1]), int(match[2]), int(match[3])), prerelease)
 
 
-def _is(read: Callable[[Any], object]) -> Callable[[Any], celtypes.BoolType]:
+def _can_be_read_by(read: Callable[[Any], object]) -> Callable[[Any], celtypes.BoolType]:
     def can_be_read(text: Any) -> celtypes.BoolType:
         try:
             read(text)
@@ -101,9 +106,9 @@ def _as_integer(amount: Quantity) -> celtypes.IntType:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "quantity": quantity,
-    "isQuantity": _is(quantity),
+    "isQuantity": _can_be_read_by(quantity),
     "semver": semver,
-    "isSemver": _is(semver),
+    "isSemver": _can_be_read_by(semver),
     "compareTo": lambda left, right: celtypes.IntType(_compare(left, right)),
     "isGreaterThan": lambda left, right: celtypes.BoolType(_compare(left, right) > 0),
     "isLessThan": lambda left, right: celtypes.BoolType(_compare(left, right) < 0),

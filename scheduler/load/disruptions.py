@@ -61,7 +61,7 @@ def disruption_inputs(
     Parameters
     ----------
     refused : evictions that the API server refused a moment ago, by uid of the pod
-    most_per_owner : how many pods of one controller may be on their way out; 0 for no bound
+    most_per_owner : how many pods of one controller may be terminating at the same time; 0 for no bound
     """
     running = [pod for pod in pods if pod.status.phase == "Running"]
     selected = _selected(budgets, running)
@@ -69,9 +69,9 @@ def disruption_inputs(
     if most_per_owner:
         limits += _of_owners(running, most_per_owner)
     budget_of = {
-        pod.metadata.uid: chosen[0]
-        for pod, chosen in selected
-        if len(chosen) == 1 and _counts(pod, chosen[0])
+        pod.metadata.uid: selecting[0]
+        for pod, selecting in selected
+        if len(selecting) == 1 and _counts(pod, selecting[0])
     }
     return DisruptionInputs(tuple(limits), budget_of)
 
@@ -79,18 +79,20 @@ def disruption_inputs(
 def _selected(
     budgets: Iterable[PodDisruptionBudget], running: Iterable[Pod]
 ) -> list[tuple[Pod, list[PodDisruptionBudget]]]:
-    """Return every pod that is not yet leaving with the budgets that select it, if any does."""
+    """Return the pods that some budget selects and that are not yet terminating, each with those budgets."""
     by_namespace: dict[str, list[PodDisruptionBudget]] = {}
     for budget in budgets:
         by_namespace.setdefault(budget.metadata.namespace, []).append(budget)
     selected = []
     for pod in running:
-        near = by_namespace.get(pod.metadata.namespace)
-        if near is None or pod.metadata.deletion_timestamp is not None:
+        of_namespace = by_namespace.get(pod.metadata.namespace)
+        if of_namespace is None or pod.metadata.deletion_timestamp is not None:
             continue
-        chosen = [item for item in near if selects(item.spec.selector, pod.metadata.labels)]
-        if chosen:
-            selected.append((pod, chosen))
+        selecting = [
+            item for item in of_namespace if selects(item.spec.selector, pod.metadata.labels)
+        ]
+        if selecting:
+            selected.append((pod, selecting))
     return selected
 
 
@@ -101,13 +103,13 @@ def _of_budgets(
     counted: dict[str, list[str]] = {}
     allowed: dict[str, int] = {}
     several: dict[str, list[str]] = {}
-    for pod, chosen in selected:
-        if len(chosen) > 1:
-            names = " and ".join(sorted(item.key for item in chosen))
+    for pod, selecting in selected:
+        if len(selecting) > 1:
+            names = " and ".join(sorted(item.key for item in selecting))
             several.setdefault(names, []).append(pod.metadata.uid)
-        elif _counts(pod, chosen[0]):
-            allowed[chosen[0].key] = chosen[0].allowed
-            counted.setdefault(chosen[0].key, []).append(pod.metadata.uid)
+        elif _counts(pod, selecting[0]):
+            allowed[selecting[0].key] = selecting[0].allowed
+            counted.setdefault(selecting[0].key, []).append(pod.metadata.uid)
     for key in sorted(counted):
         yield DisruptionLimit(
             kind=LimitKind.BUDGET,
@@ -125,7 +127,7 @@ def _of_budgets(
 
 
 def _counts(pod: Pod, budget: PodDisruptionBudget) -> bool:
-    """Return whether evicting a pod takes from its budget; the API server lets most unready pods go freely."""
+    """Return whether evicting a pod counts against its budget; for most unready pods the API server counts none."""
     ready = pod.condition("Ready")
     is_ready = ready is not None and ready.status == "True"
     return is_ready or budget.spares_unready_pods
@@ -142,10 +144,10 @@ def _of_refusals(refused: Mapping[str, RefusedEviction]) -> Iterator[DisruptionL
         )
 
 
-def _of_owners(running: Iterable[Pod], most: int) -> Iterator[DisruptionLimit]:
+def _of_owners(running: Iterable[Pod], most_per_owner: int) -> Iterator[DisruptionLimit]:
     """Yield a limit for every controller whose pods belong to several pod groups.
 
-    Where they are one pod group, that group loses all of them or what is above its minimum anyway.
+    A controller with one pod group needs none: a gang is evicted as a whole, or down to its minimum, anyway.
     """
     pods_of: dict[tuple[str, str], list[Pod]] = {}
     for pod in running:
@@ -160,6 +162,6 @@ def _of_owners(running: Iterable[Pod], most: int) -> Iterator[DisruptionLimit]:
         yield DisruptionLimit(
             kind=LimitKind.OWNER,
             subject=name,
-            allowed=max(0, most - leaving),
+            allowed=max(0, most_per_owner - leaving),
             pods=frozenset(pod.metadata.uid for pod in pods),
         )

@@ -66,15 +66,15 @@ def cel(selectors: Iterable[api.DeviceSelector]) -> Iterator[str]:
 def dra_gpus(slices: Iterable[api.ResourceSlice]) -> dict[str, float]:
     """Return the number of GPUs published through slices, by node.
 
-    Counted is the newest generation of each pool. Devices that draw from one counter set are parts of one
-    GPU and count as one.
+    Only the newest generation of each pool counts. Devices that draw from one counter set are parts of one
+    GPU and count as one together.
     """
     of_gpus = [item.spec for item in slices if "gpu" in item.spec.driver.lower()]
     newest: dict[tuple[str, str], int] = {}
     for spec in of_gpus:
         pool = (spec.driver, spec.pool.name)
         newest[pool] = max(spec.pool.generation, newest.get(pool, 0))
-    gpus: dict[str, set[tuple[str, ...]]] = {}
+    gpus: dict[str, set[tuple[str, ...]]] = {}  # node -> counter sets and undivided devices
     for spec in of_gpus:
         pool = (spec.driver, spec.pool.name)
         if spec.pool.generation < newest[pool]:
@@ -110,8 +110,9 @@ def _device(device: api.Device) -> Device:
     )
 
 
-def _attribute(typed: Mapping[str, Attribute]) -> Attribute:
-    kind, value = next(iter(typed.items()))
+def _attribute(value_by_type: Mapping[str, Attribute]) -> Attribute:
+    """Return the value of an attribute, which the API writes as one entry: type -> value."""
+    kind, value = next(iter(value_by_type.items()))
     return Version(value) if kind == "version" else value
 
 

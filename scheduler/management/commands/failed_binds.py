@@ -31,7 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--all", action="store_true", help="with --reset: of all pods")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """List or reset."""
+        """List the pods, or remove their annotation."""
         names = set(options["pods"])
         if options["reset"] and bool(names) == options["all"]:
             raise CommandError("--reset: expected names of pods, or --all")
@@ -66,4 +66,4 @@ def _forget(cluster: Gateway, pod: Pod) -> None:
     try:
         cluster.patch(PODS, pod.metadata.name, body, namespace=pod.metadata.namespace)
     except NotFoundError:
-        return  # a pod that ended meanwhile has nothing to forget
+        return  # the pod was deleted meanwhile, and its annotation with it

@@ -18,7 +18,8 @@ from scheduler.tools.traces.openb import lists_in, read_openb
 from scheduler.tools.traces.report import page_of, table_of
 from scheduler.tools.traces.trace import Trace, TraceError
 
-BAR = 30
+#: Length of the progress bar in characters.
+BAR_CHARS = 30
 
 
 class Command(BaseCommand):
@@ -28,7 +29,7 @@ class Command(BaseCommand):
         "Place all pods of a trace in one session of the scheduling core: share of GPUs given away,"
         " fragmentation and time, for each placement strategy. Writes to no cluster."
     )
-    requires_system_checks: list[str] = []  # noqa: RUF012  # Django reads it so; no database needed
+    requires_system_checks: list[str] = []  # noqa: RUF012  # Django's own name; no database is needed
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -39,11 +40,11 @@ class Command(BaseCommand):
         trace.add_argument(
             "--list", default="default", help="LIST[,LIST...] or 'all'; 'default' if not given"
         )
-        made = sources.add_parser("generated", help="a made-up workload like openb's")
-        made.add_argument("--nodes", type=int, default=1213, help="GPU nodes (1213)")
-        for source in (trace, made):
+        generated = sources.add_parser("generated", help="a made-up workload like openb's")
+        generated.add_argument("--nodes", type=int, default=1213, help="GPU nodes (1213)")
+        for source in (trace, generated):
             source.add_argument("--strategy", default="binpack", help="STRATEGY[,STRATEGY...]")
-            source.add_argument("--seeds", type=int, default=1, help="so many shuffles (1)")
+            source.add_argument("--seeds", type=int, default=1, help="how many seeds to run (1)")
             source.add_argument(
                 "--demand", type=float, default=1.3, help="GPUs asked for per GPU (1.3)"
             )
@@ -81,9 +82,9 @@ class Command(BaseCommand):
     def _progress(self, done: int, runs: int, text: str) -> None:
         if not sys.stderr.isatty():
             return
-        bar = "#" * (BAR * done // runs)
+        bar = "#" * (BAR_CHARS * done // runs)
         end = "\n" if done == runs else ""
-        self.stderr.write(f"\r[{bar:<{BAR}}] {done}/{runs} {text:<40}", ending=end)
+        self.stderr.write(f"\r[{bar:<{BAR_CHARS}}] {done}/{runs} {text:<40}", ending=end)
         sys.stderr.flush()
 
 

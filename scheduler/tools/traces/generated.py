@@ -10,7 +10,7 @@ import random
 from scheduler.tools.traces.openb import arrivals
 from scheduler.tools.traces.trace import WHOLE_DEVICE, PodShape, Trace, TraceNode
 
-#: (CPU in thousandths, memory in MiB, devices, model), and how many of 1,213 nodes are such.
+#: (CPU in thousandths, memory in MiB, devices, model), and how many of openb's 1,213 nodes have this shape.
 _NODES = (
     ((96_000, 393_216, 8, "G2"), 549),
     ((104_000, 524_288, 2, "T4"), 404),
@@ -19,7 +19,8 @@ _NODES = (
     ((32_000, 131_072, 4, "V100M16"), 55),
     ((96_000, 786_432, 8, "V100M32"), 32),
 )
-#: (CPU in thousandths, memory in MiB, devices, share of each in thousandths), and how often of 8,152.
+#: (CPU in thousandths, memory in MiB, devices, share of each in thousandths), and how many of
+#: openb's 8,152 pods are about like that.
 _PODS = (
     ((3_152, 5_600, 1, 810), 1_078),
     ((11_300, 49_152, 1, 1000), 1_391),
@@ -40,12 +41,12 @@ _PODS = (
     ((48_000, 196_608, 4, 1000), 15),
     ((88_000, 327_680, 8, 1000), 44),
 )
-#: CPU and memory of a pod vary by so many steps of a hundredth around its shape.
-_STEPS = 5
+#: CPU and memory of a pod differ from its shape by up to this many percent.
+_MAX_VARIATION_PERCENT = 5
 
 
 def generate(nodes: int, *, seed: int = 0, demand: float = 1.3) -> Trace:
-    """Return so many nodes, and pods that ask for `demand` times their GPUs; the same for the same seed."""
+    """Return a trace with that many nodes, and pods that ask for `demand` times their GPUs; one trace per seed."""
     draw = random.Random(seed)
     kinds, weights = zip(*_NODES, strict=True)
     chosen = draw.choices(kinds, weights, k=nodes)
@@ -55,30 +56,30 @@ def generate(nodes: int, *, seed: int = 0, demand: float = 1.3) -> Trace:
         )
         for number, (cpu, memory, devices, model) in enumerate(chosen)
     )
-    wanted = demand * WHOLE_DEVICE * sum(node.devices for node in cluster)
+    demand_milli = demand * WHOLE_DEVICE * sum(node.devices for node in cluster)
     shapes = [_vary(shape, draw) for shape, count in _PODS for _ in range(count)]
-    if sum(shape.gpu_milli for shape in shapes) > wanted:
+    if sum(shape.gpu_milli for shape in shapes) > demand_milli:
         draw.shuffle(shapes)
-        shapes = _prefix(shapes, wanted)
-    return Trace(name="generated", nodes=cluster, pods=tuple(arrivals(shapes, wanted, seed)))
+        shapes = _prefix(shapes, demand_milli)
+    return Trace(name="generated", nodes=cluster, pods=tuple(arrivals(shapes, demand_milli, seed)))
 
 
 def _vary(shape: tuple[int, int, int, int], draw: random.Random) -> PodShape:
     cpu, memory, devices, device_milli = shape
-    step = draw.randint(-_STEPS, _STEPS)
+    percent = 100 + draw.randint(-_MAX_VARIATION_PERCENT, _MAX_VARIATION_PERCENT)
     return PodShape(
-        cpu_milli=cpu * (100 + step) // 100,
-        memory_mib=memory * (100 + step) // 100,
+        cpu_milli=cpu * percent // 100,
+        memory_mib=memory * percent // 100,
         devices=devices,
         device_milli=device_milli,
     )
 
 
-def _prefix(shapes: list[PodShape], wanted_milli: float) -> list[PodShape]:
-    """Return the first shapes that together ask for no more than wanted."""
-    asked = 0
+def _prefix(shapes: list[PodShape], demand_milli: float) -> list[PodShape]:
+    """Return the first shapes that together ask for no more than the demand."""
+    requested_milli = 0
     for number, shape in enumerate(shapes):
-        asked += shape.gpu_milli
-        if asked > wanted_milli:
+        requested_milli += shape.gpu_milli
+        if requested_milli > demand_milli:
             return shapes[:number]
     return shapes

@@ -17,7 +17,7 @@ from scheduler.settings.shard import core_config
 from scheduler.tools.traces.packing import Mark, packing_curve
 from scheduler.tools.traces.trace import Trace, pod_name, snapshot_of
 
-#: Percent of the cluster's GPUs asked for, at which the state is reported.
+#: The state is reported each time the pods so far ask for this many percent of the cluster's GPUs.
 MARKS = (50.0, 60.0, 70.0, 80.0, 90.0, 100.0, 110.0, 120.0, 130.0)
 
 
@@ -37,7 +37,7 @@ class SessionResult:
     curve: tuple[Mark, ...]
 
     def at(self, arrived: float) -> Mark:
-        """Return the state when so many percent of the GPUs were asked for."""
+        """Return the state at one of the marks, named by its percentage."""
         return next(mark for mark in self.curve if mark.arrived == arrived)
 
     def as_dict(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class SessionResult:
 
 
 def strategy_config(strategy: str) -> SchedulerConfig:
-    """Return what a shard with this placement strategy runs, allocation only."""
+    """Return the configuration of a shard with this placement strategy, reduced to the action allocate."""
     placement = PlacementStrategy(gpu=strategy, cpu=strategy)
     config = core_config(ShardSpec(placement_strategy=placement))
     return replace(config, actions=(ActionName.ALLOCATE,))
@@ -55,13 +55,13 @@ def strategy_config(strategy: str) -> SchedulerConfig:
 def place_trace(
     trace: Trace, strategy: str, *, seed: int = 0, marks: Sequence[float] = MARKS
 ) -> SessionResult:
-    """Run one session on a trace; Python's garbage collector rests meanwhile, as in a scheduling worker."""
+    """Run one session on a trace; Python's garbage collector is off meanwhile, as in a scheduling worker."""
     cluster, config = snapshot_of(trace), strategy_config(strategy)
-    opened = 0.0
+    opened_at = 0.0
 
     def note_opening(_: Session) -> None:
-        nonlocal opened
-        opened = time.perf_counter()
+        nonlocal opened_at
+        opened_at = time.perf_counter()
 
     gc.collect()
     gc.disable()
@@ -82,7 +82,7 @@ def place_trace(
         pods=len(trace.pods),
         sizes=len(set(trace.pods)),
         placed=len(by_name),
-        open_s=opened - started,
+        open_s=opened_at - started,
         allocate_s=sum(report.seconds for report in session.reports),
         curve=tuple(packing_curve(trace, binds, marks)),
     )

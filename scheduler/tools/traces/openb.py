@@ -1,4 +1,4 @@
-"""Read the openb trace: GPU nodes of several models, and pods of which many ask for part of a GPU.
+"""Read the openb trace: GPU nodes of several models, and pods many of which ask for a part of a GPU.
 
 A folder holds `nodes_gpu.csv.gz` and one `pods_LIST.csv.gz` for each list of pods (or the same as plain
 `.csv`). The lists ask for less than the cluster has, so a list is topped up with pods drawn from it until
@@ -37,19 +37,19 @@ def read_openb(folder: Path, pod_list: str, *, seed: int, demand: float) -> Trac
     return Trace(name=pod_list, nodes=cluster.nodes, pods=tuple(pods))
 
 
-def arrivals(shapes: Sequence[PodShape], wanted_milli: float, seed: int) -> list[PodShape]:
-    """Return the shapes, topped up by draws until they ask for so much, in random order."""
+def arrivals(shapes: Sequence[PodShape], demand_milli: float, seed: int) -> list[PodShape]:
+    """Return the shapes in random order, topped up by draws until they ask for `demand_milli` (thousandths of GPUs)."""
     draw = random.Random(seed)
     pods = list(shapes)
-    asked = sum(shape.gpu_milli for shape in pods)
-    if asked == 0:
+    requested_milli = sum(shape.gpu_milli for shape in pods)
+    if requested_milli == 0:
         raise TraceError("the list of pods asks for no GPU at all")
-    while asked < wanted_milli:
+    while requested_milli < demand_milli:
         shape = shapes[draw.randrange(len(shapes))]
-        if asked + shape.gpu_milli > wanted_milli:
+        if requested_milli + shape.gpu_milli > demand_milli:
             break
         pods.append(shape)
-        asked += shape.gpu_milli
+        requested_milli += shape.gpu_milli
     draw.shuffle(pods)
     return pods
 

@@ -1,4 +1,4 @@
-"""How well a trace was packed: the share of GPUs given away, and how much of the rest is of no use.
+"""How well a trace was packed: the share of GPUs allocated, and how much of the idle GPUs is of no use.
 
 Fragmentation is that of Fragmentation Gradient Descent (FGD, USENIX ATC 2023): the idle share of devices
 that a pod of the typical mix cannot use. All idle devices of a node are of no use to a pod that
@@ -17,15 +17,19 @@ from scheduler.core.arrays import Bools, Floats
 from scheduler.core.decisions import Bind
 from scheduler.tools.traces.trace import WHOLE_DEVICE, PodShape, Trace
 
-#: The typical mix is made of the commonest shapes that make up this part of all pods.
+#: The typical mix consists of the commonest shapes that together are this part of all pods.
 TYPICAL_PART = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The cluster when so much of its GPUs was asked for; all in percent.
+    """The state of the cluster at one moment of a trace.
 
-    `fragmented` is the part of the idle GPUs that is of no use to the typical mix.
+    Attributes
+    ----------
+    arrived : GPUs that the pods so far ask for, in percent of the cluster's
+    allocated : GPUs that were allocated, in percent of the cluster's
+    fragmented : idle GPUs that are of no use to the typical mix, in percent of the idle ones
     """
 
     arrived: float
@@ -45,14 +49,14 @@ def packing_curve(trace: Trace, binds: Sequence[Bind | None], marks: Sequence[fl
     total = trace.gpu_milli
     arrived = 0
     curve: list[Mark] = []
-    waiting = list(marks)
+    marks_ahead = list(marks)
     for shape, bind in zip(trace.pods, binds, strict=True):
-        while waiting and 100 * (arrived + shape.gpu_milli) > waiting[0] * total:
-            curve.append(devices.mark(waiting.pop(0)))
+        while marks_ahead and 100 * (arrived + shape.gpu_milli) > marks_ahead[0] * total:
+            curve.append(devices.mark(marks_ahead.pop(0)))
         arrived += shape.gpu_milli
         if bind is not None:
             devices.take(shape, bind)
-    curve += [devices.mark(mark) for mark in waiting]
+    curve += [devices.mark(mark) for mark in marks_ahead]
     return curve
 
 
@@ -73,7 +77,7 @@ class _Devices:
         self._mix = _typical(trace.pods)
 
     def take(self, shape: PodShape, bind: Bind) -> None:
-        """Give a pod what it takes of its node."""
+        """Subtract what a pod takes from the node it was bound to."""
         row = self._row_of[bind.node]
         self._cpu[row] -= shape.cpu_milli
         self._memory[row] -= shape.memory_mib

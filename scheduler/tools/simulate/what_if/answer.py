@@ -1,4 +1,4 @@
-"""The outcome of a simulation as JSON: what changes, compared with the cluster without the edits."""
+"""The outcome of a simulation as JSON: what changes, compared with a run without the edits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduler.tools.simulate.what_if.run import Course, Move, Outcome, QueueSta
 
 NO_EFFECT, SAFE, EVICTS, INVALID = "no-effect", "safe", "evicts", "invalid"
 VERDICTS = (NO_EFFECT, SAFE, EVICTS, INVALID)
-#: Longest lists of an answer; `totals` count all.
+#: How many entries each list of an answer has at most; `totals` counts all.
 MAX_ROWS = 1_000
 ASSUMPTIONS = (
     "No workload arrives or ends by itself, and no node is added by an autoscaler.",
@@ -27,13 +27,15 @@ Json = dict[str, Any]
 def answer_of(outcome: Outcome) -> Json:
     """Return the answer of `GET /api/v1/simulations/{id}`."""
     edited, unedited = outcome.edited or Course(), outcome.unedited or Course()
-    known = {_identity(move) for move in unedited.evictions}
+    evicted_unedited = {_identity(move) for move in unedited.evictions}
     evictions = [
-        {**_eviction(move), "withoutEdits": _identity(move) in known} for move in edited.evictions
+        {**_eviction(move), "withoutEdits": _identity(move) in evicted_unedited}
+        for move in edited.evictions
     ]
-    started = {_identity(move) for move in unedited.starts}
+    started_unedited = {_identity(move) for move in unedited.starts}
     starts = [
-        {**_start(move), "withoutEdits": _identity(move) in started} for move in edited.starts
+        {**_start(move), "withoutEdits": _identity(move) in started_unedited}
+        for move in edited.starts
     ]
     blocked = _blocked(unedited.waiting, edited.waiting)
     shares = _shares(unedited.last, edited.last)
@@ -93,6 +95,7 @@ def _verdict(
 
 
 def _identity(move: Move) -> tuple[int, str]:
+    """Return the cycle and the pod, by which moves of the two runs are compared."""
     return (move.cycle, move.pod)
 
 

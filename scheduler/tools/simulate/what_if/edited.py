@@ -125,7 +125,7 @@ class _Queues:
     warnings: list[Finding] = field(default_factory=list)
 
     def apply(self, number: int, edit: QueueEdit, now: float) -> None:
-        """Apply an edit and judge the tree."""
+        """Apply an edit unless it or the tree with it has errors; keep the findings."""
         old = self.bodies.get(edit.name)
         new, faults = _edited_queue(old, edit, now)
         findings: tuple[Finding, ...]
@@ -139,8 +139,8 @@ class _Queues:
             judged = hierarchy.check(tree, old=before, new=new, usage=self.usage)
             findings = (*faults, *judged)
         errors = hierarchy.errors(findings)
-        self.errors += [_placed(number, finding) for finding in errors]
-        self.warnings += [_placed(number, finding) for finding in hierarchy.warnings(findings)]
+        self.errors += [_in_question(number, finding) for finding in errors]
+        self.warnings += [_in_question(number, finding) for finding in hierarchy.warnings(findings)]
         if errors:
             return
         if new is None:
@@ -165,7 +165,8 @@ def _edited_queue(
     return edits.apply(base, edit.edit)
 
 
-def _placed(number: int, finding: Finding) -> Finding:
+def _in_question(number: int, finding: Finding) -> Finding:
+    """Return a finding about an edit with its pointer from the root of the question."""
     return replace(finding, pointer=f"/queues/{number}/edit{finding.pointer}")
 
 
@@ -176,9 +177,9 @@ def _edited_objects(
     groups: dict[str, Any] = _by_key(objects.get(PODGROUPS, ()))
     pods: dict[str, Any] = _by_key(objects.get(PODS, ()))
     nodes: dict[str, Any] = _by_key(objects.get(NODES, ()))
-    removed_nodes = _known(question.nodes.remove, nodes, "/nodes/remove", "node")
-    removed_groups = _known(question.workloads.remove, groups, "/workloads/remove", "workload")
-    pods = _left(pods, removed_groups, removed_nodes)
+    removed_nodes = _existing(question.nodes.remove, nodes, "/nodes/remove", "node")
+    removed_groups = _existing(question.workloads.remove, groups, "/workloads/remove", "workload")
+    pods = _remaining_pods(pods, removed_groups, removed_nodes)
     groups = {key: group for key, group in groups.items() if key not in removed_groups}
     models = dict(nodes)
     nodes = {name: node for name, node in nodes.items() if name not in removed_nodes}
@@ -208,7 +209,8 @@ def _by_key(items: Iterable[KubeObject]) -> dict[str, KubeObject]:
     return {item.key: item for item in items}
 
 
-def _known(names: list[str], objects: Mapping[str, Any], pointer: str, what: str) -> set[str]:
+def _existing(names: list[str], objects: Mapping[str, Any], pointer: str, what: str) -> set[str]:
+    """Return names as a set; refuse one that no object has."""
     for index, name in enumerate(names):
         if name not in objects:
             raise QuestionError(
@@ -222,11 +224,11 @@ def _known(names: list[str], objects: Mapping[str, Any], pointer: str, what: str
     return set(names)
 
 
-def _left(
+def _remaining_pods(
     pods: Mapping[str, Pod], removed_groups: set[str], removed_nodes: set[str]
 ) -> dict[str, Pod]:
     """Return the pods that remain; those of removed nodes are pending again if a workload owns them."""
-    left = {}
+    remaining = {}
     for key, pod in pods.items():
         group = pod.metadata.annotations.get(POD_GROUP, "")
         if group and f"{pod.metadata.namespace}/{group}" in removed_groups:
@@ -236,8 +238,8 @@ def _left(
                 continue
             spec = msgspec.structs.replace(pod.spec, node_name="")
             pod = msgspec.structs.replace(pod, spec=spec, status=PodStatus(phase="Pending"))
-        left[key] = pod
-    return left
+        remaining[key] = pod
+    return remaining
 
 
 def _add_workloads(

@@ -94,7 +94,7 @@ def _metadata(namespace: str, name: str, now: float, **more: Mapping[str, str]) 
 def manifest_objects(
     manifests: Sequence[Mapping[str, Any]], params: ShardParams, now: float
 ) -> tuple[list[PodGroup], list[Pod], tuple[Finding, ...]]:
-    """Return the pod groups and pods that manifests would lead to, and warnings about what has none.
+    """Return the pod groups and pods that manifests would create, and warnings about pods of other schedulers.
 
     Raises
     ------

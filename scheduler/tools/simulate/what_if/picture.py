@@ -17,7 +17,8 @@ from scheduler.settings.shard import CONFIG_NAME
 from scheduler.settings.watched import WATCHED
 
 Body = dict[str, Any]
-LISTED = "1"  # any version: the kind is served
+#: resourceVersions by which the store tells kinds: served (any will do), and not served.
+LISTED = "1"
 ABSENT = ""
 
 

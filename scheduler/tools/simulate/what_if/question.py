@@ -20,6 +20,7 @@ Name = Annotated[
 ]
 Key = Annotated[str, Meta(min_length=3, max_length=507, pattern=r"^[^/]+/[^/]+$")]
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
+#: The end of msgspec's message, which says where in the value the error is.
 PLACE = re.compile(r" - at `(?:key in )?\$(.*)`$")
 
 

@@ -22,7 +22,7 @@ from scheduler.tools.simulate.what_if.edited import apply_edits, settings_of_pic
 from scheduler.tools.simulate.what_if.picture import Picture
 from scheduler.tools.simulate.what_if.question import Question
 
-#: A simulation that takes longer ends after the cycle it is in.
+#: A simulation that takes longer is ended after its current cycle, with a warning.
 TIME_LIMIT_S = 30.0
 
 
@@ -39,7 +39,7 @@ class Move:
 
     Attributes
     ----------
-    cycle : 1 is the first one
+    cycle : number of the cycle, from 1
     action : the action of the cycle that decided it
     run_time_s : for a victim, how long its workload has run; None if that is not known
     evictor, evictor_queue : the workload that gets the room; empty if none does
@@ -69,7 +69,16 @@ class Waiting(NamedTuple):
 
 @dataclass(slots=True)
 class Course:
-    """What happened in the cycles of one run."""
+    """What happened in the cycles of one run.
+
+    Attributes
+    ----------
+    is_cut : the time limit ended the run
+    waiting : workloads that wait at the end, by `namespace/name`
+    last : queues after the last cycle
+    has_claims : a bind allocated devices to a claim
+    counts : how many nodes, queues, workloads and pods there are at the start
+    """
 
     cycles: int = 0
     is_cut: bool = False
@@ -124,10 +133,10 @@ def simulate(
         return Outcome(
             question=question, picture=picture, errors=after.errors, warnings=after.warnings
         )
-    is_over = _deadline(clock, started + time_limit_s)
-    edited = _run(after.picture, after.settings, question.cycles, is_over)
+    is_time_up = _deadline(clock, started + time_limit_s)
+    edited = _run(after.picture, after.settings, question.cycles, is_time_up)
     settings = settings_of_picture(picture, question.shard)
-    unedited = _run(picture, settings, max(1, edited.cycles), is_over)
+    unedited = _run(picture, settings, max(1, edited.cycles), is_time_up)
     return Outcome(
         question=question,
         picture=picture,
@@ -143,7 +152,7 @@ def _deadline(clock: Callable[[], float], end: float) -> Callable[[], bool]:
 
 
 def _run(
-    picture: Picture, settings: ShardSettings, cycles: int, is_over: Callable[[], bool]
+    picture: Picture, settings: ShardSettings, cycles: int, is_time_up: Callable[[], bool]
 ) -> Course:
     builder = SnapshotBuilder(settings.params, origin=picture.taken_at)
     snapshot = builder.build(picture.view(), picture.taken_at)
@@ -160,14 +169,14 @@ def _run(
         }
     )
     session, now = None, picture.taken_at
-    while course.cycles < cycles and not (course.cycles and is_over()):
+    while course.cycles < cycles and not (course.cycles and is_time_up()):
         now = picture.taken_at + cluster.now_s
-        session = cluster.step(is_over)
+        session = cluster.step(is_time_up)
         course.cycles += 1
         _note(course, session)
     if session is not None:
         course.waiting = _waiting(session, now)
-    course.is_cut = is_over()
+    course.is_cut = is_time_up()
     return course
 
 
