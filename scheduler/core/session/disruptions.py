@@ -57,7 +57,7 @@ class DisruptionLedger:
         return {index for index, count in counts.items() if count > self._remaining[index]}
 
     def exhausted(self, tasks: Iterable[int]) -> set[int]:
-        """Return the limits that forbid every one of these tasks to be evicted; empty if one of them may be."""
+        """Return the limits that forbid evicting these tasks, if each of them is forbidden; else an empty set."""
         limits: set[int] = set()
         for task in tasks:
             used_up = self.exceeded((task,))
