@@ -21,6 +21,7 @@ from rest_framework.views import set_rollback
 
 from kaiweb import request_id
 from kaiweb.api.cluster_refusals import Refusal, refused_by_rights, refused_by_schema
+from kaiweb.planning.change_sets import StateError
 from kube import errors as kube
 from queues import errors as queues
 from queues.tree.shape import shown
@@ -41,6 +42,8 @@ TYPES: Mapping[str, tuple[int, str]] = {
     "not-acceptable": (406, "No such representation"),
     "conflict": (409, "It exists already"),
     "field-owned": (409, "Another manager owns a field"),
+    "preview-stale": (409, "The preview is too old"),
+    "wrong-state": (409, "Its state does not allow this"),
     "gone": (410, "It is no longer there"),
     "precondition-failed": (412, "The object has changed since you read it"),
     "request-timeout": (408, "The request took too long to arrive"),
@@ -236,6 +239,7 @@ def _too_many(error: Exception) -> Problem:
 MAPPING: Sequence[tuple[type[Exception], Callable[[Exception], Problem]]] = (
     (queues.HierarchyError, _hierarchy),
     (QuestionError, _question),
+    (StateError, _slug("wrong-state")),
     (queues.UnknownQueueError, _slug("not-found")),
     (queues.StaleQueueError, _slug("precondition-failed")),
     (queues.FieldOwnedError, _slug("field-owned")),

@@ -162,10 +162,15 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    # Several objects have a field `state`, so its types need names.
+    # Several objects have a field `state` or `action`, so their types need names.
     "ENUM_NAME_OVERRIDES": {
         "WorkloadState": ["pending", "gated", "partial", "running", "finished", "failed"],
-        "SimulationState": ["queued", "running", "done", "failed"],
+        "SimulationState": "kaiweb.models.SimulationState",
+        "ChangeSetState": "kaiweb.models.ChangeSetState",
+        "ChangeStepState": "kaiweb.models.ChangeStepState",
+        "AuditState": "queues.models.ChangeState",
+        "EditAction": ["update", "replace", "create", "delete"],
+        "AuditAction": ["create", "update", "delete"],
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -60,6 +60,11 @@ def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, An
         "schedule": 20.0,
         "options": {"queue": "default", "expires": 18.0},
     }
+    ticks["settle-change-sets"] = {
+        "task": "kaiweb.tasks.settle_change_sets",
+        "schedule": 20.0,
+        "options": {"queue": "default", "expires": 18.0},
+    }
     ticks["trim-history"] = {
         "task": "kaiweb.tasks.trim_history",
         "schedule": 600.0,

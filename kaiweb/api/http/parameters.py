@@ -36,6 +36,12 @@ GPU_FILTERS = [
     *PAGE, _query("node", "Nodes."), _query("model", "GPU models."), _query("state", "States."),
 ]  # fmt: skip
 SESSION_FILTERS = [*PAGE, _query("shard", "Shards.")]
+AUDIT_FILTERS = [
+    *PAGE,
+    _query("queue", "Queues."),
+    _query("actor", "Users."),
+    _query("state", "States."),
+]
 BIND_REQUEST_FILTERS = [
     *PAGE, _query("namespace", "Namespaces."), _query("phase", "Phases."), _query("node", "Nodes."),
 ]  # fmt: skip

@@ -6,9 +6,8 @@ from rest_framework import serializers as s
 
 from kaiweb.api.schema.queues import Finding, QueueWrite
 from kaiweb.api.schema.shared import Amounts, Page
+from kaiweb.models import SimulationState
 from scheduler.tools.simulate.what_if.answer import VERDICTS
-
-STATES = ("queued", "running", "done", "failed")
 
 
 class QueueEdit(s.Serializer[object]):
@@ -148,7 +147,7 @@ class SimulationSummary(s.Serializer[object]):
     author = s.CharField()
     createdAt = s.DateTimeField()
     finishedAt = s.DateTimeField(allow_null=True)
-    state = s.ChoiceField(choices=STATES)
+    state = s.ChoiceField(choices=SimulationState.choices)
     verdict = s.ChoiceField(choices=VERDICTS, allow_null=True)
     error = s.CharField(allow_null=True)
 

@@ -122,7 +122,13 @@ def _find(pk: int) -> Simulation:
     return row
 
 
-def _start(request: Request, body: object, wait_s: int) -> Response:
+def start_simulation(request: Request, body: object, wait_s: int) -> Simulation:
+    """Run a simulation for the caller; return its row, finished or not, after the time at the latest.
+
+    Raises
+    ------
+    Problem : the caller may not simulate, or has too many simulations, or no worker can be reached
+    """
     if not caller(request).may_simulate:
         raise Problem("forbidden", f"simulating needs a token with the scope '{SIMULATE}'")
     assert isinstance(request.user, User)
@@ -133,12 +139,17 @@ def _start(request: Request, body: object, wait_s: int) -> Response:
         raise Problem("rate-limited", str(error), headers={"Retry-After": "5"}) from error
     except simulations.NoWorkerError as error:
         raise Problem("unavailable", str(error), headers={"Retry-After": "5"}) from error
-    is_finished = wait_until(lambda: _is_finished(row.pk), timeout_s=wait_s)
+    wait_until(lambda: _is_finished(row.pk), timeout_s=wait_s)
+    return _find(row.pk)
+
+
+def _start(request: Request, body: object, wait_s: int) -> Response:
+    row = start_simulation(request, body, wait_s)
+    is_finished = row.state not in simulations.UNFINISHED
     headers = {"Location": f"/api/v1/simulations/{row.pk}"}
     if not is_finished:
         headers["Retry-After"] = "1"
-    item = simulation_item(_find(row.pk))
-    return Response(item, status=200 if is_finished else 202, headers=headers)
+    return Response(simulation_item(row), status=200 if is_finished else 202, headers=headers)
 
 
 def _is_finished(pk: int) -> bool:

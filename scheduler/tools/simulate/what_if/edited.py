@@ -74,7 +74,7 @@ def apply_edits(picture: Picture, question: Question, usage: Mapping[str, Usage]
     QuestionError : an added or removed object that cannot be read or does not exist
     """
     settings, errors = _edited_settings(picture, question)
-    queues = _Queues({body["metadata"]["name"]: body for body in picture.queues}, usage)
+    queues = EditedQueues({body["metadata"]["name"]: body for body in picture.queues}, usage)
     for number, edit in enumerate(question.queues):
         queues.apply(number, edit, picture.taken_at)
     objects, warnings = _edited_objects(picture, question, settings.params)
@@ -116,7 +116,7 @@ def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class _Queues:
+class EditedQueues:
     """The queues while edits are applied one after the other."""
 
     bodies: dict[str, Body]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, field
@@ -20,6 +20,7 @@ Name = Annotated[
 ]
 Key = Annotated[str, Meta(min_length=3, max_length=507, pattern=r"^[^/]+/[^/]+$")]
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
+T = TypeVar("T")
 #: The end of msgspec's message, which says where in the value the error is.
 PLACE = re.compile(r" - at `(?:key in )?\$(.*)`$")
 
@@ -112,10 +113,7 @@ def read_question(body: object) -> Question:
     ------
     QuestionError : an unknown field, a wrong type, a value out of range
     """
-    try:
-        question = msgspec.convert(body, Question)
-    except msgspec.ValidationError as error:
-        raise QuestionError(_finding(str(error))) from error
+    question = read_body(body, Question)
     pods = sum(workload.pods for workload in question.workloads.add)
     if pods > MAX_PODS:
         raise too_many("/workloads/add", "pods", pods, MAX_PODS)
@@ -123,6 +121,19 @@ def read_question(body: object) -> Question:
     if nodes > MAX_NODES:
         raise too_many("/nodes/add", "nodes", nodes, MAX_NODES)
     return question
+
+
+def read_body(body: object, as_type: type[T]) -> T:
+    """Return a JSON value as a struct.
+
+    Raises
+    ------
+    QuestionError : an unknown field, a wrong type, a value out of range
+    """
+    try:
+        return msgspec.convert(body, as_type)
+    except msgspec.ValidationError as error:
+        raise QuestionError(_finding(str(error))) from error
 
 
 def too_many(pointer: str, what: str, count: int, limit: int) -> QuestionError:

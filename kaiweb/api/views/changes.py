@@ -1,0 +1,346 @@
+"""Change sets: draft, preview, request, approve or reject, apply, revert."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from django.contrib.auth.models import User
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from msgspec import Meta
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from kaiweb import request_id
+from kaiweb.api import idempotency
+from kaiweb.api.base import View, caller
+from kaiweb.api.errors import Problem
+from kaiweb.api.http import pagination, parameters
+from kaiweb.api.schema import changes as schema
+from kaiweb.api.views.simulations import start_simulation
+from kaiweb.items.amounts import timestamp
+from kaiweb.models import ChangeSet, ChangeSetState, Simulation, SimulationState
+from kaiweb.planning import change_sets
+from kaiweb.planning.change_sets import Caller
+from kaiweb.planning.plan import POLICIES, Body, Plan, difference_of
+from queues.access.rights import Rights, rights_of
+from queues.cluster import gateway
+from queues.tree.shape import Finding
+from scheduler.tools.simulate.what_if.question import QueueEdit, Struct, read_body
+
+SORTING = pagination.Sorting(key="id", columns={"createdAt": "created_at"}, default="-createdAt")
+MAX_EDITS = 200
+PREVIEW_LIFE = timedelta(seconds=60)
+PREVIEW_WAIT_S = 20
+
+Edits = Annotated[list[QueueEdit], Meta(min_length=1, max_length=MAX_EDITS)]
+Title = Annotated[str, Meta(min_length=1, max_length=200)]
+Reason = Annotated[str, Meta(max_length=1000)]
+
+
+class _Draft(Struct, frozen=True, kw_only=True):
+    edits: Edits | None = None
+    title: Title | None = None
+    reason: Reason | None = None
+    policy: str | None = None
+
+
+class _Apply(Struct, frozen=True, kw_only=True):
+    preview: int | None = None
+    reason: Reason | None = None
+
+
+class Changes(View):
+    """The collection."""
+
+    accepts: ClassVar = {"get": pagination.PARAMETERS}
+
+    @extend_schema(
+        operation_id="listChanges", parameters=parameters.PAGE, responses=schema.ChangeList
+    )
+    def get(self, request: Request) -> Response:
+        """List change sets, newest first."""
+        rows = ChangeSet.objects.select_related("author", "decided_by")
+        return pagination.answer(
+            request, rows, SORTING, lambda page: [_summary(row) for row in page]
+        )
+
+    @extend_schema(
+        operation_id="createChange",
+        request=schema.ChangeCreate,
+        parameters=[parameters.IDEMPOTENCY_KEY],
+        responses={201: schema.Change},
+    )
+    def post(self, request: Request) -> Response:
+        """Store a draft of edits; nothing is written to the cluster."""
+        return idempotency.answer_once(request, lambda: self._create(request))
+
+    def _create(self, request: Request) -> Response:
+        _require_write(request)
+        draft = read_body(request.data, _Draft)
+        if draft.edits is None:
+            raise Problem("validation", "edits: expected a list of edits")
+        now = timezone.now()
+        row = ChangeSet(author=_user(request), created_at=now, changed_at=now, title="")
+        queues = change_sets.live_queues(gateway())
+        _store(row, draft, queues)
+        headers = {"Location": f"/api/v1/changes/{row.pk}"}
+        return Response(_item(row, queues), status=201, headers=headers)
+
+
+class ChangeDetail(View):
+    """One change set."""
+
+    @extend_schema(operation_id="getChange", responses=schema.Change)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return the change set, with what it would change now, or the steps that were made."""
+        return Response(_item(_find(pk), change_sets.live_queues(gateway())))
+
+    @extend_schema(operation_id="patchChange", request=schema.ChangeWrite, responses=schema.Change)
+    def patch(self, request: Request, pk: int) -> Response:
+        """Replace the named parts of a draft; the edits then count as made on the queues as they are now."""
+        row = _own(request, pk)
+        draft = read_body(request.data, _Draft)
+        change_sets.move_to(row, ChangeSetState.DRAFT, change_sets.EDITABLE, timezone.now())
+        queues = change_sets.live_queues(gateway())
+        _store(row, draft, queues)
+        return Response(_item(row, queues))
+
+    @extend_schema(operation_id="deleteChange", responses={204: None})
+    def delete(self, request: Request, pk: int) -> Response:
+        """Delete a draft."""
+        row = _own(request, pk)
+        change_sets.move_to(row, ChangeSetState.DRAFT, change_sets.EDITABLE, timezone.now())
+        row.delete()
+        return Response(status=204)
+
+
+class ChangePreview(View):
+    """What the scheduler would do after the change."""
+
+    @extend_schema(operation_id="previewChange", request=None, responses={200: schema.Change})
+    def post(self, request: Request, pk: int) -> Response:
+        """Simulate two cycles after the change; `preview` names the simulation."""
+        row = _find(pk)
+        question = {"queues": row.edits, "cycles": 2}
+        row.preview_id = start_simulation(request, question, PREVIEW_WAIT_S).pk
+        row.save(update_fields=["preview"])
+        return Response(_item(row, change_sets.live_queues(gateway())))
+
+
+class ChangeRequest(View):
+    """Ask for approval."""
+
+    @extend_schema(operation_id="requestChange", request=None, responses=schema.Change)
+    def post(self, request: Request, pk: int) -> Response:
+        """Ask admins to approve the draft."""
+        row = _own(request, pk)
+        change_sets.move_to(row, ChangeSetState.REQUESTED, change_sets.EDITABLE, timezone.now())
+        return Response(_item(row, change_sets.live_queues(gateway())))
+
+
+class ChangeApprove(View):
+    """Approve a request."""
+
+    @extend_schema(operation_id="approveChange", request=None, responses=schema.Change)
+    def post(self, request: Request, pk: int) -> Response:
+        """Let the author apply the change with the rights of the admin who approves it."""
+        return _decide(request, pk, ChangeSetState.APPROVED)
+
+
+class ChangeReject(View):
+    """Reject a request."""
+
+    @extend_schema(operation_id="rejectChange", request=None, responses=schema.Change)
+    def post(self, request: Request, pk: int) -> Response:
+        """Give the change back to its author."""
+        return _decide(request, pk, ChangeSetState.REJECTED)
+
+
+class ChangeApply(View):
+    """Make the change."""
+
+    @extend_schema(operation_id="applyChange", request=schema.ApplyRequest, responses=schema.Change)
+    def post(self, request: Request, pk: int) -> Response:
+        """Write the edits in a safe order; if one fails, those before it are undone."""
+        row = _own(request, pk)
+        body = read_body(request.data or {}, _Apply)
+        now = timezone.now()
+        if body.reason is not None:
+            row.reason = body.reason
+            row.save(update_fields=["reason"])
+        _check_preview(row, body)
+        queues = change_sets.live_queues(gateway())
+        stale = change_sets.stale_queues(row, queues)
+        if stale:
+            detail = f"edited since the change was written: {', '.join(stale)}"
+            raise Problem("precondition-failed", detail, extra={"stale": stale})
+        plan = change_sets.plan_of(row, queues, now)
+        _refuse_errors(plan)
+        who = Caller(
+            rights=_effective_rights(request, row), now=now, request_id=request_id.current.get()
+        )
+        change_sets.apply(gateway(), row, plan, who)
+        return Response(_item(row, change_sets.live_queues(gateway())))
+
+
+class ChangeRevert(View):
+    """Undo an applied change."""
+
+    @extend_schema(operation_id="revertChange", request=None, responses={201: schema.Change})
+    def post(self, request: Request, pk: int) -> Response:
+        """Create the draft that undoes it, to be previewed and applied like any other."""
+        _require_write(request)
+        queues = change_sets.live_queues(gateway())
+        row = change_sets.reverse(_find(pk), _user(request).pk, timezone.now(), queues)
+        headers = {"Location": f"/api/v1/changes/{row.pk}"}
+        return Response(_item(row, queues), status=201, headers=headers)
+
+
+def _user(request: Request) -> User:
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def _find(pk: int) -> ChangeSet:
+    rows = ChangeSet.objects.select_related("author", "decided_by")
+    # A larger number would not fit into the column.
+    row = rows.filter(pk=pk).first() if pk < 2**63 else None
+    if row is None:
+        raise Problem("not-found", f"change set {pk} does not exist")
+    return row
+
+
+def _own(request: Request, pk: int) -> ChangeSet:
+    """Return a change set that the caller may change: its own, or any as an admin."""
+    row = _find(pk)
+    _require_write(request)
+    if row.author_id != _user(request).pk and not caller(request).is_admin:
+        raise Problem("forbidden", "the change set of another user needs the right 'admin'")
+    return row
+
+
+def _require_write(request: Request) -> None:
+    if not caller(request).may_write_queues:
+        raise Problem("forbidden", "change sets need the right 'edit' on some queue")
+
+
+def _store(row: ChangeSet, draft: _Draft, queues: dict[str, Body]) -> None:
+    if draft.edits is not None:
+        names = [edit.name for edit in draft.edits]
+        if len(set(names)) < len(names):
+            raise Problem("validation", "edits: expected at most one edit of each queue")
+        row.edits = msgspec.to_builtins(draft.edits)
+        row.tags = change_sets.tags_of(queues, draft.edits)
+        row.preview = None
+    row.title = draft.title or row.title or f"Edit {len(row.edits)} queues"
+    row.reason = row.reason if draft.reason is None else draft.reason
+    if draft.policy not in (None, *POLICIES):
+        raise Problem("validation", f"policy: expected one of {', '.join(POLICIES)}")
+    row.policy = draft.policy or row.policy
+    row.save()
+
+
+def _decide(request: Request, pk: int, state: ChangeSetState) -> Response:
+    row = _find(pk)
+    if not caller(request).is_admin:
+        raise Problem("forbidden", "deciding on a change needs the right 'admin'")
+    change_sets.move_to(row, state, (ChangeSetState.REQUESTED,), timezone.now())
+    row.decided_by = _user(request)
+    row.save(update_fields=["decided_by"])
+    return Response(_item(row, change_sets.live_queues(gateway())))
+
+
+def _effective_rights(request: Request, row: ChangeSet) -> Rights:
+    """Return the caller's rights, or those of the approving admin under the caller's name."""
+    own = caller(request)
+    if row.state != ChangeSetState.APPROVED or row.decided_by is None or own.is_admin:
+        return own
+    approving = rights_of(row.decided_by)
+    if not approving.is_admin or not row.decided_by.is_active:
+        raise Problem("forbidden", f"{approving.username}, who approved it, is no longer an admin")
+    return replace(approving, username=own.username)
+
+
+def _check_preview(row: ChangeSet, body: _Apply) -> None:
+    """Refuse a preview that is old or of other edits, and evictions without a reason."""
+    if body.preview is None:
+        return
+    rows = Simulation.objects.filter(pk=body.preview, state=SimulationState.DONE)
+    preview = rows.first()
+    is_old = preview is None or preview.created_at < timezone.now() - PREVIEW_LIFE
+    if preview is None or is_old or preview.pk != row.preview_id:
+        raise Problem(
+            "preview-stale", "preview the change again: the preview is old, or of other edits"
+        )
+    if preview.verdict == "evicts" and not row.reason.strip():
+        raise Problem("validation", "reason: expected one, because the change evicts workloads")
+
+
+def _refuse_errors(plan: Plan) -> None:
+    if not plan.errors:
+        return
+    entries = [finding.as_dict() for finding in plan.errors]
+    is_owned = all(finding.code == "field-owned" for finding in plan.errors)
+    detail = "; ".join(finding.message for finding in plan.errors)
+    raise Problem("field-owned" if is_owned else "hierarchy", detail, errors=entries)
+
+
+def _item(row: ChangeSet, queues: dict[str, Body]) -> dict[str, Any]:
+    is_open = row.state in (
+        *change_sets.EDITABLE,
+        ChangeSetState.REQUESTED,
+        ChangeSetState.APPROVED,
+    )
+    plan = change_sets.plan_of(row, queues, timezone.now()) if is_open else Plan(steps=())
+    return {
+        **_summary(row),
+        "policy": row.policy,
+        "edits": row.edits,
+        "plan": [
+            {
+                "queue": step.edit.name,
+                "action": step.edit.action,
+                "diff": [difference.as_dict() for difference in step.diff],
+            }
+            for step in plan.steps
+        ],
+        "errors": _entries(plan.errors),
+        "warnings": _entries(plan.warnings),
+        "stale": change_sets.stale_queues(row, queues) if is_open else [],
+        "steps": [
+            {
+                "number": step.number,
+                "queue": step.queue,
+                "action": step.action,
+                "state": step.state,
+                "error": step.error or None,
+                "diff": [item.as_dict() for item in difference_of(step.before, step.after)],
+            }
+            for step in row.steps.all()
+        ],
+    }
+
+
+def _entries(findings: tuple[Finding, ...]) -> list[dict[str, Any]]:
+    return [finding.as_dict() for finding in findings]
+
+
+def _summary(row: ChangeSet) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "title": row.title,
+        "reason": row.reason,
+        "author": row.author.get_username(),
+        "state": row.state,
+        "queues": [edit["name"] for edit in row.edits],
+        "createdAt": timestamp(row.created_at),
+        "changedAt": timestamp(row.changed_at),
+        "decidedBy": row.decided_by.get_username() if row.decided_by else None,
+        "preview": row.preview_id,
+        "reverts": row.reverts_id,
+        "error": row.error or None,
+    }
