@@ -1,27 +1,18 @@
-"""The Gateway over HTTP, and the only file that imports `kubernetes`.
-
-That package supplies the configuration (kubeconfig or service account), the authentication with its
-token refresh, and the TLS connection pool for watches and behind proxies; short requests go over
-`kube.wire`. Its models are not used, because msgspec decodes a pod about twenty times faster.
-The import takes two thirds of a second, so it is delayed until the first connection.
+"""The Gateway over HTTP.
 
 A 401 reloads the credentials once (a rotated token, a new certificate); a second one is final.
 """
 
 from __future__ import annotations
 
-import os
-import ssl
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import msgspec
-import urllib3
 from urllib3.exceptions import HTTPError
 
 from kube.answers import decode_event, decode_list, decode_object
@@ -45,32 +36,16 @@ from kube.gateway import (
     Selectors,
     WatchEvent,
 )
+from kube.link import JSON, Link, Target, exchange, load_link
 from kube.objects.meta import ApiGroup, Status, StatusDetails, decode
 from kube.resources import PODS, Resource
 from kube.served import ServedVersions, body_for
-from kube.wire import Answer, Endpoint, Wire
+from kube.wire import Answer
 
 T = TypeVar("T")
 
-CONNECT_TIMEOUT_S = 15.0
-READ_TIMEOUT_S = 60.0
 # How long after its announced end a watch may still send.
 WATCH_SLACK_S = 15.0
-AUTH_CACHE_S = 10.0
-_JSON = "application/json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """Which API server to talk to.
-
-    `kubeconfig` None (or absent inside a cluster) means the pod's service account, else KUBECONFIG.
-    """
-
-    kubeconfig: Path | None = None
-    context: str | None = None
-    pool_size: int = 64
-    user_agent: str = "kaiweb"
 
 
 def connect(target: Target | Path | str | None = None) -> HttpGateway:
@@ -92,52 +67,11 @@ def connect(target: Target | Path | str | None = None) -> HttpGateway:
 
 
 @dataclass(slots=True)
-class _Link:
-    """One set of credentials and the connection pools that use them.
-
-    Parameters
-    ----------
-    wire : the connections for short requests; None behind a proxy, where `pool` carries these too
-    prefix : the path of the server's URL, which comes before every request path
-    generation : how often the credentials have been loaded, 1 for the first time
-    """
-
-    api: Any
-    pool: Any
-    wire: Wire | None
-    prefix: str
-    user_agent: str
-    generation: int
-    _auth: dict[str, str] = field(default_factory=dict)
-    _auth_until: float = 0.0
-
-    def headers(self, content_type: str) -> dict[str, str]:
-        headers = {"Accept": _JSON, "User-Agent": self.user_agent, **self._authorization()}
-        if content_type:
-            headers["Content-Type"] = content_type
-        return headers
-
-    def close(self) -> None:
-        self.pool.close()
-        if self.wire is not None:
-            self.wire.close()
-
-    def _authorization(self) -> dict[str, str]:
-        """Return the authorization header, cached because the package takes 250 us to make it."""
-        now = time.monotonic()
-        if now >= self._auth_until:
-            auth: dict[str, str] = {}
-            self.api.update_params_for_auth(auth, [], ["BearerToken"], None, None, None)
-            self._auth, self._auth_until = auth, now + AUTH_CACHE_S
-        return self._auth
-
-
-@dataclass(slots=True)
 class HttpGateway:
     """`kube.gateway.Gateway` over one connection pool; safe to share between threads."""
 
     target: Target
-    _link: _Link | None = None
+    _link: Link | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _served: ServedVersions = field(init=False)
 
@@ -296,11 +230,11 @@ class HttpGateway:
         return frozenset(item.version for item in answer.versions)
 
     def _write(
-        self, method: str, path: str, body: Any, *, content_type: str = _JSON
+        self, method: str, path: str, body: Any, *, content_type: str = JSON
     ) -> dict[str, Any]:
         return decode_object(self._send(method, path, body, content_type), dict, path)
 
-    def _send(self, method: str, path: str, body: Any = None, content_type: str = _JSON) -> bytes:
+    def _send(self, method: str, path: str, body: Any = None, content_type: str = JSON) -> bytes:
         response = self._open(method, path, body, content_type if body is not None else "")
         data: bytes = response.data
         return data
@@ -318,7 +252,7 @@ class HttpGateway:
         encoded = None if body is None else msgspec.json.encode(body)
         link = self._current_link()
         for attempt in (1, 2):
-            response = _exchange(link, method, path, encoded, content_type, read_timeout_s)
+            response = exchange(link, method, path, encoded, content_type, read_timeout_s)
             if response.status < 400:
                 return response
             if response.status != 401 or attempt == 2:
@@ -326,117 +260,20 @@ class HttpGateway:
             link = self._reload(link.generation)
         raise _refusal(response, method, path)
 
-    def _current_link(self) -> _Link:
+    def _current_link(self) -> Link:
         link = self._link
         return link if link is not None else self._reload(0)
 
-    def _reload(self, stale_generation: int) -> _Link:
+    def _reload(self, stale_generation: int) -> Link:
         """Return a link with fresh credentials; read them unless another thread has just done so."""
         with self._lock:
             old = self._link
             if old is not None and old.generation != stale_generation:
                 return old
-            link = self._link = _load(self.target, stale_generation + 1)
+            link = self._link = load_link(self.target, stale_generation + 1)
             if old is not None and old.wire is not None:
                 old.wire.close()
             return link
-
-
-def _load(target: Target, generation: int) -> _Link:
-    from kubernetes import client
-    from kubernetes import config as untyped_config
-    from kubernetes.config.config_exception import ConfigException
-
-    config: Any = untyped_config
-
-    configuration = client.Configuration()
-    configuration.connection_pool_maxsize = target.pool_size
-    configuration.retries = False
-    try:
-        if _is_inside_cluster(target):
-            config.load_incluster_config(client_configuration=configuration)
-        else:
-            path = str(target.kubeconfig) if target.kubeconfig else None
-            config.load_kube_config(
-                config_file=path, context=target.context, client_configuration=configuration
-            )
-    except (ConfigException, OSError) as error:
-        raise ServerError(
-            f"no usable cluster configuration ({target.kubeconfig}): {error}"
-        ) from error
-    api = client.ApiClient(configuration)
-    return _Link(
-        api=api,
-        pool=api.rest_client.pool_manager.connection_from_url(configuration.host),
-        wire=None if configuration.proxy else Wire(_endpoint(configuration), target.pool_size),
-        prefix=urlsplit(configuration.host).path.rstrip("/"),
-        user_agent=target.user_agent,
-        generation=generation,
-    )
-
-
-def _endpoint(configuration: Any) -> Endpoint:
-    """Return the address and the TLS settings of a configuration."""
-    address = urlsplit(configuration.host)
-    tls = None
-    if address.scheme == "https":
-        tls = ssl.create_default_context(
-            cafile=configuration.ssl_ca_cert, cadata=configuration.ca_cert_data
-        )
-        if not configuration.verify_ssl:
-            tls.check_hostname = False
-            tls.verify_mode = ssl.CERT_NONE
-        elif configuration.assert_hostname is False:
-            tls.check_hostname = False
-        if configuration.cert_file:
-            tls.load_cert_chain(configuration.cert_file, configuration.key_file)
-    return Endpoint(
-        host=address.hostname or "",
-        port=address.port or (443 if tls else 80),
-        tls=tls,
-        server_name=configuration.tls_server_name or "",
-        connect_timeout_s=CONNECT_TIMEOUT_S,
-    )
-
-
-def _is_inside_cluster(target: Target) -> bool:
-    """Return whether the pod's service account is used: not if there is a kubeconfig file."""
-    has_file = target.kubeconfig is not None and target.kubeconfig.exists()
-    return not has_file and "KUBERNETES_SERVICE_HOST" in os.environ
-
-
-def _exchange(
-    link: _Link,
-    method: str,
-    path: str,
-    body: bytes | None,
-    content_type: str,
-    read_timeout_s: float | None,
-) -> Any:
-    """Send a request, a GET twice if need be; without `read_timeout_s` the body of the answer is read."""
-    headers = link.headers(content_type)
-    # The server may have closed a kept connection meanwhile; a GET can safely be sent again.
-    attempts = 2 if method == "GET" else 1
-    for attempt in range(1, attempts + 1):
-        try:
-            if link.wire is not None and read_timeout_s is None:
-                return link.wire.exchange(method, link.prefix + path, headers, body, READ_TIMEOUT_S)
-            return link.pool.urlopen(
-                method,
-                link.prefix + path,
-                body=body,
-                headers=headers,
-                retries=False,
-                redirect=False,
-                timeout=urllib3.Timeout(
-                    connect=CONNECT_TIMEOUT_S, read=read_timeout_s or READ_TIMEOUT_S
-                ),
-                preload_content=read_timeout_s is None,
-            )
-        except (HTTPError, OSError) as error:
-            if attempt == attempts:
-                raise ServerError(f"{method} {path}: no answer: {error}") from error
-    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 def _refusal(response: Any, method: str, path: str) -> KubeError:

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 import yaml
 from django.conf import settings
 
-from kube.client import Target, connect
+from kube.client import connect
 from kube.gateway import Gateway
+from kube.link import Target
 
 IN_CLUSTER = "in-cluster"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -20,9 +20,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from kube.client import Target, connect
+from kube.client import connect
 from kube.errors import KubeError, UnauthorizedError
 from kube.gateway import Gateway
+from kube.link import Target
 from kube.process import progress
 from sandbox.controllers.claims import ClaimController
 from sandbox.controllers.disruption import DisruptionController

@@ -18,8 +18,9 @@ from collections.abc import Mapping
 
 from binder.reservation_pod.devices import DeviceError, DeviceSource, ListedDevices, NvmlDevices
 from binder.reservation_pod.process import EnvironmentVariableError, OwnPod, report_device
-from kube.client import Target, connect
+from kube.client import connect
 from kube.errors import KubeError
+from kube.link import Target
 
 log = logging.getLogger("binder.reservation_pod")
 DEVICES_VARIABLE = "KAIWEB_DEVICES"

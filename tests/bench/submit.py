@@ -7,8 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from kube.client import Target, connect
+from kube.client import connect
 from kube.gateway import Gateway
+from kube.link import Target
 from kube.objects.pod import Pod
 from kube.resources import NAMESPACES, PODS
 from tests.integration.stack import Stack

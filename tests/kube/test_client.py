@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from kube.client import HttpGateway, Target, connect
+from kube.client import HttpGateway, connect
 from kube.errors import (
     ConflictError,
     GoneError,
@@ -20,6 +20,7 @@ from kube.errors import (
     UnauthorizedError,
 )
 from kube.gateway import EventType
+from kube.link import Target
 from kube.objects.cluster import ConfigMap
 from kube.resources import CONFIGMAPS
 

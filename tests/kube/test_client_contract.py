@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kube.client import HttpGateway, Target, connect
+from kube.client import HttpGateway, connect
 from kube.errors import AlreadyExistsError
 from kube.gateway import Gateway
+from kube.link import Target
 from kube.resources import NAMESPACES, SERVICE_ACCOUNTS
 from tests.fakes.sandbox_server import SandboxServer
 from tests.kube.contract import CHECKS

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from kube.client import Target, connect
+from kube.client import connect
 from kube.gateway import EventType, Gateway, Selectors
+from kube.link import Target
 from kube.resources import NAMESPACES, NODES, PODS, Resource
 from tests.fakes.sandbox_server import sandbox_server
 from tests.real_cluster.cluster import RealCluster

@@ -27,9 +27,10 @@ from binder.reservation_pod.process import (
     OwnPod,
     report_device,
 )
-from kube.client import Target, connect
+from kube.client import connect
 from kube.errors import ForbiddenError, ServerError
 from kube.keys import RESERVED_DEVICE
+from kube.link import Target
 from kube.resources import PODS
 from tests.fakes.gateway import FakeGateway
 from tests.fakes.sandbox_server import SandboxServer
