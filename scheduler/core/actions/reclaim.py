@@ -154,4 +154,5 @@ class ReclaimAttempt:
 
 
 def _triple(amounts: Sequence[float]) -> tuple[float, float, float]:
-    return (amounts[0], amounts[1], amounts[2])
+    """Return CPU, memory and GPUs, rounded: the order in which pods were summed must not show in a reason."""
+    return (round(amounts[0], 6), round(amounts[1], 6), round(amounts[2], 6))
