@@ -22,7 +22,7 @@ from binder.params import ReservationParams
 from kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
 from kube.gateway import Gateway, PatchType
 from kube.keys import GPU_FRACTION_DEVICES, GPU_GROUP, GPU_GROUP_PREFIX, NVIDIA_GPU, RESERVED_DEVICE
-from kube.objects.bindrequest import BindRequest
+from kube.objects.bindrequest import SCALING_UP, BindRequest
 from kube.objects.meta import as_body, convert
 from kube.objects.node import Node
 from kube.objects.pod import Pod
@@ -227,7 +227,7 @@ class Reservations:
         for pod in scaling.items:
             condition = pod.condition("PodScheduled")
             if condition is None or condition.status != "True":
-                raise BindError("cluster is scaling up, could not create reservation pod")
+                raise BindError(SCALING_UP)
 
     def _label(self, pod: Pod, group: str) -> Pod:
         meta = pod.metadata

@@ -10,8 +10,9 @@ from msgspec import field
 from kube.objects.meta import KubeObject, KubeStruct
 from kube.objects.pod import Pod, Quantity
 
-#: Reason of a failed request that says nothing about its pod or node.
+#: Errors of failed requests that say nothing about their pod or node.
 OUTDATED = "made by a scheduling worker that no longer owns the shard"
+SCALING_UP = "cluster is scaling up, could not create reservation pod"
 
 
 class ReceivedGpu(KubeStruct, frozen=True, kw_only=True):

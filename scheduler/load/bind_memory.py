@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from kube.keys import BIND_FAILURES, BINDS_RESET_AT, POD_GROUP
-from kube.objects.bindrequest import OUTDATED, BindRequest
+from kube.objects.bindrequest import OUTDATED, SCALING_UP, BindRequest
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.values.times import time_or_none
@@ -107,7 +107,9 @@ def _uncounted(
         meta = request.metadata
         key = f"{meta.namespace}/{request.spec.pod_name}"
         pod, earlier = pods.get(key), memories.get(key)
-        is_pods_fault = request.is_failed and request.status.reason != OUTDATED
+        # A pause would outlast the scaling, which ends at any moment.
+        is_elsewhere = any(text in request.status.reason for text in (OUTDATED, SCALING_UP))
+        is_pods_fault = request.is_failed and not is_elsewhere
         if pod is None or pod.spec.node_name or not is_pods_fault or not request.is_for(pod):
             continue
         if earlier is None or earlier.request != meta.uid:

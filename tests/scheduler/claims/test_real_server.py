@@ -246,7 +246,8 @@ def test_the_claim_for_extended_resources_is_created_and_found_again(gateway: Ht
     )
     steps = ExtendedClaims(gateway, ConflictRetry(timeout_s=5))
     for _ in range(2):
-        steps.prepare(pod, chosen)
+        # Read anew, because a status may be written only from the pod's present version.
+        steps.prepare(gateway.get(PODS, "extended", as_type=Pod, namespace="default"), chosen)
     owned = [
         item
         for item in gateway.list(RESOURCE_CLAIMS, as_type=ResourceClaim, namespace="default").items

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 
 from kube.errors import ForbiddenError, ServerError
 from kube.keys import BIND_FAILURES, BINDS_RESET_AT
+from kube.objects.bindrequest import SCALING_UP
 from kube.resources import BINDREQUESTS, PODGROUPS, PODS
 from queues.workloads.reasons import BIND_FAILING
 from tests.binder.objects import Harness as Binder
@@ -297,3 +298,18 @@ def test_the_only_node_never_rests(harness: Harness) -> None:
     harness.cycle()
     bind_all(harness.gateway)
     assert harness.cycle().snapshot.binds.resting == {}
+
+
+def test_a_bind_refused_while_the_cluster_scales_up_is_tried_again_in_the_next_cycle(
+    harness: Harness,
+) -> None:
+    harness.cluster(gpus=1).pending("part")
+    for _ in range(3):
+        harness.cycle(seconds=1)
+        (name,) = harness.gateway.names(BINDREQUESTS, "ns")
+        status = {"phase": "Failed", "failedAttempts": 1, "reason": f"ns/part-0: {SCALING_UP}"}
+        harness.gateway.patch(BINDREQUESTS, name, {"status": status}, namespace="ns", sub="status")
+    harness.cycle(seconds=1)
+    assert memory(harness.gateway, "part-0") == {}
+    bind_all(harness.gateway)
+    assert bound(harness.gateway) == {"part-0"}
