@@ -38,11 +38,15 @@ def promised_views(session: Session) -> list[GangView]:
 
 def promised_pod_groups(session: Session) -> set[int]:
     """Return the pod groups with a pending task that has a nominated node."""
-    tasks = session.state.tasks
+    tasks, groups = session.state.tasks, session.state.pod_groups
     return {
-        tasks.pod_group[index]
-        for index, task in enumerate(tasks.inputs)
-        if task.nominated_node and tasks.status[index] == TaskStatus.PENDING
+        group
+        for group, pending in enumerate(groups.pending)
+        if pending
+        and any(
+            tasks.inputs[task].nominated_node and tasks.status[task] == TaskStatus.PENDING
+            for task in groups.tasks_of(group)
+        )
     }
 
 
