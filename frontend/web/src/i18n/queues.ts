@@ -119,7 +119,6 @@ export const FORM = {
   savedText: (queue: string) => `Queue ${queue}: the cluster has the new values.`,
   unneeded: "Nothing to change",
   unneededText: (queue: string) => `Queue ${queue}: the cluster already had these values.`,
-  dismiss: "Dismiss",
   rejected: "The server would reject this change",
   outside: "You can edit only queues below the ones given to you. Ask an administrator for more.",
   discard: "Discard your changes?",

@@ -4,6 +4,7 @@ import { amount, bound, count, gpus, modelName, UNIT } from "./numbers.ts";
 
 export const CLOSE = "Close";
 export const NONE = "–";
+export const DISMISS = "Dismiss";
 
 export function documentTitle(page: string): string {
   return `${page} · kaiweb`;

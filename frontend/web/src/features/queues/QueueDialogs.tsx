@@ -1,9 +1,9 @@
-import { notifications } from "@mantine/notifications";
-import { DELETE_QUEUE, FORM, MOVE_QUEUE, NEW_QUEUE } from "../../i18n/queues.ts";
+import { DELETE_QUEUE, MOVE_QUEUE, NEW_QUEUE } from "../../i18n/queues.ts";
 import { mayPlaceUnder } from "../../model/rights.ts";
 import type { Me, Queue } from "../../model/rows.ts";
 import { ancestors } from "../../model/tree.ts";
 import { editableValues } from "../../model/values.ts";
+import { reportDone } from "../../ui/reportDone.ts";
 import { DeleteQueueDialog } from "./DeleteQueueDialog.tsx";
 import { MoveQueueDialog } from "./MoveQueueDialog.tsx";
 import { DEFAULTS, NewQueueDialog } from "./NewQueueDialog.tsx";
@@ -36,7 +36,7 @@ export function QueueDialogs({ action, queues, me, onDone }: Props) {
         values={isCopy && queue !== undefined ? editableValues(queue) : DEFAULTS}
         places={places}
         onCreated={(name) => {
-          report(NEW_QUEUE.created, NEW_QUEUE.createdText(name));
+          reportDone(NEW_QUEUE.created, NEW_QUEUE.createdText(name));
           onDone(name);
         }}
         onClose={close}
@@ -49,7 +49,7 @@ export function QueueDialogs({ action, queues, me, onDone }: Props) {
       <DeleteQueueDialog
         queue={queue}
         onDeleted={() => {
-          report(DELETE_QUEUE.deleted, DELETE_QUEUE.deletedText(queue.name));
+          reportDone(DELETE_QUEUE.deleted, DELETE_QUEUE.deletedText(queue.name));
           onDone(null);
         }}
         onClose={close}
@@ -64,19 +64,10 @@ export function QueueDialogs({ action, queues, me, onDone }: Props) {
       below={[...queues.keys()].filter(isInSubtree).length - 1}
       places={places.filter((place) => place === null || !isInSubtree(place))}
       onMoved={(parent) => {
-        report(MOVE_QUEUE.moved, MOVE_QUEUE.movedText(queue.name, parent));
+        reportDone(MOVE_QUEUE.moved, MOVE_QUEUE.movedText(queue.name, parent));
         onDone();
       }}
       onClose={close}
     />
   );
-}
-
-function report(title: string, message: string): void {
-  notifications.show({
-    title,
-    message,
-    color: "green",
-    closeButtonProps: { "aria-label": FORM.dismiss },
-  });
 }

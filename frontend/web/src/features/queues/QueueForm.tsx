@@ -1,5 +1,4 @@
 import { Button } from "@mantine/core";
-import { notifications } from "@mantine/notifications";
 import { useEffect, useEffectEvent, useState } from "react";
 import { RESOURCE_NAME } from "../../i18n/numbers.ts";
 import { PREVIEW } from "../../i18n/preview.ts";
@@ -7,6 +6,7 @@ import { FORM, QUEUES } from "../../i18n/queues.ts";
 import type { Phase, Saved } from "../../model/editing.ts";
 import { type Queue, RESOURCES } from "../../model/rows.ts";
 import { POINTERS, type Pointer } from "../../model/values.ts";
+import { reportDone } from "../../ui/reportDone.ts";
 import { Failure } from "../../ui/States.tsx";
 import { useStale } from "../../ui/useStale.ts";
 import { BoundField } from "./BoundField.tsx";
@@ -152,12 +152,8 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
 }
 
 function showSaved(queue: string, { changed }: Saved): void {
-  notifications.show({
-    title: changed ? FORM.saved : FORM.unneeded,
-    message: changed ? FORM.savedText(queue) : FORM.unneededText(queue),
-    color: "green",
-    closeButtonProps: { "aria-label": FORM.dismiss },
-  });
+  if (changed) reportDone(FORM.saved, FORM.savedText(queue));
+  else reportDone(FORM.unneeded, FORM.unneededText(queue));
 }
 
 /** Return what the form is doing now; every phase of saving has a text. */
