@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
+from django.db.models import Model, QuerySet
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -14,6 +15,8 @@ from kaiweb.api.errors import Problem, bad_parameter
 from queues.access.rights import READ, Rights, allows_reading, rights_of
 from queues.models import ApiToken
 from queues.tree.shape import shown
+
+M = TypeVar("M", bound=Model)
 
 # Long enough for lists of names, and within the limits of every database for patterns and statements.
 MAX_PARAMETER_LENGTH = 4096
@@ -117,3 +120,12 @@ def words(request: Request, name: str) -> list[str]:
     """Return the parts of a comma-separated query parameter, of all its occurrences if it is repeated."""
     values = request.query_params.getlist(name)
     return [part for value in values for part in value.split(",") if part]
+
+
+def filtered(request: Request, rows: QuerySet[M], columns: Sequence[str]) -> QuerySet[M]:
+    """Return the rows whose columns have one of the values that the parameters of the same names list."""
+    for column in columns:
+        values = words(request, column)
+        if values:
+            rows = rows.filter(**{f"{column}__in": values})
+    return rows

@@ -114,16 +114,16 @@ def _queue_evidence(row: PodGroup) -> list[dict[str, Any]]:
         for resource, requested in sorted(
             (details.get("podGroupRequestedResources") or {}).items()
         ):
-            asked, available, used = (
+            needed, available, used = (
                 _quantity(amount) for amount in (requested, *(a.get(resource, 0) for a in amounts))
             )
-            if available < 0 or asked + used <= available:
+            if available < 0 or needed + used <= available:
                 continue
             label, unit = QUEUE_RESOURCES.get(resource, (resource, 1))
             rows.append(
                 {
                     "name": f"{bound.word} of {label}",
-                    "asked": str(rounded(asked / unit)),
+                    "asked": str(rounded(needed / unit)),
                     "available": f"{rounded(available / unit)}, of which {rounded(used / unit)} in use",
                     "where": details.get("name", ""),
                 }

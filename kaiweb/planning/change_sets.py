@@ -192,8 +192,8 @@ def _request(change_set: ChangeSet, caller: Caller, why: str, tag: str = "") -> 
 def roll_back(gateway: Gateway, change_set: ChangeSet, caller: Caller, why: str) -> None:
     """Undo the steps that were made, newest first; the set ends `rolledBack`, or `stuck` if one cannot be undone."""
     state = ChangeSetState.ROLLED_BACK
-    made = (ChangeStepState.DONE, ChangeStepState.STARTED)
-    for step in change_set.steps.filter(state__in=made).order_by("-number"):
+    written = (ChangeStepState.DONE, ChangeStepState.STARTED)
+    for step in change_set.steps.filter(state__in=written).order_by("-number"):
         try:
             if _undo(gateway, step, _request(change_set, caller, f"rolled back, because {why}")):
                 _note(step, ChangeStepState.UNDONE, step.error)

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, words
+from kaiweb.api.base import View, filtered
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import changes as schema
 from kaiweb.items.amounts import timestamp
@@ -31,11 +31,7 @@ class Audit(View):
     )
     def get(self, request: Request) -> Response:
         """List writes, newest first."""
-        rows = QuotaChange.objects.all()
-        for name in ("queue", "actor", "state"):
-            values = words(request, name)
-            if values:
-                rows = rows.filter(**{f"{name}__in": values})
+        rows = filtered(request, QuotaChange.objects.all(), ("queue", "actor", "state"))
         return pagination.answer(request, rows, SORTING, _items)
 
 

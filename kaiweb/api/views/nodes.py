@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, words
+from kaiweb.api.base import View, filtered, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import nodes as schema
@@ -33,10 +33,7 @@ class Nodes(View):
     def get(self, request: Request) -> Response:
         """List nodes with their GPU cells."""
         rows = Node.objects.all()
-        for name in ("pool", "model"):
-            values = words(request, name)
-            if values:
-                rows = rows.filter(**{f"{name}__in": values})
+        rows = filtered(request, rows, ("pool", "model"))
         if request.query_params.get("q"):
             rows = rows.filter(name__icontains=request.query_params["q"])
         return pagination.answer(request, rows, SORTING, items.items_of)

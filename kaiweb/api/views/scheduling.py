@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from binder.models import BindRequest
-from kaiweb.api.base import View, words
+from kaiweb.api.base import View, filtered, words
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import scheduling as schema
@@ -72,11 +72,7 @@ class BindRequests(View):
     )
     def get(self, request: Request) -> Response:
         """List the decisions that are being carried out or have failed."""
-        rows = BindRequest.objects.all()
-        for name in ("namespace", "phase", "node"):
-            values = words(request, name)
-            if values:
-                rows = rows.filter(**{f"{name}__in": values})
+        rows = filtered(request, BindRequest.objects.all(), ("namespace", "phase", "node"))
         return pagination.answer(request, rows, BIND_REQUESTS, _bind_request_items)
 
 
