@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import compress, count
 from typing import Protocol
 
 from scheduler.core.cluster.tasks import NOWHERE
@@ -28,14 +29,13 @@ def pending_views(session: Session) -> list[GangView]:
     pod_sets, only_pod_set = pod_groups.pod_sets, pod_groups.only_pod_set
     is_leaf = [queues.is_leaf(queue) for queue in range(len(queues))]
     views = []
-    for pod_group, pending in enumerate(pod_groups.pending):
-        if not pending:
-            continue
+    for pod_group in compress(count(), pod_groups.pending):
         queue = pod_groups.queue[pod_group]
         if queue == NOWHERE or not is_leaf[queue]:
             continue
         pod_set = only_pod_set[pod_group]
         if pod_set >= 0:
+            pending = pod_groups.pending[pod_group]
             if pending >= pod_sets.minimum[pod_set] - pod_sets.active_allocated[pod_set]:
                 views.append(session.view(pod_group))
         elif session.view(pod_group).is_ready_to_run():

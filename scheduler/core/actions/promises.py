@@ -10,6 +10,8 @@ free, nominated again otherwise. Pod groups of higher priority in the same queue
 
 from __future__ import annotations
 
+from itertools import compress, count
+
 from scheduler.core.actions.base import pending_views
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.session.gang import GangView
@@ -41,9 +43,8 @@ def promised_pod_groups(session: Session) -> set[int]:
     tasks, groups = session.state.tasks, session.state.pod_groups
     return {
         group
-        for group, pending in enumerate(groups.pending)
-        if pending
-        and any(
+        for group in compress(count(), groups.pending)
+        if any(
             tasks.inputs[task].nominated_node and tasks.status[task] == TaskStatus.PENDING
             for task in groups.tasks_of(group)
         )
