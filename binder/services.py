@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from binder.errors import BindError, InvalidRequestError, TakenError, UnknownOutcomeError
 from binder.params import BinderParams
 from binder.reconcile import NextStep, next_step, pod_uid
-from binder.reservations import Reservations
+from binder.reservations.reserve import Reservations
 from binder.steps.base import BindJob, PrepareStep
 from binder.steps.table import make_steps
 from binder.texts import failure_text, pool_of_request

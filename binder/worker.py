@@ -20,7 +20,8 @@ from typing import Any
 
 from binder.params import BinderParams
 from binder.reconcile import Fences, retry_delay_s
-from binder.reservations import Reservations, add_indexes, groups_of
+from binder.reservations.groups import add_indexes, groups_of
+from binder.reservations.reserve import Reservations
 from binder.services import BindResult, BindService
 from binder.turns import Turns
 from kube.errors import KubeError, UnauthorizedError
@@ -145,10 +146,8 @@ class BinderWorker:
     def _on_change(self, resource: Resource, event: EventType, value: Any) -> None:
         if resource == BINDREQUESTS:
             self._on_request(event, value)
-        elif resource == PODS and groups_of(value):
-            is_over = event is EventType.DELETED or value.is_finished
-            if is_over and value.metadata.namespace != self.params.reservation.namespace:
-                self._sync_groups(groups_of(value))
+        elif resource == PODS and (event is EventType.DELETED or value.is_finished):
+            self._sync_groups(groups_of(value))
 
     def _on_request(self, event: EventType, request: BindRequest) -> None:
         if event is EventType.DELETED:
@@ -164,6 +163,8 @@ class BinderWorker:
             self._enqueue(request.key)
 
     def _sync_groups(self, groups: list[str]) -> None:
+        if not groups:
+            return
         self._put(SYNC, lambda: self._guarded(lambda: self.reservations.sync_groups(groups)))
 
     # ------------------------------------------------------------------------------------- working

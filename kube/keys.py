@@ -45,6 +45,7 @@ REASON_CODE = "kaiweb.dev/reason-code"
 GANG = "kaiweb.dev/gang"
 BIND_FAILURES = "kaiweb.dev/bind-failures"
 BINDS_RESET_AT = "kaiweb.dev/binds-reset-at"
+UNUSED_RESERVATION = "kaiweb.dev/unused"
 ASSUMED_SCHEDULER = "kaiweb.dev/assumed-scheduler"
 
 # Parts of GPUs.

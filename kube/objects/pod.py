@@ -225,6 +225,7 @@ class ExtendedClaimStatus(KubeStruct, frozen=True, kw_only=True):
 class PodStatus(KubeStruct, frozen=True, kw_only=True):
     phase: str = ""
     reason: str = ""
+    message: str = ""
     nominated_node_name: str = ""
     qos_class: str = ""
     conditions: tuple[Condition, ...] = ()

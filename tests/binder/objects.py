@@ -51,7 +51,7 @@ def request(name: str = "p", node: str = "n1", **extra: Any) -> dict[str, Any]:
         "namespace": "ns",
         "ownerReferences": [owner],
         "annotations": extra.pop("annotations", {}),
-        "labels": extra.pop("labels", {}),
+        "labels": {"selected-node": node, **extra.pop("labels", {})},
     }
     status = extra.pop("status", {})
     spec = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from binder.reservations import reservation_body
+from binder.reservations.body import reservation_body
 from kube.errors import ServerError
 from kube.objects.meta import convert
 from kube.objects.pod import Pod

@@ -1,14 +1,13 @@
-"""Reservation pods: each holds a whole GPU so that several other pods can share it.
+"""Reserve devices for GPU groups, and keep reservations and their users in step.
 
-A GPU group is an id that the scheduler assigns to one physical device. Its reservation pod keeps the device
-plugin from giving that device to other pods, and an annotation on it names the device. A reservation pod
-without users is deleted; running pods of a group without a reservation pod are deleted too, because nothing
-protects their device. Work on one group is serialised.
+A reservation pod keeps the device plugin from giving its device to other pods, and an annotation on it names the
+device. A reservation pod without users is deleted; running pods of a group without a reservation pod are
+deleted too, because nothing protects their device. In one process, work on one group is serialised; between
+processes see `unused`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
@@ -19,11 +18,19 @@ from typing import Any
 
 from binder.errors import BindError
 from binder.params import ReservationParams
+from binder.reservations.body import reservation_body
+from binder.reservations.groups import BY_GROUP, BY_NODE, group_labels, groups_of
+from binder.reservations.unused import UnusedReservations
 from kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
-from kube.gateway import Gateway, PatchType
-from kube.keys import GPU_FRACTION_DEVICES, GPU_GROUP, GPU_GROUP_PREFIX, NVIDIA_GPU, RESERVED_DEVICE
-from kube.objects.bindrequest import SCALING_UP, BindRequest
-from kube.objects.meta import as_body, convert
+from kube.gateway import Gateway, PatchType, Selectors
+from kube.keys import (
+    GPU_FRACTION_DEVICES,
+    GPU_GROUP,
+    GPU_GROUP_PREFIX,
+    RESERVED_DEVICE,
+)
+from kube.objects.bindrequest import SCALING_UP
+from kube.objects.meta import convert
 from kube.objects.node import Node
 from kube.objects.pod import Pod
 from kube.process.progress import track
@@ -34,38 +41,7 @@ from kube.values.numbers import int_or_none
 log = logging.getLogger(__name__)
 
 FAKE_GPU = "run.ai/fake.gpu"
-BY_GROUP = "gpu-group"
-BY_NODE = "gpu-group-node"
 POLL_S = 0.05
-
-
-def groups_of(pod: Pod) -> list[str]:
-    """Return the GPU groups on a pod's labels."""
-    return sorted(set(group_labels(pod).values()) - {""})
-
-
-def group_labels(pod: Pod) -> dict[str, str]:
-    """Return the labels of a pod that name a GPU group: one for the whole pod, or one per device."""
-    return {
-        key: value
-        for key, value in pod.metadata.labels.items()
-        if key == GPU_GROUP or key.startswith(GPU_GROUP_PREFIX)
-    }
-
-
-def add_indexes(store: Store) -> None:
-    """Index the pods that have a GPU group by group and by node, and open bind requests by group."""
-    store.add_index(PODS, BY_GROUP, groups_of)
-    store.add_index(
-        PODS,
-        BY_NODE,
-        lambda pod: [pod.spec.node_name] if pod.spec.node_name and groups_of(pod) else [],
-    )
-    store.add_index(
-        BINDREQUESTS,
-        BY_GROUP,
-        lambda request: request.spec.selected_gpu_groups if not _is_over(request) else (),
-    )
 
 
 @dataclass(slots=True)
@@ -77,8 +53,13 @@ class Reservations:
     params: ReservationParams
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    _unused: UnusedReservations = field(init=False)
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        """Connect the part that deletes unused reservations."""
+        self._unused = UnusedReservations(self.gateway, self.store, self.params)
 
     def reserve(self, pod: Pod, node: str, group: str) -> tuple[str, Pod]:
         """Label a pod with its group, reserving a device if needed; return the device's id and the pod.
@@ -141,46 +122,52 @@ class Reservations:
         """
         pods: list[Pod] = self.store.by_index(PODS, BY_GROUP, group)
         holders = [pod for pod in pods if self._is_reservation(pod)]
-        labelled = [
+        for holder in [pod for pod in holders if pod.is_finished]:
+            holders.remove(holder)  # its device is free again
+            self._delete(holder, grace_period_s=0)
+        users = [
             pod
             for pod in pods
-            if not self._is_reservation(pod) and pod.status.phase in ("Running", "Pending", "")
+            if not self._is_reservation(pod) and pod.spec.node_name and not pod.is_finished
         ]
-        users = [pod for pod in labelled if pod.spec.node_name]
         if not holders:
-            for pod in users:
-                if pod.status.phase == "Running":
-                    log.warning(
-                        "pod %s shares a GPU that no reservation pod holds; it is deleted", pod.key
-                    )
-                    self._delete(pod, grace_period_s=None)
-            return
-        if users or self.store.by_index(BINDREQUESTS, BY_GROUP, group):
-            return
-        if any(self._is_bound_by_now(pod) for pod in labelled):
-            return
-        for pod in holders:
-            self._delete(pod, grace_period_s=0)
+            self._delete_unprotected(users, group)
+        elif not users and not self.store.by_index(BINDREQUESTS, BY_GROUP, group):
+            for holder in holders:
+                self._unused.delete(holder, group)
 
-    def _is_bound_by_now(self, pod: Pod) -> bool:
-        """Ask the server, because the watch of pods may lag behind that of bind requests."""
-        meta = pod.metadata
-        try:
-            current = self.gateway.get(PODS, meta.name, as_type=Pod, namespace=meta.namespace)
-        except NotFoundError:
-            return False
-        return current.metadata.uid == meta.uid and bool(current.spec.node_name)
+    def _delete_unprotected(self, users: Iterable[Pod], group: str) -> None:
+        """Delete the running users of a group that has no reservation pod, after asking the server for one."""
+        running = [pod for pod in users if pod.status.phase == "Running"]
+        if not running:
+            return
+        selectors = Selectors(labels=f"{GPU_GROUP}={group}")
+        holders = self.gateway.list(
+            PODS, as_type=Pod, namespace=self.params.namespace, selectors=selectors
+        )
+        if any(not holder.is_finished for holder in holders.items):
+            return
+        for pod in running:
+            log.warning("pod %s shares a GPU that no reservation pod holds; it is deleted", pod.key)
+            self._delete(pod, grace_period_s=None)
 
     # ---------------------------------------------------------------------------------- reserving
 
     def _device(self, pod: Pod, node: str, group: str) -> str:
         members: list[Pod] = self.store.by_index(PODS, BY_GROUP, group)
         holder = next((member for member in members if self._is_reservation(member)), None)
-        if holder is None:
-            self._refuse_while_scaling()
-            return self._wait_for_device(self._create(pod, node, group))
-        device = holder.metadata.annotations.get(RESERVED_DEVICE, "")
-        return device or self._wait_for_device(holder.metadata.name)
+        if holder is not None:
+            with suppress(NotFoundError):
+                return self._wait_for_device(holder.metadata.name)
+            self.store.discard(PODS, holder)  # another binder has deleted it
+        self._refuse_while_scaling()
+        name = self._create(pod, node, group)
+        try:
+            return self._wait_for_device(name)
+        except NotFoundError as error:
+            raise BindError(
+                f"GPU reservation pod {self.params.namespace}/{name} was deleted before it was used"
+            ) from error
 
     def _create(self, pod: Pod, node: str, group: str) -> str:
         body = reservation_body(pod, node, group, self.params)
@@ -202,25 +189,61 @@ class Reservations:
         return any(node.metadata.labels.get(FAKE_GPU) == "true" for node in nodes)
 
     def _wait_for_device(self, name: str) -> str:
-        """Return the device that a reservation pod got; delete the pod and fail if it gets none in time."""
+        """Return the device of a reservation pod, from now on in use; delete the pod if it gets none in time.
+
+        Raises
+        ------
+        NotFoundError : there is no such pod
+        BindError : it got no device
+        """
         deadline = self.clock() + self.params.timeout_s
-        namespace = self.params.namespace
-        while self.clock() < deadline:
+        while True:
             track().touch()
-            try:
-                pod = self.gateway.get(PODS, name, as_type=Pod, namespace=namespace)
-            except NotFoundError:
+            holder = self._kept(name)
+            if holder is not None and holder.metadata.annotations.get(RESERVED_DEVICE):
+                self.store.assume(PODS, holder)
+                return holder.metadata.annotations[RESERVED_DEVICE]
+            if self.clock() >= deadline:
                 break
-            device = pod.metadata.annotations.get(RESERVED_DEVICE, "")
-            if device:
-                self.store.assume(PODS, pod)
-                return device
             self.sleep(POLL_S)
+        if holder is not None:
+            self._give_up(holder)
+        place = f"{self.params.namespace}/{name}"
+        raise BindError(f"failed waiting for GPU reservation pod to allocate: {place}")
+
+    def _kept(self, name: str) -> Pod | None:
+        """Return a reservation pod without the mark that it is unused; None if it was changed or is leaving.
+
+        Raises
+        ------
+        BindError : the kubelet refused or ended the pod
+        """
+        holder = self.gateway.get(PODS, name, as_type=Pod, namespace=self.params.namespace)
+        if holder.is_finished:
+            self._give_up(holder)
+            cause = holder.status.message or holder.status.reason or holder.status.phase
+            raise BindError(f"GPU reservation pod {holder.key} got no device: {cause}")
+        if holder.metadata.deletion_timestamp is not None:
+            return None
         try:
-            self.gateway.delete(PODS, name, namespace=namespace, grace_period_s=0)
+            return self._unused.keep(holder)
+        except ConflictError:
+            return None
+
+    def _give_up(self, holder: Pod) -> None:
+        """Delete a reservation pod without a device, unless it gets one at this moment."""
+        meta = holder.metadata
+        try:
+            self.gateway.delete(
+                PODS,
+                meta.name,
+                namespace=meta.namespace,
+                grace_period_s=0,
+                resource_version=meta.resource_version,
+                uid=meta.uid,
+            )
         except KubeError as error:
-            log.info("reservation pod %s: %s", name, error)
-        raise BindError(f"failed waiting for GPU reservation pod to allocate: {namespace}/{name}")
+            log.info("reservation pod %s: %s", meta.name, error)
 
     def _refuse_while_scaling(self) -> None:
         scaling = self.gateway.list(PODS, as_type=Pod, namespace=self.params.scaling_namespace)
@@ -277,50 +300,6 @@ class Reservations:
     def _lock_of(self, group: str) -> threading.Lock:
         with self._guard:
             return self._locks.setdefault(group, threading.Lock())
-
-
-def reservation_body(pod: Pod, node: str, group: str, params: ReservationParams) -> dict[str, Any]:
-    """Return the pod that holds a device; node and group determine its name."""
-    digest = hashlib.sha256(f"{node}/{group}".encode()).hexdigest()[:16]
-    configured = {kind: dict(params.resources.get(kind, {})) for kind in ("requests", "limits")}
-    resources = {kind: {**values, NVIDIA_GPU: "1"} for kind, values in configured.items()}
-    fields = (("POD_NAME", "metadata.name"), ("POD_NAMESPACE", "metadata.namespace"))
-    container: dict[str, Any] = {
-        "name": "resource-reservation",
-        "image": params.image,
-        "imagePullPolicy": "IfNotPresent",
-        "resources": resources,
-        "env": [
-            {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields
-        ],
-    }
-    if params.container_security:
-        container["securityContext"] = dict(params.container_security)
-    spec: dict[str, Any] = {
-        "nodeName": node,
-        "serviceAccountName": params.service_account,
-        "tolerations": [as_body(item) for item in pod.spec.tolerations],
-        "containers": [container],
-    }
-    if params.runtime_class:
-        spec["runtimeClassName"] = params.runtime_class
-    if params.pod_security:
-        spec["securityContext"] = dict(params.pod_security)
-    return {
-        "apiVersion": PODS.api_version,
-        "kind": PODS.kind,
-        "metadata": {
-            "name": f"gpu-reservation-{digest}",
-            "namespace": params.namespace,
-            "labels": {"app": params.app_label, GPU_GROUP: group},
-            "annotations": {"karpenter.sh/do-not-disrupt": "true"},
-        },
-        "spec": spec,
-    }
-
-
-def _is_over(request: BindRequest) -> bool:
-    return request.status.phase in ("Succeeded", "Failed")
 
 
 def _escaped(key: str) -> str:
