@@ -123,6 +123,9 @@ class PodGroup(MirrorRow):
     preemptibility = models.CharField(max_length=32, blank=True, default="")
     is_lone_pod = models.BooleanField(default=False)
     is_backed_off = models.BooleanField(default=False, help_text="tried once on its node pool")
+    is_held = models.BooleanField(default=False, help_text="a person holds its waiting pods back")
+    hold_reason = models.TextField(blank=True, default="")
+    hold_until = models.DateTimeField(null=True, help_text="end of the hold; none: until release")
     min_member = models.IntegerField(default=1)
     sub_groups = models.JSONField(default=list)
     conditions = models.JSONField(default=list)
@@ -286,10 +289,42 @@ class ChangeState(models.TextChoices):
     UNCLEAR = "unclear"
 
 
-class QuotaChange(models.Model):
-    """An entry of the audit log: who wrote what to a queue, when and why, and the result."""
+class AuditKind(models.TextChoices):
+    """What an entry of the audit log is about."""
 
-    queue = models.CharField(max_length=NAME, db_index=True)
+    QUEUE = "queue"
+    WORKLOAD = "workload"
+    USER = "user"
+    ROLE_BINDING = "roleBinding"
+    TOKEN = "token"
+
+
+class AuditAction(models.TextChoices):
+    """What was done."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    HOLD = "hold"
+    RELEASE = "release"
+    REQUEUE = "requeue"
+    RETRY_BIND = "retryBind"
+
+
+class QuotaChange(models.Model):
+    """An entry of the audit log: who did what to which object, when and why, and the result.
+
+    Attributes
+    ----------
+    queue : the queue that was written; for other kinds the queue concerned, empty if there is none
+    target : the object of another kind, e.g. a workload as `namespace/name`; empty for queues
+    """
+
+    kind = models.CharField(
+        max_length=16, choices=AuditKind.choices, default=AuditKind.QUEUE, db_index=True
+    )
+    queue = models.CharField(max_length=NAME, blank=True, db_index=True)
+    target = models.CharField(max_length=KEY, blank=True, default="")
     action = models.CharField(max_length=16)
     state = models.CharField(
         max_length=16, choices=ChangeState.choices, default=ChangeState.DONE, db_index=True
@@ -308,8 +343,10 @@ class QuotaChange(models.Model):
         ordering: ClassVar = ["-id"]
         constraints: ClassVar = [
             models.CheckConstraint(
-                condition=Q(action__in=["create", "update", "delete"]),
-                name="quotachange_action_valid",
+                condition=Q(action__in=AuditAction.values), name="quotachange_action_valid"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=AuditKind.values), name="quotachange_kind_valid"
             ),
             models.CheckConstraint(
                 condition=Q(state__in=ChangeState.values), name="quotachange_state_valid"
@@ -317,7 +354,7 @@ class QuotaChange(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.action} {self.queue} by {self.actor}"
+        return f"{self.action} {self.target or self.queue} by {self.actor}"
 
 
 class LiveEpoch(models.Model):

@@ -10,7 +10,7 @@ from django.utils import timezone
 from kube.errors import KubeError
 from queues import live
 from queues.cluster import gateway
-from queues.editing import audit
+from queues.editing import audit, audit_entries
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,8 @@ def trim_live_log() -> int:
 def settle_changes() -> int:
     """Complete audit entries whose requests could not complete them."""
     try:
-        return audit.settle(gateway(), timezone.now())
+        now = timezone.now()
+        return audit.settle(gateway(), now) + audit_entries.give_up(now)
     except KubeError as error:
         log.warning("cannot settle open audit entries, will retry: %s", error)
         return 0

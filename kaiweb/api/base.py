@@ -122,10 +122,18 @@ def words(request: Request, name: str) -> list[str]:
     return [part for value in values for part in value.split(",") if part]
 
 
-def filtered(request: Request, rows: QuerySet[M], columns: Sequence[str]) -> QuerySet[M]:
-    """Return the rows whose columns have one of the values that the parameters of the same names list."""
-    for column in columns:
-        values = words(request, column)
+def filtered(
+    request: Request, rows: QuerySet[M], columns: Sequence[str] | Mapping[str, str]
+) -> QuerySet[M]:
+    """Return the rows whose columns have one of the values that the parameters list.
+
+    Parameters
+    ----------
+    columns : names of parameters that are columns too, or parameter -> column
+    """
+    column_of = columns if isinstance(columns, Mapping) else {name: name for name in columns}
+    for name, column in column_of.items():
+        values = words(request, name)
         if values:
             rows = rows.filter(**{f"{column}__in": values})
     return rows

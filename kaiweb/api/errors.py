@@ -24,6 +24,7 @@ from kaiweb.api.cluster_refusals import Refusal, refused_by_rights, refused_by_s
 from kaiweb.planning.change_sets import StateError
 from kube import errors as kube
 from queues import errors as queues
+from queues.editing import accounts
 from queues.tree.shape import shown
 from scheduler.tools.simulate.what_if.question import QuestionError
 
@@ -183,6 +184,18 @@ def _question(error: Exception) -> Problem:
     return Problem("validation", str(error), errors=entries)
 
 
+def _account_field(error: Exception) -> Problem:
+    assert isinstance(error, accounts.AccountFieldError)
+    entry = {
+        "pointer": f"/{error.field}",
+        "code": "account",
+        "message": str(error),
+        "given": None,
+        "allowed": None,
+    }
+    return Problem("validation", str(error), errors=[entry])
+
+
 def _slug(slug: str) -> Callable[[Exception], Problem]:
     return lambda error: Problem(slug, str(error))
 
@@ -240,6 +253,9 @@ MAPPING: Sequence[tuple[type[Exception], Callable[[Exception], Problem]]] = (
     (queues.HierarchyError, _hierarchy),
     (QuestionError, _question),
     (StateError, _slug("wrong-state")),
+    (accounts.LastAdminError, _slug("wrong-state")),
+    (accounts.AccountExistsError, _slug("conflict")),
+    (accounts.AccountFieldError, _account_field),
     (queues.UnknownQueueError, _slug("not-found")),
     (queues.StaleQueueError, _slug("precondition-failed")),
     (queues.FieldOwnedError, _slug("field-owned")),

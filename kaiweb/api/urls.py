@@ -7,6 +7,7 @@ from django.urls import path, re_path
 from kaiweb.api import document
 from kaiweb.api.views import (
     access,
+    accounts,
     audit,
     changes,
     health,
@@ -59,6 +60,10 @@ urlpatterns = [
     path("audit", audit.Audit.as_view(), name="audit"),
     path("tokens", access.Tokens.as_view(), name="tokens"),
     path("tokens/<int:pk>", access.TokenDetail.as_view(), name="token"),
+    path("users", accounts.Users.as_view(), name="users"),
+    path("users/<str:username>", accounts.UserDetail.as_view(), name="user"),
+    path("role-bindings", accounts.RoleBindings.as_view(), name="role-bindings"),
+    path("role-bindings/<int:pk>", accounts.RoleBindingDetail.as_view(), name="role-binding"),
     path("live/tickets", access.Tickets.as_view(), name="live-tickets"),
     re_path(r"^.*$", session.Unknown.as_view(), name="unknown"),
 ]

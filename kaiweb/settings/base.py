@@ -170,7 +170,9 @@ SPECTACULAR_SETTINGS = {
         "ChangeStepState": "kaiweb.models.ChangeStepState",
         "AuditState": "queues.models.ChangeState",
         "EditAction": ["update", "replace", "create", "delete"],
-        "AuditAction": ["create", "update", "delete"],
+        "AuditAction": "queues.models.AuditAction",
+        "AuditKind": "queues.models.AuditKind",
+        "Role": "queues.models.Role",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

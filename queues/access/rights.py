@@ -18,9 +18,10 @@ from queues.models import ApiToken, Role
 
 READ = "read"
 QUEUES_WRITE = "queues:write"
+WORKLOADS_WRITE = "workloads:write"
 SIMULATE = "simulate"
 ADMIN = "admin"
-SCOPES = (READ, QUEUES_WRITE, SIMULATE, ADMIN)
+SCOPES = (READ, QUEUES_WRITE, WORKLOADS_WRITE, SIMULATE, ADMIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,12 @@ class Rights:
     @property
     def may_write_queues(self) -> bool:
         """Return whether this caller may change any queue."""
-        has_role = any(grant.role in (Role.ADMIN, Role.EDITOR) for grant in self.grants)
-        return has_role and bool(self.scopes & {QUEUES_WRITE, ADMIN})
+        return self._may_write(QUEUES_WRITE)
+
+    @property
+    def may_write_workloads(self) -> bool:
+        """Return whether this caller may act on any workload."""
+        return self._may_write(WORKLOADS_WRITE)
 
     def may_edit(self, path: Sequence[str]) -> bool:
         """Return whether the queue may be changed.
@@ -70,22 +75,24 @@ class Rights:
         ----------
         path : the queue's own name, then its parent, up to the root
         """
-        return self._covers(path[1:])
+        return self.may_write_queues and self._covers(path[1:])
 
     def may_place_under(self, path: Sequence[str]) -> bool:
         """Return whether a queue may be created below, or moved to, `path[0]`.
 
         An empty path is the top level, where only callers without a subtree may place queues.
         """
-        return self._covers(path)
+        return self.may_write_queues and self._covers(path)
 
     def may_act_on_work_in(self, path: Sequence[str]) -> bool:
         """Return whether the workloads of the queue `path[0]` may be acted upon."""
-        return self._covers(path)
+        return self.may_write_workloads and self._covers(path)
+
+    def _may_write(self, scope: str) -> bool:
+        has_role = any(grant.role in (Role.ADMIN, Role.EDITOR) for grant in self.grants)
+        return has_role and bool(self.scopes & {scope, ADMIN})
 
     def _covers(self, ancestors: Sequence[str]) -> bool:
-        if not self.may_write_queues:
-            return False
         if self.token_subtree and self.token_subtree not in ancestors:
             return False
         return any(
@@ -117,6 +124,7 @@ class Rights:
             ],
             "rights": {
                 "editQueues": self.may_write_queues,
+                "actOnWorkloads": self.may_write_workloads,
                 "adminQueues": self.is_admin,
                 "simulate": self.may_simulate,
                 "manageTokens": self.kind == "session",

@@ -20,7 +20,7 @@ from kube.resources import QUEUES
 from queues.editing import edits
 from queues.editing.edits import Difference
 from queues.editing.write_requests import Body, WriteRequest
-from queues.models import ChangeState, QuotaChange
+from queues.models import AuditKind, ChangeState, QuotaChange
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,9 @@ def settle(gateway: Gateway, now: datetime) -> int:
     kube.errors.KubeError : the cluster does not answer; the next call tries again
     """
     settled = 0
-    unsettled = QuotaChange.objects.filter(state=ChangeState.INTENDED, at__lt=now - SETTLE_AFTER)
+    unsettled = QuotaChange.objects.filter(
+        kind=AuditKind.QUEUE, state=ChangeState.INTENDED, at__lt=now - SETTLE_AFTER
+    )
     for change in unsettled.order_by("id"):
         current = _read(gateway, change.queue)
         state = _outcome(change, current, is_request_over=change.at < now - GIVE_UP_AFTER)

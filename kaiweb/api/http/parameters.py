@@ -38,6 +38,7 @@ GPU_FILTERS = [
 SESSION_FILTERS = [*PAGE, _query("shard", "Shards.")]
 AUDIT_FILTERS = [
     *PAGE,
+    _query("kind", "Kinds of objects, comma for or."),
     _query("queue", "Queues."),
     _query("actor", "Users."),
     _query("state", "States."),
@@ -45,9 +46,12 @@ AUDIT_FILTERS = [
 BIND_REQUEST_FILTERS = [
     *PAGE, _query("namespace", "Namespaces."), _query("phase", "Phases."), _query("node", "Nodes."),
 ]  # fmt: skip
+REASON = _query("reason", "Why, for the audit log.")
+ALL_TOKENS = _query("all", "Tokens of all users (admins).", OpenApiTypes.BOOL)
+BINDING_FILTERS = [_query("username", "Users."), _query("subtree", "Queues.")]
 DRY_RUN = [
     _query("dryRun", "Check and show the difference, write nothing.", OpenApiTypes.BOOL),
-    _query("reason", "Why, for the change log."),
+    REASON,
     OpenApiParameter(
         "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="ETag of the queue."
     ),

@@ -14,7 +14,9 @@ class RoleGrant(s.Serializer[object]):
 
 class MeRights(s.Serializer[object]):
     editQueues = s.BooleanField()
+    actOnWorkloads = s.BooleanField()
     adminQueues = s.BooleanField()
+    simulate = s.BooleanField()
     manageTokens = s.BooleanField()
 
 
@@ -35,6 +37,7 @@ class Version(s.Serializer[object]):
 
 class Token(s.Serializer[object]):
     id = s.IntegerField()
+    owner = s.CharField()
     name = s.CharField()
     prefix = s.CharField()
     scopes = s.ListField(child=s.ChoiceField(choices=[*SCOPES]))
@@ -62,3 +65,45 @@ class TokenCreated(Token):
 class Ticket(s.Serializer[object]):
     ticket = s.CharField()
     expiresIn = s.IntegerField()
+
+
+class User(s.Serializer[object]):
+    username = s.CharField()
+    displayName = s.CharField()
+    isActive = s.BooleanField(help_text="whether this user may log in")
+    isAdmin = s.BooleanField()
+    hasPassword = s.BooleanField(help_text="false for users who only log in elsewhere")
+    roles = RoleGrant(many=True)
+    createdAt = s.DateTimeField()
+    lastLoginAt = s.DateTimeField(allow_null=True)
+
+
+class UserList(s.Serializer[object]):
+    items = User(many=True)
+
+
+class UserEdit(s.Serializer[object]):
+    displayName = s.CharField(required=False, allow_blank=True, max_length=150)
+    password = s.CharField(required=False, allow_null=True)
+    isActive = s.BooleanField(required=False)
+
+
+class UserCreate(UserEdit):
+    username = s.CharField(max_length=150)
+
+
+class RoleBindingCreate(s.Serializer[object]):
+    username = s.CharField()
+    role = s.ChoiceField(choices=["viewer", "editor", "admin"])
+    subtree = s.CharField(required=False, allow_null=True)
+
+
+class RoleBinding(s.Serializer[object]):
+    id = s.IntegerField()
+    username = s.CharField()
+    role = s.ChoiceField(choices=["viewer", "editor", "admin"])
+    subtree = s.CharField(allow_null=True)
+
+
+class RoleBindingList(s.Serializer[object]):
+    items = RoleBinding(many=True)

@@ -9,7 +9,7 @@ from kaiweb.api.schema.shared import Page
 from kaiweb.api.schema.simulations import QueueEdit
 from kaiweb.models import ChangeSetState, ChangeStepState
 from kaiweb.planning.plan import POLICIES
-from queues.models import ChangeState
+from queues.models import AuditAction, AuditKind, ChangeState
 
 
 class ChangeWrite(s.Serializer[object]):
@@ -73,8 +73,10 @@ class AuditEntry(s.Serializer[object]):
     id = s.IntegerField()
     at = s.DateTimeField()
     actor = s.CharField()
-    queue = s.CharField()
-    action = s.ChoiceField(choices=["create", "update", "delete"])
+    kind = s.ChoiceField(choices=AuditKind.choices)
+    queue = s.CharField(allow_blank=True)
+    target = s.CharField(allow_blank=True, help_text="the object, unless it is the queue itself")
+    action = s.ChoiceField(choices=AuditAction.choices)
     state = s.ChoiceField(choices=ChangeState.choices)
     reason = s.CharField(allow_blank=True)
     requestId = s.CharField(allow_blank=True)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View
+from kaiweb.api.base import View, caller, flag
 from kaiweb.api.errors import Problem
+from kaiweb.api.http import parameters
 from kaiweb.api.idempotency import refuse_key
 from kaiweb.api.schema import access as schema
 from kaiweb.api.token_request import read_token_request
+from kaiweb.api.writes import require_admin, write_request
 from kaiweb.items.amounts import timestamp
 from queues.access import tokens
 from queues.access.rights import READ, allows_reading
-from queues.models import ApiToken
+from queues.editing.audit_entries import record
+from queues.editing.edits import Difference
+from queues.models import ApiToken, AuditAction, AuditKind
 
 
 def owner(request: Request) -> User:
@@ -30,12 +35,23 @@ def owner(request: Request) -> User:
 
 
 class Tokens(View):
-    """The caller's own tokens."""
+    """The tokens of the caller, for admins those of all users."""
 
-    @extend_schema(operation_id="listTokens", responses=schema.TokenList)
+    accepts: ClassVar = {"get": ("all",)}
+
+    @extend_schema(
+        operation_id="listTokens",
+        parameters=[parameters.ALL_TOKENS],
+        responses=schema.TokenList,
+    )
     def get(self, request: Request) -> Response:
-        """List tokens that were not revoked; their secrets are not kept."""
-        rows = ApiToken.objects.filter(user=owner(request), revoked_at=None)
+        """List the caller's tokens that were not revoked; their secrets are not kept."""
+        user = owner(request)
+        rows = ApiToken.objects.filter(revoked_at=None).select_related("user")
+        if flag(request, "all"):
+            require_admin(request, "listing the tokens of others")
+        else:
+            rows = rows.filter(user=user)
         return Response({"items": [_item(row) for row in rows]})
 
     @extend_schema(
@@ -48,14 +64,16 @@ class Tokens(View):
         refuse_key(request)
         user, now = owner(request), timezone.now()
         token_request = read_token_request(request.data, now)
-        row, secret = tokens.create(
-            user=user,
-            name=token_request.name,
-            scopes=token_request.scopes,
-            subtree=token_request.subtree,
-            expires_at=token_request.expires_at,
-            now=now,
-        )
+        with transaction.atomic():
+            row, secret = tokens.create(
+                user=user,
+                name=token_request.name,
+                scopes=token_request.scopes,
+                subtree=token_request.subtree,
+                expires_at=token_request.expires_at,
+                now=now,
+            )
+            _record(request, AuditAction.CREATE, row)
         return Response({**_item(row), "token": secret}, status=201)
 
 
@@ -64,10 +82,19 @@ class TokenDetail(View):
 
     @extend_schema(operation_id="revokeToken", responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
-        """Revoke it; it stops working at once."""
-        rows = ApiToken.objects.filter(pk=pk, user=owner(request), revoked_at=None)
-        if not rows.update(revoked_at=timezone.now()):
+        """Revoke it, one's own or, as an admin, that of another user; it stops working at once."""
+        user = owner(request)
+        rows = ApiToken.objects.filter(revoked_at=None)
+        if not caller(request).is_admin:
+            rows = rows.filter(user=user)
+        # A larger number would not fit into the column.
+        row = rows.select_related("user").filter(pk=pk).first() if pk < 2**63 else None
+        if row is None:
             raise Problem("not-found", f"you have no token {pk}")
+        with transaction.atomic():
+            row.revoked_at = timezone.now()
+            row.save(update_fields=["revoked_at"])
+            _record(request, AuditAction.DELETE, row)
         return Response(status=204)
 
 
@@ -87,9 +114,23 @@ class Tickets(View):
         return Response({"ticket": secret, "expiresIn": lifetime_s}, status=201)
 
 
+def _record(request: Request, action: AuditAction, row: ApiToken) -> None:
+    value = {"name": row.name, "scopes": row.scopes}
+    before, after = (None, value) if action == AuditAction.CREATE else (value, None)
+    record(
+        AuditKind.TOKEN,
+        action,
+        f"{row.user.get_username()}/{row.prefix}",
+        write_request(request),
+        queue=row.subtree,
+        diff=[Difference("", before, after)],
+    )
+
+
 def _item(row: ApiToken) -> dict[str, Any]:
     return {
         "id": row.pk,
+        "owner": row.user.get_username(),
         "name": row.name,
         "prefix": row.prefix,
         "scopes": row.scopes,

@@ -1,4 +1,4 @@
-"""The audit log of writes to queues: who, what, when and why, with the values before and after."""
+"""The audit log: who did what to which object, when and why, with the values before and after."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from kaiweb.items.amounts import timestamp
 from queues.models import QuotaChange
 
 SORTING = pagination.Sorting(key="id", columns={"at": "at"}, default="-at")
+FILTERS = ("kind", "queue", "actor", "state")
 
 
 class Audit(View):
     """The collection."""
 
-    accepts: ClassVar = {"get": (*pagination.PARAMETERS, "queue", "actor", "state")}
-    repeatable: ClassVar = frozenset({"queue", "actor", "state"})
+    accepts: ClassVar = {"get": (*pagination.PARAMETERS, *FILTERS)}
+    repeatable: ClassVar = frozenset(FILTERS)
 
     @extend_schema(
         operation_id="listAudit",
@@ -31,7 +32,7 @@ class Audit(View):
     )
     def get(self, request: Request) -> Response:
         """List writes, newest first."""
-        rows = filtered(request, QuotaChange.objects.all(), ("queue", "actor", "state"))
+        rows = filtered(request, QuotaChange.objects.all(), FILTERS)
         return pagination.answer(request, rows, SORTING, _items)
 
 
@@ -41,7 +42,9 @@ def _items(rows: Sequence[QuotaChange]) -> list[dict[str, Any]]:
             "id": row.pk,
             "at": timestamp(row.at),
             "actor": row.actor,
+            "kind": row.kind,
             "queue": row.queue,
+            "target": row.target,
             "action": row.action,
             "state": row.state,
             "reason": row.reason,

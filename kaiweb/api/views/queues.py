@@ -7,18 +7,17 @@ import re
 from typing import Any, ClassVar
 
 from django.db import DatabaseError
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb import request_id
 from kaiweb.api import idempotency
 from kaiweb.api.base import View, caller, flag
 from kaiweb.api.bounded_wait import wait_until
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import queues as schema
+from kaiweb.api.writes import write_request
 from kaiweb.items import queues as items
 from kube.objects.meta import convert
 from kube.store import version_of
@@ -40,7 +39,6 @@ SORTING = pagination.Sorting(
 )
 WRITE = ("dryRun", "reason")
 MANAGER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-MAX_REASON_LENGTH = 1024
 MIRROR_WAIT_S = 0.6
 
 
@@ -129,9 +127,9 @@ class QueueDetail(View):
                 gateway(), name=name, edit=edit, request=_write_request(request)
             )
             return _written(result, request, status=201)
-        write_request = _write_request(request, needs_version=True)
+        checked = _write_request(request, needs_version=True)
         try:
-            result = services.queue_replace(gateway(), name=name, edit=edit, request=write_request)
+            result = services.queue_replace(gateway(), name=name, edit=edit, request=checked)
         except StaleQueueError as error:
             raise _stale(error) from error
         return _written(result, request)
@@ -159,10 +157,10 @@ class QueueDetail(View):
     )
     def patch(self, request: Request, name: str) -> Response:
         """Change the named fields; null unsets, amounts merge per resource."""
-        write_request = _write_request(request, needs_version=True)
+        checked = _write_request(request, needs_version=True)
         try:
             result = services.queue_update(
-                gateway(), name=name, edit=_object(request.data), request=write_request
+                gateway(), name=name, edit=_object(request.data), request=checked
             )
         except StaleQueueError as error:
             raise _stale(error) from error
@@ -175,12 +173,12 @@ class QueueDetail(View):
     )
     def delete(self, request: Request, name: str) -> Response:
         """Delete a queue that has no children; a dry run answers 200 with what would happen."""
-        write_request = _write_request(request, needs_version=True)
+        checked = _write_request(request, needs_version=True)
         try:
-            result = services.queue_delete(gateway(), name=name, request=write_request)
+            result = services.queue_delete(gateway(), name=name, request=checked)
         except StaleQueueError as error:
             raise _stale(error) from error
-        if write_request.dry_run:
+        if checked.dry_run:
             return _written(result, request)
         return Response(status=204, headers=_warning_header(result))
 
@@ -214,22 +212,7 @@ def _is_creation(request: Request, manager: str) -> bool:
 
 
 def _write_request(request: Request, *, needs_version: bool = False) -> WriteRequest:
-    return WriteRequest(
-        rights=caller(request),
-        now=timezone.now(),
-        expected_tag=_expected_tag(request, is_needed=needs_version),
-        dry_run=flag(request, "dryRun"),
-        reason=_reason(request),
-        request_id=request_id.current.get(),
-    )
-
-
-def _reason(request: Request) -> str:
-    reason = request.query_params.get("reason", "")
-    if len(reason) > MAX_REASON_LENGTH:
-        expected = f"expected at most {MAX_REASON_LENGTH} characters, got {len(reason)}"
-        raise bad_parameter("reason", expected, reason, MAX_REASON_LENGTH)
-    return reason
+    return write_request(request, expected_tag=_expected_tag(request, is_needed=needs_version))
 
 
 def _expected_tag(request: Request, *, is_needed: bool) -> str:

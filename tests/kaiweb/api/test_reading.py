@@ -316,7 +316,7 @@ def test_an_editor_of_its_queue_lets_a_failed_bind_be_tried_again(
     for subtree, status in (("elsewhere", 403), ("team", 204), ("top", 204)):
         user = User.objects.create_user(f"editor-of-{subtree}")
         RoleBinding.objects.create(user=user, role=Role.EDITOR, subtree=subtree)
-        assert token_client(user, ["queues:write"]).post(path).status_code == status
+        assert token_client(user, ["workloads:write"]).post(path).status_code == status
     annotations = cluster.raw(PODGROUPS, "waits", "default")["metadata"]["annotations"]
     assert time_or_none(annotations["kaiweb.dev/binds-reset-at"]) is not None
     assert client.post(f"{API}/workloads/default/nobody/retry-bind").status_code == 404

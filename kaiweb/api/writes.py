@@ -1,0 +1,40 @@
+"""What every write has in common: the caller, the time, the reason and the id of the request."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+from rest_framework.request import Request
+
+from kaiweb import request_id
+from kaiweb.api.base import caller, flag
+from kaiweb.api.errors import Problem, bad_parameter
+from queues.editing.write_requests import WriteRequest
+
+MAX_REASON_LENGTH = 1024
+
+
+def write_request(request: Request, *, expected_tag: str = "") -> WriteRequest:
+    """Return who requests a write, and how it is to be done."""
+    return WriteRequest(
+        rights=caller(request),
+        now=timezone.now(),
+        expected_tag=expected_tag,
+        dry_run=flag(request, "dryRun"),
+        reason=reason_of(request),
+        request_id=request_id.current.get(),
+    )
+
+
+def reason_of(request: Request) -> str:
+    """Return the query parameter `reason`, which the audit log keeps."""
+    reason = request.query_params.get("reason", "")
+    if len(reason) > MAX_REASON_LENGTH:
+        expected = f"expected at most {MAX_REASON_LENGTH} characters, got {len(reason)}"
+        raise bad_parameter("reason", expected, reason, MAX_REASON_LENGTH)
+    return reason
+
+
+def require_admin(request: Request, what: str) -> None:
+    """Refuse callers who are not admins; `what` names what needs the right."""
+    if not caller(request).is_admin:
+        raise Problem("forbidden", f"{what} needs the right 'admin'")

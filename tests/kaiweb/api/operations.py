@@ -1,0 +1,256 @@
+"""Every operation of the API with the rule that decides who may call it, and a request that succeeds if allowed.
+
+`test_rights_matrix` compares the table with the OpenAPI document, so a new operation needs a row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from kaiweb.models import ChangeSet, ChangeSetState, Simulation, SimulationState
+from kaiweb.planning import change_sets
+from kaiweb.planning.change_sets import tags_of
+from kube.resources import QUEUES
+from queues.access import tokens
+from queues.editing.tags import tag_of_body
+from queues.models import ApiToken, Role, RoleBinding
+from scheduler.models import SessionRecord
+from scheduler.tools.simulate.what_if.question import QueueEdit
+from tests.fakes.gateway import FakeGateway
+
+# The editors of this table are bound to `science`, and the tokens are narrowed to it.
+INSIDE, BORDER, OUTSIDE = "inside", "border", "outside"
+PLACES = (INSIDE, BORDER, OUTSIDE)
+QUEUE_AT = {INSIDE: "physics", BORDER: "science", OUTSIDE: "product"}
+EVERYWHERE = frozenset(PLACES)
+NOWHERE: frozenset[str] = frozenset()
+BELOW = frozenset({INSIDE})
+IN_SUBTREE = frozenset({INSIDE, BORDER})
+
+CALLERS = (
+    "anonymous", "viewer", "editor", "admin",
+    "read token", "queues token", "workloads token", "simulate token", "admin token",
+)  # fmt: skip
+#: Scopes of the tokens; all belong to the admin, and those with a scope to write are for `science` only.
+SCOPES = {
+    "read token": ["read"], "queues token": ["queues:write"],
+    "workloads token": ["workloads:write"], "simulate token": ["simulate"],
+    "admin token": ["admin"],
+}  # fmt: skip
+NARROWED = ("queues token", "workloads token")
+
+
+def _may(**places: frozenset[str]) -> Mapping[str, frozenset[str]]:
+    """Return caller -> places, from keyword arguments with `_` for a blank."""
+    named = {name.replace("_", " "): where for name, where in places.items()}
+    return {caller: named.get(caller, NOWHERE) for caller in CALLERS}
+
+
+LOGGED_IN = _may(**{caller.replace(" ", "_"): EVERYWHERE for caller in CALLERS[1:]})
+READ = _may(viewer=EVERYWHERE, editor=EVERYWHERE, admin=EVERYWHERE, read_token=EVERYWHERE, admin_token=EVERYWHERE)  # fmt: skip
+EDIT = _may(editor=BELOW, admin=EVERYWHERE, queues_token=BELOW, admin_token=EVERYWHERE)
+PLACE = _may(editor=IN_SUBTREE, admin=EVERYWHERE, queues_token=IN_SUBTREE, admin_token=EVERYWHERE)
+WORK = _may(editor=IN_SUBTREE, admin=EVERYWHERE, workloads_token=IN_SUBTREE, admin_token=EVERYWHERE)
+DRAFT = _may(editor=EVERYWHERE, admin=EVERYWHERE, queues_token=EVERYWHERE, admin_token=EVERYWHERE)
+SIMULATE = _may(viewer=EVERYWHERE, editor=EVERYWHERE, admin=EVERYWHERE, simulate_token=EVERYWHERE, admin_token=EVERYWHERE)  # fmt: skip
+ADMIN = _may(admin=EVERYWHERE, admin_token=EVERYWHERE)
+ADMIN_LOGIN = _may(admin=EVERYWHERE)
+LOGIN = _may(viewer=EVERYWHERE, editor=EVERYWHERE, admin=EVERYWHERE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What a request is about: the caller, the place, and the cluster."""
+
+    user: User
+    other: User
+    place: str
+    cluster: FakeGateway
+
+    @property
+    def queue(self) -> str:
+        return QUEUE_AT[self.place]
+
+    def tag(self) -> dict[str, str]:
+        return {"If-Match": f'"{tag_of_body(self.cluster.raw(QUEUES, self.queue))}"'}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One request: parameters of the path, query, body and headers."""
+
+    path: Mapping[str, object] = field(default_factory=dict)
+    query: str = ""
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Who may call an operation, and how it is called.
+
+    Attributes
+    ----------
+    ok : statuses that show that the call was allowed
+    has_place : whether the answer depends on the place of a queue
+    """
+
+    allowed: Mapping[str, frozenset[str]]
+    call: Callable[[World], Call] = lambda _world: Call()
+    ok: tuple[int, ...] = (200, 201, 202, 204)
+
+    @property
+    def has_place(self) -> bool:
+        return any(0 < len(places) < len(PLACES) for places in self.allowed.values())
+
+
+def _queue(world: World) -> Call:
+    return Call(path={"name": world.queue})
+
+
+def _edit_of(world: World) -> Call:
+    body = {"displayName": "renamed"}
+    return Call(path={"name": world.queue}, body=body, headers=world.tag())
+
+
+def _replacement_of(world: World) -> Call:
+    parent = "science" if world.place == INSIDE else None
+    body = {"displayName": "renamed", "parent": parent}
+    return Call(path={"name": world.queue}, body=body, headers=world.tag())
+
+
+def _workload(world: World) -> Call:
+    return Call(path={"namespace": "team", "name": f"in-{world.queue}"})
+
+
+def _change(world: World, author: User, state: str = "draft") -> ChangeSet:
+    edits = [QueueEdit(name=world.queue, edit={"displayName": "renamed"})]
+    now, bodies = timezone.now(), change_sets.live_queues(world.cluster)
+    return ChangeSet.objects.create(
+        author=author, title="t", state=state, created_at=now, changed_at=now,
+        edits=[{"name": edit.name, "action": "update", "edit": edit.edit} for edit in edits],
+        tags=tags_of(bodies, edits),
+    )  # fmt: skip
+
+
+def _own_change(world: World) -> Call:
+    return Call(path={"id": _change(world, world.user).pk}, body={})
+
+
+def _others_change(state: str = "draft") -> Callable[[World], Call]:
+    return lambda world: Call(path={"id": _change(world, world.other, state).pk}, body={})
+
+
+def _simulation(world: World) -> Call:
+    row = Simulation.objects.create(
+        author=world.other, created_at=timezone.now(), state=SimulationState.DONE
+    )
+    return Call(path={"id": row.pk})
+
+
+def _session(_world: World) -> Call:
+    row = SessionRecord.objects.create(
+        shard="default", number=1, started_at=timezone.now(), duration_ms=1, snapshot_ms=1, commit_ms=1
+    )  # fmt: skip
+    return Call(path={"id": row.pk})
+
+
+def _own_token(world: World) -> Call:
+    row, _secret = tokens.create(
+        user=world.user, name="t", scopes=["read"], subtree="", expires_at=None, now=timezone.now()
+    )
+    return Call(path={"id": row.pk})
+
+
+def _binding(world: World) -> Call:
+    row = RoleBinding.objects.create(user=world.other, role=Role.EDITOR, subtree=world.queue)
+    return Call(path={"id": row.pk})
+
+
+def _body(**body: Any) -> Callable[[World], Call]:
+    return lambda _world: Call(body=body)
+
+
+def _new_binding(world: World) -> Call:
+    return Call(body={"username": "olga", "role": "viewer", "subtree": world.queue})
+
+
+NEW_QUEUE = {"name": "fresh", "quota": {"gpu": 0}}
+NEW_WORKLOAD = {"name": "w", "queue": "product", "gpu": 1}
+
+OPERATIONS: Mapping[str, Row] = {
+    "getMe": Row(LOGGED_IN),
+    "getVersion": Row(LOGGED_IN),
+    "getHealth": Row(READ),
+    "getCluster": Row(READ),
+    "listQueues": Row(READ),
+    "getQueue": Row(READ, _queue),
+    "getQueueOrder": Row(READ, _queue),
+    "createQueue": Row(PLACE, lambda world: Call(body={**NEW_QUEUE, "parent": world.queue})),
+    "putQueue": Row(EDIT, _replacement_of),
+    "patchQueue": Row(EDIT, _edit_of),
+    # `science` has children, so nobody can delete it.
+    "deleteQueue": Row(
+        EDIT, lambda world: Call(path={"name": world.queue}, headers=world.tag()), ok=(204, 422)
+    ),
+    "getOrder": Row(READ),
+    "listWorkloads": Row(READ),
+    "getWorkload": Row(READ, _workload),
+    "explainWorkload": Row(READ, _workload),
+    "listWorkloadPods": Row(READ, _workload),
+    "retryWorkloadBind": Row(WORK, _workload),
+    "listNodes": Row(READ),
+    "getNode": Row(READ, lambda _world: Call(path={"name": "n1"})),
+    "listGpus": Row(READ),
+    "listSessions": Row(READ),
+    "getSession": Row(READ, _session),
+    "listBindRequests": Row(READ),
+    "listAudit": Row(READ),
+    "listSimulations": Row(READ),
+    "createSimulation": Row(SIMULATE, _body(queues=[])),
+    "checkWorkload": Row(SIMULATE, _body(workload=NEW_WORKLOAD)),
+    "getSimulation": Row(READ, _simulation),
+    "deleteSimulation": Row(ADMIN, _simulation),
+    "listChanges": Row(READ),
+    "getChange": Row(READ, _others_change()),
+    "createChange": Row(
+        DRAFT, lambda world: Call(body={"edits": [{"name": world.queue, "edit": {"priority": 2}}]})
+    ),
+    "patchChange": Row(ADMIN, _others_change()),
+    "deleteChange": Row(ADMIN, _others_change()),
+    "requestChange": Row(ADMIN, _others_change()),
+    "previewChange": Row(SIMULATE, _others_change()),
+    "approveChange": Row(ADMIN, _others_change(ChangeSetState.REQUESTED)),
+    "rejectChange": Row(ADMIN, _others_change(ChangeSetState.REQUESTED)),
+    "applyChange": Row(EDIT, _own_change),
+    "revertChange": Row(DRAFT, _others_change(ChangeSetState.APPLIED)),
+    "listTokens": Row(LOGIN),
+    "createToken": Row(LOGIN, _body(name="t")),
+    "revokeToken": Row(LOGIN, _own_token),
+    "createLiveTicket": Row(READ),
+    "listUsers": Row(ADMIN),
+    "getUser": Row(ADMIN, lambda _world: Call(path={"username": "olga"})),
+    "createUser": Row(ADMIN_LOGIN, _body(username="new")),
+    "patchUser": Row(
+        ADMIN_LOGIN, lambda _world: Call(path={"username": "olga"}, body={"isActive": False})
+    ),
+    "listRoleBindings": Row(ADMIN),
+    "createRoleBinding": Row(ADMIN, _new_binding),
+    "deleteRoleBinding": Row(ADMIN, _binding),
+}
+
+
+def token_of(admin: User, caller: str) -> str:
+    """Create the token of a caller of the table and return its secret."""
+    subtree = "science" if caller in NARROWED else ""
+    row, secret = tokens.create(
+        user=admin, name=caller, scopes=SCOPES[caller], subtree=subtree, expires_at=None,
+        now=timezone.now(),
+    )  # fmt: skip
+    assert isinstance(row, ApiToken)
+    return secret
