@@ -9,12 +9,16 @@ USAGE_EXIT = 2
 
 
 def main() -> None:
-    """Pass the arguments to Django, with the local settings unless others are named."""
+    """Run a command of the terminal; pass everything else to Django, with the local settings unless others are named."""
     use_private_umask()
     if sys.argv[1:2] == ["healthy"]:
         from kaiweb.health import probe as healthy
 
         sys.exit(healthy.main(sys.argv[2:]))
+    from kaiweb.terminal import program
+
+    if program.is_for_terminal(sys.argv[1:]):
+        program.main()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kaiweb.settings.local")
     from django.conf import settings
     from django.core.management import execute_from_command_line

@@ -21,15 +21,13 @@ from kaiweb.settings import env
 from kube.process.left_out import add_entry
 from kube.process.progress import TRACEBACK_SIGNAL, beat_file, read_beat, standstill
 
-CHECKOUT = Path(__file__).resolve().parent.parent
-
 
 def main(arguments: Sequence[str]) -> int:
     """Print one line about the process and return the exit code."""
     if len(arguments) != 1:
         print("usage: kaiweb healthy PROCESS", file=sys.stderr)
         return 2
-    home = env.home(checkout=CHECKOUT)
+    home = env.home()
     code, line = judge(home, arguments[0], time.monotonic(), datetime.now(UTC))
     print(line)
     return code

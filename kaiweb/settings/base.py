@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from kaiweb import __version__
+from kaiweb.places import ROOT, deploy_folder
 from kaiweb.settings import env
 from kaiweb.settings.celery import *  # noqa: F403  (settings modules compose by import)
 from kaiweb.settings.channels import *  # noqa: F403
 from kaiweb.settings.logging import logging_config
 
-CHECKOUT = Path(__file__).resolve().parent.parent.parent
-KAIWEB_HOME = env.home(checkout=CHECKOUT)
+KAIWEB_HOME = env.home()
 KAIWEB_PORT = env.port("KAIWEB_PORT", 8000)
 # The bearer token for /metrics of the web process; without one only this machine may scrape.
 KAIWEB_METRICS_TOKEN = env.text("KAIWEB_METRICS_TOKEN")
@@ -28,7 +28,7 @@ KAIWEB_DEMO = env.flag("DEMO", True)
 # The cluster ("in-cluster" in a pod); by default the embedded one. KUBECONFIG is not read, so that a developer's
 # own cluster is never written to by accident.
 KAIWEB_KUBECONFIG = env.text("KAIWEB_KUBECONFIG", str(KAIWEB_HOME / "kubeconfig"))
-KAIWEB_DEPLOY = Path(env.text("KAIWEB_DEPLOY", str(CHECKOUT / "deploy")))
+KAIWEB_DEPLOY = Path(env.text("KAIWEB_DEPLOY", str(deploy_folder())))
 # Days after which an API token expires at the latest; 0: it may be valid forever.
 KAIWEB_TOKEN_MAX_DAYS = env.number("KAIWEB_TOKEN_MAX_DAYS", 365)
 KAIWEB_VERSION = __version__
@@ -132,7 +132,7 @@ USE_I18N = False
 STATIC_URL = "/static/"
 # None: files are served from where the finders locate them. Set it to serve a collected copy.
 STATIC_ROOT = env.text("KAIWEB_STATIC_ROOT") or None
-FRONTEND_DIST = CHECKOUT / "frontend" / "web" / "dist"
+FRONTEND_DIST = ROOT / "frontend" / "web" / "dist"
 # A folder that does not exist (no build so far) would be a system check warning.
 STATICFILES_DIRS = [FRONTEND_DIST] if FRONTEND_DIST.is_dir() else []
 # Vite names its files by content, so they are served without a collectstatic step.

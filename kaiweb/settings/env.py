@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from kaiweb.places import default_home
+
 ENVIRON: Mapping[str, str] = os.environ
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off", ""})
@@ -95,9 +97,9 @@ def words(name: str, default: str = "", *, env: Mapping[str, str] = ENVIRON) -> 
     return [part.strip() for part in text(name, default, env=env).split(",") if part.strip()]
 
 
-def home(*, checkout: Path, env: Mapping[str, str] = ENVIRON) -> Path:
-    """Return the state folder `KAIWEB_HOME`, by default `.kaiweb` in the checkout."""
-    return Path(text("KAIWEB_HOME", str(checkout / ".kaiweb"), env=env)).resolve()
+def home(*, env: Mapping[str, str] = ENVIRON) -> Path:
+    """Return the state folder `KAIWEB_HOME`, by default that of `kaiweb.places`."""
+    return Path(text("KAIWEB_HOME", str(default_home()), env=env)).resolve()
 
 
 def shards(*, env: Mapping[str, str] = ENVIRON) -> list[str]:

@@ -43,6 +43,7 @@ from kaiweb.supervisor.preflight import (
 )
 from kaiweb.supervisor.process import ProcessSpec
 from kaiweb.supervisor.supervisor import Supervisor
+from kaiweb.terminal_access import write_terminal_access
 
 LAST_WAVE = 2
 START_S = 60.0
@@ -133,21 +134,24 @@ class Command(BaseCommand):
             raise CommandError(f"bootstrap failed: {last_line}; all of its output is in {log}")
 
     def _welcome(self, plan: Installation, seconds: float) -> None:
-        password = _first_password(plan.home)
+        password = _prepare_access(plan)
         login = f"{FIRST_USER} / {password}" if password else "as configured"
         self.stdout.write(
             f"\n  kaiweb is up after {seconds:.1f} s\n"
             f"  URL    {_url(plan.web_port)}\n"
             f"  login  {login}\n"
             f"  export KUBECONFIG={plan.kubeconfig}\n"
+            f"  shell  kaiweb top, kaiweb queues, kaiweb why NAMESPACE/NAME, kaiweb order\n"
             f"  logs   {plan.home / 'logs'}    Ctrl-C ends everything\n"
         )
         self.stdout.flush()
 
 
-def _first_password(home: Path) -> str | None:
+def _prepare_access(plan: Installation) -> str | None:
+    """Write the access file of the terminal; return the first user's generated password if it is still valid."""
     try:
-        return first_password(home)
+        write_terminal_access(plan.home, _url(plan.web_port).rstrip("/"))
+        return first_password(plan.home)
     except DatabaseError:
         return None  # the database was there a moment ago; the password is still in its file
     finally:
