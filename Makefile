@@ -91,6 +91,7 @@ bench: dev
 lock: $(VENV)/dev.stamp
 	$(UV) pyproject.toml -o requirements/run.txt
 	$(UV) --extra dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
+	$(UV) --extra gpu -c requirements/run.txt pyproject.toml -o requirements/gpu.txt
 
 clean:
 	rm -rf .venv .kaiweb .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis frontend/web/node_modules frontend/web/dist

@@ -19,6 +19,7 @@ from kube.objects.config import BinderConfig, Override
 
 VARIABLE = "KAIWEB_BINDER"
 SCALING_NAMESPACE_VARIABLE = "KAIWEB_SCALE_ADJUST_NAMESPACE"
+IMAGE_VARIABLE = "KAIWEB_RESERVATION_IMAGE"
 
 
 def params_from_environment(
@@ -41,7 +42,9 @@ def params_from_environment(
         raise ConfigError(f"{VARIABLE}: expected spec.binder of a Config: {error}") from error
     if config.cdi_enabled is None and not _states_cdi(config):
         config = msgspec.structs.replace(config, cdi_enabled=uses_cdi())
-    return params_of(config, environment.get(SCALING_NAMESPACE_VARIABLE, ""))
+    params = params_of(config, environment.get(SCALING_NAMESPACE_VARIABLE, ""))
+    image = environment.get(IMAGE_VARIABLE) or params.reservation.image
+    return replace(params, reservation=replace(params.reservation, image=image))
 
 
 def _states_cdi(config: BinderConfig) -> bool:

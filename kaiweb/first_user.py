@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from pathlib import Path
 
@@ -11,11 +12,19 @@ from kube.process.files import write_private
 
 NAME = "admin"
 FILE = "admin-password"
+PASSWORD_VARIABLE = "KAIWEB_ADMIN_PASSWORD"
 
 
 def create_first_user(home: Path) -> Path | None:
-    """Create `admin` with a random password unless there is a user; return the password's file."""
+    """Create `admin` unless there is a user; return the file of its random password.
+
+    A password in `KAIWEB_ADMIN_PASSWORD` is used instead, and written nowhere: in a cluster it is in a Secret.
+    """
     if User.objects.exists():
+        return None
+    chosen = os.environ.get(PASSWORD_VARIABLE)
+    if chosen:
+        User.objects.create_superuser(NAME, password=chosen)
         return None
     password = secrets.token_urlsafe(12)
     file = home / FILE

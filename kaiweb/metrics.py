@@ -19,6 +19,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from kaiweb.health import views as health
 from kaiweb.health.checks import WRITE_TEST, children
 from kube.process.progress import FOLDER, read_beat
 from queues import live
@@ -88,9 +89,30 @@ class ProcessCollector(Collector):
         yield restarts
 
 
+class CheckCollector(Collector):
+    """Reports the checks of readiness, so that alerts need no probe of `/readyz`."""
+
+    def describe(self) -> Iterator[Metric]:
+        """Describe nothing up front, so that registering runs no check."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the family."""
+        failed = GaugeMetricFamily(
+            "kaiweb_check_failed",
+            "1 for each check of /readyz that fails, else 0",
+            labels=["check"],
+        )
+        faults = {fault.check for fault in health.READINESS.faults()}
+        for check in sorted({*health.READINESS.checks, *faults}):
+            failed.add_metric([check], float(check in faults))
+        yield failed
+
+
 # Registered once: the module is imported once per process.
 REGISTRY.register(MirrorCollector())
 REGISTRY.register(ProcessCollector())
+REGISTRY.register(CheckCollector())
 
 
 def metrics(request: HttpRequest) -> HttpResponse:

@@ -5,6 +5,8 @@ They are a public contract: KAI's names where KAI has one, names under `kaiweb.d
 
 from __future__ import annotations
 
+import os
+
 PREFIX = "kai.scheduler/"
 
 # Set by users on a workload.
@@ -71,7 +73,8 @@ DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
 
 # Names of objects and components.
 SCHEDULER_NAME = "kai-scheduler"
-SYSTEM_NAMESPACE = "kai-scheduler"
+#: The namespace of the installation: its accounts, Leases and Secrets.
+SYSTEM_NAMESPACE = os.environ.get("KAIWEB_NAMESPACE") or "kai-scheduler"
 RESERVATION = "kai-resource-reservation"
 SCALE_ADJUST = "kai-scale-adjust"
 DEFAULT_QUEUE = "default-queue"

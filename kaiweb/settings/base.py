@@ -20,7 +20,8 @@ KAIWEB_TRUSTED_PROXIES = env.words("KAIWEB_TRUSTED_PROXIES")
 KAIWEB_MAX_CONNECTIONS = env.number("KAIWEB_MAX_CONNECTIONS", 2000)
 KAIWEB_MAX_CONNECTIONS_PER_ADDRESS = env.number("KAIWEB_MAX_CONNECTIONS_PER_ADDRESS", 500)
 KAIWEB_SHARDS = env.shards()
-# The loopback port on which a scheduling worker serves KAI's metrics; 0: none.
+# Where a scheduling worker serves KAI's metrics; port 0: nowhere.
+KAIWEB_SCHEDULER_METRICS_HOST = env.text("KAIWEB_SCHEDULER_METRICS_HOST", "127.0.0.1")
 KAIWEB_SCHEDULER_METRICS_PORT = env.port("KAIWEB_SCHEDULER_METRICS_PORT", 0, may_be_off=True)
 # The token for the debug pages of that port; without one they are off.
 KAIWEB_DEBUG_TOKEN = env.text("KAIWEB_DEBUG_TOKEN")

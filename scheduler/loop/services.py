@@ -95,7 +95,8 @@ def _serve_pages(running: RunningShard) -> None:
     if running.pages is not None:
         running.pages.pages = pages
         return
-    server = PluginServer("127.0.0.1", port, pages, token=settings.KAIWEB_DEBUG_TOKEN)
+    host = settings.KAIWEB_SCHEDULER_METRICS_HOST
+    server = PluginServer(host, port, pages, token=settings.KAIWEB_DEBUG_TOKEN)
     try:
         server.start()
     except OSError as error:

@@ -100,3 +100,9 @@ def test_the_error_for_a_value_of_the_wrong_type_names_its_field() -> None:
         params(maxConcurrentReconciles="many")
     with pytest.raises(ConfigError, match="maxConcurrentReconciles: expected 1 or more, got -1"):
         params(maxConcurrentReconciles=-1)
+
+
+def test_the_image_of_reservation_pods_is_taken_from_the_environment() -> None:
+    chosen = params_from_environment({"KAIWEB_RESERVATION_IMAGE": "registry.test/reservation:2"})
+    assert chosen.reservation.image == "registry.test/reservation:2"
+    assert params_from_environment({}).reservation.image == ReservationParams().image

@@ -23,6 +23,15 @@ def test_the_first_user_is_created_once_with_a_private_password_file(tmp_path: P
     assert create_first_user(tmp_path) is None
 
 
+def test_a_password_from_the_environment_is_used_and_written_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAIWEB_ADMIN_PASSWORD", "from a Secret of the cluster")
+    assert create_first_user(tmp_path) is None
+    assert User.objects.get(username="admin").check_password("from a Secret of the cluster")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_password_that_was_changed_is_not_shown_any_more(tmp_path: Path) -> None:
     create_first_user(tmp_path)
     user = User.objects.get(username="admin")

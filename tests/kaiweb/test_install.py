@@ -115,3 +115,20 @@ def test_a_cluster_that_does_not_answer_ends_bootstrap_with_its_words(
     settings.KAIWEB_HOME = tmp_path
     with pytest.raises(CommandError, match="cannot prepare the cluster: connection refused"):
         call_command("bootstrap", verbosity=0)
+
+
+def test_waiting_ends_once_the_migrations_are_applied() -> None:
+    answers = iter(["3 migrations are not applied", "the database does not answer", ""])
+    pauses: list[float] = []
+    bootstrap.wait_for_migrations(lambda: next(answers), sleep=pauses.append)
+    assert pauses == [bootstrap.POLL_S, bootstrap.POLL_S]
+
+
+def test_waiting_ends_with_the_reason_when_nobody_applies_the_migrations() -> None:
+    moments = iter([0.0, 1.0, 601.0])
+    with pytest.raises(CommandError, match="not ready after 600 s: 3 migrations are not applied"):
+        bootstrap.wait_for_migrations(
+            lambda: "3 migrations are not applied",
+            sleep=lambda _: None,
+            clock=lambda: next(moments),
+        )

@@ -1,4 +1,4 @@
-"""Build kube-apiserver and etcd from their Go modules, once per version, into a cache.
+"""Build kube-apiserver, etcd and helm from their Go modules, once per version, into a cache.
 
 No registry ships these binaries as a package, but the Go module proxy carries their sources. Each is
 built in a tiny module of its own whose only requirement is the program: kube-apiserver additionally
@@ -27,6 +27,7 @@ from pathlib import Path
 KUBERNETES_VERSION = "v1.35.4"
 STAGING_VERSION = "v0.35.4"
 ETCD_VERSION = "v3.6.16"
+HELM_VERSION = "v3.22.0"
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -93,6 +94,25 @@ def ensure_binaries(say: Callable[[str], None] = print) -> Binaries:
     return built
 
 
+def ensure_program(program: Program, say: Callable[[str], None] = print) -> Path:
+    """Build one program unless it is in the cache; return where it is.
+
+    Raises
+    ------
+    ClusterUnavailableError : no Go on PATH, or the build failed
+    """
+    target = cache_folder() / "bin" / program.file_name
+    if os.access(target, os.X_OK):
+        return target
+    if shutil.which("go") is None:
+        raise ClusterUnavailableError(
+            f"{program.name} is built with the Go toolchain, which is not on PATH"
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _build(program, say)
+    return target
+
+
 def _build(program: Program, say: Callable[[str], None]) -> None:
     target = cache_folder() / "bin" / program.file_name
     if target.exists():
@@ -143,13 +163,13 @@ def _kubernetes_go_mod() -> str:
     )
 
 
-def _etcd_go_mod() -> str:
-    module = "go.etcd.io/etcd/server/v3"
-    answer = go_command("mod", "download", "-json", f"{module}@{ETCD_VERSION}", cwd=cache_folder())
+def _go_mod_of(name: str, module: str, version: str) -> str:
+    """Return the module file of a program whose module needs no `replace` lines."""
+    answer = go_command("mod", "download", "-json", f"{module}@{version}", cwd=cache_folder())
     upstream = Path(json.loads(answer)["GoMod"]).read_text()
     return (
-        f"module kaiweb/real-cluster/etcd\n\n{_go_directive(upstream)}\n\n"
-        f"require {module} {ETCD_VERSION}\n"
+        f"module kaiweb/real-cluster/{name}\n\n{_go_directive(upstream)}\n\n"
+        f"require {module} {version}\n"
     )
 
 
@@ -178,13 +198,32 @@ PROGRAMS = (
         version=ETCD_VERSION,
         package="go.etcd.io/etcd/server/v3",
         ldflags="",
-        go_mod=_etcd_go_mod,
+        go_mod=lambda: _go_mod_of("etcd", "go.etcd.io/etcd/server/v3", ETCD_VERSION),
     ),
+)
+
+
+#: Renders and checks the chart (tests/deploy); the real cluster does not need it.
+HELM = Program(
+    name="helm",
+    version=HELM_VERSION,
+    package="helm.sh/helm/v3/cmd/helm",
+    # Without these it takes the cluster that `helm template` imagines for Kubernetes 1.20.
+    ldflags=(
+        f"-X helm.sh/helm/v3/internal/version.version={HELM_VERSION}"
+        + "".join(
+            f" -X helm.sh/helm/v3/pkg/{package}.k8sVersionMajor=1"
+            f" -X helm.sh/helm/v3/pkg/{package}.k8sVersionMinor={KUBERNETES_VERSION.split('.')[1]}"
+            for package in ("chartutil", "lint/rules")
+        )
+    ),
+    go_mod=lambda: _go_mod_of("helm", "helm.sh/helm/v3", HELM_VERSION),
 )
 
 
 if __name__ == "__main__":
     try:
         print(ensure_binaries().kube_apiserver.parent)
+        print(ensure_program(HELM))
     except ClusterUnavailableError as error:
         sys.exit(f"real cluster skipped: {error}")

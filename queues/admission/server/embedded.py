@@ -29,7 +29,7 @@ def admission_server() -> AdmissionServer | None:
         return None
     gateway = cluster.gateway()
     pods, compares_quotas = settings_from_environment()
-    namespace = os.environ.get("KAIWEB_NAMESPACE", SYSTEM_NAMESPACE)
+    namespace = SYSTEM_NAMESPACE
     service = os.environ.get("KAIWEB_ADMISSION_SERVICE", "")
     target: ServiceTarget | UrlTarget = UrlTarget(base="")
     names = ["127.0.0.1", "localhost"]

@@ -1,0 +1,1 @@
+"""The chart, the image and what else puts kaiweb into a real cluster."""

@@ -1,0 +1,286 @@
+"""The chart, rendered by the real helm: it says what deploy/ and the supervisor say."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kaiweb.operator.desired import desired_processes
+from kaiweb.supervisor.desired import DesiredProcesses
+from kaiweb.supervisor.layout import EMBEDDED_PORTS, Installation, specs
+from kube.objects.config import Config
+from tests.deploy.chart import (
+    CHART,
+    DEPLOY,
+    HelmError,
+    Manifest,
+    containers,
+    documents,
+    files,
+    main_container,
+    of_kind,
+    processes,
+    rendered,
+    run_helm,
+    variables,
+)
+
+pytestmark = pytest.mark.e2e
+
+WORKLOADS = ("Deployment", "StatefulSet", "Job")
+#: What `kaiweb up` runs and a cluster has of its own or does not need.
+NOT_IN_A_CLUSTER = {"operator"}
+
+
+def layout(tmp_path: Path) -> Installation:
+    return Installation(
+        home=tmp_path, web_port=8000, ports=dict.fromkeys(EMBEDDED_PORTS, 8080),
+        redis_url="redis://broker", kubeconfig=tmp_path / "kubeconfig", accounts=tmp_path,
+        has_own_broker=False, has_sandbox=False, serves_gangs=False, has_simulators=False,
+        has_demo_stream=False, nodes="none", shards=("default",),
+    )  # fmt: skip
+
+
+def test_helm_finds_no_fault_in_the_chart(helm: Path) -> None:
+    assert "0 chart(s) failed" in run_helm(helm, "lint", "--strict", str(CHART))
+
+
+def test_the_definitions_of_the_chart_are_those_of_deploy(helm: Path) -> None:
+    text = run_helm(helm, "template", "kaiweb", str(CHART), "--include-crds")
+    shown = of_kind(documents(text), "CustomResourceDefinition").values()
+    assert sorted(shown, key=json.dumps) == sorted(files(DEPLOY / "crds"), key=json.dumps)
+
+
+def test_accounts_and_roles_of_the_chart_are_those_of_deploy(chart: list[Manifest]) -> None:
+    roles = files(DEPLOY / "rbac")
+    kinds = {item["kind"] for item in roles}
+    others = {"kai-resource-reservation", "kai-scale-adjust"}  # of deploy/defaults
+    in_chart = [
+        item
+        for item in chart
+        if item["kind"] in kinds
+        and not (item["kind"] == "ServiceAccount" and item["metadata"]["name"] in others)
+    ]
+    assert sorted(in_chart, key=json.dumps) == sorted(roles, key=json.dumps)
+
+
+def test_the_default_objects_of_the_chart_are_those_of_deploy(chart: list[Manifest]) -> None:
+    for expected in files(DEPLOY / "defaults"):
+        name = expected["metadata"]["name"]
+        if expected["kind"] == "Namespace" and name == "kai-scheduler":
+            continue  # helm makes the namespace of a release
+        rendered_object = of_kind(chart, expected["kind"])[name]
+        if expected["kind"] == "Config":
+            spec = rendered_object["spec"]
+            assert spec["global"] == expected["spec"]["global"]
+            assert spec["scheduler"] == expected["spec"]["scheduler"]
+        else:
+            assert _without_metadata(rendered_object) == _without_metadata(expected)
+
+
+def test_every_process_runs_the_command_of_the_supervisor(
+    chart: list[Manifest], tmp_path: Path
+) -> None:
+    expected = {
+        spec.name: _as_program(spec.command)
+        for spec in specs(layout(tmp_path), DesiredProcesses())
+        if spec.name not in NOT_IN_A_CLUSTER
+    }
+    commands = {name: main_container(item)["command"] for name, item in processes(chart).items()}
+    assert commands.keys() == expected.keys()
+    assert commands["web"] == [*expected["web"], "--host", "0.0.0.0", "--port", "8000"]
+    controllers = [part.replace("127.0.0.1", "0.0.0.0") for part in expected["controllers"]]
+    assert commands["controllers"][: len(controllers)] == controllers
+    for name in commands.keys() - {"web", "controllers"}:
+        assert commands[name] == expected[name]
+
+
+def test_every_process_has_the_account_of_the_supervisor(
+    chart: list[Manifest], tmp_path: Path
+) -> None:
+    expected = {
+        spec.name: Path(spec.env["KAIWEB_KUBECONFIG"]).stem
+        for spec in specs(layout(tmp_path), DesiredProcesses())
+        if spec.name not in {"beat", *NOT_IN_A_CLUSTER}
+    }
+    pods = {name: item["spec"]["template"]["spec"] for name, item in processes(chart).items()}
+    # Beat talks to the broker alone.
+    assert pods.pop("beat")["automountServiceAccountToken"] is False
+    assert {name: pod["serviceAccountName"] for name, pod in pods.items()} == expected
+
+
+def test_processes_are_started_as_the_config_of_the_chart_asks(helm: Path) -> None:
+    objects = rendered(
+        helm,
+        "global.gpuSharing=true",
+        "global.blockNvidiaVisibleDevices=true",
+        "global.clusterAutoscaling=true",
+        "global.schedulerName=other",
+        "global.podLabelSelector.team=red",
+        "podgrouper.queueLabelKey=runai/queue",
+        "podgrouper.genericKartaFallback=false",
+        "queuecontroller.metricsNamespace=gpu",
+        "admission.gpuFractionRuntimeClassName=",
+        "binder.cdiEnabled=true",
+    )
+    config = msgspec.convert(of_kind(objects, "Config")["kai-config"], Config)
+    desired, problems = desired_processes(config, {}, DesiredProcesses(), {})
+    running = processes(objects)
+    assert problems == {}
+    assert desired.arguments["controllers"]
+    for process, arguments in desired.arguments.items():
+        assert set(arguments) <= set(main_container(running[process])["command"])
+    for process, environment in desired.environment.items():
+        have = variables(main_container(running[process]))
+        for name, value in environment.items():
+            if name == "KAIWEB_BINDER":
+                assert json.loads(have[name]) == json.loads(value)
+            else:
+                assert have[name] == value
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_no_container_may_do_more_than_it_must(chart: list[Manifest], kind: str) -> None:
+    workloads = of_kind(chart, kind)
+    assert workloads
+    for workload in workloads.values():
+        pod = workload["spec"]["template"]["spec"]
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in containers(workload):
+            context = container["securityContext"]
+            assert context["readOnlyRootFilesystem"] is True
+            assert context["allowPrivilegeEscalation"] is False
+            assert context["capabilities"] == {"drop": ["ALL"]}
+            assert container["resources"]["limits"]["memory"]
+
+
+def test_every_process_is_asked_for_signs_of_life_by_its_own_name(chart: list[Manifest]) -> None:
+    for name, deployment in processes(chart).items():
+        container = main_container(deployment)
+        probe = ["kaiweb", "healthy", name]
+        assert container["startupProbe"]["exec"]["command"] == probe
+        assert container["livenessProbe"]["exec"]["command"] == probe
+        assert variables(container)["KAIWEB_PROCESS"] == name
+
+
+def test_no_secret_is_written_into_a_pod(chart: list[Manifest]) -> None:
+    for kind in WORKLOADS:
+        for workload in of_kind(chart, kind).values():
+            for container in containers(workload):
+                names = {item["name"] for item in container.get("env", ()) if "value" in item}
+                assert not names & {"KAIWEB_SECRET_KEY", "DATABASE_URL", "REDIS_URL"}
+
+
+def test_selectors_of_services_budgets_and_policies_find_pods(helm: Path) -> None:
+    objects = rendered(helm, "binder.replicas=2", "podgrouper.replicas=2")
+    labels = [
+        workload["spec"]["template"]["metadata"]["labels"]
+        for kind in WORKLOADS
+        for workload in of_kind(objects, kind).values()
+    ]
+    selectors = [item["spec"]["selector"] for item in of_kind(objects, "Service").values()]
+    budgets = of_kind(objects, "PodDisruptionBudget")
+    assert budgets.keys() == {"kaiweb-web", "binder", "pod-grouper"}
+    selectors += [item["spec"]["selector"]["matchLabels"] for item in budgets.values()]
+    selectors += [
+        item["spec"]["podSelector"]["matchLabels"]
+        for item in of_kind(objects, "NetworkPolicy").values()
+        if "matchLabels" in item["spec"]["podSelector"]
+    ]
+    for selector in selectors:
+        assert any(selector.items() <= pod.items() for pod in labels), selector
+
+
+def test_budgets_are_left_out_where_one_pod_runs(chart: list[Manifest]) -> None:
+    assert of_kind(chart, "PodDisruptionBudget").keys() == {"kaiweb-web"}
+
+
+def test_an_autoscaler_owns_the_number_of_replicas(helm: Path) -> None:
+    objects = rendered(helm, "web.autoscaling.enabled=true", "binder.autoscaling.enabled=true")
+    assert of_kind(objects, "HorizontalPodAutoscaler").keys() == {"kaiweb-web", "binder"}
+    deployments = of_kind(objects, "Deployment")
+    assert "replicas" not in deployments["kaiweb-web"]["spec"]
+    assert "replicas" not in deployments["binder"]["spec"]
+    assert of_kind(objects, "PodDisruptionBudget").keys() == {"kaiweb-web", "binder"}
+
+
+def test_each_shard_has_a_scheduler_of_its_own(helm: Path) -> None:
+    objects = rendered(helm, "scheduler.shards={default,h100}")
+    running = processes(objects)
+    command = main_container(running["scheduling-h100"])["command"]
+    assert command[command.index("-Q") + 1] == "shard.h100"
+    assert running["scheduling-h100"]["metadata"]["name"] == "kai-scheduler-h100"
+    assert "kai-scheduler-h100" in of_kind(objects, "Service")
+    assert variables(main_container(running["beat"]))["KAIWEB_SHARDS"] == "default,h100"
+
+
+def test_all_objects_are_in_the_namespace_of_the_release(helm: Path) -> None:
+    objects = rendered(helm, namespace="gpu")
+    namespaces = {item["metadata"].get("namespace") for item in objects}
+    assert namespaces == {None, "gpu", "kai-resource-reservation", "kai-scale-adjust"}
+    subjects = {
+        subject["namespace"]
+        for item in objects
+        for subject in item.get("subjects", ())
+        if subject["name"] != "kai-resource-reservation"
+    }
+    assert subjects == {"gpu"}
+
+
+def test_stores_of_ones_own_replace_those_of_the_chart(helm: Path) -> None:
+    objects = rendered(
+        helm,
+        "postgresql.enabled=false",
+        "postgresql.url=postgresql://u:p@db/kaiweb",
+        "redis.enabled=false",
+        "redis.url=rediss://:p@cache:6379/0",
+    )
+    assert of_kind(objects, "StatefulSet") == {}
+    assert "kaiweb-redis" not in of_kind(objects, "Deployment")
+    secret = of_kind(objects, "Secret")["kaiweb"]["data"]
+    assert "redis.conf" not in secret
+
+
+def test_a_secret_of_ones_own_is_used_by_all(helm: Path) -> None:
+    objects = rendered(helm, "secrets.existingSecret=mine")
+    assert of_kind(objects, "Secret") == {}
+    names = {
+        item["valueFrom"]["secretKeyRef"]["name"]
+        for kind in WORKLOADS
+        for workload in of_kind(objects, kind).values()
+        for container in containers(workload)
+        for item in container.get("env", ())
+        if "valueFrom" in item
+    }
+    assert names == {"mine"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("scheduler.shard=x", "additional properties 'shard' not allowed"),
+        ("web.replicas=0", "minimum: got 0, want 1"),
+        ("scheduler.placementStrategy.gpu=best", "value must be one of 'binpack', 'spread'"),
+        ("scheduler.shards={Big}", "does not match pattern"),
+        ("postgresql.enabled=false", "expected postgresql.url"),
+        ("redis.enabled=false", "expected redis.url"),
+    ],
+)
+def test_values_that_cannot_be_used_are_refused(helm: Path, setting: str, text: str) -> None:
+    with pytest.raises(HelmError, match=text):
+        rendered(helm, setting)
+
+
+def _as_program(command: tuple[str, ...]) -> list[str]:
+    """Return a command of the supervisor as it is typed: `python -m kaiweb x` is `kaiweb x`."""
+    assert command[:2] == (sys.executable, "-m")
+    return list(command[2:])
+
+
+def _without_metadata(item: Manifest) -> Manifest:
+    return {key: value for key, value in item.items() if key != "metadata"}
