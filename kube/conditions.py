@@ -24,12 +24,12 @@ class ConditionState:
 def merged_conditions(
     stored: Iterable[Condition], desired: Mapping[str, ConditionState], now: datetime
 ) -> list[dict[str, Any]] | None:
-    """Return the whole list with the wanted conditions updated, or None when nothing differs.
+    """Return the whole list with the desired conditions updated, or None when nothing differs.
 
     Parameters
     ----------
     stored : the object's conditions now; those of other types are kept as they are
-    wanted : condition type -> its new content
+    desired : condition type -> its new content
     now : transition time of conditions whose status changes; the others keep theirs
     """
     conditions = tuple(stored)

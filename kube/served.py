@@ -43,9 +43,9 @@ class ServedVersions:
         return resource if version == resource.version else resource.at_version(version)
 
     def _versions(self, group: str) -> Collection[str]:
-        known = self._known.get(group)
-        if known is not None and self.clock() < known[0]:
-            return known[1]
+        ask_at, versions = self._known.get(group, (0.0, ()))
+        if self.clock() < ask_at:
+            return versions
         versions = self.versions_of(group)
         with self._lock:
             self._known[group] = (self.clock() + REMEMBERED_S, versions)

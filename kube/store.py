@@ -55,8 +55,8 @@ class KindStore(Generic[O]):
         self._indexes[name] = index
 
     def by_index(self, name: str, key: str) -> list[O]:
-        """Return the objects filed under `key`, in order of their own keys."""
-        return [self.objects[item] for item in sorted(self._indexes[name].files.get(key, ()))]
+        """Return the objects that an index holds under `key`, in order of their own keys."""
+        return [self.objects[item] for item in sorted(self._indexes[name].members.get(key, ()))]
 
     def view(self) -> Mapping[str, O]:
         """Return all objects as they are now; later changes do not affect the result."""
@@ -109,20 +109,22 @@ class KindStore(Generic[O]):
 
 @dataclass(slots=True)
 class _Index:
+    """A lookup: `keys` returns the entries of an object, `members` holds the keys of the objects of each entry."""
+
     keys: IndexKeys
-    files: dict[str, set[str]] = field(default_factory=dict)
+    members: dict[str, set[str]] = field(default_factory=dict)
 
     def add(self, key: str, value: Any) -> None:
-        for file in self.keys(value):
-            self.files.setdefault(file, set()).add(key)
+        for entry in self.keys(value):
+            self.members.setdefault(entry, set()).add(key)
 
     def discard(self, key: str, value: Any) -> None:
-        for file in self.keys(value):
-            members = self.files.get(file)
-            if members is not None:
-                members.discard(key)
-                if not members:
-                    del self.files[file]
+        for entry in self.keys(value):
+            object_keys = self.members.get(entry)
+            if object_keys is not None:
+                object_keys.discard(key)
+                if not object_keys:
+                    del self.members[entry]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

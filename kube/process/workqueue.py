@@ -28,12 +28,16 @@ class WorkQueue:
     first_s: float = 1.0
     max_s: float = 60.0
     clock: Clock = time.monotonic
+    #: The keys to give out, in order, and the same keys as a set.
     _ready: deque[str] = field(default_factory=deque)
-    _waiting: set[str] = field(default_factory=set)
+    _ready_keys: set[str] = field(default_factory=set)
+    #: The keys that a worker has, and those of them that were added again meanwhile.
     _working: set[str] = field(default_factory=set)
     _again: set[str] = field(default_factory=set)
+    #: A heap of (time by `clock`, key), and the time that counts for each key; the heap may hold outdated ones too.
     _later: list[tuple[float, str]] = field(default_factory=list)
     _due_at: dict[str, float] = field(default_factory=dict)
+    #: Failures in a row by key.
     _failures: dict[str, int] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _is_closed: bool = False
@@ -78,7 +82,7 @@ class WorkQueue:
                 self._move_due()
                 if self._ready and not self._is_closed:
                     key = self._ready.popleft()
-                    self._waiting.discard(key)
+                    self._ready_keys.discard(key)
                     self._working.add(key)
                     return key
                 if self._is_closed or (deadline is not None and self.clock() >= deadline):
@@ -102,12 +106,13 @@ class WorkQueue:
     def _add(self, key: str) -> None:
         if key in self._working:
             self._again.add(key)
-        elif key not in self._waiting:
-            self._waiting.add(key)
+        elif key not in self._ready_keys:
+            self._ready_keys.add(key)
             self._ready.append(key)
             self._changed.notify()
 
     def _move_due(self) -> None:
+        """Make the keys ready whose time has come."""
         now = self.clock()
         while self._later and self._later[0][0] <= now:
             due_at, key = heapq.heappop(self._later)
@@ -116,8 +121,10 @@ class WorkQueue:
                 self._add(key)
 
     def _pause(self, deadline: float | None) -> float | None:
-        dates = [date for date in (self._later[0][0] if self._later else None, deadline) if date]
-        return max(0.001, min(dates) - self.clock()) if dates else None
+        """Return how long to wait for a change: until the next key is due, at most until the deadline."""
+        next_due = self._later[0][0] if self._later else None
+        moments = [moment for moment in (next_due, deadline) if moment is not None]
+        return max(0.001, min(moments) - self.clock()) if moments else None
 
 
 def start_workers(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import time
-import urllib.error
 import urllib.parse
 import urllib.request
 from collections import deque

@@ -122,7 +122,8 @@ class ExpandedObjects:
 
     Attributes
     ----------
-    stated : the objects of the files, without those of controllers
+    manifests : the objects of the files, without those of controllers
+    making : what is known about the pods that were predicted
     """
 
     cluster: FileCluster
