@@ -68,6 +68,7 @@ def retry_delay_s(failed_attempts: int, params: BinderParams) -> float:
 class Fences:
     """The highest fence of each node pool, and the version of the first request that carried it."""
 
+    #: Node pool -> (highest fence, version of the first request with it).
     _newest: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def is_outdated(self, request: BindRequest) -> bool:

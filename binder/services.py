@@ -79,6 +79,7 @@ class BindService:
     reservations: Reservations
     turns: Turns
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
+    #: (name, step), in the order in which they prepare.
     steps: tuple[tuple[str, PrepareStep], ...] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -128,6 +128,7 @@ class Recorder:
     capacity: int = 20_000
     pace: Pace = field(default_factory=Pace)
     dropped: int = 0
+    #: An event with what was written of it before; None ends a thread.
     _queue: queue.Queue[tuple[ObjectEvent, _Written] | None] = field(init=False)
     _written: OrderedDict[tuple[str, ...], _Written] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -52,6 +52,7 @@ class Elector:
     terms: LeaseTerms = LeaseTerms()
     is_leader: bool = False
     renewed_at: float = 0.0
+    #: (Holder, time of renewal) as last read.
     _observed: tuple[str, datetime | None] = ("", None)
     _observed_at: float = 0.0
 

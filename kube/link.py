@@ -58,6 +58,7 @@ class Link:
     prefix: str
     user_agent: str
     generation: int
+    #: The authorization header.
     _auth: dict[str, str] = field(default_factory=dict)
     _auth_until: float = 0.0
 

@@ -45,6 +45,7 @@ class KindStore(Generic[O]):
     is_served: bool = True
     seen_version: int = 0
     _indexes: dict[str, _Index] = field(default_factory=dict)
+    #: A copy of `objects`, until the next change.
     _view: Mapping[str, O] | None = None
 
     def add_index(self, name: str, keys: IndexKeys) -> None:

@@ -54,6 +54,7 @@ class Reservations:
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     _unused: UnusedReservations = field(init=False)
+    #: GPU group -> the lock for writes about it.
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 

@@ -68,7 +68,9 @@ class BindMeasurement:
     bound_s: float
     reported_s: float
     cpu_s: float
+    #: Kind of request -> how many were sent.
     counts: dict[str, int]
+    #: Kind of request -> seconds spent on them, over all threads.
     seconds: dict[str, float]
 
     def text(self) -> str:

@@ -65,6 +65,7 @@ class RequestGuard:
     def __init__(self, app: App, limits: RequestLimits | None = None) -> None:
         self._app = app
         self._limits = limits or RequestLimits()
+        #: How many requests run now, by each counter of `_bounds`.
         self._running: Counter[tuple[str, ...]] = Counter()
         self._received = 0
         self._refused = RareLog("requests refused")

@@ -54,6 +54,7 @@ class Freshness:
     """Measures by our own clock how long ago values last changed."""
 
     clock: Clock = time.monotonic
+    #: Key -> (last value, when it changed).
     _last_changes: dict[str, tuple[object, float]] = field(default_factory=dict)
 
     def age_s(self, key: str, value: object, moment: datetime) -> float:
@@ -123,6 +124,7 @@ class BrokerCheck:
     """The broker answers, and the lock of every shard is free or held by a scheduler."""
 
     clock: Clock = time.monotonic
+    #: Shard -> since when a lock of somebody else has been seen.
     _foreign_since: dict[str, float] = field(default_factory=dict)
 
     def __call__(self) -> str:

@@ -42,7 +42,9 @@ class _Counts:
 class _Relations:
     """What an item needs beyond its row, by queue name: the tree, workload counts of subtrees, and shares."""
 
+    #: By the name of the queue.
     shapes: Mapping[str, QueueShape]
+    #: Queue -> the names of its children.
     children: Mapping[str, list[str]]
     counts: Mapping[str, _Counts] = field(default_factory=dict)
     shares: Mapping[str, dict[str, float]] = field(default_factory=dict)

@@ -41,6 +41,7 @@ class Batch:
 
     position: int
     as_of: Mapping[str, Any]
+    #: Family of topics -> key -> the new item, None if it is gone.
     items: Mapping[str, Mapping[str, Item | None]]
 
 
@@ -56,6 +57,7 @@ class Subscription:
     admits: Callable[[Item], bool] = field(default=lambda _item: True)
     # Which keys the client holds; None when unknown (after a resume).
     visible: set[str] | None = None
+    #: Key -> the item to send, None if it is gone.
     _pending: dict[str, Item | None] = field(default_factory=dict)
     _pending_position: int = -1
     _as_of: Mapping[str, Any] = field(default_factory=dict)

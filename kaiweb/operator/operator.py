@@ -88,6 +88,7 @@ class Operator:
     failure: str = ""
     _desired: DesiredProcesses | None = None
     _remaining: frozenset[str] = frozenset()
+    #: (When it was checked, whether its kinds are installed).
     _has_prometheus: tuple[float, bool] = (float("-inf"), False)
     _changed: threading.Event = field(default_factory=threading.Event)
 

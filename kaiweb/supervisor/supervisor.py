@@ -36,6 +36,7 @@ class Supervisor:
         self._logs = private_folder(home / "logs")
         self._log_bytes = log_bytes
         self._children = [self._child(spec) for spec in sorted(specs, key=lambda s: s.wave)]
+        #: (Process that was told to end, when it is killed).
         self._leaving: list[tuple[Child, float]] = []
         self._waves: set[int] = set()
         self._pids_file = home / "processes.json"

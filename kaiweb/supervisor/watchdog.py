@@ -134,9 +134,12 @@ class Watchdog:
     answers: Callable[[int], bool] = broker_answers
     _looked_at: float = float("-inf")
     _awake_since: float = float("-inf")
+    #: Process -> the object it hung on last.
     _held_objects: dict[str, str] = field(default_factory=dict)
+    #: (Process, pid) of which a standstill was logged.
     _warned: set[tuple[str, int]] = field(default_factory=set)
     _silent_since: float | None = None
+    #: Process -> how often it hung.
     _hangs: dict[str, int] = field(default_factory=dict)
     _written: dict[str, ChildState] | None = None
 

@@ -37,6 +37,7 @@ class SetAside:
     """The objects that one reader could not read; `reader` names it in the log."""
 
     reader: str
+    #: (Kind, key, version), oldest first; an ordered set.
     _logged: OrderedDict[tuple[str, str, str], None] = field(default_factory=OrderedDict)
 
     def read(self, kind: str, item: T, convert: Callable[[T], R]) -> R | None:

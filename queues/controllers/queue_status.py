@@ -117,8 +117,10 @@ class QueueController:
     store: Store
     pause_s: float = 0.2
     _dirty: set[str] = field(default_factory=set)
+    #: Queue -> what is held in it and below it.
     _totals: dict[str, Holdings] = field(default_factory=dict)
     _sums: GroupSums = field(default_factory=GroupSums)
+    #: Queue -> its parent, as last seen.
     _parents: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _wake: threading.Event = field(default_factory=threading.Event)

@@ -35,6 +35,7 @@ def holdings_of_status(group: PodGroup) -> Holdings:
 class GroupSums:
     """The sums over the pod groups of each queue. ResourceAmounts are exact fractions, so updates add no error."""
 
+    #: Pod group -> (version, queue, what it holds).
     _parts: dict[str, tuple[int, str, Holdings]] = field(default_factory=dict)
     _sums: dict[str, Holdings] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -82,6 +82,7 @@ def roll_up(touched: Touched, tree: TreeView, sources: ReasonSources) -> None:
 class TreeView:
     """The queue tree, names and parents only."""
 
+    #: By the name of the queue.
     shapes: Mapping[str, QueueShape]
 
     @classmethod

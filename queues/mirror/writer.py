@@ -84,6 +84,7 @@ class Writer:
     written: int = 0
     aside: SetAside = field(default_factory=lambda: SetAside("mirror"))
     _tree: TreeView | None = None
+    #: Uids of deleted objects, oldest first; an ordered set.
     _deleted: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
     def upsert(

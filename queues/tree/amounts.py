@@ -27,7 +27,9 @@ TOLERANCE = 5e-4
 class Usage:
     """What a queue holds now, in the units of the custom resource."""
 
+    #: By resource.
     allocated: Mapping[str, float] = field(default_factory=dict)
+    #: By resource.
     non_preemptible: Mapping[str, float] = field(default_factory=dict)
     workloads: int = 0
 

@@ -70,6 +70,7 @@ class CauseFinder:
         self._session = session
         self._placer = Placer(session)
         self._opening: OpeningRoom | None = None
+        #: Cause found for an earlier pod group, by what two alike pod groups share.
         self._known: dict[Likeness, Cause] = {}
         self._turned_away = frozenset(session.turned_away)
 

@@ -27,6 +27,7 @@ class OpeningRoom:
         self._session = session
         self._placer = placer
         state = session.state
+        #: Node -> tasks placed on it in this cycle.
         self._placed: dict[int, list[int]] = {}
         room = state.nodes.idle_and_releasing.copy()
         for task, status in enumerate(state.tasks.status):

@@ -130,7 +130,9 @@ class SnapshotBuilder:
     _nodes: NodeBuilder = field(init=False)
     _queues: QueueBuilder = field(init=False)
     _groups: podgroups.GroupBuilder = field(init=False)
+    #: (The topologies they were made from, the aliases).
     _aliases: tuple[Mapping[str, Topology], podgroups.Aliases] | None = None
+    #: (The objects they were made from, the devices).
     _devices: tuple[tuple[object, ...], DeviceInputs] | None = None
     _aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
 

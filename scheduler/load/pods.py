@@ -75,6 +75,7 @@ class TaskBuilder:
 
     stuck_after_s: float
     origin: float
+    #: Encoded spec of a pod -> its shape.
     _shapes: dict[bytes, PodShape] = field(default_factory=dict)
     #: `namespace/name` of a pod -> its task and what that was built from.
     _cache: dict[str, _CachedTask] = field(default_factory=dict)

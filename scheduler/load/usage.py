@@ -52,6 +52,7 @@ class UsageSample:
     """What queues held and the cluster had at one moment (cpu, memory, GPUs in any one unit)."""
 
     time_s: float
+    #: Queue -> amounts.
     allocated: Mapping[str, Amounts]
     capacity: Amounts
 

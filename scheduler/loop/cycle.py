@@ -56,6 +56,7 @@ class CycleSummary:
     session: Session
     commit: CommitReport
     verdicts: list[GroupVerdict]
+    #: Queue -> its standing.
     standings: Mapping[str, Standing]
     pending_before: int
     unschedulable: int

@@ -46,6 +46,7 @@ class ShardLock:
     _lock: Lock = field(init=False)
     _valid_until: float = 0.0
     _stop: threading.Event | None = None
+    #: (Token in the lock, since when it has been seen unchanged).
     _stuck: tuple[Any, float] | None = None
 
     def __post_init__(self) -> None:

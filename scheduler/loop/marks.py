@@ -16,6 +16,7 @@ REMEMBERED_S = 5.0
 class MarksMemory:
     """What the last cycles wrote onto pod groups, by `namespace/name`."""
 
+    #: `namespace/name` of a pod group -> its marks.
     _marks: dict[str, FreshMarks] = field(default_factory=dict)
 
     @property

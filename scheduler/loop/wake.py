@@ -57,6 +57,7 @@ class Waker:
 
     wake: Callable[[], object]
     pause_s: float = PAUSE_S
+    #: (Kind, key) -> the part of the object that can change a decision.
     _known: dict[tuple[str, str], object] = field(default_factory=dict)
     _due: threading.Event = field(default_factory=threading.Event)
     _stop: threading.Event = field(default_factory=threading.Event)

@@ -64,6 +64,7 @@ class ClusterPicture:
     requests: Sequence[BindRequest] = ()
     claims: Sequence[ResourceClaim] = ()
     scheduler_name: str = SCHEDULER_NAME
+    #: By `namespace/name` of the pod.
     _demands: dict[str, PodDemand] = field(default_factory=dict)
 
     def demand(self, pod: Pod) -> PodDemand:

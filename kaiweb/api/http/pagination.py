@@ -30,6 +30,7 @@ class Sorting:
     """The orders of a list: public name -> column; every order ends with the key."""
 
     key: str
+    #: Name in the API -> column of the database.
     columns: Mapping[str, str]
     default: str
 

@@ -49,6 +49,7 @@ class KindDirectory:
 
     gateway: Gateway
     clock: Callable[[], float] = time.monotonic
+    #: Group and version -> (when they were read, resources by kind).
     _kinds_by_version: dict[str, tuple[float, dict[str, Resource]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -86,6 +86,7 @@ class OwnerCache:
     directory: KindDirectory
     ttl_s: float = OWNER_TTL_S
     clock: Callable[[], float] = time.monotonic
+    #: (apiVersion, kind, namespace, name) -> (when it was read, owner), oldest first.
     _owners: OrderedDict[tuple[str, ...], tuple[float, Json]] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _fetching: list[threading.Lock] = field(
@@ -176,6 +177,7 @@ class ClusterLookups:
     defaults_config_map: tuple[str, str] = ("", "")
     """Namespace and name."""
     clock: Callable[[], float] = time.monotonic
+    #: (When they were read, default by kind).
     _defaults: tuple[float, Mapping[str, KindDefault]] = field(
         default_factory=lambda: (float("-inf"), {})
     )

@@ -57,6 +57,7 @@ class Evaluator:
     cpu_s: int = CPU_S
     clock: Callable[[], float] = time.monotonic
     _child: subprocess.Popen[bytes] | None = None
+    #: Expression -> (when it overran its time, the error).
     _overran: dict[str, tuple[float, str]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

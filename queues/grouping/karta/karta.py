@@ -58,6 +58,7 @@ class Component:
 class Definition:
     """A checked Karta."""
 
+    #: By name.
     components: dict[str, Component]
     root: str
     gang: Json

@@ -54,8 +54,11 @@ class FileCluster:
     written: dict[str, None] = field(default_factory=dict)
     defaults: Mapping[str, KindDefault] = field(default_factory=dict)
     rights: Rights = NO_RIGHTS
+    #: (Group, kind) -> objects by key.
     _by_kind: dict[tuple[str, str], dict[Key, Json]] = field(default_factory=dict)
+    #: (Namespace, label, value) -> pods by key.
     _by_label: dict[tuple[str, str, str], dict[Key, Json]] = field(default_factory=dict)
+    #: Namespace -> names of its pod groups, sorted.
     _group_names: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, obj: Json) -> None:

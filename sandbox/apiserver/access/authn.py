@@ -36,6 +36,7 @@ class Authenticator:
         if not self._file.exists():
             entry = {"token": new_token(), "user": ADMIN, "groups": [MASTERS]}
             write_private(self._file, yaml.safe_dump([entry], sort_keys=False))
+        #: By token.
         self._users: dict[str, User] = {}
         self._read_at = 0
         self._reload()

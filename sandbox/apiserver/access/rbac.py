@@ -47,6 +47,7 @@ class Authorizer:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        #: (User, namespace) -> the rules that apply.
         self._cache: dict[tuple[User, str], PolicyRules] = {}
         store.listeners.append(self._on_change)
 

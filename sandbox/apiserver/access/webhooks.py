@@ -56,6 +56,7 @@ class Webhooks:
         self._mutating: list[Obj] = []
         self._validating: list[Obj] = []
         self._session: aiohttp.ClientSession | None = None
+        #: CA bundle -> the TLS context that trusts it.
         self._contexts: dict[str, ssl.SSLContext] = {}
         store.listeners.append(self._on_change)
 

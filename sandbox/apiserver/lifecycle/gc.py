@@ -34,7 +34,9 @@ class GarbageCollector:
         self._store = store
         self._registry = registry
         self._deleter = deleter
+        #: Uid -> where the object is stored.
         self._alive: dict[str, Place] = {}
+        #: Uid of an owner -> where its dependents are stored.
         self._dependents: dict[str, set[Place]] = {}
         self._queue: deque[Place] = deque()
         self._queued: set[Place] = set()

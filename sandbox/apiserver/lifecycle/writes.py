@@ -78,6 +78,7 @@ class Writer:
         self._registry = registry
         self._admission = admission
         self._rules = rules
+        #: Storage name of a kind -> its own check of (new, old) objects.
         self.checks: dict[str, Callable[[Obj, Obj | None], list[Cause]]] = {}
 
     async def create(self, target: Target, obj: Obj, options: WriteOptions) -> Entry:

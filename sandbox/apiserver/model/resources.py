@@ -89,8 +89,10 @@ class Registry:
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
         self.generation = 0
+        #: By the name of the schema.
         self._shapes: dict[str, Shape] = {}
         self._served: dict[tuple[str, str, str], ServedResource] = {}
+        #: (Group, version, kind) -> resource.
         self._by_kind: dict[tuple[str, str, str], ServedResource] = {}
         self._kinds = _kinds_of_schemas(bundle)
         self.meta_shape = self.shape("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")

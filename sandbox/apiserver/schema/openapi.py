@@ -37,7 +37,9 @@ class OpenApi:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._generation = -1
+        #: Path of a group and version -> its resources.
         self._resources: dict[str, list[ServedResource]] = {}
+        #: Path of a group and version -> digest of its document.
         self._digests: dict[str, str] = {}
         self._documents: dict[tuple[str, str], bytes] = {}
 

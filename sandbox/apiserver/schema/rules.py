@@ -44,8 +44,10 @@ class Rules:
     """Compiles CEL once and evaluates it against plain JSON values."""
 
     def __init__(self) -> None:
+        #: Text of a CEL rule -> compiled program.
         self._programs: dict[str, Any] = {}
         self._paths: dict[str, list[tuple[str, list[str]]]] = {}
+        #: (Rule, encoded object) -> result, oldest first.
         self._decisions: dict[tuple[str, bytes], bool] = {}
         self._with_rules: dict[int, bool] = {}
         self._shapes_by_id: list[Shape] = []

@@ -98,7 +98,9 @@ class _Lacking:
     def __init__(self, log: ChangeLog, nodes: int, look_at: LookAt) -> None:
         self._look_at = look_at
         self._cursor = Cursor(log)
+        #: Each distinct combination of what is lacking, by number.
         self._reasons: list[tuple[NodeReason, ...]] = [()]
+        #: Combination -> its number.
         self._number_of: dict[tuple[NodeReason, ...], int] = {}
         self._numbers: Ints = np.array([self._number(node) for node in range(nodes)], np.int64)
 

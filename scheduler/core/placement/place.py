@@ -42,6 +42,7 @@ class _Attempt:
 
     statement: Statement
     view: GangView
+    #: Pod set -> its tasks to place.
     tasks_of: dict[int, list[int]]
     nominate_only: bool
     placed: int = 0

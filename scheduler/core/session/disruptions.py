@@ -28,6 +28,7 @@ class DisruptionLedger:
         self.in_the_way: set[int] = set()
         self._remaining = [limit.allowed for limit in self.limits]
         self._charged: set[int] = set()
+        #: Task -> indices of the limits that count it.
         self._limits_of: dict[int, tuple[int, ...]] = {}
         if self.limits:
             self._assign(state)

@@ -178,7 +178,9 @@ class FitLog:
     __slots__ = ("pod_groups", "tasks")
 
     def __init__(self) -> None:
+        #: Task -> why it fits on no node.
         self.tasks: dict[int, TaskFit] = {}
+        #: Pod group -> why it could not be placed.
         self.pod_groups: dict[int, list[GroupFit]] = {}
 
     def add_counts(self, task: int, counts: Mapping[NodeReason, int]) -> None:

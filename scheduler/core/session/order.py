@@ -104,6 +104,7 @@ class GroupOrder:
         self._policy = session.policy
         self._paths = session.policy.ledger.paths
         self._top = _Node(TOP, None)
+        #: Queue -> its node in the tree of heaps.
         self._nodes: dict[int, _Node] = {}
         self._cursor = Cursor(session.policy.touched)
         self._serial = 0

@@ -224,6 +224,7 @@ class _Tie:
     def __init__(self, allocatable: Amounts, seniority: int) -> None:
         self.allocatable = allocatable
         self.seniority = seniority
+        #: Seniority of another queue -> whether this one comes before it.
         self._answers: dict[int, bool] = {}
 
     def __lt__(self, other: _Tie) -> bool:

@@ -111,8 +111,11 @@ class Session:
         self.turned_away: list[int] = []
         self.plugin_seconds: dict[str, float] = {}
         self.all_nodes = NodeSet.all(len(state.nodes))
+        #: Type of a companion -> the companion.
         self._attachments: dict[type[object], object] = {}
+        #: By pod group.
         self._views: dict[int, GangView] = {}
+        #: Class index -> listeners that concern tasks of the class.
         self._listeners: dict[int, list[TaskListener]] = {}
         self._gpu_group_ids = 0
 

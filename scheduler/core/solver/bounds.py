@@ -72,6 +72,7 @@ class Places:
         )
         self.allowed_nodes: Bools = rules.static_mask
         self._rows = tuple((row, need) for row, need in task_class.must_be_free if need > 0)
+        #: Class index -> the largest amounts that evictions free on one node.
         self._most_freed_of: dict[int, tuple[float, ...]] = {}
         self._settled = self._freed(settled) if self.is_known else {}
         self._base: Ints | None = None

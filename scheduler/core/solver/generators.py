@@ -168,7 +168,9 @@ class _Collected:
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
         self._batches: list[Batch] = []
+        #: Node -> numbers of the collected batches with victims on it.
         self._on_node: dict[int, list[int]] = {}
+        #: Node -> GPUs that are free with the collected victims gone.
         self._capacity: dict[int, float] = {}
         self._smallest = probe.demand.gpus[-1]
         in_play = probe.room > 0 if probe.demand.wants_gpu else np.ones(len(probe.room), bool)

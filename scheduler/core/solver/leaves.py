@@ -23,7 +23,9 @@ class LeafTable:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._versions = session.state.pod_groups.version[:]
+        #: Leaf queue -> its entries.
         self._leaves: dict[int, list[Entry]] = {}
+        #: By pod group.
         self._entry_of: dict[int, Entry] = {}
         for pod_group in range(len(session.state.pod_groups)):
             if self._belongs(pod_group) and self._is_in_leaf(pod_group):

@@ -86,6 +86,7 @@ class Search:
         self._task = task
         self._budget = budget
         self._chunk = tuple(task.view.next_chunk(include_evicted=True))
+        #: Size of a chunk -> what it demands.
         self._demands: dict[int, ProbeDemand] = {}
         self._sequence: VictimSequence | None = None
         #: Demand, settled victims and proposed victims of the trials that failed.

@@ -27,7 +27,9 @@ class FailedSearches:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._failed: dict[tuple[int | None, object], Vectors] = {}
+        #: (Scope, signature of a pod group) -> why its search failed.
         self._causes: dict[tuple[int | None, object], GroupFit] = {}
+        #: `id` of the constraints of a class -> their text in a signature.
         self._of_constraints: dict[int, str] = {}
 
     def is_worth_a_search(self, scope: int | None, view: GangView) -> bool:

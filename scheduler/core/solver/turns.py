@@ -31,7 +31,9 @@ class PendingTable(LeafTable):
     """The pod groups with pending tasks, by leaf queue."""
 
     def __init__(self, session: Session) -> None:
+        #: By leaf queue.
         self._runs: dict[int, _Runs] = {}
+        #: Leaf queues -> those of them and of their ancestors that compete with one another.
         self._contested: dict[frozenset[int], frozenset[int]] = {}
         super().__init__(session)
 
@@ -94,6 +96,7 @@ class TurnOrder:
         self._policy = session.policy
         self._paths = session.policy.ledger.paths
         self._participants_left = len(views)
+        #: By leaf queue.
         self._leaves: dict[int, _LeafTurns] = {}
         self._cursor = Cursor(session.policy.touched)
         by_queue: dict[int, list[ViewEntry]] = {}

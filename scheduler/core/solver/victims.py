@@ -70,6 +70,7 @@ class VictimPool(LeafTable):
     """The preemptible pod groups that hold resources, by leaf queue."""
 
     def __init__(self, session: Session) -> None:
+        #: Leaf queue -> the lowest priority of its victims.
         self._lowest: dict[int, float] = {}
         #: pod group -> its version and its loss at that version
         self._losses: dict[int, tuple[int, Loss]] = {}

@@ -39,9 +39,11 @@ class Measurement:
     """Best times over all runs, in seconds."""
 
     name: str
+    #: Kind of decision -> how many.
     summary: dict[str, int]
     runs: int
     open_s: float
+    #: Action -> seconds.
     actions_s: dict[str, float] = field(default_factory=dict)
     best_total_s: float = 0.0
     outcome: BenchOutcome

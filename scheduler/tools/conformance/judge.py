@@ -45,6 +45,7 @@ class NodeOutcome:
 
     idle_gpus: float
     releasing_gpus: float
+    #: By zone: resource -> amount.
     zones_available: list[dict[str, float]] = field(default_factory=list)
 
 
@@ -52,8 +53,11 @@ class NodeOutcome:
 class ClusterOutcome:
     """The state of the cluster at one judging point."""
 
+    #: By id of the task.
     tasks: dict[str, TaskOutcome]
+    #: By name.
     nodes: dict[str, NodeOutcome]
+    #: Pod group -> its last start, None without one.
     last_starts: dict[str, float | None] = field(default_factory=dict)
     explained: frozenset[str] = frozenset()
 

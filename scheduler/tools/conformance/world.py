@@ -77,6 +77,7 @@ class World:
     """A scenario's cluster with the current place of every task."""
 
     document: Document
+    #: By id of the task.
     places: dict[str, TaskPlace] = field(default_factory=dict)
     claims: tuple[DeviceClaim, ...] = ()
 

@@ -71,12 +71,17 @@ class LivingCluster:
     config: SchedulerConfig = field(default_factory=SchedulerConfig)
     now_s: float = 0.0
     groups: dict[str, PodGroupInput] = field(default_factory=dict)
+    #: By uid of the pod.
     places: dict[str, Place] = field(default_factory=dict)
+    #: Pod group -> when it started last.
     last_start_s: dict[str, float] = field(default_factory=dict)
+    #: By queue.
     usage: Mapping[str, Amounts] = field(default_factory=dict)
     base: ClusterInput = field(default_factory=ClusterInput)
     grace_cycles: Callable[[str], int] = _at_once
+    #: Pod group -> since when its gang is broken.
     stale_since_s: dict[str, float] = field(default_factory=dict)
+    #: Pod group -> its pods that are being deleted.
     leaving: dict[str, list[LeavingPod]] = field(default_factory=dict)
 
     def submit(self, group: PodGroupInput) -> None:

@@ -73,6 +73,7 @@ class _Devices:
         self._cpu: Floats = np.array([float(node.cpu_milli) for node in trace.nodes])
         self._memory: Floats = np.array([float(node.memory_mib) for node in trace.nodes])
         self._models = np.array([node.model for node in trace.nodes])
+        #: (Node row, GPU group) -> device.
         self._device_of: dict[tuple[int, str], int] = {}
         self._mix = _typical(trace.pods)
 

@@ -34,6 +34,7 @@ class ClaimLedger:
         self._journal = journal
         self.claims: dict[ClaimKey, DeviceClaim] = {_key(claim): claim for claim in claims}
         self._allocation: dict[ClaimKey, ClaimAllocation] = {}
+        #: Claim -> uids of the pods it is reserved for; an ordered set.
         self._reserved: dict[ClaimKey, dict[str, None]] = {}
         self.taken: dict[DeviceId, ClaimKey] = {}
         self.shares: dict[DeviceId, Shares] = {}

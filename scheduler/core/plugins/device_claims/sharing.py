@@ -25,6 +25,7 @@ class SharedDevices:
                 for reference in task_class.constraints.device_claims:
                     users.setdefault((task_class.namespace, reference.claim), []).append(task)
         self._users = {key: tasks for key, tasks in users.items() if len(tasks) > 1}
+        #: Task -> its shared claims.
         self._claims: dict[int, list[ClaimKey]] = {}
         for key, tasks in self._users.items():
             for task in tasks:

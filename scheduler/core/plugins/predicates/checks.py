@@ -86,6 +86,7 @@ class LargestNodeCheck:
         self._exempt = {
             row_of[n] for n in device_backed(state.cluster_input.devices) if n in row_of
         } - {GPU_ROW}
+        #: Class index -> (row of a part that is too large for every node, the most that one node has of it); None if no part is.
         self._too_large_of: dict[int, tuple[int, float] | None] = {}
 
     def concerns(self, task_class: TaskClass) -> bool:

@@ -38,6 +38,7 @@ class StaticFilter:
         self._nodes = nodes
         self._verdict = verdict
         self._concerns = concerns
+        #: Kind of a class -> mask of shape (nodes,): which nodes pass.
         self._masks: dict[tuple[object, ...], Bools] = {}
 
     def concerns(self, task_class: TaskClass) -> bool:

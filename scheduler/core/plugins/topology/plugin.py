@@ -142,6 +142,7 @@ class _Search:
         )
         self._common = Domain(ROOT, 0)
         self._capacity = capacity_of_nodes(state.nodes, need) if need.is_uniform else None
+        #: Level -> what `tightness` returns for its domains, shape (domains,).
         self._tightness: dict[int, Floats] = {}
 
     def common_domain_fits(self, valid: Ints) -> bool:

@@ -119,7 +119,9 @@ def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
 class EditedQueues:
     """The queues while edits are applied one after the other."""
 
+    #: By name.
     bodies: dict[str, Body]
+    #: By queue.
     usage: Mapping[str, Usage]
     errors: list[Finding] = field(default_factory=list)
     warnings: list[Finding] = field(default_factory=list)

@@ -57,6 +57,7 @@ class InUse:
         self._holdings = holdings
         self._leaving: set[DeviceId] = set()
         self._chosen: set[DeviceId] = set()
+        #: Device -> what its consumers use of its capacity.
         self._shares: dict[DeviceId, Shares] = {}
         #: Per pool (counter set, counter) -> amount drawn by devices in use; filled when first needed.
         self._drawn: dict[Pool, dict[tuple[str, str], Fraction]] = {}

@@ -134,6 +134,7 @@ class PoolTable:
         self._pools = [Pool(name, parts) for name, parts in by_pool.items()]
         #: Indices of pools: those to check for every node, and by node name those of one node.
         self._to_check: list[int] = []
+        #: Node name -> indices of the pools that name it.
         self._on_node: dict[str, list[int]] = {}
         for index, pool in enumerate(self._pools):
             names = pool.nodes()
@@ -141,6 +142,7 @@ class PoolTable:
                 self._to_check.append(index)
             for name in names or ():
                 self._on_node.setdefault(name, []).append(index)
+        #: Node -> the parts of pools that it can use.
         self._usable: dict[int, tuple[NodePool, ...]] = {}
 
     def on(self, node: int) -> tuple[NodePool, ...]:
