@@ -12,7 +12,7 @@ from scheduler.models import GroupStanding, QueueShare, SessionRecord
 
 STORED_CYCLES = 5_000
 STORED_FOR = timedelta(hours=24)
-STEP = 1_000
+ROWS_PER_DELETE = 1_000
 
 
 def trim_cycles(now: datetime) -> int:
@@ -26,7 +26,7 @@ def trim_cycles(now: datetime) -> int:
     floor = next(iter(newest), 0)
     old = SessionRecord.objects.filter(id__lte=floor, started_at__lt=now - STORED_FOR)
     deleted = 0
-    while keys := list(old.order_by("id").values_list("id", flat=True)[:STEP]):
+    while keys := list(old.order_by("id").values_list("id", flat=True)[:ROWS_PER_DELETE]):
         count, _by_model = SessionRecord.objects.filter(id__in=keys).delete()
         deleted += count
     return deleted

@@ -20,14 +20,14 @@ UNITS: Mapping[str, tuple[str, int]] = {
     "memory": (MEMORY, 1_000_000),
 }
 UNLIMITED_WORD = "unlimited"
-PLACES = 3
+DECIMAL_PLACES = 3
 
 Number = int | float
 
 
 def rounded(value: float) -> Number:
     """Return a number with at most three decimals, an integer when it is one."""
-    number = round(value, PLACES)
+    number = round(value, DECIMAL_PLACES)
     return int(number) if number == int(number) else number
 
 

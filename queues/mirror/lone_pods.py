@@ -19,7 +19,7 @@ from queues.models import GroupingWarning, Pod, PodGroup, WorkloadState
 from queues.workloads.reasons import UNMANAGED
 
 GRACE = timedelta(seconds=10)
-ROWS = 500
+ROWS_PER_DELETE = 500
 PREFIX = "pod:"
 COLUMNS = (
     "uid", "version", "created_at", "queue", "owner_name", "state", "priority", "pods_pending", "pods_gated",
@@ -43,8 +43,10 @@ def show_lone_pods(scheduler: str, now: datetime) -> int:
     if not obsolete and not changed:
         return 0
     with transaction.atomic():
-        for first in range(0, len(obsolete), ROWS):
-            rows = PodGroup.objects.filter(is_lone_pod=True, key__in=obsolete[first : first + ROWS])
+        for first in range(0, len(obsolete), ROWS_PER_DELETE):
+            rows = PodGroup.objects.filter(
+                is_lone_pod=True, key__in=obsolete[first : first + ROWS_PER_DELETE]
+            )
             rows.delete()
         bulk.upsert(PodGroup, changed, update=COLUMNS)
         live.record("workload", [*obsolete, *(row.key for row in changed)])

@@ -27,7 +27,7 @@ from queues.models import MirrorRow
 M = TypeVar("M", bound=MirrorRow)
 T = TypeVar("T")
 
-CHUNK = 100
+OBJECTS_PER_WRITE = 100
 PAUSE_S = 0.002
 REMEMBERED_DELETIONS = 20_000
 
@@ -105,12 +105,12 @@ class Writer:
             newer_row = newest.get(row.pk)
             if newer_row is None or row.version >= newer_row.version:
                 newest[row.pk] = row
-        for chunk in _chunks(newest.values(), CHUNK):
+        for chunk in _chunks(newest.values(), OBJECTS_PER_WRITE):
             self._upsert_chunk(kind, chunk, listed_at)
 
     def delete(self, kind: MirroredKind, deletions: Iterable[Deletion]) -> None:
         """Delete the rows of these objects, unless the row is of a newer object with the same name."""
-        for chunk in _chunks(deletions, CHUNK):
+        for chunk in _chunks(deletions, OBJECTS_PER_WRITE):
             for deletion in chunk:
                 self.remember_deletion(deletion.uid)
             rows = kind.model.objects.in_bulk([deletion.key for deletion in chunk])
@@ -132,12 +132,12 @@ class Writer:
         rows = kind.model.objects.filter(**kind.only, version__lte=version)
         table = rows.values_list("pk", flat=True)
         vanished = [key for key in table.iterator() if key not in present]
-        for chunk in _chunks(vanished, CHUNK):
+        for chunk in _chunks(vanished, OBJECTS_PER_WRITE):
             self._drop(kind, list(kind.model.objects.in_bulk(chunk).values()))
 
     def refresh_groups(self, groups: Iterable[str]) -> None:
         """Compute these pod groups again after a change of their `ReasonSources`."""
-        for chunk in _chunks(groups, CHUNK):
+        for chunk in _chunks(groups, OBJECTS_PER_WRITE):
             track().beat("summing up pod groups", WAIT_S)
             with transaction.atomic():
                 self._roll_up(Touched(groups=set(chunk)))

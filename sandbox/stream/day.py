@@ -18,8 +18,10 @@ from enum import StrEnum
 
 HOUR_S = 3600.0
 START_HOUR = 8.0
+#: Requested GPU time, relative to that of the cluster.
 LOAD = 1.15
 SHORTEST_S, LONGEST_S = 120.0, 10 * HOUR_S
+#: Arrivals that are drawn to measure the average request.
 _SAMPLES = 2000
 
 # GPUs of a job, and how many of 15,264 jobs requested that many (Philly trace, by size class).

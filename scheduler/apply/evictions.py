@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 #: How many times an eviction is requested from an overloaded API server, and the longest pause between two.
 ATTEMPTS = 3
-LONGEST_PAUSE_S = 2.0
+MAX_PAUSE_S = 2.0
 METHOD_NOT_ALLOWED = 405
 
 
@@ -150,7 +150,7 @@ class EvictionWriter:
             except TooManyRequestsError as error:
                 if attempt == ATTEMPTS:
                     raise
-                self.pause(min(error.retry_after_s * attempt, LONGEST_PAUSE_S))
+                self.pause(min(error.retry_after_s * attempt, MAX_PAUSE_S))
 
     def _delete(self, pod: Pod) -> None:
         meta = pod.metadata

@@ -30,7 +30,7 @@ from scheduler.core.session.session import Session
 from scheduler.explain.opening import OpeningRoom
 from scheduler.explain.texts import disruption_message
 
-NAMED = 3
+MAX_NAMES = 3
 #: Class, evidence of nodes, reasons of the group, whether it had a turn, its queue.
 Likeness = tuple[int, tuple[int, ...], tuple[GroupReason, ...], bool, int]
 #: Checks that need no node -> what their failure means; others mean that no node fits.
@@ -266,5 +266,5 @@ def _pod(session: Session, task: int) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     """Return the first few names and how many more there are."""
-    shown = ", ".join(names[:NAMED])
-    return f"{shown} and {len(names) - NAMED} more" if len(names) > NAMED else shown
+    shown = ", ".join(names[:MAX_NAMES])
+    return f"{shown} and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else shown

@@ -14,7 +14,7 @@ from scheduler.core.session.session import Session
 from scheduler.explain.codes import Cause, waits_for_room
 from scheduler.explain.verdicts import GroupVerdict
 
-RANKED = 1_000
+MAX_RANKED = 1_000
 
 
 def standings(session: Session, verdicts: Iterable[GroupVerdict]) -> dict[str, Standing]:
@@ -52,4 +52,4 @@ def _places(session: Session, waiting: Iterable[str]) -> dict[str, int]:
     names, known = session.state.pod_groups.name, set(waiting)
     keys = (names(group) for group in session.turned_away)
     in_order = (key for key in keys if key in known)
-    return {key: place for place, key in zip(range(1, RANKED + 1), in_order, strict=False)}
+    return {key: place for place, key in zip(range(1, MAX_RANKED + 1), in_order, strict=False)}

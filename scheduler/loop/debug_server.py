@@ -35,7 +35,7 @@ from scheduler.metrics import METRICS
 log = logging.getLogger(__name__)
 
 OPEN_PAGES = frozenset({"/metrics"})
-CONNECTIONS = 16
+MAX_CONNECTIONS = 16
 SILENCE_S = 5.0
 SNAPSHOT_PAUSE_S = 5.0
 IDLE_WAIT_S = 5.0
@@ -192,7 +192,7 @@ class _BoundedServer(ThreadingHTTPServer):
     """Answers a few connections at once, each in a thread; closes those beyond."""
 
     def __init__(self, *args: Any) -> None:
-        self._free = threading.BoundedSemaphore(CONNECTIONS)
+        self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
         super().__init__(*args)
 
     def process_request(self, request: Any, client_address: Any) -> None:

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 IDLE_EVERY_S = 10.0
 UNLIMITED = -1.0
-ROWS = 500
+ROWS_PER_WRITE = 500
 
 
 def report_cycle(shard: str, summary: CycleSummary) -> SessionRecord:
@@ -120,8 +120,8 @@ def _write_standings(shard: str, standings: Mapping[str, Standing]) -> set[str]:
     }
     gone = sorted(known.keys() - standings.keys())
     fresh = {key: standing for key, standing in standings.items() if known.get(key) != standing}
-    for first in range(0, len(gone), ROWS):
-        rows.filter(key__in=gone[first : first + ROWS]).delete()
+    for first in range(0, len(gone), ROWS_PER_WRITE):
+        rows.filter(key__in=gone[first : first + ROWS_PER_WRITE]).delete()
     GroupStanding.objects.bulk_create(
         [
             GroupStanding(
@@ -136,7 +136,7 @@ def _write_standings(shard: str, standings: Mapping[str, Standing]) -> set[str]:
         update_conflicts=True,
         unique_fields=["key"],
         update_fields=["shard", "code", "text", "position"],
-        batch_size=ROWS,
+        batch_size=ROWS_PER_WRITE,
     )
     return fresh.keys() | gone
 

@@ -45,6 +45,7 @@ from kaiweb.supervisor.process import ProcessSpec
 from kaiweb.supervisor.supervisor import Supervisor
 from kaiweb.terminal_access import write_terminal_access
 
+#: Broker and cluster start in wave 0; the processes of the waves after it start when both answer.
 LAST_WAVE = 2
 START_S = 60.0
 # Short, because the children are not supervised meanwhile.

@@ -26,7 +26,7 @@ from queues.grouping.errors import GroupingError
 from queues.grouping.karta.words import refused_words
 
 CHILD = Path(__file__).with_name("jq_child.py")
-MAX_LENGTH = 1000
+MAX_EXPRESSION_LENGTH = 1000
 START_S = 30.0
 DEADLINE_S = 5.0
 CPU_S = 10
@@ -181,8 +181,8 @@ def first_value(expression: str, document: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def _refusal(expression: str) -> str:
-    if len(expression) > MAX_LENGTH:
-        return f"jq expression is longer than {MAX_LENGTH} characters: {expression[:40]!r}..."
+    if len(expression) > MAX_EXPRESSION_LENGTH:
+        return f"jq expression is longer than {MAX_EXPRESSION_LENGTH} characters: {expression[:40]!r}..."
     words = refused_words(expression)
     if words:
         return f"unsupported jq expression {expression!r}: {', '.join(words)} may not be used"

@@ -15,7 +15,7 @@ import msgspec
 
 from sandbox.apiserver.model.entry import Entry, Key
 
-_LENGTH = 4
+_LENGTH_BYTES = 4
 #: storage, namespace, name, version, raw; raw is None when the object was deleted
 SavedChange = tuple[str, str, str, int, bytes | None]
 _encode = msgspec.msgpack.Encoder().encode
@@ -39,7 +39,7 @@ class Tail:
             )
         version, raw = (0, None) if entry is None else (entry.version, entry.raw)
         frame = _encode((storage, *key, version, raw))
-        os.write(self._descriptor, len(frame).to_bytes(_LENGTH, "big") + frame)
+        os.write(self._descriptor, len(frame).to_bytes(_LENGTH_BYTES, "big") + frame)
 
     def close_batch(self) -> int:
         """Close the file of the current batch; return its number for `forget`."""
@@ -59,11 +59,15 @@ class Tail:
         for _, path in self._files():
             data = path.read_bytes()
             start = 0
-            while start + _LENGTH <= len(data):
-                end = start + _LENGTH + int.from_bytes(data[start : start + _LENGTH], "big")
+            while start + _LENGTH_BYTES <= len(data):
+                end = (
+                    start
+                    + _LENGTH_BYTES
+                    + int.from_bytes(data[start : start + _LENGTH_BYTES], "big")
+                )
                 if end > len(data):
                     break
-                yield _decode(data[start + _LENGTH : end])
+                yield _decode(data[start + _LENGTH_BYTES : end])
                 start = end
 
     def _path(self, number: int) -> Path:

@@ -44,8 +44,8 @@ from sandbox.controllers.workloads.plan import Create, Delete, Patch, Plan, Writ
 log = logging.getLogger(__name__)
 
 WORKERS = 4
-WRITERS = 8
-BURST = 500
+WRITER_THREADS = 8
+MAX_WRITES_PER_TURN = 500
 _TYPES: dict[Resource, type[KubeObject]] = {
     PODS: WorkPod,
     JOBS: Job,
@@ -69,7 +69,7 @@ class WorkloadControllers:
     queue: WorkQueue = field(default_factory=lambda: WorkQueue(first_s=0.2, max_s=30.0))
     _tallies: dict[str, job.Tally] = field(default_factory=dict)
     _pool: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(WRITERS, thread_name_prefix="workloads")
+        default_factory=lambda: ThreadPoolExecutor(WRITER_THREADS, thread_name_prefix="workloads")
     )
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class WorkloadControllers:
             self.queue.retry(key)
             return
         self.queue.forget(key)
-        if len(plan.writes) > BURST:
+        if len(plan.writes) > MAX_WRITES_PER_TURN:
             self.queue.add(key)
         if plan.again_after_s is not None:
             self.queue.add_after(key, plan.again_after_s)
@@ -127,8 +127,8 @@ class WorkloadControllers:
         return self.store.by_index(resource, "controller", uid)
 
     def _write_all(self, writes: Sequence[Write]) -> bool:
-        """Perform at most BURST writes, several at a time; return whether all succeeded."""
-        return all(list(self._pool.map(self._write, writes[:BURST])))
+        """Perform at most MAX_WRITES_PER_TURN writes, several at a time; return whether all succeeded."""
+        return all(list(self._pool.map(self._write, writes[:MAX_WRITES_PER_TURN])))
 
     def _write(self, write: Write) -> bool:
         try:

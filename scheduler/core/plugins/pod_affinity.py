@@ -15,6 +15,7 @@ from scheduler.core.session.neighbours import Neighbours, TermKind, neighbours_o
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 
+#: Score of one preferred term of weight 1 that one pod on a node meets.
 SCORE = 1_000_000.0
 #: What a required affinity term of a placed pod adds for the pods that match it, as in Kubernetes.
 HARD_AFFINITY_WEIGHT = 1

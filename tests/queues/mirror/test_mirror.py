@@ -19,7 +19,7 @@ from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from queues.mirror.feed import MessageQueue, Mirror
 from queues.mirror.kinds import KINDS
 from queues.mirror.views import QueueView
-from queues.mirror.writer import CHUNK, PAUSE_S, Writer
+from queues.mirror.writer import OBJECTS_PER_WRITE, PAUSE_S, Writer
 from queues.models import LiveChange, MirrorState, Node, Pod, PodGroup, Queue
 from tests.queues.cluster_objects import (
     a_group,
@@ -176,7 +176,7 @@ def test_a_big_list_is_written_in_chunks_with_a_pause_after_each(
     mirror.consume([listed(QUEUES, *(a_queue(f"q{n:03}", n + 1) for n in range(250)))])
     assert Queue.objects.count() == 250
     assert clock.pauses == [PAUSE_S] * 3
-    assert CHUNK == 100
+    assert OBJECTS_PER_WRITE == 100
 
 
 def test_the_state_of_a_kind_is_noted_once_a_second_and_bookmarks_move_it_on(

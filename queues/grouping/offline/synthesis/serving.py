@@ -31,7 +31,7 @@ from queues.grouping.offline.synthesis.pods import (
 )
 
 SERVING = "serving.knative.dev/"
-MAX_STEPS = 200
+MAX_COMPONENTS = 200
 
 
 def knative_objects(service: Json) -> list[Json]:
@@ -153,7 +153,7 @@ def _collect_steps(
     name: str, templates: dict[str, Json], leaves: list[Json], path: Sequence[str]
 ) -> None:
     template = templates.get(name)
-    if template is None or name in path or len(leaves) >= MAX_STEPS:
+    if template is None or name in path or len(leaves) >= MAX_COMPONENTS:
         return
     nested = [
         s

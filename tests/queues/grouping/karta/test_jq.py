@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from queues.grouping.karta.jq import (
-    MAX_LENGTH,
+    MAX_EXPRESSION_LENGTH,
     Evaluator,
     JqError,
     JqOverrunError,
@@ -141,7 +141,7 @@ def test_a_word_is_found_however_deep_and_a_field_or_text_never_taken_for_one(
 
 
 def test_a_long_expression_is_refused() -> None:
-    with pytest.raises(JqError, match=f"longer than {MAX_LENGTH} characters: '.a.a"):
+    with pytest.raises(JqError, match=f"longer than {MAX_EXPRESSION_LENGTH} characters: '.a.a"):
         check(".a" * 501)
 
 
