@@ -160,7 +160,7 @@ def test_a_snapshot_waits_for_the_end_of_the_cycle(
 def test_silent_connections_beyond_a_few_are_closed_and_then_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(debug_server, "CONNECTIONS", 2)
+    monkeypatch.setattr(debug_server, "MAX_CONNECTIONS", 2)
     monkeypatch.setattr(debug_server, "SILENCE_S", 0.3)
     with serving() as port, ExitStack() as stack:
         silent = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in "abc"]

@@ -177,7 +177,7 @@ def test_after_a_refusal_the_other_victims_of_the_same_workload_stay(harness: Ha
 def test_an_overloaded_server_is_asked_again_after_its_pause(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evictions, "LONGEST_PAUSE_S", 0.0)
+    monkeypatch.setattr(evictions, "MAX_PAUSE_S", 0.0)
     running(harness, "a1", "a2", "a3", "a4").pending("want", priorityClassName="high")
     for _ in range(2):
         harness.gateway.fail_next(
@@ -192,7 +192,7 @@ def test_an_overloaded_server_is_asked_again_after_its_pause(
 def test_a_server_that_stays_overloaded_is_no_refusal_of_the_pod(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evictions, "LONGEST_PAUSE_S", 0.0)
+    monkeypatch.setattr(evictions, "MAX_PAUSE_S", 0.0)
     running(harness, "a1", "a2", "a3", "a4").pending("want", priorityClassName="high")
     for _ in range(evictions.ATTEMPTS):
         harness.gateway.fail_next("evict", "pods", TooManyRequestsError("slow down"))
