@@ -16,6 +16,7 @@ from kaiweb.api.views import (
     scheduling,
     session,
     simulations,
+    workload_actions,
     workloads,
 )
 
@@ -33,7 +34,10 @@ urlpatterns = [
     path("workloads", workloads.Workloads.as_view(), name="workloads"),
     path(WORKLOAD, workloads.WorkloadDetail.as_view(), name="workload"),
     path(f"{WORKLOAD}/explain", workloads.WorkloadExplain.as_view(), name="workload-explain"),
-    path(f"{WORKLOAD}/retry-bind", workloads.WorkloadRetryBind.as_view(), name="workload-retry"),
+    path(f"{WORKLOAD}/hold", workload_actions.Hold.as_view(), name="workload-hold"),
+    path(f"{WORKLOAD}/release", workload_actions.Release.as_view(), name="workload-release"),
+    path(f"{WORKLOAD}/requeue", workload_actions.Requeue.as_view(), name="workload-requeue"),
+    path(f"{WORKLOAD}/retry-bind", workload_actions.RetryBind.as_view(), name="workload-retry"),
     path(f"{WORKLOAD}/pods", workloads.WorkloadPods.as_view(), name="workload-pods"),
     path("nodes", nodes.Nodes.as_view(), name="nodes"),
     path("nodes/<str:name>", nodes.NodeDetail.as_view(), name="node"),

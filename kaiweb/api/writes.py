@@ -13,14 +13,16 @@ from queues.editing.write_requests import WriteRequest
 MAX_REASON_LENGTH = 1024
 
 
-def write_request(request: Request, *, expected_tag: str = "") -> WriteRequest:
-    """Return who requests a write, and how it is to be done."""
+def write_request(
+    request: Request, *, expected_tag: str = "", reason: str | None = None
+) -> WriteRequest:
+    """Return who requests a write, and how it is to be done; the reason is by default that of the query."""
     return WriteRequest(
         rights=caller(request),
         now=timezone.now(),
         expected_tag=expected_tag,
         dry_run=flag(request, "dryRun"),
-        reason=reason_of(request),
+        reason=reason_of(request) if reason is None else reason,
         request_id=request_id.current.get(),
     )
 

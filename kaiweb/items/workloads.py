@@ -46,6 +46,7 @@ def workload_item(row: PodGroup) -> dict[str, Any]:
         "gpu": rounded(row.gpu),
         "gpuKind": row.gpu_kind,
         "nodes": row.nodes,
+        "hold": _hold(row),
         "reason": row.reason_code,
         "reasonText": row.reason_text,
         "reasonSince": timestamp(row.reason_since),
@@ -55,6 +56,12 @@ def workload_item(row: PodGroup) -> dict[str, Any]:
         "evictions": row.evictions,
         "rv": str(row.version),
     }
+
+
+def _hold(row: PodGroup) -> dict[str, Any] | None:
+    if not row.is_held:
+        return None
+    return {"reason": row.hold_reason, "until": timestamp(row.hold_until)}
 
 
 def is_preemptible(row: PodGroup) -> bool:

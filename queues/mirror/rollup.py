@@ -12,6 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils import timezone
+
+from kube.values.times import format_time
 from queues import live
 from queues.mirror import bulk
 from queues.models import Node, Pod, PodGroup, PriorityClass, Queue, WorkloadState
@@ -199,6 +202,7 @@ def _facts(
         queue=group.queue,
         is_queue_known=is_known,
         queue_problem=hierarchy.problem_of(tree.shapes, group.queue) if is_known else "",
+        hold=_hold_text(group),
         is_backed_off=group.is_backed_off,
         pool=group.pool,
         alive=group.pods,
@@ -211,6 +215,16 @@ def _facts(
         bind_error=bind_error,
         standing=standing,
     )
+
+
+def _hold_text(group: PodGroup) -> str:
+    if not group.is_held:
+        return ""
+    if group.hold_until is not None and group.hold_until <= timezone.now():
+        return ""
+    until = f" until {format_time(group.hold_until)}" if group.hold_until else ""
+    reason = f": {group.hold_reason}" if group.hold_reason else ""
+    return f"Held by a person{until}{reason}"
 
 
 def _roll_up_nodes(names: set[str]) -> None:

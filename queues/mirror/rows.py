@@ -48,6 +48,7 @@ from queues.models import (
 )
 from queues.workloads.accounting import PodDemand, pod_demand, quota_gpus
 from queues.workloads.conditions import is_backed_off
+from queues.workloads.holds import hold_of
 
 ZONE_LABELS = ("topology.kubernetes.io/zone",)
 RACK_LABELS = ("topology.kubernetes.io/rack", "kai.scheduler/rack", "rack")
@@ -131,6 +132,7 @@ def group_row(group: PodGroupObject) -> PodGroup:
     """Translate a pod group, without the sums over its pods, which the roll-up sets."""
     meta, spec = group.metadata, group.spec
     owner_kind, owner_name = _owner(group)
+    hold = hold_of(meta.annotations)
     allocated = group.status.resources_status.allocated
     return PodGroup(
         key=group.key,
@@ -145,6 +147,9 @@ def group_row(group: PodGroupObject) -> PodGroup:
         priority_class=spec.priority_class_name,
         preemptibility=spec.preemptibility,
         is_backed_off=is_backed_off(group, keys.NODE_POOL),
+        is_held=hold is not None,
+        hold_reason=hold.reason if hold else "",
+        hold_until=hold.until if hold else None,
         min_member=_min_member(group),
         sub_groups=[
             {"name": sub.name, "parent": sub.parent or None, "minMember": sub.min_member}

@@ -70,6 +70,7 @@ class Facts:
     Attributes
     ----------
     queue_problem : why the scheduler ignores its queue; empty if it does not
+    hold : text about the hold by a person; empty without one
     is_backed_off : it requested a single attempt in its node pool and has had it
     conditions : its scheduling conditions, as the mirror stores them, newest last
     pod_reason, pod_message, pod_since : from the oldest pod with an unschedulable condition
@@ -80,6 +81,7 @@ class Facts:
     queue: str
     is_queue_known: bool = True
     queue_problem: str = ""
+    hold: str = ""
     is_backed_off: bool = False
     pool: str = ""
     alive: int = 0
@@ -102,6 +104,8 @@ def dominant(facts: Facts) -> Reason:
         return Reason(code=QUEUE_MISSING, text=f"Queue '{facts.queue}' does not exist")
     if facts.queue_problem:
         return Reason(code=QUEUE_ORPHAN, text=f"Queue '{facts.queue}': {facts.queue_problem}")
+    if facts.hold:
+        return Reason(code=HELD, text=facts.hold)
     if facts.is_backed_off:
         return _backed_off(facts)
     if facts.alive - facts.gated < needed:

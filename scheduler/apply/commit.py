@@ -272,6 +272,22 @@ class Committer:
         for decision in group.others:
             self._submit(self._evict, decision)
 
+    def requeue(self, items: Iterable[tuple[Pod, str]]) -> None:
+        """Start evicting pods of groups (by key) that people requested to wait again."""
+        evicted = {ref.uid for ref in self.report.evicted}
+        for pod, group_key in items:
+            if pod.metadata.uid not in evicted:
+                self._submit(self._requeue, (pod, group_key))
+
+    def _requeue(self, item: tuple[Pod, str]) -> None:
+        pod, group_key = item
+        meta = pod.metadata
+        try:
+            if self.evictions.requeue(pod, group_key):
+                self.report.evicted.append(TaskRef(meta.namespace, meta.name, meta.uid))
+        except KubeError as error:
+            self._failed(f"requested eviction of pod {meta.key}", error)
+
     # ------------------------------------------------------------------------------------ others
 
     def _nominate(self, decision: Nominate) -> None:

@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 ATTEMPTS = 3
 MAX_PAUSE_S = 2.0
 METHOD_NOT_ALLOWED = 405
+#: What events and metrics call an eviction that a person requested.
+REQUEUE = "requeue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +102,46 @@ class EvictionWriter:
         pod = self.snapshot.pods.get(f"{ref.namespace}/{ref.name}")
         if pod is None or pod.is_finished or pod.metadata.uid != ref.uid:
             return False
-        text = evict_message(decision)
+        text, reason = evict_message(decision), decision.reason
+        purpose = (
+            f" for workload {reason.evictor_namespace}/{reason.evictor}" if reason.evictor else ""
+        )
+        if not self._evict_pod(pod, text, purpose):
+            return False
+        annotations = {"num-evicted-pods": str(reason.gang_size)}
+        if reason.action is not ActionName.STALE_GANG_EVICTION:
+            annotations["evictor-pod-group-name"] = reason.evictor
+            annotations["evictor-pod-group-namespace"] = reason.evictor_namespace
+        key = f"{decision.pod_group_namespace}/{decision.pod_group}"
+        self._record(key, reason.action.value, text, annotations)
+        return True
+
+    def requeue(self, pod: Pod, group_key: str) -> bool:
+        """Evict a pod because a person requested it; return False if it was gone already.
+
+        Raises
+        ------
+        kube.errors.KubeError : the API server refuses
+        """
+        text = f"Pod {pod.metadata.key} was evicted on request, to wait in its queue again"
+        if not self._evict_pod(pod, text, " on request"):
+            return False
+        self._record(group_key, REQUEUE, text, {"num-evicted-pods": "1"})
+        return True
+
+    def _evict_pod(self, pod: Pod, text: str, purpose: str) -> bool:
+        uid = pod.metadata.uid
         try:
             self._remove(pod, text)
         except NotFoundError:
             return False
         except KubeError as error:
-            self._note_refusal(decision, pod, error)
+            self._note_refusal(purpose, pod, error)
             raise
         meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=self.wall())
         self.store.amend(PODS, msgspec.structs.replace(pod, metadata=meta))
-        self.refused.forget(ref.uid)
-        self._spend_budget(ref.uid)
-        self._record(decision, text)
+        self.refused.forget(uid)
+        self._spend_budget(uid)
         return True
 
     def _remove(self, pod: Pod, text: str) -> None:
@@ -166,17 +195,13 @@ class EvictionWriter:
         }
         patch_pod_condition(self.gateway, pod, condition)
 
-    def _note_refusal(self, decision: Evict, pod: Pod, error: KubeError) -> None:
+    def _note_refusal(self, purpose: str, pod: Pod, error: KubeError) -> None:
         """Remember a refusal that the next attempt would meet too, and record an event on the pod."""
         if not (isinstance(error, DisruptionBudgetError) or error.status in (403, 422, 500)):
             return
         now = self.wall().timestamp()
         refusal = self.refused.note(pod.metadata.uid, pod.metadata.key, error, now)
         until = format_time(datetime.fromtimestamp(round(refusal.until), UTC))
-        reason = decision.reason
-        purpose = (
-            f" for workload {reason.evictor_namespace}/{reason.evictor}" if reason.evictor else ""
-        )
         text = (
             f"Pod {pod.metadata.key} was to be evicted{purpose}, which was refused: "
             f"{answer_of(error)}. It is not tried again before {until}"
@@ -195,18 +220,10 @@ class EvictionWriter:
             )
             self.store.amend(POD_DISRUPTION_BUDGETS, msgspec.structs.replace(budget, status=status))
 
-    def _record(self, decision: Evict, text: str) -> None:
-        key = f"{decision.pod_group_namespace}/{decision.pod_group}"
+    def _record(self, key: str, action: str, text: str, annotations: Mapping[str, str]) -> None:
         group = self.snapshot.groups.get(key)
         if group is None:
             return
-        reason = decision.reason
-        annotations = {
-            "num-evicted-pods": str(reason.gang_size),
-            "evictor-action-type": reason.action.value,
-        }
-        if reason.action is not ActionName.STALE_GANG_EVICTION:
-            annotations["evictor-pod-group-name"] = reason.evictor
-            annotations["evictor-pod-group-namespace"] = reason.evictor_namespace
+        annotations = {**annotations, "evictor-action-type": action}
         self.recorder.record(event_about(PODGROUPS, group, NORMAL, "Evict", text, annotations))
-        METRICS.count_eviction(group, self.params.pool_name, reason.action.value)
+        METRICS.count_eviction(group, self.params.pool_name, action)

@@ -170,7 +170,9 @@ class SnapshotBuilder:
         groups = view.of(PODGROUPS, PodGroup)
         binds = bind_memory(pods, groups, spent, node_names, now)
         shapes = self._groups.shapes(groups, self._level_aliases(topologies))
-        sorted_pods = self._sort_pods(view, shapes, live, binds.held, node_names, now)
+        sorted_pods = self._sort_pods(
+            view, shapes, live, binds.held, podgroups.held_groups(groups, now), node_names, now
+        )
         others = sorted_pods.others
         nodes = _close(nodes, sorted_pods.unclear_nodes | binds.resting.keys())
         pod_groups = _pod_groups(view, shapes, sorted_pods.members, marks or {}, now)
@@ -250,6 +252,7 @@ class SnapshotBuilder:
         shapes: Mapping[str, podgroups.GroupShape],
         live: Mapping[str, BindRequest],
         held: Mapping[str, BindFailures],
+        held_groups: frozenset[str],
         node_names: set[str],
         now: float,
     ) -> _SortedPods:
@@ -274,8 +277,9 @@ class SnapshotBuilder:
                 if not pod.is_finished:
                     result.unclear_nodes.add(node)
                 continue
-            if key in held and task.status is TaskStatus.PENDING:
-                # For the core a pod that waits for its next attempt is like one with a scheduling gate.
+            if (key in held or group_key in held_groups) and task.status is TaskStatus.PENDING:
+                # For the core a pod that waits for its next attempt, or that a person holds back, is like one with
+                # a scheduling gate.
                 task = replace(task, status=TaskStatus.GATED)
             if is_member:
                 result.members.setdefault(group_key, []).append(task)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 
-from kube.keys import LAST_EVICTION, LAST_START, STALE_SINCE
+from kube.keys import HOLD, LAST_EVICTION, LAST_START, STALE_SINCE
 from kube.objects import podgroup as api
 from kube.objects.cluster import PriorityClass
 from kube.objects.podgroup import PodGroup, SubGroup
@@ -15,6 +16,7 @@ from kube.process.set_aside import SetAside
 from kube.values.durations import seconds_or_none
 from kube.values.times import time_or_none
 from queues.workloads.conditions import is_backed_off
+from queues.workloads.holds import hold_of
 from scheduler.core.cluster.inputs import (
     DEFAULT_SUBGROUP,
     PodGroupInput,
@@ -82,6 +84,17 @@ class GroupBuilder:
             if not is_backed_off(group, self.params.node_pool_label_key):
                 shapes[key] = entry[0]
         return shapes
+
+
+def held_groups(groups: Mapping[str, PodGroup], now: float) -> frozenset[str]:
+    """Return the keys of the pod groups whose waiting pods a person holds back at `now` (Unix time)."""
+    moment = datetime.fromtimestamp(now, UTC)
+    holds = {
+        key: hold_of(group.metadata.annotations)
+        for key, group in groups.items()
+        if HOLD in group.metadata.annotations
+    }
+    return frozenset(key for key, hold in holds.items() if hold and hold.applies(moment))
 
 
 def group_input(

@@ -32,6 +32,7 @@ from scheduler.load.build import Snapshot, SnapshotBuilder
 from scheduler.loop.marks import MarksMemory, changed_marks
 from scheduler.loop.measure import StopWatch, measure
 from scheduler.loop.pacing import SEARCHING, Pacer, note_delays
+from scheduler.loop.requeue import pods_to_requeue
 from scheduler.loop.usage_feed import UsageFeed
 from scheduler.metrics import METRICS
 from scheduler.settings.shard import ShardSettings
@@ -141,6 +142,8 @@ class CycleRunner:
         try:
             session, pending_before = self._decide(snapshot, committer)
             committer.remember_promises(session.decisions)
+            refused = self._refused_evictions.current(snapshot.now)
+            committer.requeue(pods_to_requeue(snapshot, self.settings.params, refused))
         finally:
             # Decisions made before an error are written too, while the shard is still ours.
             decide_ms = stopwatch.lap()

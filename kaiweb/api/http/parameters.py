@@ -49,6 +49,7 @@ BIND_REQUEST_FILTERS = [
 REASON = _query("reason", "Why, for the audit log.")
 ALL_TOKENS = _query("all", "Tokens of all users (admins).", OpenApiTypes.BOOL)
 BINDING_FILTERS = [_query("username", "Users."), _query("subtree", "Queues.")]
+ONLY_DRY_RUN = _query("dryRun", "Check and answer, write nothing.", OpenApiTypes.BOOL)
 DRY_RUN = [
     _query("dryRun", "Check and show the difference, write nothing.", OpenApiTypes.BOOL),
     REASON,

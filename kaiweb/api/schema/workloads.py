@@ -7,6 +7,11 @@ from rest_framework import serializers as s
 from kaiweb.api.schema.shared import AsOf, Page
 
 
+class HoldState(s.Serializer[object]):
+    reason = s.CharField(allow_blank=True)
+    until = s.DateTimeField(allow_null=True, help_text="null: until it is released")
+
+
 class Workload(s.Serializer[object]):
     namespace = s.CharField()
     name = s.CharField()
@@ -25,6 +30,7 @@ class Workload(s.Serializer[object]):
     gpu = s.FloatField()
     gpuKind = s.ChoiceField(choices=["whole", "fraction", "memory", "none"])
     nodes = s.ListField(child=s.CharField())
+    hold = HoldState(allow_null=True, required=False)
     reason = s.CharField(allow_blank=True)
     reasonText = s.CharField(allow_blank=True)
     reasonSince = s.DateTimeField(allow_null=True)
@@ -121,3 +127,20 @@ class WorkloadDetail(Workload):
     subGroups = SubGroup(many=True)
     podList = WorkloadPod(many=True)
     explain = Explanation()
+
+
+class ReleaseWrite(s.Serializer[object]):
+    reason = s.CharField(required=False, allow_blank=True, max_length=1024)
+
+
+class HoldWrite(ReleaseWrite):
+    until = s.DateTimeField(required=False, allow_null=True)
+
+
+class WorkloadActed(s.Serializer[object]):
+    namespace = s.CharField()
+    name = s.CharField()
+    hold = HoldState(allow_null=True)
+    requeueBefore = s.DateTimeField(
+        allow_null=True, help_text="pods created before are evicted; null without a request"
+    )

@@ -5,22 +5,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, caller, flag, words
+from kaiweb.api.base import View, flag, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import workloads as schema
 from kaiweb.items import workloads as items
 from kaiweb.items.explanation import explain
-from kube.keys import BINDS_RESET_AT
-from kube.resources import PODGROUPS
-from kube.values.times import format_time
 from queues import selectors
-from queues.cluster import gateway
 from queues.models import PodGroup, WorkloadState
 from queues.tree import hierarchy
 
@@ -143,30 +138,6 @@ class WorkloadExplain(View):
         """Return the dominant reason, its evidence and the stages."""
         row = find(namespace, name)
         return Response({**explain(row), "state": row.state, "asOf": pagination.as_of()})
-
-
-class WorkloadRetryBind(View):
-    """Another attempt for pods whose bind failed."""
-
-    @extend_schema(operation_id="retryWorkloadBind", request=None, responses={204: None})
-    def post(self, request: Request, namespace: str, name: str) -> Response:
-        """Forget the failed binds of its pods, so that the next cycle tries them again.
-
-        The scheduler keeps the failures on the pods, which this process may not write. So the time of the reset
-        goes on the pod group.
-        """
-        row = find(namespace, name)
-        path = hierarchy.ancestors(selectors.tree(), row.queue)
-        if not caller(request).may_act_on_work_in(path):
-            raise Problem("forbidden", f"you may not act on the workloads of queue '{row.queue}'")
-        if row.is_lone_pod:
-            raise Problem(
-                "bad-request", f"'{row.key}' is a pod without a pod group; nothing binds it"
-            )
-        annotations = {BINDS_RESET_AT: format_time(timezone.now())}
-        body = {"metadata": {"annotations": annotations}}
-        gateway().patch(PODGROUPS, row.name, body, namespace=row.namespace)
-        return Response(status=204)
 
 
 class WorkloadPods(View):

@@ -310,7 +310,7 @@ def test_a_failed_binding_is_the_reason_that_counts(client: APIClient, world: Mi
 def test_an_editor_of_its_queue_lets_a_failed_bind_be_tried_again(
     client: APIClient, world: Mirror, cluster: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kaiweb.api.views.workloads.gateway", lambda: cluster)
+    monkeypatch.setattr("kaiweb.api.views.workload_actions.gateway", lambda: cluster)
     cluster.seed(PODGROUPS, {"metadata": {"name": "waits", "namespace": "default"}, "spec": {}})
     path = f"{API}/workloads/default/waits/retry-bind"
     for subtree, status in (("elsewhere", 403), ("team", 204), ("top", 204)):

@@ -29,6 +29,7 @@ SHORT = Standing(code="DeviceShortage")
         ({"alive": 0, "min_member": 0}, "GroupIncomplete"),
         ({"alive": 3, "gated": 1, "min_member": 3}, "Gated"),
         ({"gated": 1, "is_backed_off": True}, "Held"),
+        ({"gated": 1, "hold": "Held by a person"}, "Held"),
         ({"gated": 1, "is_backed_off": True, "is_queue_known": False}, "QueueDoesNotExist"),
         ({"bind_error": "no such device", "conditions": [OVER_LIMIT]}, "BindFailing"),
         ({"pod_reason": "BindingError", "pod_message": "timeout"}, "BindFailing"),

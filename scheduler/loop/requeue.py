@@ -1,0 +1,37 @@
+"""Find the pods that people requested to wait in their queue again (`queues.workloads.holds`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from kube.keys import POD_GROUP, REQUEUE_BEFORE
+from kube.objects.pod import Pod
+from queues.workloads.holds import requeue_before
+from scheduler.load.build import Snapshot
+from scheduler.settings.params import ShardParams
+
+
+def pods_to_requeue(
+    snapshot: Snapshot, params: ShardParams, refused: Collection[str]
+) -> Iterator[tuple[Pod, str]]:
+    """Yield the pods on nodes that are older than the request on their pod group, with the key of the group.
+
+    Parameters
+    ----------
+    refused : uids of pods whose eviction was refused a moment ago, which are left alone for a while
+    """
+    limits = {
+        key: limit
+        for key, group in snapshot.groups.items()
+        if REQUEUE_BEFORE in group.metadata.annotations
+        and params.owns(group.metadata.labels)
+        and (limit := requeue_before(group.metadata.annotations)) is not None
+    }
+    if not limits:
+        return
+    for pod in snapshot.pods.values():
+        meta = pod.metadata
+        key = f"{meta.namespace}/{meta.annotations.get(POD_GROUP, '')}"
+        is_running = pod.spec.node_name and not pod.is_finished and meta.deletion_timestamp is None
+        if key in limits and is_running and meta.created < limits[key] and meta.uid not in refused:
+            yield pod, key
