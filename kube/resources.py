@@ -93,6 +93,19 @@ CSI_STORAGE_CAPACITIES = _named(
 RESOURCE_CLAIMS = _devices("resourceclaims", "ResourceClaim", namespaced=True)
 RESOURCE_SLICES = _devices("resourceslices", "ResourceSlice", namespaced=False)
 DEVICE_CLASSES = _devices("deviceclasses", "DeviceClass", namespaced=False)
+SELF_ACCESS_REVIEWS = _named(
+    "authorization.k8s.io",
+    "v1",
+    "selfsubjectaccessreviews",
+    "SelfSubjectAccessReview",
+    namespaced=False,
+)
+SUBJECT_ACCESS_REVIEWS = _named(
+    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
+)
+SELF_SUBJECT_REVIEWS = _named(
+    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
+)
 CRDS = _named(
     "apiextensions.k8s.io",
     "v1",

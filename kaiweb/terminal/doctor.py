@@ -12,11 +12,19 @@ from kaiweb.terminal.output import age, output_option, show, table
 from kaiweb.terminal.rest import Json
 
 UNHEALTHY_EXIT = 1
+#: With it the management command of the same name runs, which has options of its own.
+CLUSTER_FLAG = "--cluster"
 RUNBOOK = "docs/operations/when-something-stands-still.md"
 
 
 @click.command()
 @output_option
+@click.option(
+    CLUSTER_FLAG,
+    is_flag=True,
+    expose_value=False,
+    help="Examine the cluster itself instead: rights, webhooks, other schedulers. Needs its kubeconfig.",
+)
 @click.pass_obj
 def doctor(connect: Any, output_format: str) -> None:
     """Check the installation; end with 1 if something does not work."""

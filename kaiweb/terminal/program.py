@@ -12,7 +12,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from kaiweb.terminal.access import read_access
-from kaiweb.terminal.doctor import doctor
+from kaiweb.terminal.doctor import CLUSTER_FLAG, doctor
 from kaiweb.terminal.order import order
 from kaiweb.terminal.queues import queues
 from kaiweb.terminal.rest import Rest
@@ -53,6 +53,8 @@ NAMES = frozenset(terminal.commands)
 def is_for_terminal(arguments: list[str]) -> bool:
     """Return whether the first argument names one of these commands or asks for help, or the shell asks for completions."""
     first = arguments[0] if arguments else ""
+    if first == "doctor" and CLUSTER_FLAG in arguments:
+        return False  # the management command, which reads the cluster with a kubeconfig
     return COMPLETE in os.environ or first in NAMES or first in ("-h", "--help")
 
 

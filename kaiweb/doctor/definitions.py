@@ -1,0 +1,99 @@
+"""Check that our custom resource definitions are there, served, and ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from kaiweb import install
+from kaiweb.doctor.finding import ClusterContext, Finding, fault, note, warning
+from kube.errors import NotFoundError
+from kube.resources import CRDS, NODES
+
+APPLY = "kaiweb bootstrap"
+OLDEST_MINOR = 31
+
+
+def check_definitions(context: ClusterContext) -> Iterator[Finding]:
+    """Compare the definitions of the cluster with ours."""
+    for ours in install.documents(context.deploy / "crds"):
+        name = ours["metadata"]["name"]
+        try:
+            theirs = context.gateway.get(CRDS, name, as_type=dict)
+        except NotFoundError:
+            yield fault(f"definition {name}", "does not exist", APPLY)
+            continue
+        yield from _differences(name, ours["spec"], theirs)
+
+
+def _differences(name: str, ours: Any, theirs: Any) -> Iterator[Finding]:
+    subject = f"definition {name}"
+    conditions = {item["type"]: item for item in theirs.get("status", {}).get("conditions", ())}
+    if conditions.get("Established", {}).get("status") != "True":
+        yield fault(subject, "is not served yet", f"kubectl describe crd {name}")
+    our_versions = {item["name"]: item for item in ours["versions"]}
+    served = {item["name"]: item for item in theirs["spec"]["versions"] if item.get("served")}
+    for version in sorted(our_versions.keys() - served.keys()):
+        yield fault(subject, f"version {version} is not served", APPLY)
+    for version in sorted(
+        set(theirs.get("status", {}).get("storedVersions", ())) - our_versions.keys()
+    ):
+        yield warning(
+            subject,
+            f"objects may be stored in version {version}, which we do not have",
+            f"rewrite them (kubectl get {name} -A -o yaml | kubectl replace -f -), then remove the version"
+            " from status.storedVersions",
+        )
+    if theirs["spec"].get("conversion", {}).get("strategy") == "Webhook":
+        yield fault(
+            subject,
+            "asks a webhook for conversion, which nobody answers without KAI's operator",
+            f"kubectl patch crd {name} --type=json -p "
+            """'[{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}}]'""",
+        )
+    for version in sorted(our_versions.keys() & served.keys()):
+        if _fields(our_versions[version]) != _fields(served[version]):
+            yield warning(
+                subject, f"the fields of version {version} are not ours, probably KAI's", APPLY
+            )
+
+
+def _fields(version: Any) -> Any:
+    """Return the paths of all fields, without texts and rules, which may differ."""
+    return _paths(version.get("schema", {}).get("openAPIV3Schema", {}))
+
+
+def _paths(schema: Any, path: str = "") -> frozenset[str]:
+    fields = {path}
+    for name, inner in (schema.get("properties") or {}).items():
+        fields |= _paths(inner, f"{path}.{name}")
+    if isinstance(schema.get("items"), dict):
+        fields |= _paths(schema["items"], f"{path}[]")
+    return frozenset(fields)
+
+
+def check_versions(context: ClusterContext) -> Iterator[Finding]:
+    """Report nodes whose Kubernetes is older than what we are tested with, or more than three versions apart."""
+    minors: dict[int, str] = {}
+    for node in context.all_of(NODES):
+        version = node.get("status", {}).get("nodeInfo", {}).get("kubeletVersion", "")
+        match = re.match(r"v1\.(\d+)", version)
+        if match:
+            minors.setdefault(int(match[1]), node["metadata"]["name"])
+    if not minors:
+        yield note("nodes", "no node reports its version")
+        return
+    oldest, newest = min(minors), max(minors)
+    if oldest < OLDEST_MINOR:
+        yield warning(
+            f"node {minors[oldest]}",
+            f"runs Kubernetes 1.{oldest}; expected 1.{OLDEST_MINOR} or newer",
+            "upgrade the cluster",
+        )
+    if newest - oldest > 3:
+        yield warning(
+            "nodes",
+            f"run Kubernetes 1.{oldest} to 1.{newest}; Kubernetes supports three versions apart",
+            f"upgrade node {minors[oldest]}",
+        )

@@ -1,0 +1,133 @@
+"""Queues, pod groups, bind requests and the Config: what is wrong with the objects themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kaiweb.doctor.finding import ClusterContext, Finding, age_s, fault, warning
+from kube.errors import NotFoundError
+from kube.gateway import Selectors
+from kube.keys import POD_GROUP, RESERVATION
+from kube.resources import BINDREQUESTS, CONFIGS, PODGROUPS, PODS, QUEUES
+from queues.tree.hierarchy import problem_of
+from queues.tree.shape import QueueShape, read_queue
+from scheduler.settings.shard import CONFIG_NAME
+
+SHOWN = 5
+#: A pod group appears a moment after its pods, and a bind request is carried out in seconds.
+PATIENCE_S = 120.0
+BOOTSTRAP = "kaiweb bootstrap"
+
+
+def check_config(context: ClusterContext) -> Iterator[Finding]:
+    """Report a Config that is missing or of another namespace."""
+    try:
+        config = context.gateway.get(CONFIGS, CONFIG_NAME, as_type=dict)
+    except NotFoundError:
+        yield fault(f"config {CONFIG_NAME}", "does not exist", BOOTSTRAP)
+        return
+    namespace = (config.get("spec") or {}).get("namespace", context.namespace)
+    if namespace != context.namespace:
+        yield warning(
+            f"config {CONFIG_NAME}",
+            f"names namespace {namespace}, but this installation is in {context.namespace}",
+            "set KAIWEB_NAMESPACE or spec.namespace; Leases and accounts are looked for there",
+        )
+
+
+def check_queues(context: ClusterContext) -> Iterator[Finding]:
+    """Report queues that the scheduler ignores, and pod groups whose queue does not exist."""
+    tree = _tree(context.all_of(QUEUES))
+    for name in sorted(tree):
+        problem = problem_of(tree, name)
+        if problem:
+            yield fault(
+                f"queue {name}",
+                f"is ignored: {problem}",
+                f"kubectl edit queue {name} (spec.parentQueue), or create the parent",
+            )
+    lost = [
+        _key(item)
+        for item in context.all_of(PODGROUPS)
+        if (item.get("spec") or {}).get("queue", "") not in tree
+    ]
+    if lost:
+        yield warning(
+            f"pod groups {_some(lost)}",
+            "are in queues that do not exist, so they never start",
+            "create the queues, or change the label kai.scheduler/queue of the workloads",
+        )
+
+
+def check_pods(context: ClusterContext) -> Iterator[Finding]:
+    """Report pods that are ours and were never grouped."""
+    selectors = Selectors(fields=f"spec.schedulerName={context.scheduler_name}")
+    pods = context.gateway.list(PODS, as_type=dict, selectors=selectors).items
+    loose = [
+        _key(pod)
+        for pod in pods
+        if pod.get("spec", {}).get("schedulerName") == context.scheduler_name
+        and pod.get("status", {}).get("phase") in ("Pending", "Running")
+        and pod["metadata"].get("namespace") != RESERVATION
+        and POD_GROUP not in (pod["metadata"].get("annotations") or {})
+        and _is_old(pod, context)
+    ]
+    if loose:
+        yield fault(
+            f"pods {_some(loose)}",
+            "have no pod group",
+            "look at the log of the controllers: the pod grouper does not run or may not read their owner",
+        )
+
+
+def check_bind_requests(context: ClusterContext) -> Iterator[Finding]:
+    """Report requests that nobody carries out."""
+    waiting = [
+        _key(item)
+        for item in context.all_of(BINDREQUESTS)
+        if (item.get("status") or {}).get("phase", "") in ("", "Pending") and _is_old(item, context)
+    ]
+    if waiting:
+        yield fault(
+            f"bind requests {_some(waiting)}",
+            f"are not carried out since more than {PATIENCE_S:.0f} s",
+            "look at the log of the binder; kubectl describe bindrequest says what it waits for",
+        )
+
+
+def check_reservations(context: ClusterContext) -> Iterator[Finding]:
+    """Report pods that hold a GPU for others and say not which one."""
+    for pod in context.all_of(PODS, RESERVATION):
+        annotations = pod["metadata"].get("annotations") or {}
+        phase = pod.get("status", {}).get("phase")
+        if phase in ("Failed", "Succeeded"):
+            yield warning(
+                f"reservation {_key(pod)}",
+                f"has ended ({phase}); its GPU is given to others although pods may still share it",
+                "restart the pods of the same group (label runai-gpu-group)",
+            )
+        elif not annotations.get("run.ai/reserve_for_gpu_index") and _is_old(pod, context):
+            yield fault(
+                f"reservation {_key(pod)}",
+                "does not say which GPU it holds, so the pods that share it wait",
+                f"kubectl -n {RESERVATION} logs {pod['metadata']['name']}",
+            )
+
+
+def _tree(bodies: list[dict[str, Any]]) -> dict[str, QueueShape]:
+    return {body["metadata"]["name"]: read_queue(body)[0] for body in bodies}
+
+
+def _is_old(item: dict[str, Any], context: ClusterContext) -> bool:
+    return age_s(item["metadata"].get("creationTimestamp"), context.now()) > PATIENCE_S
+
+
+def _key(item: dict[str, Any]) -> str:
+    metadata = item["metadata"]
+    return f"{metadata['namespace']}/{metadata['name']}"
+
+
+def _some(keys: list[str]) -> str:
+    shown = ", ".join(sorted(keys)[:SHOWN])
+    return f"{shown} and {len(keys) - SHOWN} more" if len(keys) > SHOWN else shown
