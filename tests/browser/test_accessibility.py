@@ -22,6 +22,8 @@ PAGES = {
     "/workloads/waits/pods": "waits",
     "/nodes": manifests.NODE,
     "/scheduler": "Time per session",
+    "/changes": "Changes",
+    "/audit": "Every write to a queue",
     "/no-such-page": "Page not found",
 }
 
@@ -102,7 +104,7 @@ def themed(
 def test_axe_finds_nothing(filled: str, themed: Page, path: str):
     themed.goto(path.replace("/workloads/waits", filled))
     expect(themed.get_by_text(PAGES[path]).first).to_be_visible()
-    _assert_clean(themed)
+    assert_clean(themed)
 
 
 def test_axe_finds_nothing_in_a_form_with_changes(filled: str, themed: Page):
@@ -111,16 +113,16 @@ def test_axe_finds_nothing_in_a_form_with_changes(filled: str, themed: Page):
     form.get_by_label("GPU quota", exact=True).fill("5")
     expect(form.get_by_role("status")).to_have_text("1 field changed")
     expect(form.get_by_role("button", name="Save")).to_be_enabled()
-    _assert_clean(themed)
+    assert_clean(themed)
     form.get_by_label("GPU quota", exact=True).fill("5x")
     expect(form.get_by_role("status")).to_have_text("Correct 1 field before saving")
-    _assert_clean(themed)
+    assert_clean(themed)
 
 
 @pytest.mark.parametrize("reach", STATES)
 def test_axe_finds_nothing_in_a_dialog(filled: str, themed: Page, reach: Callable[[Page], None]):
     reach(themed)
-    _assert_clean(themed)
+    assert_clean(themed)
 
 
 def test_axe_finds_nothing_on_the_login_page(browser: Browser, stack: Stack):
@@ -129,11 +131,11 @@ def test_axe_finds_nothing_on_the_login_page(browser: Browser, stack: Stack):
         page = context.new_page()
         page.goto("/login")
         expect(page.get_by_label("Password")).to_be_visible()
-        _assert_clean(page)
+        assert_clean(page)
         context.close()
 
 
-def _assert_clean(page: Page) -> None:
+def assert_clean(page: Page) -> None:
     options = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
     violations = Axe().run(page, options=options).response["violations"]
     problems = [f"{fault['id']}: {fault['nodes'][0]['html']}" for fault in violations]

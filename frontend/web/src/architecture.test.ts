@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 const LAYERS: readonly (readonly string[])[] = [
   ["main.tsx", "app"],
   ["features"],
+  ["editing"],
   ["charts"],
   ["ui"],
   ["live", "api"],

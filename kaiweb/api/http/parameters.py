@@ -42,6 +42,8 @@ AUDIT_FILTERS = [
     _query("queue", "Queues."),
     _query("actor", "Users."),
     _query("state", "States."),
+    _query("since", "Only writes at this time or later.", OpenApiTypes.DATETIME),
+    _query("until", "Only writes before this time.", OpenApiTypes.DATETIME),
 ]
 BIND_REQUEST_FILTERS = [
     *PAGE, _query("namespace", "Namespaces."), _query("phase", "Phases."), _query("node", "Nodes."),

@@ -87,6 +87,21 @@ def test_an_applied_change_is_made_audited_and_undone(
     assert quota(cluster, "product") == 10
 
 
+def test_the_audit_log_of_a_period_has_its_start_and_not_its_end(
+    client: APIClient, cluster: FakeGateway
+) -> None:
+    act(client, draft(client), "apply")
+    times = sorted(row["at"] for row in client.get("/api/v1/audit").json()["items"])
+
+    def listed(parameters: str) -> list[str]:
+        items = client.get(f"/api/v1/audit?{parameters}").json()["items"]
+        return sorted(row["at"] for row in items)
+
+    assert listed(f"since={times[0]}") == times
+    assert listed(f"until={times[0]}") == []
+    assert client.get("/api/v1/audit?since=yesterday").status_code == 400
+
+
 def test_a_refused_step_rolls_the_others_back(client: APIClient, cluster: FakeGateway) -> None:
     change = draft(client)
     cluster.refuse("patch", "queues", "physics", ForbiddenError("no"))

@@ -9,16 +9,25 @@ const HOLD_S = 20;
 /** Run a simulation and return it once it is finished; a failed one is returned too. */
 export async function simulate(question: Question, signal: AbortSignal): Promise<Simulation> {
   const headers = { Prefer: `wait=${HOLD_S}` };
-  let simulation = await call<Simulation>("POST", "/simulations", {
+  const started = await call<Simulation>("POST", "/simulations", {
     body: question,
     headers,
     signal,
   });
-  while (simulation.state === "queued" || simulation.state === "running") {
+  return isFinished(started) ? started : awaitSimulation(started.id, signal);
+}
+
+/** Return a simulation once it is finished. */
+export async function awaitSimulation(id: number, signal: AbortSignal): Promise<Simulation> {
+  for (;;) {
+    const simulation = await call<Simulation>("GET", `/simulations/${id}`, { signal });
+    if (isFinished(simulation)) return simulation;
     await pause(POLL_MS, signal);
-    simulation = await call<Simulation>("GET", `/simulations/${simulation.id}`, { signal });
   }
-  return simulation;
+}
+
+function isFinished({ state }: Simulation): boolean {
+  return state === "done" || state === "failed";
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

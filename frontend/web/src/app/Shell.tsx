@@ -4,10 +4,13 @@ import {
   IconChevronsLeft,
   IconChevronsRight,
   IconCpu,
+  IconGitPullRequest,
+  IconHistory,
   IconLayoutDashboard,
   IconStack2,
 } from "@tabler/icons-react";
 import { Link, NavLink, Outlet, useLocation, useNavigation } from "react-router";
+import { DraftTray } from "../editing/DraftTray.tsx";
 import { PAGES as PAGE_NAMES, SHELL } from "../i18n/app.ts";
 import { Boundary } from "../ui/Boundary.tsx";
 import { usePreferences } from "../ui/preferences.ts";
@@ -25,6 +28,8 @@ const PAGES = [
   { to: "/workloads", name: PAGE_NAMES.workloads, icon: IconStack2 },
   { to: "/nodes", name: PAGE_NAMES.nodes, icon: IconCpu },
   { to: "/scheduler", name: PAGE_NAMES.scheduler, icon: IconActivity },
+  { to: "/changes", name: PAGE_NAMES.changes, icon: IconGitPullRequest },
+  { to: "/audit", name: PAGE_NAMES.audit, icon: IconHistory },
 ] as const;
 
 export function Shell() {
@@ -76,6 +81,9 @@ export function Shell() {
           <Outlet />
         </Boundary>
       </main>
+      <div className={styles.tray}>
+        <DraftTray />
+      </div>
       <ShortcutHelp opened={help.opened} onClose={help.close} />
     </div>
   );

@@ -1,6 +1,6 @@
-import { Kbd, Modal } from "@mantine/core";
+import { Kbd } from "@mantine/core";
 import { KEYBOARD, PAGES } from "../i18n/app.ts";
-import { CLOSE } from "../i18n/ui.ts";
+import { Dialog } from "../ui/Dialog.tsx";
 import styles from "./LivePill.module.css";
 
 const KEYS: readonly (readonly [keys: readonly string[], meaning: string])[] = [
@@ -9,6 +9,7 @@ const KEYS: readonly (readonly [keys: readonly string[], meaning: string])[] = [
   [["g", "w"], PAGES.workloads],
   [["g", "n"], PAGES.nodes],
   [["g", "s"], PAGES.scheduler],
+  [["g", "c"], PAGES.changes],
   [["/"], KEYBOARD.search],
   [["p"], KEYBOARD.pause],
   [["↑", "↓"], KEYBOARD.move],
@@ -20,12 +21,7 @@ const KEYS: readonly (readonly [keys: readonly string[], meaning: string])[] = [
 
 export function ShortcutHelp({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
-    <Modal
-      opened={opened}
-      onClose={onClose}
-      title={KEYBOARD.title}
-      closeButtonProps={{ "aria-label": CLOSE }}
-    >
+    <Dialog title={KEYBOARD.title} size="md" opened={opened} onClose={onClose}>
       <dl className={styles.card}>
         {KEYS.map(([keys, meaning]) => (
           <div key={meaning} style={{ display: "contents" }}>
@@ -40,6 +36,6 @@ export function ShortcutHelp({ opened, onClose }: { opened: boolean; onClose: ()
           </div>
         ))}
       </dl>
-    </Modal>
+    </Dialog>
   );
 }

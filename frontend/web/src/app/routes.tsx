@@ -41,6 +41,24 @@ const PAGES: RouteObject[] = [
       Component: (await import("../features/scheduler/SchedulerPage.tsx")).SchedulerPage,
     }),
   },
+  {
+    path: "changes",
+    lazy: async () => ({
+      Component: (await import("../features/changes/ChangesPage.tsx")).ChangesPage,
+    }),
+  },
+  {
+    path: "changes/:id",
+    lazy: async () => ({
+      Component: (await import("../features/changes/ChangePage.tsx")).ChangePage,
+    }),
+  },
+  {
+    path: "audit",
+    lazy: async () => ({
+      Component: (await import("../features/audit/AuditPage.tsx")).AuditPage,
+    }),
+  },
   { path: "*", Component: NotFound },
 ];
 

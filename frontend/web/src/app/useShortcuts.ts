@@ -9,6 +9,7 @@ const GO: Readonly<Record<string, string>> = {
   w: "/workloads",
   n: "/nodes",
   s: "/scheduler",
+  c: "/changes",
 };
 const CHORD_MS = 1_200;
 

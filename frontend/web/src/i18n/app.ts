@@ -7,6 +7,8 @@ export const PAGES = {
   workloads: "Workloads",
   nodes: "Nodes",
   scheduler: "Scheduler",
+  changes: "Changes",
+  audit: "Audit",
 } as const;
 
 export const SHELL = {

@@ -5,6 +5,7 @@ import { entryProblemText, FORM, fieldName, valueText } from "./queues.ts";
 describe("valueText", () => {
   it.each<[Pointer, Value, string]>([
     ["/quota/gpu", 2.5, "2.5 GPUs"],
+    ["/quota/gpu", 1, "1 GPU"],
     ["/limit/gpu", "unlimited", "unlimited"],
     ["/limit/gpu", undefined, "unset"],
     ["/quota/memoryBytes", 64e9, "64 GB"],

@@ -9,7 +9,7 @@ import {
   textField,
   type Value,
 } from "../model/values.ts";
-import { amount, bound, count, plural, RESOURCE_NAME, UNIT } from "./numbers.ts";
+import { amount, bound, count, gpuCount, plural, RESOURCE_NAME, UNIT } from "./numbers.ts";
 
 export const QUEUES = {
   title: "Queues",
@@ -45,6 +45,7 @@ export const NEW_QUEUE = {
   parent: "Parent queue",
   topLevel: "None: a top-level queue",
   note: "CPU and memory start without a quota and without a limit. All fields can be edited afterwards.",
+  draftOnly: "The parent exists only in the draft, so this queue can be created only with it.",
   submit: "Create queue",
   cancel: "Cancel",
   created: "Queue created",
@@ -67,7 +68,7 @@ export const MOVE_QUEUE = {
 
 export const DELETE_QUEUE = {
   title: (queue: string) => `Delete ${queue}?`,
-  text: "The queue and its settings are removed from the cluster. This cannot be undone.",
+  text: "The queue and its settings are removed from the cluster. Undo creates it again with the same settings.",
   submit: "Delete queue",
   deleted: "Queue deleted",
   deletedText: (queue: string) => `Queue ${queue} is deleted.`,
@@ -113,7 +114,7 @@ export const FORM = {
   awaiting: "Accepted. Waiting for the cluster to confirm…",
   awaitingSlow:
     "Accepted, but this page does not show it yet. The data shown may be out of date: see the live indicator.",
-  undo: "Undo changes",
+  undo: "Reset",
   save: "Save",
   saved: "Saved",
   savedText: (queue: string) => `Queue ${queue}: the cluster has the new values.`,
@@ -191,7 +192,8 @@ export function valueText(pointer: Pointer, value: Value): string {
   const at = splitPointer(pointer);
   if (at === null || at.part === "weight") return value === undefined ? "unset" : String(value);
   const text = bound(at.resource, value as Bound | undefined);
-  return typeof value === "number" ? `${text} ${UNIT[at.resource]}` : text;
+  if (typeof value !== "number") return text;
+  return at.resource === "gpu" ? gpuCount(value) : `${text} ${UNIT[at.resource]}`;
 }
 
 /** Why a typed text is not a value, and what to type instead. */

@@ -79,7 +79,7 @@ describe("editing a queue", () => {
     const done = reduce(older, rowArrived(version(6, { quota: 12 })));
     expect([summary(done), done.completed]).toEqual([
       ["clean", "12", []],
-      { etag: '"6"', changed: true },
+      { etag: '"6"', changed: true, inverse: { quota: { gpu: 8 } } },
     ]);
   });
 

@@ -8,7 +8,7 @@
  * The live row may change at any time. Fields that the user did not touch follow it; a field that
  * both sides changed keeps its old base, so that saving detects the conflict and asks.
  */
-import type { Queue } from "./rows.ts";
+import type { Queue, QueuePatch } from "./rows.ts";
 import {
   changedPointers,
   type Entries,
@@ -18,9 +18,11 @@ import {
   isOlder,
   mergeValues,
   type Pointer,
+  patchOf,
   type Reading,
   readEntries,
   readEntry,
+  type Value,
   type Values,
 } from "./values.ts";
 
@@ -39,7 +41,12 @@ export type Conflict = {
 export type Failure = { readonly title: string; readonly detail: string };
 
 /** What the server accepted, until the live row shows it. */
-export type Saved = { readonly etag: string; readonly changed: boolean };
+export type Saved = {
+  readonly etag: string;
+  readonly changed: boolean;
+  /** The patch that sets back the fields that this save changed. */
+  readonly inverse: QueuePatch;
+};
 
 export type Phase =
   | { readonly kind: "clean" }
@@ -140,9 +147,19 @@ function accepted(editing: Editing, version: Version, changed: boolean): Editing
     ([pointer, entry]) => !saysValue(pointer, entry, sent),
   );
   const entries: Entries = new Map([...entriesOf(version.values), ...typedMeanwhile]);
-  const saved: Saved = { etag: version.etag, changed };
+  const inverse = inverseOf(editing.base.values, sent, version.values);
+  const saved: Saved = { etag: version.etag, changed, inverse };
   const awaited: Phase = { kind: "awaited", saved, isSlow: false };
   return followRow(completedBy({ ...editing, base: version, entries, phase: awaited }));
+}
+
+/** Return the patch that takes back what was sent, and leaves what others have changed meanwhile. */
+function inverseOf(before: Values, sent: Values, accepted: Values): QueuePatch {
+  const undone = changedPointers(before, sent).map((pointer): [Pointer, Value] => [
+    pointer,
+    before.get(pointer),
+  ]);
+  return patchOf(accepted, new Map([...accepted, ...undone]));
 }
 
 /** End the waiting once the live row is at least as new as what the server accepted. */

@@ -30,6 +30,13 @@ export type WorkloadDetail = Workload & {
 export type Question = Schemas["Question"];
 export type Simulation = Schemas["Simulation"];
 export type Preview = Schemas["Answer"];
+export type Change = Schemas["Change"];
+export type ChangeSummary = Schemas["ChangeSummary"];
+export type ChangeState = Schemas["ChangeSetState"];
+export type ChangeStep = Schemas["ChangeStep"];
+export type Difference = Schemas["Difference"];
+export type EditAction = Schemas["EditAction"];
+export type AuditEntry = Schemas["AuditEntry"];
 
 export type Resource = "gpu" | "cpuMilli" | "memoryBytes";
 export const RESOURCES: readonly Resource[] = ["gpu", "cpuMilli", "memoryBytes"];
@@ -47,6 +54,7 @@ export type QueuePatch = {
   readonly quota?: Nulls<Queue["quota"]>;
   readonly limit?: Nulls<Queue["limit"]>;
   readonly weight?: Nulls<Queue["weight"]>;
+  readonly labels?: Readonly<Record<string, string | null>>;
 };
 
 export type NewQueue = QueuePatch & { readonly name: string };

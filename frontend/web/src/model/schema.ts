@@ -1843,10 +1843,14 @@ export interface operations {
                 readonly limit?: number;
                 /** @description Queues. */
                 readonly queue?: string;
+                /** @description Only writes at this time or later. */
+                readonly since?: string;
                 /** @description A field, `-` before it for descending. */
                 readonly sort?: string;
                 /** @description States. */
                 readonly state?: string;
+                /** @description Only writes before this time. */
+                readonly until?: string;
             };
             readonly header?: never;
             readonly path?: never;

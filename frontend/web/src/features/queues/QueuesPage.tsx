@@ -2,6 +2,7 @@ import { Button, SegmentedControl } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useCallback, useMemo, useState } from "react";
 import { useMe } from "../../api/useMe.ts";
+import { useDraft } from "../../editing/useDraft.ts";
 import { RESOURCE_NAME } from "../../i18n/numbers.ts";
 import { QUEUES } from "../../i18n/queues.ts";
 import { useTopic } from "../../live/react.tsx";
@@ -17,10 +18,10 @@ import { RichText } from "../../ui/RichText.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
 import { useStale } from "../../ui/useStale.ts";
-import { type QueueAction, QueueDialogs } from "./QueueDialogs.tsx";
-import { QueueDrawer } from "./QueueDrawer.tsx";
-import styles from "./QueueTree.module.css";
-import { QueueTree } from "./QueueTree.tsx";
+import { type QueueAction, QueueDialogs } from "./dialogs/QueueDialogs.tsx";
+import { QueueDrawer } from "./form/QueueDrawer.tsx";
+import styles from "./tree/QueueTree.module.css";
+import { QueueTree } from "./tree/QueueTree.tsx";
 
 const COMMANDS = {
   kubectl: <code>{QUEUES.kubectl}</code>,
@@ -43,6 +44,12 @@ export function QueuesPage() {
   const onEdit = useCallback((name: string) => changeSearch({ queue: name }), [changeSearch]);
   const me = useMe();
   const [action, setAction] = useState<QueueAction | null>(null);
+  const { edits } = useDraft();
+  const draftedEdits = useUnchanged(edits);
+  const drafted = useMemo(
+    () => new Map(draftedEdits.map((edit) => [edit.name, edit])),
+    [draftedEdits],
+  );
   const isStale = useStale() !== null;
   const mayEditAny = me?.rights.editQueues === true;
   const selectedRights = {
@@ -96,6 +103,7 @@ export function QueuesPage() {
             resource={resource}
             hues={hues}
             selected={selected}
+            drafted={drafted}
             onEdit={onEdit}
           />
         )}

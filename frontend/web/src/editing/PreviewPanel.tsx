@@ -1,0 +1,79 @@
+import { Link } from "react-router";
+import { PREVIEW } from "../i18n/preview.ts";
+import { useQueueLabels } from "../live/useQueueLabels.ts";
+import { byWorkload, type Moved } from "../model/preview.ts";
+import type { Preview } from "../model/rows.ts";
+import styles from "./Preview.module.css";
+
+/** Longer lists are cut; their heading counts all. */
+const MAX_LINES = 20;
+
+/** What an edit would do: the verdict, who is evicted by which rule, who starts, and who waits for another reason. */
+export function PreviewPanel({ preview }: { preview: Preview }) {
+  const { totals, verdict } = preview;
+  const blocked = preview.blocked.filter(({ before, after }) => before !== after);
+  return (
+    <section className={styles.panel} aria-label={PREVIEW.title} aria-live="polite">
+      <p className={verdict === "evicts" ? styles.bad : styles.good}>{PREVIEW.verdicts[verdict]}</p>
+      {preview.errors.map(({ message }) => (
+        <p key={message}>{message}</p>
+      ))}
+      <Moves
+        title={PREVIEW.evicted(totals.evictedPods, totals.evictedGpu)}
+        moves={byWorkload(preview.evictions)}
+      />
+      <Moves
+        title={PREVIEW.started(totals.startedPods, totals.startedGpu)}
+        moves={byWorkload(preview.starts)}
+      />
+      {blocked.length > 0 && (
+        <>
+          <h3>{PREVIEW.blocked(blocked.length)}</h3>
+          <ul>
+            {blocked.slice(0, MAX_LINES).map(({ workload, before, after, text }) => (
+              <li key={workload} title={text}>
+                <Workload name={workload} /> <span>{PREVIEW.reasons(before, after)}</span>
+              </li>
+            ))}
+            <More rows={blocked.length} />
+          </ul>
+        </>
+      )}
+      <p className={styles.basis}>
+        {PREVIEW.basis(preview.cyclesRun, preview.snapshot.workloads)}{" "}
+        {preview.assumptions.join(" ")}
+      </p>
+    </section>
+  );
+}
+
+function Moves({ title, moves }: { title: string; moves: readonly Moved[] }) {
+  const label = useQueueLabels();
+  if (moves.length === 0) return null;
+  return (
+    <>
+      <h3>{title}</h3>
+      <ul>
+        {moves
+          .slice(0, MAX_LINES)
+          .map(({ workload, queue, pods, gpus, evictor, rule, isAnyway }) => (
+            <li key={workload}>
+              <Workload name={workload} /> <span>{PREVIEW.podsOf(label(queue), pods, gpus)}</span>{" "}
+              {evictor !== null && <span>{PREVIEW.evictor(evictor)}</span>}{" "}
+              {isAnyway && <em>{PREVIEW.anyway}</em>}
+              {rule !== "" && <div>{rule}</div>}
+            </li>
+          ))}
+        <More rows={moves.length} />
+      </ul>
+    </>
+  );
+}
+
+function More({ rows }: { rows: number }) {
+  return rows > MAX_LINES ? <li>{PREVIEW.more(rows - MAX_LINES)}</li> : null;
+}
+
+function Workload({ name }: { name: string }) {
+  return <Link to={`/workloads/${name}`}>{name}</Link>;
+}

@@ -1,0 +1,171 @@
+import { MantineProvider } from "@mantine/core";
+import { Notifications, notifications } from "@mantine/notifications";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { fireEvent, render, screen, waitFor, within } from "@testing-library/react";
+import { MemoryRouter } from "react-router";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { DRAFT } from "../../../i18n/changes.ts";
+import { PREVIEW } from "../../../i18n/preview.ts";
+import { DELETE_QUEUE, MOVE_QUEUE, NEW_QUEUE } from "../../../i18n/queues.ts";
+import { LiveProvider } from "../../../live/react.tsx";
+import { changeRow } from "../../../testing/changes.ts";
+import { silentLive } from "../../../testing/live.ts";
+import { adminMe } from "../../../testing/me.ts";
+import { previewAnswer, queueRow, simulated } from "../../../testing/rows.ts";
+import { type QueueAction, QueueDialogs } from "./QueueDialogs.tsx";
+
+const ADMIN = adminMe();
+const QUEUES = new Map(
+  [
+    queueRow({ name: "research" }),
+    queueRow({ name: "vision", parent: "research", quota: { gpu: 6 }, limit: { gpu: 9 } }),
+    queueRow({ name: "detector", parent: "vision" }),
+  ].map((queue) => [queue.name, queue]),
+);
+vi.setConfig({ testTimeout: 30_000 });
+
+type Sent = { method: string; url: string; body: unknown };
+let sent: Sent[];
+let refusal: Response | null;
+
+beforeEach(() => {
+  sent = [];
+  refusal = null;
+  vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
+    if (init.method === "GET") return new Promise<Response>(() => {});
+    const body: unknown = init.body === undefined ? null : JSON.parse(String(init.body));
+    if (url.endsWith("/simulations")) return Response.json(simulated(previewAnswer({})));
+    if (url.endsWith("dryRun=true")) {
+      return refusal?.clone() ?? Response.json({ queue: null, warnings: [], changed: true });
+    }
+    if (url.endsWith("/changes")) {
+      sent.push({ method: init.method ?? "", url, body });
+      return Response.json(changeRow({}), { status: 201 });
+    }
+    sent.push({ method: init.method ?? "", url, body });
+    return init.method === "DELETE"
+      ? new Response(null, { status: 204 })
+      : Response.json({ queue: null, warnings: [], changed: true });
+  });
+});
+
+afterEach(() => {
+  notifications.clean();
+  localStorage.clear();
+  vi.unstubAllGlobals();
+});
+
+function start(action: QueueAction) {
+  const onDone = vi.fn();
+  render(
+    <MantineProvider env="test">
+      <Notifications />
+      <QueryClientProvider client={new QueryClient()}>
+        <LiveProvider client={silentLive().live}>
+          <MemoryRouter>
+            <QueueDialogs action={action} queues={QUEUES} me={ADMIN} onDone={onDone} />
+          </MemoryRouter>
+        </LiveProvider>
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+  return onDone;
+}
+
+const dialog = (title: string) => within(screen.getByRole("form", { name: title }));
+const button = (title: string, text: string) =>
+  dialog(title).getByRole<HTMLButtonElement>("button", { name: text });
+
+describe("QueueDialogs", () => {
+  it("creates a queue below the given parent with what differs from the defaults", async () => {
+    const onDone = start({ kind: "create", queue: "vision" });
+    const form = dialog(NEW_QUEUE.title);
+    expect(button(NEW_QUEUE.title, NEW_QUEUE.submit).disabled).toBe(true);
+    fireEvent.change(form.getByLabelText(/^Name/), { target: { value: "segmenter" } });
+    fireEvent.change(form.getByLabelText("GPU quota"), { target: { value: "2" } });
+    fireEvent.click(button(NEW_QUEUE.title, NEW_QUEUE.submit));
+    await waitFor(() => expect(onDone).toHaveBeenCalledWith("segmenter"));
+    expect(sent).toEqual([
+      {
+        method: "POST",
+        url: "/api/v1/queues",
+        body: { name: "segmenter", parent: "vision", quota: { gpu: 2 } },
+      },
+    ]);
+  });
+
+  it("shows the server's verdict at the field, and does not send what it would refuse", async () => {
+    const message = "expected a name without capital letters";
+    refusal = Response.json(
+      {
+        type: "/problems/validation",
+        title: "Not valid",
+        status: 422,
+        detail: message,
+        errors: [{ pointer: "/name", code: "name", message }],
+      },
+      { status: 422 },
+    );
+    start({ kind: "create", queue: null });
+    fireEvent.change(dialog(NEW_QUEUE.title).getByLabelText(/^Name/), { target: { value: "Ab" } });
+    await screen.findByText(message);
+    expect(button(NEW_QUEUE.title, NEW_QUEUE.submit).disabled).toBe(true);
+  });
+
+  it("adds the same write to the draft instead of making it", async () => {
+    const onDone = start({ kind: "create", queue: "vision" });
+    fireEvent.change(dialog(NEW_QUEUE.title).getByLabelText(/^Name/), {
+      target: { value: "segmenter" },
+    });
+    fireEvent.click(button(NEW_QUEUE.title, DRAFT.add));
+    await waitFor(() => expect(onDone).toHaveBeenCalledWith());
+    const edit = { name: "segmenter", action: "create", edit: { parent: "vision" } };
+    expect(sent).toEqual([
+      {
+        method: "POST",
+        url: "/api/v1/changes",
+        body: { title: "Edit segmenter", edits: [edit] },
+      },
+    ]);
+  });
+
+  it("duplicates a queue with its amounts and its parent", async () => {
+    const onDone = start({ kind: "duplicate", queue: "vision" });
+    fireEvent.change(dialog(NEW_QUEUE.title).getByLabelText(/^Name/), {
+      target: { value: "copy" },
+    });
+    fireEvent.click(button(NEW_QUEUE.title, NEW_QUEUE.submit));
+    await waitFor(() => expect(onDone).toHaveBeenCalledWith("copy"));
+    expect(sent[0]?.body).toMatchObject({
+      name: "copy",
+      parent: "research",
+      quota: { gpu: 6 },
+      limit: { gpu: 9 },
+    });
+  });
+
+  it("offers no place inside the moved queue, and sends only the new parent", async () => {
+    const onDone = start({ kind: "move", queue: "vision" });
+    const title = MOVE_QUEUE.title("vision");
+    expect(screen.getByText(MOVE_QUEUE.text(1))).toBeTruthy();
+    fireEvent.click(dialog(title).getByRole("combobox", { name: NEW_QUEUE.parent }));
+    expect(screen.queryByRole("option", { name: "detector", hidden: true })).toBeNull();
+    fireEvent.click(screen.getByRole("option", { name: NEW_QUEUE.topLevel, hidden: true }));
+    await screen.findByText(PREVIEW.verdicts.safe);
+    fireEvent.click(button(title, MOVE_QUEUE.submit));
+    await waitFor(() => expect(onDone).toHaveBeenCalledWith());
+    expect(sent).toEqual([
+      { method: "PATCH", url: "/api/v1/queues/vision", body: { parent: null } },
+    ]);
+  });
+
+  it("deletes a queue only after the server's verdict, and shows why it would refuse", async () => {
+    const onDone = start({ kind: "delete", queue: "detector" });
+    const title = DELETE_QUEUE.title("detector");
+    expect(button(title, DELETE_QUEUE.submit).disabled).toBe(true);
+    await waitFor(() => expect(button(title, DELETE_QUEUE.submit).disabled).toBe(false));
+    fireEvent.click(button(title, DELETE_QUEUE.submit));
+    await waitFor(() => expect(onDone).toHaveBeenCalledWith(null));
+    expect(sent).toEqual([{ method: "DELETE", url: "/api/v1/queues/detector", body: null }]);
+  });
+});

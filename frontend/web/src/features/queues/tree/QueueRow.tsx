@@ -1,0 +1,178 @@
+import { IconAlertTriangle, IconChevronRight, IconLock, IconPencil } from "@tabler/icons-react";
+import { type HTMLProps, memo } from "react";
+import { DRAFT, EDIT_ACTIONS_IN_DRAFT } from "../../../i18n/changes.ts";
+import { amount, bound, count } from "../../../i18n/numbers.ts";
+import { FORM, QUEUES } from "../../../i18n/queues.ts";
+import { NONE } from "../../../i18n/ui.ts";
+import type { DraftEdit } from "../../../model/draft.ts";
+import type { Hue } from "../../../model/hues.ts";
+import type { Queue, Resource } from "../../../model/rows.ts";
+import { BulletBar } from "../../../ui/BulletBar.tsx";
+import { QueueMark } from "../../../ui/QueueMark.tsx";
+import { bulletOf, TEMPLATE } from "./columns.ts";
+import styles from "./QueueTree.module.css";
+
+export type QueueRowProps = {
+  queue: Queue;
+  resource: Resource;
+  hue: Hue | undefined;
+  level: number;
+  isFolder: boolean;
+  isOpen: boolean;
+  isSelected: boolean;
+  /** What the draft changes about it. */
+  drafted: DraftEdit | undefined;
+  /** The amount at the right end of the bars of this queue and its siblings. */
+  reach: number;
+  start: number;
+  rowProps: HTMLProps<HTMLDivElement>;
+  onToggle: () => void;
+  onEdit: (name: string) => void;
+};
+
+/** One line of the treegrid. */
+export const QueueRow = memo(function QueueRow(props: QueueRowProps) {
+  const { queue, resource, level, isSelected, drafted, rowProps, onEdit } = props;
+  const classes = [styles.row, level === 1 ? styles.root : "", isSelected ? styles.selected : ""];
+  if (drafted?.action === "delete") classes.push(styles.deleted);
+  if (queue.orphan || queue.problems.length > 0) classes.push(styles.invalid);
+  const share = queue.share === null ? NONE : amount(resource, queue.share[resource]);
+  return (
+    <div
+      {...rowProps}
+      className={classes.join(" ")}
+      style={{
+        gridTemplateColumns: TEMPLATE,
+        position: "absolute",
+        insetInline: 0,
+        transform: `translateY(${props.start}px)`,
+      }}
+    >
+      <NameCell {...props} />
+      <BoundCell queue={queue} resource={resource} part="quota" drafted={drafted} />
+      <BoundCell queue={queue} resource={resource} part="limit" drafted={drafted} />
+      <NumberCell
+        text={queue.weight[resource] === undefined ? NONE : String(queue.weight[resource])}
+      />
+      <NumberCell text={queue.priority === null ? NONE : String(queue.priority)} />
+      <NumberCell text={share} />
+      <NumberCell text={amount(resource, queue.allocated[resource])} />
+      <div role="gridcell">
+        <BulletBar bullet={bulletOf(queue, resource)} max={props.reach} />
+      </div>
+      <NumberCell text={count(queue.pendingWorkloads)} />
+      <div role="gridcell">
+        <button
+          type="button"
+          className={styles.edit}
+          tabIndex={-1}
+          aria-label={QUEUES.edit(queue.name)}
+          onClick={(event) => {
+            event.stopPropagation();
+            onEdit(queue.name);
+          }}
+        >
+          <IconPencil size={16} />
+        </button>
+      </div>
+    </div>
+  );
+}, isSameRow);
+
+function NameCell({ queue, hue, level, isFolder, isOpen, drafted, onToggle }: QueueRowProps) {
+  const problem = queue.problems[0] ?? (queue.orphan ? QUEUES.parentMissing(queue.parent) : null);
+  return (
+    <div role="rowheader" className={styles.name} style={{ paddingInlineStart: (level - 1) * 20 }}>
+      {isFolder ? (
+        // For the mouse only: assistive technology collapses and expands the row itself.
+        <span
+          className={`${styles.chevron} ${isOpen ? styles.open : ""}`}
+          aria-hidden
+          onClick={(event) => {
+            event.stopPropagation();
+            onToggle();
+          }}
+        >
+          <IconChevronRight size={15} />
+        </span>
+      ) : (
+        <span className={styles.chevron} aria-hidden>
+          <QueueMark hue={hue} />
+        </span>
+      )}
+      <span className={styles.text}>{queue.displayName || queue.name}</span>
+      {drafted !== undefined && (
+        <span className={styles.mark} title={DRAFT.inDraft(queue.name)}>
+          {EDIT_ACTIONS_IN_DRAFT[drafted.action]}
+        </span>
+      )}
+      {queue.managedBy !== "" && (
+        <span title={FORM.managedElsewhere(queue.managedBy)}>
+          <IconLock
+            size={14}
+            color="var(--dim)"
+            aria-label={FORM.managedElsewhere(queue.managedBy)}
+          />
+        </span>
+      )}
+      {problem !== null && (
+        <span title={problem}>
+          <IconAlertTriangle size={15} color="var(--bad)" aria-label={problem} />
+        </span>
+      )}
+    </div>
+  );
+}
+
+function NumberCell({ text }: { text: string }) {
+  return (
+    <div role="gridcell" className={styles.number}>
+      {text}
+    </div>
+  );
+}
+
+type BoundProps = Pick<QueueRowProps, "queue" | "resource" | "drafted"> & {
+  part: "quota" | "limit";
+};
+
+/** A quota or limit; the value that the draft gives it takes the place of the present one. */
+function BoundCell({ queue, resource, part, drafted }: BoundProps) {
+  const value = queue[part][resource];
+  const next = drafted?.edit[part]?.[resource];
+  const text = bound(resource, value);
+  if (next !== undefined) {
+    return (
+      <div role="gridcell" className={`${styles.number} ${styles.drafted}`} title={DRAFT.was(text)}>
+        {bound(resource, next ?? undefined)}
+      </div>
+    );
+  }
+  return (
+    <div
+      role="gridcell"
+      className={`${styles.number} ${typeof value === "number" ? "" : styles.word}`}
+    >
+      {text}
+    </div>
+  );
+}
+
+/** Compare what a row shows, because the tree makes new row props at every render. */
+function isSameRow(a: QueueRowProps, b: QueueRowProps): boolean {
+  return (
+    a.queue === b.queue &&
+    a.resource === b.resource &&
+    a.hue === b.hue &&
+    a.level === b.level &&
+    a.isFolder === b.isFolder &&
+    a.isOpen === b.isOpen &&
+    a.isSelected === b.isSelected &&
+    a.drafted === b.drafted &&
+    a.reach === b.reach &&
+    a.start === b.start &&
+    a.rowProps.tabIndex === b.rowProps.tabIndex &&
+    a.rowProps["aria-posinset"] === b.rowProps["aria-posinset"] &&
+    a.rowProps["aria-setsize"] === b.rowProps["aria-setsize"]
+  );
+}

@@ -1,0 +1,186 @@
+import { hotkeysCoreFeature, type ItemInstance, syncDataLoaderFeature } from "@headless-tree/core";
+import { useTree } from "@headless-tree/react";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type HTMLProps, useEffect, useMemo, useRef, useState } from "react";
+import { QUEUES } from "../../../i18n/queues.ts";
+import type { DraftEdit } from "../../../model/draft.ts";
+import type { Hue } from "../../../model/hues.ts";
+import type { Queue, Resource } from "../../../model/rows.ts";
+import { isLeaf, type QueueTree as Tree } from "../../../model/tree.ts";
+import { bulletReach } from "../../../ui/BulletBar.tsx";
+import { ROW_HEIGHT, usePreferences } from "../../../ui/preferences.ts";
+import { useRemeasure } from "../../../ui/useRemeasure.ts";
+import { bulletOf, COLUMNS, TEMPLATE } from "./columns.ts";
+import { QueueRow } from "./QueueRow.tsx";
+import styles from "./QueueTree.module.css";
+
+const ROOT = "\0root";
+
+type Props = {
+  queues: ReadonlyMap<string, Queue>;
+  tree: Tree;
+  resource: Resource;
+  hues: ReadonlyMap<string, Hue>;
+  selected: string | null;
+  /** The edits of the draft, by queue. */
+  drafted: ReadonlyMap<string, DraftEdit>;
+  onEdit: (name: string) => void;
+};
+
+/** The queue hierarchy as an ARIA treegrid: arrow keys move, collapse and expand; Enter opens. */
+export function QueueTree({ queues, tree, resource, hues, selected, drafted, onEdit }: Props) {
+  const rowHeight = ROW_HEIGHT[usePreferences((state) => state.density)];
+  const scroller = useRef<HTMLDivElement>(null);
+  const parents = useMemo(() => [...tree.children.keys()], [tree]);
+  const [collapsed, setCollapsed] = useState<ReadonlySet<string>>(new Set());
+  const expandedItems = useMemo(
+    () => parents.filter((name) => !collapsed.has(name)),
+    [parents, collapsed],
+  );
+
+  const view = useTree<string>({
+    rootItemId: ROOT,
+    state: { expandedItems },
+    setExpandedItems: (update) => {
+      const next = typeof update === "function" ? update(expandedItems) : update;
+      setCollapsed(new Set(parents.filter((name) => !next.includes(name))));
+    },
+    getItemName: (item) => queues.get(item.getId())?.displayName ?? item.getId(),
+    isItemFolder: (item) => item.getId() === ROOT || !isLeaf(tree, item.getId()),
+    dataLoader: {
+      getItem: (name) => name,
+      getChildren: (name) => [...(name === ROOT ? tree.roots : (tree.children.get(name) ?? []))],
+    },
+    scrollToItem: (item) => rows.scrollToIndex(item.getItemMeta().index),
+    hotkeys: {
+      customOpen: {
+        hotkey: "Enter",
+        handler: (_, instance) => onEdit(instance.getFocusedItem().getId()),
+      },
+      customEdit: {
+        hotkey: "KeyE",
+        handler: (_, instance) => onEdit(instance.getFocusedItem().getId()),
+      },
+    },
+    features: [syncDataLoaderFeature, hotkeysCoreFeature],
+  });
+  const builtFrom = useRef<Tree>(null);
+  useEffect(() => {
+    if (builtFrom.current === tree) return;
+    builtFrom.current = tree;
+    view.rebuildTree();
+  }, [tree, view]);
+
+  const items = view.getItems().filter((item) => queues.has(item.getId()));
+  const rows = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    overscan: 12,
+    scrollPaddingStart: 34,
+  });
+  useRemeasure(rows, rowHeight);
+  const reach = useMemo(() => reachByParent(queues, resource), [queues, resource]);
+
+  return (
+    <div className={styles.grid} ref={scroller}>
+      <div
+        {...(view.getContainerProps(QUEUES.tree) as HTMLProps<HTMLDivElement>)}
+        role="treegrid"
+        aria-rowcount={items.length + 1}
+        aria-colcount={COLUMNS.length}
+        className={styles.inner}
+      >
+        <Header />
+        <div role="rowgroup" style={{ height: rows.getTotalSize(), position: "relative" }}>
+          {rows.getVirtualItems().map(({ index, start }) => {
+            const item = items[index];
+            const queue = item === undefined ? undefined : queues.get(item.getId());
+            if (item === undefined || queue === undefined) return null;
+            return (
+              <QueueRow
+                key={queue.name}
+                queue={queue}
+                resource={resource}
+                hue={hues.get(queue.name)}
+                level={tree.level.get(queue.name) ?? 1}
+                isFolder={item.isFolder()}
+                isOpen={item.isExpanded()}
+                drafted={drafted.get(queue.name)}
+                isSelected={selected === queue.name}
+                reach={reach.get(queue.parent ?? "") ?? 1}
+                start={start}
+                rowProps={rowProps(item, index, () => onEdit(queue.name))}
+                onToggle={() => (item.isExpanded() ? item.collapse() : item.expand())}
+                onEdit={onEdit}
+              />
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function Header() {
+  return (
+    <div role="rowgroup" className={styles.header} style={{ position: "sticky" }}>
+      <div
+        role="row"
+        aria-rowindex={1}
+        className={`${styles.row} ${styles.header}`}
+        style={{ gridTemplateColumns: TEMPLATE }}
+      >
+        {COLUMNS.map(({ key, label, numeric }) => (
+          <div key={key} role="columnheader" className={numeric ? styles.number : ""}>
+            {key === "edit" ? <span className="visually-hidden">{label}</span> : label}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+/** Return the tree's props for focus, keys and levels, with the roles of a treegrid. */
+function rowProps(
+  item: ItemInstance<string>,
+  index: number,
+  open: () => void,
+): HTMLProps<HTMLDivElement> {
+  const {
+    role: _,
+    "aria-label": __,
+    "aria-selected": ___,
+    ...props
+  } = item.getProps() as Record<string, unknown>;
+  const own: HTMLProps<HTMLDivElement> = {
+    role: "row",
+    "aria-rowindex": index + 2,
+    // Assistive technology may move the focus, and the tree must follow it.
+    onFocus: (event) => {
+      if (event.target === event.currentTarget && !item.isFocused()) item.setFocused();
+    },
+    onClick: () => {
+      item.setFocused();
+      open();
+    },
+  };
+  const { "aria-expanded": expanded, ...rest } = props;
+  return { ...rest, ...own, ...(item.isFolder() ? { "aria-expanded": expanded as boolean } : {}) };
+}
+
+/** Return the largest amount per parent: siblings share one scale, so their bars can be compared. */
+function reachByParent(
+  queues: ReadonlyMap<string, Queue>,
+  resource: Resource,
+): ReadonlyMap<string, number> {
+  const reach = new Map<string, number>();
+  for (const queue of queues.values()) {
+    const parent = queue.parent ?? "";
+    reach.set(
+      parent,
+      Math.max(reach.get(parent) ?? 0, bulletReach(bulletOf(queue, resource)) * 1.03),
+    );
+  }
+  return reach;
+}

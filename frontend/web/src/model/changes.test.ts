@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { changeRow } from "../testing/changes.ts";
+import { adminMe, editorMe } from "../testing/me.ts";
+import { changeRights } from "./changes.ts";
+
+const QUEUES = new Map(
+  [
+    { name: "dept", parent: null },
+    { name: "team", parent: "dept" },
+    { name: "other", parent: null },
+  ].map((queue) => [queue.name, queue]),
+);
+const EDITOR = editorMe("dept");
+
+describe("changeRights", () => {
+  it("an editor applies edits below the granted queue, and asks for approval of others", () => {
+    const below = changeRow({ author: "ed", edits: [{ name: "team" }] });
+    expect(changeRights(below, EDITOR, QUEUES)).toMatchObject({ edit: true, apply: true });
+    const border = changeRow({ author: "ed", edits: [{ name: "team" }, { name: "dept" }] });
+    expect(changeRights(border, EDITOR, QUEUES)).toMatchObject({ apply: false, request: true });
+  });
+
+  it("queues may be placed below a queue that the same change creates", () => {
+    const edits = [
+      { name: "new", action: "create" as const, edit: { parent: "dept" } },
+      { name: "new-1", action: "create" as const, edit: { parent: "new" } },
+    ];
+    const change = changeRow({ author: "ed", edits });
+    expect(changeRights(change, EDITOR, QUEUES).apply).toBe(true);
+    const outside = changeRow({
+      author: "ed",
+      edits: [{ ...edits[0], name: "new", edit: { parent: "other" } }],
+    });
+    expect(changeRights(outside, EDITOR, QUEUES).apply).toBe(false);
+  });
+
+  it("a move needs the right at both places", () => {
+    const move = changeRow({ author: "ed", edits: [{ name: "team", edit: { parent: "other" } }] });
+    expect(changeRights(move, EDITOR, QUEUES).apply).toBe(false);
+    expect(changeRights(move, adminMe(), QUEUES).apply).toBe(true);
+  });
+
+  it("only administrators decide, and only on what is requested", () => {
+    const requested = changeRow({ author: "ed", state: "requested" });
+    expect(changeRights(requested, adminMe(), QUEUES)).toMatchObject({ decide: true, edit: false });
+    expect(changeRights(requested, EDITOR, QUEUES)).toMatchObject({ decide: false, apply: false });
+  });
+
+  it("another user's change is only read by an editor", () => {
+    const foreign = changeRow({ author: "somebody", edits: [{ name: "team" }] });
+    expect(Object.values(changeRights(foreign, EDITOR, QUEUES))).toEqual(Array(5).fill(false));
+  });
+});

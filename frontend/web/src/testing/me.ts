@@ -1,0 +1,23 @@
+import type { Me } from "../model/rows.ts";
+
+export function adminMe(): Me {
+  return {
+    username: "admin",
+    displayName: "Admin",
+    kind: "session",
+    isAdmin: true,
+    roles: [{ role: "admin", subtree: null }],
+    rights: { editQueues: true, adminQueues: true, manageTokens: true },
+  };
+}
+
+export function editorMe(subtree: string): Me {
+  return {
+    username: "ed",
+    displayName: "Ed",
+    kind: "session",
+    isAdmin: false,
+    roles: [{ role: "editor", subtree }],
+    rights: { editQueues: true, adminQueues: false, manageTokens: false },
+  };
+}

@@ -1,0 +1,26 @@
+import { Modal } from "@mantine/core";
+import type { ReactNode } from "react";
+import { CLOSE } from "../i18n/ui.ts";
+
+type Props = {
+  title: string;
+  size?: "md" | "lg" | "xl";
+  opened?: boolean;
+  onClose: () => void;
+  children: ReactNode;
+};
+
+/** A dialog over the page, with its title and a button that closes it. */
+export function Dialog({ title, size = "lg", opened = true, onClose, children }: Props) {
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      size={size}
+      title={<b>{title}</b>}
+      closeButtonProps={{ "aria-label": CLOSE }}
+    >
+      {children}
+    </Modal>
+  );
+}

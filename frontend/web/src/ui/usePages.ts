@@ -1,0 +1,25 @@
+import { type QueryKey, useInfiniteQuery } from "@tanstack/react-query";
+
+type PageOf<T> = { readonly items: readonly T[]; readonly next: string | null };
+
+/** Return the rows of a list that the server sends page by page, and how to load the next page. */
+export function usePages<T>(
+  queryKey: QueryKey,
+  fetchPage: (cursor: string, signal: AbortSignal) => Promise<PageOf<T>>,
+  everyMs: number,
+) {
+  const query = useInfiniteQuery({
+    queryKey,
+    queryFn: ({ pageParam, signal }) => fetchPage(pageParam, signal),
+    initialPageParam: "",
+    getNextPageParam: ({ next }: PageOf<T>) => next ?? undefined,
+    refetchInterval: everyMs,
+  });
+  return {
+    rows: query.data?.pages.flatMap(({ items }) => items),
+    error: query.error,
+    hasMore: query.hasNextPage,
+    isLoadingMore: query.isFetchingNextPage,
+    loadMore: () => void query.fetchNextPage(),
+  };
+}
