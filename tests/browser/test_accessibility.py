@@ -23,7 +23,7 @@ PAGES = {
     "/nodes": manifests.NODE,
     "/scheduler": "Time per session",
     "/changes": "Changes",
-    "/audit": "Every write to a queue",
+    "/audit": "Every write, by page",
     "/no-such-page": "Page not found",
 }
 

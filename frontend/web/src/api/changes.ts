@@ -15,6 +15,7 @@ export type ChangeAction = "request" | "approve" | "reject" | "revert";
 export type AuditFilter = {
   readonly queue: string;
   readonly actor: string;
+  readonly kind: string;
   readonly state: string;
   readonly since: string;
   readonly until: string;

@@ -153,10 +153,27 @@ export const EDIT_ACTIONS_IN_DRAFT: Record<EditAction, string> = {
   delete: "deleted in the draft",
 };
 
+const AUDIT_ACTIONS: Record<AuditEntry["action"], string> = {
+  create: "Created",
+  update: "Edited",
+  delete: "Deleted",
+  hold: "Held",
+  release: "Released",
+  requeue: "Requeued",
+  retryBind: "Retried the bind of",
+};
+const AUDIT_KINDS: Record<AuditEntry["kind"], string> = {
+  queue: "queue",
+  workload: "workload",
+  user: "user",
+  roleBinding: "role of",
+  token: "token",
+};
+
 export const AUDIT = {
   title: "Audit",
   entries: "Writes",
-  note: "Every write to a queue, by page, token or change set",
+  note: "Every write, by page, token or change set",
   anyQueue: "Any queue",
   anyState: "Any outcome",
   actor: "User",
@@ -165,7 +182,7 @@ export const AUDIT = {
   until: "Until",
   clear: (name: string) => `Clear ${name}`,
   emptyTitle: "Nothing was written yet",
-  empty: "Edits of queues appear here.",
+  empty: "Writes to queues, workloads, users and tokens appear here.",
   noMatchTitle: "No write matches",
   noMatch: "Change or clear the filters.",
   columns: ["When", "Who", "What", "Before and after", "Why"],
@@ -175,11 +192,10 @@ export const AUDIT = {
     failed: "failed",
     unclear: "unclear",
   } satisfies Record<AuditEntry["state"], string>,
-  actions: {
-    create: "Created",
-    update: "Edited",
-    delete: "Deleted",
-  } satisfies Record<AuditEntry["action"], string>,
+  kinds: AUDIT_KINDS,
+  written: (action: AuditEntry["action"], kind: AuditEntry["kind"]) =>
+    `${AUDIT_ACTIONS[action]} ${AUDIT_KINDS[kind]}`,
+  anyKind: "Anything",
   change: (before: string, after: string) => `${before} → ${after}`,
   request: (id: string) => `request ${id}`,
 } as const;

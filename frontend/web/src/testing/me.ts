@@ -7,7 +7,13 @@ export function adminMe(): Me {
     kind: "session",
     isAdmin: true,
     roles: [{ role: "admin", subtree: null }],
-    rights: { editQueues: true, adminQueues: true, manageTokens: true },
+    rights: {
+      editQueues: true,
+      actOnWorkloads: true,
+      adminQueues: true,
+      simulate: true,
+      manageTokens: true,
+    },
   };
 }
 
@@ -18,6 +24,12 @@ export function editorMe(subtree: string): Me {
     kind: "session",
     isAdmin: false,
     roles: [{ role: "editor", subtree }],
-    rights: { editQueues: true, adminQueues: false, manageTokens: false },
+    rights: {
+      editQueues: true,
+      actOnWorkloads: true,
+      adminQueues: false,
+      simulate: true,
+      manageTokens: false,
+    },
   };
 }

@@ -18,6 +18,7 @@ import { readAuditFilter } from "./filter.ts";
 const EVERY_MS = 15_000;
 const TYPING_MS = 400;
 const STATES = Object.entries(AUDIT.states).map(([value, label]) => ({ value, label }));
+const KINDS = Object.entries(AUDIT.kinds).map(([value, label]) => ({ value, label }));
 const TONES: Record<AuditEntry["state"], "good" | "warn" | "bad"> = {
   done: "good",
   intended: "warn",
@@ -118,6 +119,7 @@ function Filters({ search, onChange }: FilterProps) {
         AUDIT.anyQueue,
         [...queues.keys()].sort().map((value) => ({ value, label: value })),
       )}
+      {select("kind", AUDIT.anyKind, KINDS)}
       {select("state", AUDIT.anyState, STATES)}
       {day("since", AUDIT.since)}
       {day("until", AUDIT.until)}
@@ -145,7 +147,7 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
             </td>
             <td>{entry.actor}</td>
             <td>
-              {AUDIT.actions[entry.action]} <b>{entry.queue}</b>{" "}
+              {AUDIT.written(entry.action, entry.kind)} <b>{entry.target || entry.queue}</b>{" "}
               {entry.state !== "done" && (
                 <Badge tone={TONES[entry.state]}>{AUDIT.states[entry.state]}</Badge>
               )}

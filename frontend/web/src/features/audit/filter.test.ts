@@ -8,6 +8,7 @@ it("reads days as whole days of the user's time zone", () => {
   expect(filter).toEqual({
     queue: "",
     actor: "ann",
+    kind: "",
     state: "",
     since: new Date(2026, 10, 1).toISOString(),
     until: new Date(2026, 11, 1).toISOString(),

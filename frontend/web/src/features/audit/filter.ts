@@ -5,6 +5,7 @@ export function readAuditFilter(search: URLSearchParams): AuditFilter {
   return {
     queue: search.get("queue") ?? "",
     actor: (search.get("actor") ?? "").trim(),
+    kind: search.get("kind") ?? "",
     state: search.get("state") ?? "",
     since: startOfDay(search.get("since"), 0),
     until: startOfDay(search.get("until"), 1),
