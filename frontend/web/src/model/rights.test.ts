@@ -18,7 +18,13 @@ function user(roles: Me["roles"], editQueues = true): Me {
     kind: "session",
     isAdmin: false,
     roles,
-    rights: { editQueues, adminQueues: false, manageTokens: true },
+    rights: {
+      editQueues,
+      adminQueues: false,
+      manageTokens: true,
+      actOnWorkloads: true,
+      simulate: true,
+    },
   };
 }
 
