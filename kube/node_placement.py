@@ -62,11 +62,16 @@ def _tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
     if taint.effect not in REPELLING:
         return True
     return any(
-        toleration.effect in ("", taint.effect)
-        and (
-            toleration.key in ("", taint.key)
-            if toleration.operator == "Exists"
-            else (toleration.key, toleration.value) == (taint.key, taint.value)
-        )
+        toleration.effect in ("", taint.effect) and _matches(toleration, taint)
         for toleration in tolerations
     )
+
+
+def _matches(toleration: Toleration, taint: Taint) -> bool:
+    """Return whether a toleration matches a taint by key and value; one with an unknown operator matches none."""
+    match toleration.operator:
+        case "Exists":
+            return toleration.key in ("", taint.key)
+        case "" | "Equal":
+            return (toleration.key, toleration.value) == (taint.key, taint.value)
+    return False

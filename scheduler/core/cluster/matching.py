@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from scheduler.core.cluster.constraints import (
@@ -18,6 +19,8 @@ from scheduler.core.cluster.inputs import NodeInput
 
 ALL_ADDRESSES = "0.0.0.0"  # compared, never bound
 REPELLING = ("NoSchedule", "NoExecute")
+#: Leading zeros are allowed; the length is bounded because `int` takes quadratic time.
+_INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
 
 
 def matches_expression(labels: Mapping[str, str], expression: Expression) -> bool:
@@ -37,11 +40,17 @@ def matches_expression(labels: Mapping[str, str], expression: Expression) -> boo
 
 
 def _compares(value: str | None, expression: Expression) -> bool:
-    try:
-        left, right = int(value or ""), int(expression.values[0])
-    except (ValueError, IndexError):
+    left = _integer(value or "")
+    right = _integer(expression.values[0]) if expression.values else None
+    if left is None or right is None:
         return False
     return left > right if expression.operator is Operator.GT else left < right
+
+
+def _integer(text: str) -> int | None:
+    """Return a number as Go's strconv reads it; Python's `int` also takes spaces, underscores and other digits."""
+    number = int(text) if _INTEGER.fullmatch(text) else None
+    return number if number is not None and -(2**63) <= number < 2**63 else None
 
 
 def matches_selector(labels: Mapping[str, str], selector: LabelSelector) -> bool:
