@@ -32,6 +32,11 @@ KAIWEB_KUBECONFIG = env.text("KAIWEB_KUBECONFIG", str(KAIWEB_HOME / "kubeconfig"
 KAIWEB_DEPLOY = Path(env.text("KAIWEB_DEPLOY", str(deploy_folder())))
 # Days after which an API token expires at the latest; 0: it may be valid forever.
 KAIWEB_TOKEN_MAX_DAYS = env.number("KAIWEB_TOKEN_MAX_DAYS", 365)
+# History and usage: hourly and daily sums are kept this long; prices are per GPU-hour and model.
+KAIWEB_USAGE_HOURLY_DAYS = env.number("KAIWEB_USAGE_HOURLY_DAYS", 62)
+KAIWEB_USAGE_DAILY_DAYS = env.number("KAIWEB_USAGE_DAILY_DAYS", 1100)
+KAIWEB_GPU_PRICES = env.prices("KAIWEB_GPU_PRICES")
+KAIWEB_CURRENCY = env.text("KAIWEB_CURRENCY", "EUR")
 KAIWEB_VERSION = __version__
 
 SECRET_KEY = env.text("KAIWEB_SECRET_KEY")
@@ -54,6 +59,7 @@ INSTALLED_APPS = [
     "frontend.dashboard",
     "sandbox",
     "kaiweb",
+    "kaiweb.usage",
 ]
 
 MIDDLEWARE = [

@@ -9,6 +9,8 @@ from kube.keys import SHARD_TASK_PREFIX
 
 REDIS_URL = env.redis_url()
 TICK_S = 1.0
+# Seconds between two samples of the usage history; 0: no history.
+KAIWEB_USAGE_SAMPLE_S = env.number("KAIWEB_USAGE_SAMPLE_S", 20)
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -70,6 +72,17 @@ def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, An
         "schedule": 600.0,
         "options": {"queue": "default", "expires": 500.0},
     }
+    if KAIWEB_USAGE_SAMPLE_S:
+        ticks["sample-usage"] = {
+            "task": "kaiweb.usage.tasks.sample",
+            "schedule": float(KAIWEB_USAGE_SAMPLE_S),
+            "options": {"queue": "default", "expires": 0.75 * KAIWEB_USAGE_SAMPLE_S},
+        }
+        ticks["close-usage-days"] = {
+            "task": "kaiweb.usage.tasks.close_days",
+            "schedule": 900.0,
+            "options": {"queue": "default", "expires": 800.0},
+        }
     return ticks
 
 

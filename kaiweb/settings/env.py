@@ -7,6 +7,7 @@ variables of their own themselves. docs/operations/environment.md lists all of t
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -95,6 +96,21 @@ def redis_url(*, env: Mapping[str, str] = ENVIRON) -> str:
 def words(name: str, default: str = "", *, env: Mapping[str, str] = ENVIRON) -> list[str]:
     """Return the parts of a comma separated list, without empty ones."""
     return [part.strip() for part in text(name, default, env=env).split(",") if part.strip()]
+
+
+def prices(name: str, *, env: Mapping[str, str] = ENVIRON) -> dict[str, float]:
+    """Return the price of each GPU model from `MODEL=PRICE,…`; `*` stands for all other models."""
+    table: dict[str, float] = {}
+    for part in words(name, env=env):
+        model, equals, raw = part.rpartition("=")
+        try:
+            price = float(raw) if equals and model else -1.0
+        except ValueError:
+            price = -1.0
+        if not (math.isfinite(price) and price >= 0):
+            raise EnvError(f"{name}: expected MODEL=PRICE separated by commas, got '{part}'")
+        table[model.strip()] = price
+    return table
 
 
 def home(*, env: Mapping[str, str] = ENVIRON) -> Path:

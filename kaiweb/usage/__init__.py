@@ -1,0 +1,1 @@
+"""History and usage: who held how many GPUs when, from samples of the mirror."""

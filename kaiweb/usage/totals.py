@@ -1,0 +1,148 @@
+"""Who used how many GPU-hours in a range: by queue, by user or by GPU model, with cost."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import Sum
+
+from kaiweb.items.amounts import Number, rounded
+from kaiweb.usage import prices
+from kaiweb.usage.models import ModelUse, OwnerUse, QueueUse
+from kaiweb.usage.ranges import Range, within
+from kaiweb.usage.tiers import Piece
+from queues.tree import hierarchy
+
+HOUR_S = 3600
+
+
+class By(StrEnum):
+    """What the rows of a usage report stand for."""
+
+    QUEUE = "queue"
+    OWNER = "owner"
+    MODEL = "model"
+
+
+@dataclass(slots=True)
+class Used:
+    """GPU-seconds of one row, and the allocated ones by GPU model for its cost."""
+
+    allocated: float = 0.0
+    in_quota: float = 0.0
+    waiting: float = 0.0
+    by_model: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def add(self, allocated: float, in_quota: float, waiting: float) -> None:
+        """Add what one tier or one part of the row used."""
+        self.allocated += allocated
+        self.in_quota += in_quota
+        self.waiting += waiting
+
+
+def usage_items(
+    span: Range, by: By, tree: hierarchy.Tree, queues: Collection[str] | None
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the rows of a report, and their totals.
+
+    Parameters
+    ----------
+    tree : the queues of today, which tell what lies below what
+    queues : the queues whose work counts; None for all
+    """
+    used: dict[str, Used] = defaultdict(Used)
+    total = Used()
+    for piece in span.pieces():
+        for queue, owner, model, allocated, in_quota, waiting in _work(piece, queues):
+            keys = _keys(by, queue, owner, model, tree, queues)
+            for key in keys:
+                used[key].by_model[model] += allocated
+                if by != By.QUEUE:
+                    used[key].add(allocated, in_quota, waiting)
+            total.by_model[model] += allocated
+            total.add(allocated, in_quota, waiting)
+        if by == By.QUEUE:
+            for queue, *sums in _queue_sums(piece, queues):
+                used[queue].add(*sums)
+    items = [{"key": key, **_amounts(used[key])} for key in sorted(used)]
+    return items, _amounts(total)
+
+
+def _work(piece: Piece, queues: Collection[str] | None) -> Iterable[tuple[Any, ...]]:
+    rows = OwnerUse.objects.filter(**within(piece))
+    if queues is not None:
+        rows = rows.filter(queue__in=queues)
+    return _summed(rows, OwnerUse.KEYS, OwnerUse.SUMS)
+
+
+def _queue_sums(piece: Piece, queues: Collection[str] | None) -> Iterable[tuple[Any, ...]]:
+    rows = QueueUse.objects.filter(**within(piece))
+    if queues is not None:
+        rows = rows.filter(queue__in=queues)
+    return _summed(rows, QueueUse.KEYS, ("allocated", "in_quota", "waiting"))
+
+
+def _summed(
+    rows: Any, keys: tuple[str, ...], columns: tuple[str, ...]
+) -> Iterable[tuple[Any, ...]]:
+    grouped = rows.order_by().values_list(*keys)
+    totals: Iterable[tuple[Any, ...]] = grouped.annotate(
+        **{f"sum_{column}": Sum(column) for column in columns}
+    )
+    return totals
+
+
+def _keys(
+    by: By,
+    queue: str,
+    owner: str,
+    model: str,
+    tree: hierarchy.Tree,
+    queues: Collection[str] | None,
+) -> list[str]:
+    """Return the rows to which some work belongs: the queue and those above it, or the user, or the model."""
+    if by == By.OWNER:
+        return [owner]
+    if by == By.MODEL:
+        return [model]
+    path = hierarchy.ancestors(tree, queue) or [queue]
+    return [name for name in path if queues is None or name in queues]
+
+
+def _amounts(used: Used) -> dict[str, Any]:
+    hours_by_model = {model: seconds / HOUR_S for model, seconds in used.by_model.items()}
+    return {
+        "gpuHours": _hours(used.allocated),
+        "inQuotaHours": _hours(used.in_quota),
+        "overQuotaHours": _hours(used.allocated - used.in_quota),
+        "waitingHours": _hours(used.waiting),
+        "cost": prices.cost(hours_by_model),
+    }
+
+
+def _hours(seconds: float) -> Number:
+    return rounded(max(0.0, seconds) / HOUR_S)
+
+
+def capacity(span: Range) -> dict[str, Any]:
+    """Return the GPU-hours of the whole cluster: what there was, what pods held, what was idle.
+
+    Which of the held hours were not used cannot be told without the utilisation metrics of the devices (DCGM).
+    """
+    there = held = 0.0
+    for piece in span.pieces():
+        row = ModelUse.objects.filter(**within(piece)).aggregate(
+            capacity=Sum("capacity"), allocated=Sum("allocated")
+        )
+        there += row["capacity"] or 0.0
+        held += row["allocated"] or 0.0
+    return {
+        "capacityHours": _hours(there),
+        "allocatedHours": _hours(held),
+        "idleHours": _hours(there - held),
+        "allocatedButIdleHours": None,
+    }
