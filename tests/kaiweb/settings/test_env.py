@@ -65,7 +65,7 @@ def test_each_shard_has_a_tick_that_is_worthless_after_the_next() -> None:
     assert tick["options"] == {"queue": shard_queue("a100"), "expires": 1.0}
     assert set(schedule) == {
         "cycle-default", "cycle-a100", "settle-change-sets", "settle-changes", "sweep-bind-requests", "trim-history",
-        "trim-live-log",
+        "trim-live-log", "sample-usage", "close-usage-days",
     }  # fmt: skip
 
 
@@ -82,3 +82,13 @@ def test_every_variable_of_the_product_is_in_the_documentation() -> None:
     page = (checkout / "docs" / "operations" / "environment.md").read_text()
     assert "KAIWEB_PORT" in read
     assert sorted(name for name in read if f"`{name}`" not in page) == []
+
+
+def test_prices_are_read_by_model_and_a_wrong_one_is_named() -> None:
+    assert env.prices("P", env={"P": "NVIDIA-H100=2.5, *=1"}) == {"NVIDIA-H100": 2.5, "*": 1.0}
+    assert env.prices("P", env={}) == {}
+    for raw in ("H100", "=2", "H100=-1", "H100=nan", "H100=cheap"):
+        with pytest.raises(
+            env.EnvError, match=f"P: expected MODEL=PRICE separated by commas, got '{raw}'"
+        ):
+            env.prices("P", env={"P": raw})
