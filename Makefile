@@ -7,12 +7,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run test test-unit coverage fuzz fuzz-long preview-equals-cluster stability check bench lint fmt clean lock
+.PHONY: setup dev run test test-unit coverage fuzz fuzz-long preview-equals-cluster stability check bench lint fmt clean lock dist dist-check
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run    set up and start everything, with a live cluster in it (Ctrl-C ends it)"
 	@echo "make test   set up and run all tests"
+	@echo "make dist   build the wheel, the sdist, the chart and the SBOM"
 	@echo "make setup check coverage fuzz stability lint fmt bench clean: see README.md"
 
 # -- set-up: stamps make the second call free ------------------------------------------------------
@@ -88,10 +89,20 @@ fmt: $(VENV)/dev.stamp
 bench: dev
 	$(BIN)/python -m tests.bench
 
+# -- release ---------------------------------------------------------------------------------------
+# Wheel with the built dashboard, sdist, chart, SBOM and checksums in dist/; the same commit gives the same bytes.
+dist: dev
+	$(BIN)/python deploy/release.py --output dist
+
+# Installs the wheel into an empty environment, starts it, and runs a gang.
+dist-check: dist
+	KAIWEB_TEST_WHEEL=$$(echo dist/*.whl) $(BIN)/python -m pytest tests/release -q -m integration
+
 lock: $(VENV)/dev.stamp
 	$(UV) pyproject.toml -o requirements/run.txt
 	$(UV) --extra dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
 	$(UV) --extra gpu -c requirements/run.txt pyproject.toml -o requirements/gpu.txt
+	$(UV) --extra docs -c requirements/dev.txt pyproject.toml -o requirements/docs.txt
 
 clean:
-	rm -rf .venv .kaiweb .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis frontend/web/node_modules frontend/web/dist
+	rm -rf .venv .kaiweb .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis frontend/web/node_modules frontend/web/dist dist site
