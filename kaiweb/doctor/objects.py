@@ -8,7 +8,7 @@ from typing import Any
 from kaiweb.doctor.finding import ClusterContext, Finding, age_s, fault, warning
 from kube.errors import NotFoundError
 from kube.gateway import Selectors
-from kube.keys import POD_GROUP, RESERVATION
+from kube.keys import GPU_GROUP, POD_GROUP, RESERVATION, RESERVED_DEVICE
 from kube.resources import BINDREQUESTS, CONFIGS, PODGROUPS, PODS, QUEUES
 from queues.tree.hierarchy import problem_of
 from queues.tree.shape import QueueShape, read_queue
@@ -105,9 +105,9 @@ def check_reservations(context: ClusterContext) -> Iterator[Finding]:
             yield warning(
                 f"reservation {_key(pod)}",
                 f"has ended ({phase}); its GPU is given to others although pods may still share it",
-                "restart the pods of the same group (label runai-gpu-group)",
+                f"restart the pods of the same group (label {GPU_GROUP})",
             )
-        elif not annotations.get("run.ai/reserve_for_gpu_index") and _is_old(pod, context):
+        elif not annotations.get(RESERVED_DEVICE) and _is_old(pod, context):
             yield fault(
                 f"reservation {_key(pod)}",
                 "does not say which GPU it holds, so the pods that share it wait",

@@ -114,8 +114,7 @@ def _rights_of(rule: Mapping[str, Any], namespace: str) -> Iterator[Right]:
     for group, resource, verb, name in product(
         rule["apiGroups"], rule["resources"], rule["verbs"], names
     ):
-        # The name is not known when an object is created, listed or watched.
-        yield Right(group, resource, verb, namespace, "" if verb == "create" else name)
+        yield Right(group, resource, verb, namespace, name)
 
 
 def _has_accounts(context: ClusterContext) -> bool:

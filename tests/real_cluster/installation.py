@@ -42,8 +42,7 @@ def stack_on(
     accounts = home / "accounts"
     accounts.mkdir()
     for account in ACCOUNTS:
-        token = run_kubectl(cluster, "create", "token", account, "-n", "kai-scheduler").strip()
-        _write_kubeconfig(accounts / f"{account}.kubeconfig", cluster, token)
+        account_kubeconfig(accounts / f"{account}.kubeconfig", cluster, account)
     settings = {
         "KAIWEB_KUBECONFIG": str(home / "kubeconfig"),
         "KAIWEB_SIMULATE": "1",
@@ -68,7 +67,9 @@ def run_kubectl(cluster: RealCluster, *arguments: str) -> str:
     return done.stdout
 
 
-def _write_kubeconfig(file: Path, cluster: RealCluster, token: str) -> None:
+def account_kubeconfig(file: Path, cluster: RealCluster, account: str) -> None:
+    """Write a kubeconfig with a token of one service account of kai-scheduler."""
+    token = run_kubectl(cluster, "create", "token", account, "-n", "kai-scheduler").strip()
     config = yaml.safe_load(cluster.kubeconfig.read_text())
     config["users"] = [{"name": "account", "user": {"token": token}}]
     config["contexts"] = [
