@@ -7,15 +7,12 @@ one statement is open at a time, and nothing else may change the state meanwhile
 
 from __future__ import annotations
 
-from enum import Enum
-
 from scheduler.core.cluster.gpus import NOMINATED_HOLD, NORMAL_HOLD, Hold
 from scheduler.core.cluster.inputs import NumaShare
 from scheduler.core.cluster.status import (
     ALLOCATED,
     BINDING,
     NOMINATED,
-    PENDING,
     RELEASING,
     TaskStatus,
 )
@@ -28,58 +25,16 @@ from scheduler.core.session.decision_builders import (
     nominate_decision,
 )
 from scheduler.core.session.gang import GangView
+from scheduler.core.session.operations import Held, Operation, OperationKind
 from scheduler.core.session.session import Session
 from scheduler.core.times import NOW
-
-
-class OperationKind(Enum):
-    """What an operation does to its task."""
-
-    EVICT = "evict"
-    ALLOCATE = "allocate"
-    NOMINATE = "nominate"
-    UNEVICT = "un-evict"
-    CONVERT = "convert"
-
 
 _EVICT = OperationKind.EVICT
 _ALLOCATE = OperationKind.ALLOCATE
 _NOMINATE = OperationKind.NOMINATE
 _UNEVICT = OperationKind.UNEVICT
+_UNMOVE = OperationKind.UNMOVE
 _CONVERT = OperationKind.CONVERT
-
-
-class Operation:
-    """One step of a statement.
-
-    Attributes
-    ----------
-    kind, task, node : what is done to which task; the node it is placed on or evicted from
-    reason : of an eviction
-    undoes : the earlier operation that this one takes back, if any
-    was : the status of the task before an eviction
-    is_undone : whether a later operation takes this one back
-    """
-
-    __slots__ = ("is_undone", "kind", "node", "reason", "task", "undoes", "was")
-
-    def __init__(
-        self,
-        kind: OperationKind,
-        task: int,
-        node: int,
-        reason: EvictReason | None = None,
-        undoes: Operation | None = None,
-        was: int = PENDING,
-    ) -> None:
-        self.was = was
-        self.kind = kind
-        self.task = task
-        self.node = node
-        self.reason = reason
-        self.undoes = undoes
-        self.is_undone = False
-
 
 #: A position to return to: (number of operations, number of journal entries).
 Checkpoint = tuple[int, int]
@@ -117,6 +72,12 @@ class Statement:
         """
         tasks = self._state.tasks
         node, was = tasks.node[task], tasks.status[task]
+        held = Held(
+            tasks.gpu_groups[task],
+            tasks.accepted[task],
+            tasks.numa.get(task),
+            tasks.left_node[task],
+        )
         self._state.set_status(task, RELEASING)
         self._put_virtual(task, 1)
         if node != NOWHERE:
@@ -127,7 +88,7 @@ class Statement:
             self._charge_queue(task, -1.0)
             for listener in self._session.listeners_of(task):
                 listener.left(task, node)
-        self._operations.append(Operation(_EVICT, task, node, reason, None, was))
+        self._operations.append(Operation(_EVICT, task, node, reason, None, was, held))
 
     def allocate(self, task: int, node: int, gpu_groups: tuple[str, ...] = ()) -> None:
         """Place a pending task on room that is free now."""
@@ -192,6 +153,36 @@ class Statement:
         eviction.is_undone = True
         self._operations.append(Operation(_UNEVICT, task, node, None, eviction))
 
+    def unmove(self, task: int) -> None:
+        """Take back the nomination of a task that this statement evicted: it is leaving its old place again.
+
+        Raises
+        ------
+        InvariantError : this statement did not evict the task, or did not nominate it
+        """
+        state, journal = self._state, self._journal
+        tasks = state.tasks
+        eviction, nomination = self._eviction_of(task), self._nomination_of(task)
+        held, node = eviction.held, tasks.node[task]
+        assert held is not None
+        state.withdraw(task, node)
+        if node == eviction.node:
+            journal.insert(state.nodes.tasks[node], task, None)
+        self._charge_queue(task, -1.0)
+        for listener in self._session.listeners_of(task):
+            listener.left(task, node)
+        state.set_status(task, RELEASING)
+        journal.put(tasks.node, task, eviction.node)
+        journal.put(tasks.left_node, task, held.left_node)
+        journal.put(tasks.gpu_groups, task, held.gpu_groups)
+        journal.put(tasks.accepted, task, held.accepted)
+        if held.numa is not None:
+            journal.insert(tasks.numa, task, held.numa)
+        elif task in tasks.numa:
+            journal.remove(tasks.numa, task)
+        nomination.is_undone = True
+        self._operations.append(Operation(_UNMOVE, task, node, None, nomination))
+
     def convert_to_nominated(self, view: GangView) -> None:
         """Turn everything this statement allocated for a pod group into nominations."""
         tasks, state = self._state.tasks, self._state
@@ -254,7 +245,7 @@ class Statement:
         evicted: set[int] = set()
         for operation in self._operations:
             task = operation.task
-            if operation.is_undone or operation.kind is _UNEVICT:
+            if operation.is_undone or operation.kind in (_UNEVICT, _UNMOVE):
                 continue
             tasks.is_virtual[task] = 0
             if operation.kind is _EVICT:
@@ -293,6 +284,18 @@ class Statement:
             operation.task
             for operation in self._operations
             if operation.kind is _EVICT and not operation.is_undone
+        ]
+
+    def moved(self) -> list[int]:
+        """Return the tasks that were evicted from where they ran and nominated since, in order."""
+        status = self._state.tasks.status
+        return [
+            operation.task
+            for operation in self._operations
+            if operation.kind is _EVICT
+            and not operation.is_undone
+            and operation.was != NOMINATED
+            and status[operation.task] == NOMINATED
         ]
 
     # ---------------------------------------------------------------------------------- parts
@@ -367,3 +370,10 @@ class Statement:
                 return operation
         name = self._state.tasks.inputs[task].name
         raise InvariantError(f"task {name} was not evicted by this statement of {self.action}")
+
+    def _nomination_of(self, task: int) -> Operation:
+        for operation in reversed(self._operations):
+            if operation.task == task and operation.kind is _NOMINATE and not operation.is_undone:
+                return operation
+        name = self._state.tasks.inputs[task].name
+        raise InvariantError(f"task {name} was not nominated by this statement of {self.action}")

@@ -2,8 +2,8 @@
 
 A trial runs inside a statement, on the real placement with all its rules. The evictor (the pod group that
 room is made for) and the victims take turns in fair order. A victim that gets its own place back was
-never evicted, one that finds another place was moved, one that finds none loses its place. If the evictor
-finds room and the rules of the action accept the losses, the statement stays open for the caller to keep.
+never evicted, one that finds another place was moved, one that finds none loses its place. Moves that turn
+out needless in the end are taken back (`back_home.py`). If the evictor finds room and the rules of the action accept the losses, the statement stays open for the caller to keep.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scheduler.core.cluster.status import NOMINATED, RELEASING, TaskStatus
+from scheduler.core.cluster.status import NOMINATED, RELEASING
 from scheduler.core.decisions import (
     REJECTED,
     SOLVED,
@@ -20,14 +20,13 @@ from scheduler.core.decisions import (
     EvictReason,
     SearchReport,
 )
-from scheduler.core.placement.home import has_room_at_home
 from scheduler.core.placement.place import Placer
 from scheduler.core.placement.rules import ClassRules
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
-from scheduler.core.solver.bounds import has_topology_constraint
+from scheduler.core.solver.back_home import take_back_moves
 from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.turns import PendingTable, TurnOrder
 
@@ -109,54 +108,13 @@ class TrialRunner:
         return success
 
     def _run(self, trial: Trial, accepts: OutcomeCheck) -> tuple[str, Success | None]:
-        """Try a set of victims; where that moves some needlessly, try whether they can stay.
-
-        Each victim goes to the place that scores best, also where its own has room for it in the end.
-        """
-        result, success = self._try(trial, accepts)
-        if success is None:
-            return result, success
-        could_stay = self._could_stay(trial)
-        if not could_stay:
-            return result, success
-        lost, moved = self._with_status(trial, RELEASING), self._with_status(trial, NOMINATED)
-        success.statement.discard()
-        calm, success = self._try(trial, accepts, last=could_stay)
-        if success is not None:
-            if (
-                self._with_status(trial, RELEASING) <= lost
-                and self._with_status(trial, NOMINATED) < moved
-            ):
-                return calm, success
-            success.statement.discard()
-        return self._try(trial, accepts)
-
-    def _could_stay(self, trial: Trial) -> frozenset[int]:
-        """Return the pod groups with a victim that was moved although its own node has room for it."""
-        tasks = self._session.state.tasks
-        return frozenset(
-            tasks.pod_group[task]
-            for task in trial.victims
-            if tasks.status[task] == NOMINATED
-            and has_room_at_home(self._session, task)
-            and not has_topology_constraint(
-                self._session.state.pod_groups.tree(tasks.pod_group[task])
-            )
-        )
-
-    def _with_status(self, trial: Trial, status: TaskStatus) -> set[int]:
-        statuses = self._session.state.tasks.status
-        return {task for task in trial.victims if statuses[task] == status}
-
-    def _try(
-        self, trial: Trial, accepts: OutcomeCheck, *, last: frozenset[int] = frozenset()
-    ) -> tuple[str, Success | None]:
         session = self._session
         statement = Statement(session, self._action)
         by_group = self._evict(statement, trial)
-        if not self._take_turns(statement, trial, by_group, last):
+        if not self._take_turns(statement, trial, by_group):
             statement.discard()
             return UNSOLVED, None
+        take_back_moves(session, self._placer, statement, trial.nodes)
         if self._exceeds_limits(trial) or not accepts(trial.demand, by_group):
             statement.discard()
             return REJECTED, None
@@ -202,22 +160,14 @@ class TrialRunner:
         return any(status[task] == RELEASING for task in tasks)
 
     def _take_turns(
-        self,
-        statement: Statement,
-        trial: Trial,
-        victims: Mapping[int, Sequence[int]],
-        last: frozenset[int],
+        self, statement: Statement, trial: Trial, victims: Mapping[int, Sequence[int]]
     ) -> bool:
-        """Place the evictor and the victims; those of the pod groups `last` at the end, near their old places."""
+        """Place the evictor and the victims, each in its turn; return whether the trial may go on."""
         session, evictor = self._session, trial.demand.view
         views: list[GangView] = [session.view(pod_group) for pod_group in victims]
         order = TurnOrder(session, self._pending, [*views, evictor])
         has_room = False
-        waiting: list[GangView] = []
         while (view := order.pop()) is not None:
-            if view is not evictor and view.pod_group in last:
-                waiting.append(view)
-                continue
             placed = self._placer.place(
                 statement,
                 view,
@@ -233,22 +183,4 @@ class TrialRunner:
                 order.push(view)
             elif not placed and not trial.may_lose:
                 return False
-        for view in waiting:
-            while self._has_evicted(victims[view.pod_group]):
-                if not self._place_near_home(statement, view, trial.nodes):
-                    if not trial.may_lose:
-                        return False
-                    break
         return has_room
-
-    def _place_near_home(self, statement: Statement, view: GangView, nodes: NodeSet) -> bool:
-        """Place the next chunk of a victim, each task where it was if possible; return whether all fit."""
-        chunk = list(view.next_chunk(include_evicted=True))
-        start = statement.checkpoint()
-        for task in chunk:
-            if not self._placer.put_back(statement, view, task) and not self._placer.place(
-                statement, view, [task], nodes, nominate_only=True
-            ):
-                statement.rollback(start)
-                return False
-        return bool(chunk)

@@ -226,12 +226,12 @@ class VictimSequence:
         leaf = self._leaves[queue]
         leaf.head = None
         view, batch = loss.view, loss.batch
+        self._tree.forget_keys(queue)
         if not self._session.state.tasks.bound_now.isdisjoint(batch.tasks):
             return None
-        lost, keys = self._lost, self._keys
+        lost = self._lost
         for index in self._policy.ledger.paths[queue]:
             lost[index] = plus(lost.get(index, NO_AMOUNTS), loss.held)
-            keys.pop(index, None)
         self._pod_groups.add(batch.pod_group)
         if self._passed_over and not self._passed_over.isdisjoint(batch.tasks):
             remainder = view.without(self._passed_over)

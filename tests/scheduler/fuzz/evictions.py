@@ -49,9 +49,12 @@ def evictions_are_needed(played: Played) -> Iterator[Finding]:
 
 
 def moves_are_needed(played: Played) -> Iterator[Finding]:
-    """The pods of a pod group that the last evictor moved could not all have stayed where they were."""
+    """The pods of a pod group that the last evictor moved could not all have stayed where they were.
+
+    A pod that asks for GPU memory takes less of its queue's limit on a larger device.
+    """
     for group, pods in _victims_of_last_evictor(played, is_moved=True):
-        if not _overdraws_nodes(played, pods):
+        if not _overdraws_nodes(played, pods) and not _passes_bounds(played, pods):
             names = [f"{pod.name} {pod.home}->{pod.node}" for pod in pods]
             yield Finding("moved needlessly", f"{group} moved {names}, and nobody uses the room")
 
@@ -112,6 +115,8 @@ def _passes_bounds(played: Played, back: list[Pod]) -> bool:
     books = Books.opened(played)
     books.close()
     for pod in back:
+        if pod.holds_after and pod.node:
+            books.charge(pod, pod.node, -1)
         books.charge(pod, pod.home)
     return any(
         exceeds(books.held[name], bounds(books.queues[name], "limit"))

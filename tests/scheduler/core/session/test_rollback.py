@@ -203,6 +203,43 @@ def test_a_shared_nomination_is_given_back_to_its_device() -> None:
     second.discard()
 
 
+def test_a_move_that_is_taken_back_leaves_no_trace() -> None:
+    built = cluster().nodes(2, gpus=2).running("s", ["n0"], gpus=0.5, gpu_groups=[("g",)])
+    session = built.pending("p", gpus=0.5).session()
+    statement = Statement(session, ActionName.CONSOLIDATION)
+    statement.evict(0, REASON)
+    start = statement.checkpoint()
+    for node, gpu_group in ((1, "h"), (0, "h")):
+        statement.nominate(0, node, (gpu_group,))
+        moved = fingerprint(session)
+        assert statement.moved() == [0]
+        statement.unmove(0)
+        assert (session.state.tasks.node[0], session.state.tasks.gpu_groups[0]) == (0, ("g",))
+        session.state.validate()
+        statement.unevict(0)
+        assert (statement.victims(), statement.moved()) == ([], [])
+        statement.rollback(start)
+        assert statement.victims() == [0]
+        statement.nominate(0, node, (gpu_group,))
+        assert fingerprint(session) == moved
+        statement.rollback(start)
+    statement.nominate(0, 1, ("h",))
+    statement.unmove(0)
+    statement.unevict(0)
+    assert statement.keep() == []
+    assert session.state.nodes.idle[2].tolist() == [1.0, 2.0]
+    assert session.state.nodes.releasing[2].tolist() == [0.0, 0.0]
+
+
+def test_a_move_that_was_not_made_cannot_be_taken_back() -> None:
+    session = cluster().node("n").running("r", ["n"]).session()
+    statement = Statement(session, ActionName.RECLAIM)
+    statement.evict(0, REASON)
+    with pytest.raises(InvariantError, match="r-0 was not nominated"):
+        statement.unmove(0)
+    statement.discard()
+
+
 def test_two_statements_cannot_be_open_at_once() -> None:
     session = cluster().node("n").pending("p").pending("q").session()
     Statement(session, ActionName.ALLOCATE).allocate(0, 0)

@@ -153,6 +153,19 @@ def test_a_surplus_task_is_one_that_this_cycle_has_not_bound() -> None:
     assert names(sequence(session)) == ["elastic-0"]
 
 
+def test_a_queue_competes_with_its_next_pod_group_after_one_bound_in_this_cycle() -> None:
+    built = cluster().node("n0", 16).queue("a", 8).queue("b", 8)
+    built.running("large", ["n0"], queue="a", gpus=4).running("bound", ["n0"], queue="a")
+    for number in range(3):
+        built.running(f"b{number}", ["n0"], queue="b")
+    session = built.session()
+    [bound] = [t for t, task in enumerate(session.state.tasks.inputs) if task.name == "bound-0"]
+    assert names(sequence(session))[0] == "bound-0"
+    session.state.tasks.bound_now.add(bound)
+    # What would be left of each share: a 1/8 without the large one, b 2/8.
+    assert names(sequence(session))[0] == "b2-0"
+
+
 def test_what_a_cycle_binds_is_not_evicted_in_it() -> None:
     built = cluster().node("n0", 3).queue("a", 0).running("old", ["n0"]).pending("new")
     decisions = built.queue("b", 3).pending("wide", gpus=3).cycle().decisions
