@@ -1,9 +1,12 @@
-"""Decode protobuf bodies by a table of field numbers (`protobuf_messages`, which explains its type codes).
+"""Decode protobuf bodies by the captured table of field numbers (`data/protobuf.json.xz`).
 
-Typed Go clients send protobuf by default: kubectl posts reviews, tokens, deployments and other small
-objects that way and does not fall back to JSON. The table covers what kubectl creates and what event
-recorders and leader election write. An unknown kind, or an unknown field with a value, is answered with
-415, so that no data is lost without notice.
+Typed Go clients send protobuf by default and do not fall back to JSON. The table has every built-in kind. An unknown
+kind, or an unknown field with a value, is answered with 415, so that no data is lost without notice.
+
+A field has a name in JSON and a type code: `text`, `bytes`, `bool`, `int`, `time`, `quantity`, `port` (a number or a
+name), `json` (a message that holds encoded JSON), or the name of a message. `[]` marks a repeated field, `{}` a map
+from text. `?` marks a field whose zero value JSON has too, as Go pointers have it. A field without a name belongs to
+the object around it: its fields are those of that object, its items those of that list.
 """
 
 from __future__ import annotations
@@ -13,12 +16,15 @@ from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
+
+from sandbox.apiserver.data.bundle import protobuf_fields
 from sandbox.apiserver.model import clock, errors
-from sandbox.apiserver.wire.protobuf_messages import MESSAGES
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 MAGIC = b"k8s\x00"
 _FALLBACKS = ("application/json", "application/yaml")
+_TYPE_META = {1: "apiVersion", 2: "kind"}
 
 Obj = dict[str, Any]
 
@@ -43,32 +49,35 @@ def decode_object(data: bytes) -> Obj:
         raise errors.bad_request("provided data does not appear to be a protobuf message")
     try:
         type_meta, raw = _envelope(data[len(MAGIC) :])
-        kind = type_meta.get("kind", "")
-        group = type_meta.get("apiVersion", "").rpartition("/")[0]
-        name = f"{group}/{kind}" if f"{group}/{kind}" in MESSAGES else kind
-        if name not in MESSAGES:
+        message = protobuf_fields().kinds.get(f"{type_meta['apiVersion']}/{type_meta['kind']}")
+        if message is None:
             raise errors.unsupported_body(_FALLBACKS)
-        return {**type_meta, **_message(raw, name)}
+        return {**type_meta, **_message(raw, message)}
     except _UnknownFieldError as error:
         raise errors.unsupported_body(_FALLBACKS) from error
-    except (IndexError, UnicodeDecodeError) as error:
+    except (IndexError, ValueError, ArithmeticError, OSError, TypeError, AttributeError) as error:
+        # Text that is not UTF-8, a time out of range, a number where bytes belong.
         raise errors.bad_request(f"the protobuf body is damaged: {error}") from error
 
 
-def _envelope(data: bytes) -> tuple[Obj, bytes]:
+def _envelope(data: bytes) -> tuple[dict[str, str], bytes]:
     """Return the type meta of the object inside an envelope, and the object's bytes."""
-    type_meta: Obj = {}
+    type_meta = {"apiVersion": "", "kind": ""}
     raw = b""
     for number, value in _raw_fields(data):
         if number == 1:
-            type_meta = _message(value, "TypeMeta")
+            type_meta |= {_TYPE_META[n]: v.decode() for n, v in _raw_fields(value) if n in (1, 2)}
         elif number == 2:
             raw = value
     return type_meta, raw
 
 
-def _message(data: bytes, name: str) -> Obj:
-    fields = MESSAGES[name]
+def _message(data: bytes, name: str) -> Any:
+    """Return the object of a message, or the list of one that only wraps a list."""
+    fields = protobuf_fields().messages[name]
+    key, code = fields.get(1, ("", ""))
+    if not key and code.endswith("[]"):
+        return [_value(value, code[:-2]) for _, value in _raw_fields(data)]
     message: Obj = {}
     for number, value in _raw_fields(data):
         if number in fields:
@@ -78,59 +87,66 @@ def _message(data: bytes, name: str) -> Obj:
     return message
 
 
-def _set_field(message: Obj, key: str, field_type: str, value: Any) -> None:
-    if field_type == "-":
-        return
-    if field_type.endswith("[]"):
-        message.setdefault(key, []).append(_value(value, field_type[:-2]))
-    elif field_type.endswith("{}"):
-        map_key, map_value = _map_entry(value, field_type[:-2])
+def _set_field(message: Obj, key: str, code: str, value: Any) -> None:
+    if not key:
+        message |= _message(value, code)
+    elif code.endswith("[]"):
+        message.setdefault(key, []).append(_value(value, code[:-2]))
+    elif code.endswith("{}"):
+        map_key, map_value = _map_entry(value, code[:-2])
         message.setdefault(key, {})[map_key] = map_value
     else:
-        decoded = _value(value, field_type.rstrip("?"))
+        decoded = _value(value, code.rstrip("?"))
         # Go sends the zero value of every plain field; JSON omits it unless the field is a pointer.
-        if field_type.endswith("?") or decoded not in ("", 0, False, None, {}):
+        if decoded is not None and (code.endswith("?") or decoded not in ("", 0, False, {})):
             message[key] = decoded
 
 
-def _map_entry(data: bytes, value_type: str) -> tuple[str, Any]:
-    map_key, map_value = "", _value(b"", value_type) if value_type != "quantity" else "0"
+def _map_entry(data: bytes, code: str) -> tuple[str, Any]:
+    map_key, raw = "", b""
     for number, value in _raw_fields(data):
         if number == 1:
             map_key = value.decode()
         else:
-            map_value = _value(value, value_type)
-    return map_key, map_value
+            raw = value
+    return map_key, _value(raw, code)
 
 
-def _value(value: Any, field_type: str) -> Any:
-    """Return the JSON value of a raw number or raw bytes."""
-    match field_type:
+def _value(value: Any, code: str) -> Any:
+    """Return the JSON value of a raw number or raw bytes; None for a time that is not set."""
+    match code:
         case "text":
             return value.decode()
         case "bytes":
             return b64encode(value).decode()
         case "bool":
             return bool(value)
-        case "int":  # sent as an unsigned 64-bit two's complement
-            return value - (1 << 64) if value >= 1 << 63 else value
+        case "int":
+            return _signed(value)
         case "time":
             return _time(value)
         case "quantity":
-            return _message(value, "Quantity").get("text", "0")
+            return dict(_raw_fields(value)).get(1, b"0").decode()
+        case "json":
+            return orjson.loads(dict(_raw_fields(value)).get(1, b"null"))
         case "port":
-            choice = _message(value, "IntOrString")
-            return choice.get("text", "") if choice.get("type") else choice.get("number", 0)
+            choice = dict(_raw_fields(value))
+            return choice.get(3, b"").decode() if choice.get(1) else _signed(choice.get(2, 0))
         case _:
-            return _message(value, field_type)
+            return _message(value, code)
+
+
+def _signed(value: int) -> int:
+    """Return a number that is sent as an unsigned 64-bit two's complement."""
+    return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def _time(data: bytes) -> str | None:
-    time = _message(data, "Time")
-    if not time:
+    fields = dict(_raw_fields(data))
+    if not fields:
         return None
-    microseconds = time.get("nanos", 0) // 1000
-    text = clock.stamp(dt.datetime.fromtimestamp(time.get("seconds", 0), dt.UTC))
+    seconds, microseconds = _signed(fields.get(1, 0)), fields.get(2, 0) // 1000
+    text = clock.stamp(dt.datetime.fromtimestamp(seconds, dt.UTC))
     return text.replace("Z", f".{microseconds:06d}Z") if microseconds else text
 
 
