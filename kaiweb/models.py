@@ -101,6 +101,8 @@ class ChangeSet(models.Model):
     edits = models.JSONField(default=list)
     tags = models.JSONField(default=dict)
     policy = models.CharField(max_length=8, default="warn")
+    policies = models.JSONField(default=dict, help_text="queue -> its policy, if it has its own")
+    drained = models.JSONField(default=list, help_text="workloads that were requeued, as in REST")
     preview = models.ForeignKey(Simulation, on_delete=models.SET_NULL, null=True, related_name="+")
     reverts = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField()

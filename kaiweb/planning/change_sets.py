@@ -17,9 +17,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from kaiweb.models import ChangeSet, ChangeSetState, ChangeStep, ChangeStepState
+from kaiweb.planning import drains
+from kaiweb.planning.drains import Drain
 from kaiweb.planning.plan import (
     Body,
     Plan,
+    Policy,
     edit_to,
     edit_to_create,
     fields_of,
@@ -33,8 +36,10 @@ from queues.access.rights import Grant, Rights
 from queues.editing.bodies import read_or_none
 from queues.editing.tags import tag_of_body
 from queues.editing.write_requests import WriteRequest
-from queues.errors import QueuesError
+from queues.errors import MissingRightError, QueuesError
 from queues.models import Role
+from queues.tree import hierarchy
+from queues.tree.shape import QueueShape, read_queue
 from scheduler.tools.simulate.what_if.question import QueueEdit
 
 log = logging.getLogger(__name__)
@@ -81,7 +86,7 @@ def plan_of(change_set: ChangeSet, queues: dict[str, Body], now: datetime) -> Pl
         queues,
         edits_of(change_set),
         usage=selectors.usage(),
-        policy=change_set.policy,
+        policy=Policy(change_set.policy, change_set.policies),
         now=now.timestamp(),
     )
 
@@ -146,6 +151,48 @@ def apply(gateway: Gateway, change_set: ChangeSet, plan: Plan, caller: Caller) -
             roll_back(gateway, change_set, caller, str(error))
             raise
     move_to(change_set, ChangeSetState.APPLIED, (ChangeSetState.APPLYING,), caller.now)
+
+
+def require_rights(queues: dict[str, Body], plan: Plan, rights: Rights) -> None:
+    """Refuse a plan before its first write if the caller may not make one of its steps.
+
+    Raises
+    ------
+    MissingRightError
+    """
+    shapes = (read_queue(body)[0] for body in queues.values())
+    before = {shape.name: shape for shape in shapes}
+    after = dict(before)
+    for step in plan.steps:
+        parent = str(step.after.get("/parent") or "")
+        after[step.edit.name] = QueueShape(name=step.edit.name, parent=parent)
+    for step in plan.steps:
+        name, parent = step.edit.name, after[step.edit.name].parent
+        if name in before and not rights.may_edit(hierarchy.ancestors(before, name)):
+            text = f"changing queue '{name}' needs the right 'edit' on a queue above it"
+            raise MissingRightError(text)
+        is_placed = step.edit.action != "delete" and (
+            name not in before or before[name].parent != parent
+        )
+        if is_placed and not rights.may_place_under(hierarchy.ancestors(after, parent)):
+            raise MissingRightError(f"placing queue '{name}' needs the right 'edit' on its parent")
+
+
+def require_drain(drain: Drain, caller: Caller) -> None:
+    """Raise MissingRightError if the caller may not requeue what is to be drained."""
+    tree = selectors.tree()
+    for row in drain.rows:
+        if not caller.rights.may_act_on_work_in(hierarchy.ancestors(tree, row.queue)):
+            raise MissingRightError(f"draining needs the right to requeue '{row.key}'")
+
+
+def drain(gateway: Gateway, change_set: ChangeSet, plan: Drain, caller: Caller) -> None:
+    """Requeue what the applied change drains, and store it."""
+    if not plan.rows:
+        return
+    request = _request(change_set, caller, "drained")
+    change_set.drained = drains.carry_out(gateway, plan, request)
+    change_set.save(update_fields=["drained"])
 
 
 def _go_on(change_set: ChangeSet) -> None:

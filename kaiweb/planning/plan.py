@@ -2,27 +2,37 @@
 
 Pure, apart from the rights that are passed in. No intermediate state may break a rule that the final state keeps:
 bounds are raised from the root down, queues are created before others move below them, bounds are lowered from
-the leaves up, and deletions come last.
+the leaves up, and deletions come last. An edit that would break a rule only until others are made waits for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from queues.editing import edits
 from queues.editing.edits import UNLIMITED_WORD, Difference
-from queues.tree.amounts import Usage
-from queues.tree.shape import CR_FIELDS, RESOURCES, REST_NAMES, Finding, Severity, read_queue
+from queues.editing.judging import BORDER_CODES
+from queues.tree import hierarchy
+from queues.tree.amounts import NO_USAGE, TOLERANCE, Usage
+from queues.tree.shape import (
+    CR_FIELDS,
+    RESOURCES,
+    REST_NAMES,
+    UNLIMITED,
+    Finding,
+    Severity,
+    read_queue,
+)
 from scheduler.tools.simulate.what_if.edited import EditedQueues
 from scheduler.tools.simulate.what_if.question import QueueEdit
 
 Body = dict[str, Any]
 Fields = dict[str, Any]
 
-WARN, BLOCK = "warn", "block"
-POLICIES = (WARN, BLOCK)
+WARN, BLOCK, DRAIN = "warn", "block", "drain"
+POLICIES = (WARN, BLOCK, DRAIN)
 #: Findings about a bound that falls below what the queue uses.
 BELOW_USE = frozenset({"limit-below-allocated", "quota-below-non-preemptible"})
 OWN_MANAGERS = frozenset({"kaiweb", "unknown", ""})
@@ -44,11 +54,31 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The steps in the order of writing, and what is to say about them."""
+    """The steps in the order of writing, and what is to say about them.
+
+    Attributes
+    ----------
+    excess : queue to drain -> resource -> how much more than its new limit it uses, in the units of its object
+    """
 
     steps: tuple[PlannedStep, ...]
     errors: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = ()
+    excess: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is done about a bound that falls below what its queue uses.
+
+    `warn` only says so, `block` refuses the change, `drain` also requeues preemptible work above the limit.
+    """
+
+    default: str = WARN
+    by_queue: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, queue: str) -> str:
+        return self.by_queue.get(queue, self.default)
 
 
 def make_plan(
@@ -56,7 +86,7 @@ def make_plan(
     queue_edits: Sequence[QueueEdit],
     *,
     usage: Mapping[str, Usage],
-    policy: str,
+    policy: Policy,
     now: float,
 ) -> Plan:
     """Judge the edits in the order of writing.
@@ -65,25 +95,127 @@ def make_plan(
     ----------
     queues : the bodies of all queues of the cluster, by name
     usage : what queues hold now
-    policy : `block` refuses a bound below what is used, `warn` only says so
     """
     edited = EditedQueues(dict(queues), usage)
     numbers = {edit.name: number for number, edit in enumerate(queue_edits)}
-    steps = []
-    for edit in in_safe_order(queues, queue_edits):
-        before = fields_of(edited.bodies.get(edit.name))
-        edited.apply(numbers[edit.name], edit, now)
-        steps.append(
-            PlannedStep(edit=edit, before=before, after=fields_of(edited.bodies.get(edit.name)))
+    steps = _made_in_order(edited, in_safe_order(queues, queue_edits), numbers, now)
+    for step in steps:
+        if step.edit.action != "create":
+            name = step.edit.name
+            edited.errors += _owned(numbers[name], queues.get(name), step)
+    errors, warnings = edited.errors, []
+    for finding in edited.warnings:
+        queue = queue_edits[_number_of(finding)].name
+        if finding.code in BELOW_USE and policy.of(queue) == BLOCK:
+            errors.append(replace(finding, severity=Severity.ERROR))
+        else:
+            warnings.append(finding)
+    return Plan(
+        steps=tuple(steps),
+        errors=tuple(errors),
+        warnings=tuple(warnings),
+        excess={
+            edit.name: _excess(edited.bodies[edit.name], usage.get(edit.name, NO_USAGE))
+            for edit in queue_edits
+            if policy.of(edit.name) == DRAIN and edit.name in edited.bodies
+        },
+    )
+
+
+def _made_in_order(
+    edited: EditedQueues, ordered: Sequence[QueueEdit], numbers: Mapping[str, int], now: float
+) -> list[PlannedStep]:
+    """Apply the edits; one that breaks a rule only for the time being waits until others are made."""
+    lasting = _lasting_breaches(edited, ordered, numbers, now)
+    steps: list[PlannedStep] = []
+
+    def make(batch: Sequence[QueueEdit], *, must: bool = False) -> list[QueueEdit]:
+        left = []
+        for edit in batch:
+            accepted = None if must else lasting.get(edit.name, frozenset())
+            step = _made(edited, numbers[edit.name], edit, now, accepted)
+            left.append(edit) if step is None else steps.append(step)
+        return left
+
+    others = [edit for edit in ordered if edit.action != "delete"]
+    deletions = [edit for edit in ordered if edit.action == "delete"]
+    while others or deletions:
+        left = make(others)
+        if len(left) == len(others):
+            left_deletions = make(deletions)
+            if len(left_deletions) == len(deletions):
+                make((*others, *deletions), must=True)
+                return steps
+            deletions = left_deletions
+        others = left
+    return steps
+
+
+def _lasting_breaches(
+    edited: EditedQueues, ordered: Sequence[QueueEdit], numbers: Mapping[str, int], now: float
+) -> dict[str, frozenset[str]]:
+    """Return queue -> the rules of the border that it breaks when all edits are made."""
+    final = EditedQueues(dict(edited.bodies), edited.usage)
+    for edit in ordered:
+        final.apply(numbers[edit.name], edit, now)
+    shapes = (read_queue(body)[0] for body in final.bodies.values())
+    tree = {shape.name: shape for shape in shapes if shape.name}
+    return {
+        edit.name: frozenset(
+            finding.code
+            for finding in hierarchy.check(
+                tree,
+                old=final.bodies[edit.name],
+                new=final.bodies[edit.name],
+                usage=edited.usage,
+            )
         )
-        if edit.action != "create":
-            edited.errors += _owned(numbers[edit.name], queues.get(edit.name), steps[-1])
-    errors, warnings = edited.errors, edited.warnings
-    if policy == BLOCK:
-        blocked = [finding for finding in warnings if finding.code in BELOW_USE]
-        errors = [*errors, *(replace(finding, severity=Severity.ERROR) for finding in blocked)]
-        warnings = [finding for finding in warnings if finding.code not in BELOW_USE]
-    return Plan(steps=tuple(steps), errors=tuple(errors), warnings=tuple(warnings))
+        & BORDER_CODES
+        for edit in ordered
+        if edit.name in final.bodies
+    }
+
+
+def _made(
+    edited: EditedQueues,
+    number: int,
+    edit: QueueEdit,
+    now: float,
+    accepted: Collection[str] | None,
+) -> PlannedStep | None:
+    """Apply an edit; return None, with everything as before, if it breaks a rule.
+
+    Parameters
+    ----------
+    accepted : rules of the border that it may break; None: it is applied in any case
+    """
+    old, errors, warnings = edited.bodies.get(edit.name), [*edited.errors], [*edited.warnings]
+    edited.apply(number, edit, now)
+    codes = {finding.code for finding in edited.warnings[len(warnings) :]}
+    if accepted is not None and (
+        len(edited.errors) > len(errors) or codes & BORDER_CODES - set(accepted)
+    ):
+        edited.errors, edited.warnings = errors, warnings
+        edited.bodies.pop(edit.name, None)
+        if old is not None:
+            edited.bodies[edit.name] = old
+        return None
+    after = fields_of(edited.bodies.get(edit.name))
+    return PlannedStep(edit=edit, before=fields_of(old), after=after)
+
+
+def _number_of(finding: Finding) -> int:
+    """Return the number of the edit that a finding is about; its pointer begins with /queues/NUMBER."""
+    return int(finding.pointer.split("/")[2])
+
+
+def _excess(body: Body, usage: Usage) -> dict[str, float]:
+    limits = read_queue(body)[0].limit
+    return {
+        resource: usage.allocated.get(resource, 0.0) - limit
+        for resource, limit in limits.items()
+        if limit not in (None, UNLIMITED) and usage.allocated.get(resource, 0.0) > limit + TOLERANCE
+    }
 
 
 def fields_of(body: Body | None) -> Fields:

@@ -59,6 +59,17 @@ DRY_RUN = [
         "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="ETag of the queue."
     ),
 ]
+TREE = [
+    _query("prune", "Delete queues below the root that the body does not name.", OpenApiTypes.BOOL),
+    _query("simulate", "With dryRun: also simulate two cycles.", OpenApiTypes.BOOL),
+    OpenApiParameter(
+        "policy",
+        OpenApiTypes.STR,
+        enum=["warn", "block", "drain"],
+        description="For a bound that falls below what its queue uses.",
+    ),
+    *DRY_RUN,
+]
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     OpenApiTypes.STR,

@@ -16,6 +16,7 @@ class ChangeWrite(s.Serializer[object]):
     title = s.CharField(required=False)
     reason = s.CharField(required=False, allow_blank=True)
     policy = s.ChoiceField(choices=POLICIES, required=False)
+    policies = s.DictField(child=s.ChoiceField(choices=POLICIES), required=False)
     edits = QueueEdit(many=True, required=False)
 
 
@@ -35,6 +36,13 @@ class ChangeStep(QueueDifference):
     error = s.CharField(allow_null=True)
 
 
+class Drained(s.Serializer[object]):
+    workload = s.CharField()
+    queue = s.CharField()
+    gpu = s.FloatField()
+    error = s.CharField(allow_null=True, help_text="why it could not be requeued")
+
+
 class ChangeSummary(s.Serializer[object]):
     id = s.IntegerField()
     title = s.CharField()
@@ -52,10 +60,12 @@ class ChangeSummary(s.Serializer[object]):
 
 class Change(ChangeSummary):
     policy = s.ChoiceField(choices=POLICIES)
+    policies = s.DictField(child=s.ChoiceField(choices=POLICIES))
     edits = QueueEdit(many=True)
     plan = QueueDifference(many=True)
     errors = Finding(many=True)  # type: ignore[assignment]  # DRF has `errors` too
     warnings = Finding(many=True)
+    drains = Drained(many=True)
     stale = s.ListField(child=s.CharField())
     steps = ChangeStep(many=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from django.contrib.auth.models import User
@@ -17,18 +17,17 @@ from rest_framework.response import Response
 from kaiweb import request_id
 from kaiweb.api import idempotency
 from kaiweb.api.base import View, caller
+from kaiweb.api.change_items import change_item, change_summary, refuse_errors
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import changes as schema
 from kaiweb.api.views.simulations import start_simulation
-from kaiweb.items.amounts import timestamp
 from kaiweb.models import ChangeSet, ChangeSetState, Simulation, SimulationState
-from kaiweb.planning import change_sets
+from kaiweb.planning import change_sets, drains
 from kaiweb.planning.change_sets import Caller
-from kaiweb.planning.plan import POLICIES, Body, Plan, difference_of
+from kaiweb.planning.plan import Body
 from queues.access.rights import Rights, rights_of
 from queues.cluster import gateway
-from queues.tree.shape import Finding
 from scheduler.tools.simulate.what_if.question import QueueEdit, Struct, read_body
 
 SORTING = pagination.Sorting(key="id", columns={"createdAt": "created_at"}, default="-createdAt")
@@ -38,6 +37,7 @@ PREVIEW_WAIT_S = 20
 
 Edits = Annotated[list[QueueEdit], Meta(min_length=1, max_length=MAX_EDITS)]
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
+PolicyName = Literal["warn", "block", "drain"]
 Reason = Annotated[str, Meta(max_length=1000)]
 
 
@@ -45,7 +45,8 @@ class _Draft(Struct, frozen=True, kw_only=True):
     edits: Edits | None = None
     title: Title | None = None
     reason: Reason | None = None
-    policy: str | None = None
+    policy: PolicyName | None = None
+    policies: dict[str, PolicyName] | None = None
 
 
 class _Apply(Struct, frozen=True, kw_only=True):
@@ -65,7 +66,7 @@ class Changes(View):
         """List change sets, newest first."""
         rows = ChangeSet.objects.select_related("author", "decided_by")
         return pagination.answer(
-            request, rows, SORTING, lambda page: [_summary(row) for row in page]
+            request, rows, SORTING, lambda page: [change_summary(row) for row in page]
         )
 
     @extend_schema(
@@ -88,7 +89,7 @@ class Changes(View):
         queues = change_sets.live_queues(gateway())
         _store(row, draft, queues)
         headers = {"Location": f"/api/v1/changes/{row.pk}"}
-        return Response(_item(row, queues), status=201, headers=headers)
+        return Response(change_item(row, queues), status=201, headers=headers)
 
 
 class ChangeDetail(View):
@@ -97,7 +98,7 @@ class ChangeDetail(View):
     @extend_schema(operation_id="getChange", responses=schema.Change)
     def get(self, request: Request, pk: int) -> Response:
         """Return the change set, with what it would change now, or the steps that were made."""
-        return Response(_item(_find(pk), change_sets.live_queues(gateway())))
+        return Response(change_item(_find(pk), change_sets.live_queues(gateway())))
 
     @extend_schema(operation_id="patchChange", request=schema.ChangeWrite, responses=schema.Change)
     def patch(self, request: Request, pk: int) -> Response:
@@ -107,7 +108,7 @@ class ChangeDetail(View):
         change_sets.move_to(row, ChangeSetState.DRAFT, change_sets.EDITABLE, timezone.now())
         queues = change_sets.live_queues(gateway())
         _store(row, draft, queues)
-        return Response(_item(row, queues))
+        return Response(change_item(row, queues))
 
     @extend_schema(operation_id="deleteChange", responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
@@ -123,12 +124,14 @@ class ChangePreview(View):
 
     @extend_schema(operation_id="previewChange", request=None, responses={200: schema.Change})
     def post(self, request: Request, pk: int) -> Response:
-        """Simulate two cycles after the change; `preview` names the simulation."""
+        """Simulate two cycles after the change, without what is drained; `preview` names the simulation."""
         row = _find(pk)
-        question = {"queues": row.edits, "cycles": 2}
+        plan = change_sets.plan_of(row, change_sets.live_queues(gateway()), timezone.now())
+        drained = [item.key for item in drains.drain_of(plan).rows]
+        question = {"queues": row.edits, "workloads": {"remove": drained}, "cycles": 2}
         row.preview_id = start_simulation(request, question, PREVIEW_WAIT_S).pk
         row.save(update_fields=["preview"])
-        return Response(_item(row, change_sets.live_queues(gateway())))
+        return Response(change_item(row, change_sets.live_queues(gateway())))
 
 
 class ChangeRequest(View):
@@ -139,7 +142,7 @@ class ChangeRequest(View):
         """Ask admins to approve the draft."""
         row = _own(request, pk)
         change_sets.move_to(row, ChangeSetState.REQUESTED, change_sets.EDITABLE, timezone.now())
-        return Response(_item(row, change_sets.live_queues(gateway())))
+        return Response(change_item(row, change_sets.live_queues(gateway())))
 
 
 class ChangeApprove(View):
@@ -179,12 +182,16 @@ class ChangeApply(View):
             detail = f"edited since the change was written: {', '.join(stale)}"
             raise Problem("precondition-failed", detail, extra={"stale": stale})
         plan = change_sets.plan_of(row, queues, now)
-        _refuse_errors(plan)
+        refuse_errors(plan)
         who = Caller(
             rights=_effective_rights(request, row), now=now, request_id=request_id.current.get()
         )
+        change_sets.require_rights(queues, plan, who.rights)
+        drain = drains.drain_of(plan)
+        change_sets.require_drain(drain, who)
         change_sets.apply(gateway(), row, plan, who)
-        return Response(_item(row, change_sets.live_queues(gateway())))
+        change_sets.drain(gateway(), row, drain, who)
+        return Response(change_item(row, change_sets.live_queues(gateway())))
 
 
 class ChangeRevert(View):
@@ -197,7 +204,7 @@ class ChangeRevert(View):
         queues = change_sets.live_queues(gateway())
         row = change_sets.reverse(_find(pk), _user(request).pk, timezone.now(), queues)
         headers = {"Location": f"/api/v1/changes/{row.pk}"}
-        return Response(_item(row, queues), status=201, headers=headers)
+        return Response(change_item(row, queues), status=201, headers=headers)
 
 
 def _user(request: Request) -> User:
@@ -238,9 +245,8 @@ def _store(row: ChangeSet, draft: _Draft, queues: dict[str, Body]) -> None:
         row.preview = None
     row.title = draft.title or row.title or f"Edit {len(row.edits)} queues"
     row.reason = row.reason if draft.reason is None else draft.reason
-    if draft.policy not in (None, *POLICIES):
-        raise Problem("validation", f"policy: expected one of {', '.join(POLICIES)}")
     row.policy = draft.policy or row.policy
+    row.policies = row.policies if draft.policies is None else draft.policies
     row.save()
 
 
@@ -251,7 +257,7 @@ def _decide(request: Request, pk: int, state: ChangeSetState) -> Response:
     change_sets.move_to(row, state, (ChangeSetState.REQUESTED,), timezone.now())
     row.decided_by = _user(request)
     row.save(update_fields=["decided_by"])
-    return Response(_item(row, change_sets.live_queues(gateway())))
+    return Response(change_item(row, change_sets.live_queues(gateway())))
 
 
 def _effective_rights(request: Request, row: ChangeSet) -> Rights:
@@ -278,69 +284,3 @@ def _check_preview(row: ChangeSet, body: _Apply) -> None:
         )
     if preview.verdict == "evicts" and not row.reason.strip():
         raise Problem("validation", "reason: expected one, because the change evicts workloads")
-
-
-def _refuse_errors(plan: Plan) -> None:
-    if not plan.errors:
-        return
-    entries = [finding.as_dict() for finding in plan.errors]
-    is_owned = all(finding.code == "field-owned" for finding in plan.errors)
-    detail = "; ".join(finding.message for finding in plan.errors)
-    raise Problem("field-owned" if is_owned else "hierarchy", detail, errors=entries)
-
-
-def _item(row: ChangeSet, queues: dict[str, Body]) -> dict[str, Any]:
-    is_open = row.state in (
-        *change_sets.EDITABLE,
-        ChangeSetState.REQUESTED,
-        ChangeSetState.APPROVED,
-    )
-    plan = change_sets.plan_of(row, queues, timezone.now()) if is_open else Plan(steps=())
-    return {
-        **_summary(row),
-        "policy": row.policy,
-        "edits": row.edits,
-        "plan": [
-            {
-                "queue": step.edit.name,
-                "action": step.edit.action,
-                "diff": [difference.as_dict() for difference in step.diff],
-            }
-            for step in plan.steps
-        ],
-        "errors": _entries(plan.errors),
-        "warnings": _entries(plan.warnings),
-        "stale": change_sets.stale_queues(row, queues) if is_open else [],
-        "steps": [
-            {
-                "number": step.number,
-                "queue": step.queue,
-                "action": step.action,
-                "state": step.state,
-                "error": step.error or None,
-                "diff": [item.as_dict() for item in difference_of(step.before, step.after)],
-            }
-            for step in row.steps.all()
-        ],
-    }
-
-
-def _entries(findings: tuple[Finding, ...]) -> list[dict[str, Any]]:
-    return [finding.as_dict() for finding in findings]
-
-
-def _summary(row: ChangeSet) -> dict[str, Any]:
-    return {
-        "id": row.pk,
-        "title": row.title,
-        "reason": row.reason,
-        "author": row.author.get_username(),
-        "state": row.state,
-        "queues": [edit["name"] for edit in row.edits],
-        "createdAt": timestamp(row.created_at),
-        "changedAt": timestamp(row.changed_at),
-        "decidedBy": row.decided_by.get_username() if row.decided_by else None,
-        "preview": row.preview_id,
-        "reverts": row.reverts_id,
-        "error": row.error or None,
-    }

@@ -23,17 +23,12 @@ from kaiweb.api.schema import workloads as schema
 from kaiweb.api.views.workloads import find
 from kaiweb.api.writes import write_request
 from kaiweb.items.amounts import timestamp
-from kube.errors import KubeError, ServerError
-from kube.gateway import PatchOptions
 from kube.keys import BINDS_RESET_AT, REQUEUE_BEFORE
-from kube.resources import PODGROUPS
 from kube.values.times import format_time, time_or_none
 from queues import selectors
 from queues.cluster import gateway
-from queues.editing.audit_entries import finish, record
-from queues.editing.edits import Difference
-from queues.editing.write_requests import WriteRequest
-from queues.models import AuditAction, AuditKind, ChangeState, PodGroup
+from queues.editing.workload_writes import annotate
+from queues.models import AuditAction, PodGroup
 from queues.tree import hierarchy
 from queues.workloads import holds
 from queues.workloads.holds import MAX_REASON_LENGTH
@@ -125,7 +120,7 @@ class RetryBind(View):
         """Forget the failed binds of its pods, so that the next cycle tries them again."""
         row = _find_own(request, namespace, name)
         annotations = {BINDS_RESET_AT: format_time(timezone.now())}
-        _annotate(row, AuditAction.RETRY_BIND, annotations, write_request(request))
+        annotate(gateway(), row, AuditAction.RETRY_BIND, annotations, write_request(request))
         return Response(status=204)
 
 
@@ -140,7 +135,7 @@ def _act(
 
     def write() -> Response:
         checked = write_request(request, reason=reason)
-        return Response(_item(row, _annotate(row, action, annotations, checked)))
+        return Response(_item(row, annotate(gateway(), row, action, annotations, checked)))
 
     return idempotency.answer_once(request, write)
 
@@ -156,41 +151,6 @@ def _find_own(request: Request, namespace: str, name: str) -> PodGroup:
             "bad-request", f"'{row.key}' is a pod without a pod group; nothing schedules it"
         )
     return row
-
-
-def _annotate(
-    row: PodGroup, action: AuditAction, annotations: Mapping[str, Any], request: WriteRequest
-) -> dict[str, Any]:
-    """Patch the pod group, with an entry in the audit log; return it as it is now, or in a dry run would be."""
-    body = {"metadata": {"annotations": dict(annotations)}}
-    options = PatchOptions(dry_run=request.dry_run)
-    if request.dry_run:
-        return gateway().patch(PODGROUPS, row.name, body, namespace=row.namespace, options=options)
-    entry = record(
-        AuditKind.WORKLOAD,
-        action,
-        row.key,
-        request,
-        queue=row.queue,
-        diff=[
-            Difference(f"/annotations/{_escaped(key)}", None, annotations[key])
-            for key in annotations
-        ],
-        state=ChangeState.INTENDED,
-    )
-    try:
-        answer = gateway().patch(PODGROUPS, row.name, body, namespace=row.namespace)
-    except KubeError as error:
-        # After an error of the server, the write may have been made.
-        is_open = isinstance(error, ServerError)
-        finish(entry, ChangeState.UNCLEAR if is_open else ChangeState.FAILED)
-        raise
-    finish(entry, ChangeState.DONE)
-    return answer
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 def _future(moment: datetime | None) -> datetime | None:

@@ -124,6 +124,11 @@ def _replacement_of(world: World) -> Call:
     return Call(path={"name": world.queue}, body=body, headers=world.tag())
 
 
+def _tree(world: World) -> Call:
+    child = {"name": "fresh", "quota": {"gpu": 0}}
+    return Call(path={"root": world.queue}, body={"name": world.queue, "children": [child]})
+
+
 def _workload(world: World) -> Call:
     return Call(path={"namespace": "team", "name": f"in-{world.queue}"})
 
@@ -198,6 +203,8 @@ OPERATIONS: Mapping[str, Row] = {
     "deleteQueue": Row(
         EDIT, lambda world: Call(path={"name": world.queue}, headers=world.tag()), ok=(204, 422)
     ),
+    "getQueueTree": Row(READ, lambda world: Call(path={"root": world.queue})),
+    "putQueueTree": Row(PLACE, _tree),
     "getOrder": Row(READ),
     "listWorkloads": Row(READ),
     "getWorkload": Row(READ, _workload),
