@@ -149,7 +149,8 @@ def multi_node_gang(probe: Probe) -> Iterator[Potential]:
     Notes
     -----
     The first prefix of nodes covers the demand that nodes without victims leave open; it then grows
-    by 1, 2, 4 ... nodes. Picking a node takes every batch with a task on it, entirely.
+    by 1, 2, 4 ... nodes. Picking a node takes every batch with a task on it, entirely. A batch of several
+    tasks takes the earlier ones of its pod group with it: alone it would leave a gang below its minimum.
     """
     collected = _Collected(probe)
     for batch in probe.growing():
@@ -170,6 +171,8 @@ class _Collected:
         self._batches: list[Batch] = []
         #: Node -> numbers of the collected batches with victims on it.
         self._on_node: dict[int, list[int]] = {}
+        #: pod group -> the numbers of its batches
+        self._of_pod_group: dict[int, list[int]] = {}
         #: Node -> GPUs that are free with the collected victims gone.
         self._capacity: dict[int, float] = {}
         self._smallest = probe.demand.gpus[-1]
@@ -183,6 +186,7 @@ class _Collected:
         """Add a batch; its nodes no longer count in the baseline."""
         number = len(self._batches)
         self._batches.append(batch)
+        self._of_pod_group.setdefault(batch.pod_group, []).append(number)
         for node, gpus in zip(batch.nodes, batch.gpus, strict=True):
             on_node = self._on_node.get(node)
             if on_node is None:
@@ -225,8 +229,13 @@ class _Collected:
         return None
 
     def _victims_on(self, nodes: Sequence[int]) -> Potential:
-        numbers = sorted({number for node in nodes for number in self._on_node[node]})
-        return tuple(task for number in numbers for task in self._batches[number].tasks)
+        numbers = {number for node in nodes for number in self._on_node[node]}
+        for number in tuple(numbers):
+            batch = self._batches[number]
+            if len(batch.tasks) > 1:
+                earlier = self._of_pod_group[batch.pod_group]
+                numbers.update(earlier[: earlier.index(number)])
+        return tuple(task for number in sorted(numbers) for task in self._batches[number].tasks)
 
 
 def _nodes_of(session: Session, pod_group: int) -> list[int]:
