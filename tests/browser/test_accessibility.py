@@ -82,7 +82,29 @@ def _leave_changed_form(page: Page) -> None:
     expect(page.get_by_role("button", name="Discard")).to_be_visible()
 
 
-STATES = [_open_new_queue, _open_move, _open_delete, _leave_changed_form]
+def _open_search(page: Page) -> None:
+    page.goto("/")
+    expect(page.get_by_role("button", name="Search everything")).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.get_by_role("textbox", name="Queue, workload, pod").fill(QUEUE)
+    expect(page.get_by_role("option", name=QUEUE).first).to_be_visible()
+
+
+def _open_hold(page: Page) -> None:
+    page.goto("/workloads?q=waits")
+    page.get_by_role("row", name="waits").click()
+    page.get_by_role("button", name="Hold…").click()
+    expect(page.get_by_role("textbox", name="Reason")).to_be_visible()
+
+
+STATES = [
+    _open_new_queue,
+    _open_move,
+    _open_delete,
+    _leave_changed_form,
+    _open_search,
+    _open_hold,
+]
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])

@@ -1,40 +1,28 @@
-import {
-  IconActivity,
-  IconBinaryTree2,
-  IconChevronsLeft,
-  IconChevronsRight,
-  IconCpu,
-  IconGitPullRequest,
-  IconHistory,
-  IconLayoutDashboard,
-  IconStack2,
-} from "@tabler/icons-react";
+import { IconChevronsLeft, IconChevronsRight, IconSearch } from "@tabler/icons-react";
+import { lazy, Suspense, useState } from "react";
 import { Link, NavLink, Outlet, useLocation, useNavigation } from "react-router";
 import { DraftTray } from "../editing/DraftTray.tsx";
-import { PAGES as PAGE_NAMES, SHELL } from "../i18n/app.ts";
+import { PALETTE, SHELL } from "../i18n/app.ts";
 import { Boundary } from "../ui/Boundary.tsx";
 import { usePreferences } from "../ui/preferences.ts";
 import { HealthBanner } from "./HealthBanner.tsx";
 import { LivePill } from "./LivePill.tsx";
 import { OfflineBanner } from "./OfflineBanner.tsx";
+import { PAGES } from "./pages.ts";
 import styles from "./Shell.module.css";
 import { ShortcutHelp } from "./ShortcutHelp.tsx";
 import { UserMenu } from "./UserMenu.tsx";
 import { useShortcuts } from "./useShortcuts.ts";
 
-const PAGES = [
-  { to: "/", name: PAGE_NAMES.overview, icon: IconLayoutDashboard },
-  { to: "/queues", name: PAGE_NAMES.queues, icon: IconBinaryTree2 },
-  { to: "/workloads", name: PAGE_NAMES.workloads, icon: IconStack2 },
-  { to: "/nodes", name: PAGE_NAMES.nodes, icon: IconCpu },
-  { to: "/scheduler", name: PAGE_NAMES.scheduler, icon: IconActivity },
-  { to: "/changes", name: PAGE_NAMES.changes, icon: IconGitPullRequest },
-  { to: "/audit", name: PAGE_NAMES.audit, icon: IconHistory },
-] as const;
+/** Loaded when it is first opened, because the first paint does not need it. */
+const Palette = lazy(async () => ({
+  default: (await import("./palette/Palette.tsx")).Palette,
+}));
 
 export function Shell() {
   const { navFolded, set } = usePreferences();
-  const help = useShortcuts();
+  const [isSearching, setSearching] = useState(false);
+  const help = useShortcuts(() => setSearching(true));
   const { pathname } = useLocation();
   const isLoading = useNavigation().state === "loading";
   return (
@@ -72,6 +60,17 @@ export function Shell() {
       <section className={styles.top} aria-label={SHELL.statusAndPreferences}>
         <LivePill />
         <div className={styles.spacer} />
+        <button
+          type="button"
+          className={styles.search}
+          aria-label={PALETTE.open}
+          aria-keyshortcuts="Control+K Meta+K"
+          onClick={() => setSearching(true)}
+        >
+          <IconSearch size={15} aria-hidden />
+          <span className={styles.searchText}>{PALETTE.button}</span>
+          <kbd className={styles.searchText}>{PALETTE.keys}</kbd>
+        </button>
         <UserMenu onHelp={help.open} />
       </section>
       <main id="main" className={styles.main} tabIndex={-1} aria-busy={isLoading}>
@@ -84,6 +83,11 @@ export function Shell() {
       <div className={styles.tray}>
         <DraftTray />
       </div>
+      {isSearching && (
+        <Suspense>
+          <Palette onClose={() => setSearching(false)} />
+        </Suspense>
+      )}
       <ShortcutHelp opened={help.opened} onClose={help.close} />
     </div>
   );

@@ -10,6 +10,7 @@ const KEYS: readonly (readonly [keys: readonly string[], meaning: string])[] = [
   [["g", "n"], PAGES.nodes],
   [["g", "s"], PAGES.scheduler],
   [["g", "c"], PAGES.changes],
+  [["Ctrl", "k"], KEYBOARD.palette],
   [["/"], KEYBOARD.search],
   [["p"], KEYBOARD.pause],
   [["↑", "↓"], KEYBOARD.move],

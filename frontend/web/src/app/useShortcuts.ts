@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useEffect, useEffectEvent, useState } from "react";
 import { useNavigate } from "react-router";
 import { useClient } from "../live/react.tsx";
 import { usePreferences } from "../ui/preferences.ts";
@@ -13,12 +13,30 @@ const GO: Readonly<Record<string, string>> = {
 };
 const CHORD_MS = 1_200;
 
-/** Single-key shortcuts. They are off while typing, and a preference switches them off. */
-export function useShortcuts(): { opened: boolean; open: () => void; close: () => void } {
+/**
+ * Listen to the keyboard shortcuts of all pages; the result shows and hides their list.
+ *
+ * Single keys are off while typing, and a preference switches them off. Ctrl-K or Cmd-K always calls `onSearch`.
+ */
+export function useShortcuts(onSearch: () => void): {
+  opened: boolean;
+  open: () => void;
+  close: () => void;
+} {
   const navigate = useNavigate();
   const client = useClient();
   const enabled = usePreferences((state) => state.shortcuts);
   const [opened, setOpened] = useState(false);
+  const search = useEffectEvent(onSearch);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      search();
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, []);
   useEffect(() => {
     if (!enabled) return;
     let chordStartedAt = 0;
@@ -33,10 +51,10 @@ export function useShortcuts(): { opened: boolean; open: () => void; close: () =
       else if (event.key === "p") client.setPaused(!client.status.paused);
       else if (event.key === "?") setOpened(true);
       else if (event.key === "/") {
-        const search = document.querySelector<HTMLInputElement>("[data-page-search]");
-        if (search !== null) {
+        const field = document.querySelector<HTMLInputElement>("[data-page-search]");
+        if (field !== null) {
           event.preventDefault();
-          search.focus();
+          field.focus();
         }
       }
     };

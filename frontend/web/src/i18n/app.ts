@@ -22,6 +22,26 @@ export const SHELL = {
   statusAndPreferences: "Status and preferences",
 } as const;
 
+export const PALETTE = {
+  title: "Search",
+  open: "Search everything",
+  button: "Search",
+  keys: "Ctrl K",
+  label: "Queue, workload, pod, user, node or GPU",
+  placeholder: "Queue, workload, pod, user, node, GPU or page",
+  results: "Results",
+  none: "Nothing matches.",
+  kinds: {
+    page: "Pages",
+    queue: "Queues",
+    workload: "Workloads",
+    pod: "Pods",
+    user: "Users",
+    node: "Nodes",
+    gpu: "GPUs",
+  },
+} as const;
+
 export const NOT_FOUND = {
   title: "Page not found",
   text: "No page at {path}.",
@@ -85,6 +105,7 @@ export const LIVE = {
 export const KEYBOARD = {
   title: "Keyboard",
   search: "Search on this page",
+  palette: "Search everything",
   pause: "Pause or resume live updates",
   move: "Move in tables and grids",
   moveSideways: "Collapse or expand a queue, move between GPUs",

@@ -5,7 +5,7 @@ describe("reasonText", () => {
   it.each([
     ["DeviceShortage", "Not enough free GPUs"],
     ["QueueOrphan", "Its queue is not a leaf, or an ancestor is missing"],
-    ["Held", "Not retried in this node pool (single attempt requested)"],
+    ["Held", "On hold"],
   ])("explains %s", (code, text) => expect(reasonText(code)).toBe(text));
 
   it.each([

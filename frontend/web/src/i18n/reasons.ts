@@ -5,7 +5,7 @@ const REASONS: Readonly<Record<string, string>> = {
   GroupIncomplete: "Waiting for more of its pods",
   QueueDoesNotExist: "Its queue does not exist",
   QueueOrphan: "Its queue is not a leaf, or an ancestor is missing",
-  Held: "Not retried in this node pool (single attempt requested)",
+  Held: "On hold",
   Gated: "Held back by a scheduling gate",
   NeverFits: "No node is large enough",
   NonPreemptibleOverQuota: "Non-preemptible and over its queue's quota",
@@ -35,7 +35,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
     "Its controller has to create the missing pods. Look at the controller's own events.",
   QueueDoesNotExist: "Create the queue, or change the queue label of the workload.",
   QueueOrphan: "Use a queue without children, or repair its parents on the page Queues.",
-  Held: "Give its pod group the label of another node pool, or create it again.",
+  Held: "Release it, or wait for the time that the text names. If the text names a node pool, give its pod group the label of another one.",
   Gated: "Whoever set the scheduling gates has to remove them.",
   NeverFits: "Ask for less per pod, or add larger nodes.",
   NonPreemptibleOverQuota:

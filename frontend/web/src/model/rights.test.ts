@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { mayEdit, mayPlaceUnder } from "./rights.ts";
+import { mayActOnWork, mayEdit, mayPlaceUnder } from "./rights.ts";
 import type { Me } from "./rows.ts";
 
 const QUEUES = new Map(
@@ -60,5 +60,11 @@ describe("rights in the forms", () => {
       false,
       false,
     ]);
+  });
+
+  it("let an editor act on the workloads of the granted queue itself", () => {
+    expect(
+      ["detector", "vision", "speech"].map((name) => mayActOnWork(editor, QUEUES, name)),
+    ).toEqual([true, true, false]);
   });
 });

@@ -19,9 +19,17 @@ export function mayPlaceUnder(me: Me | undefined, queues: Queues, parent: string
 
 /** Return whether a role lets the user edit below one of these queues; an admin may edit everywhere. */
 function mayEditBelow(me: Me | undefined, queueNames: readonly string[]): boolean {
-  if (me?.rights.editQueues !== true) return false;
+  return me?.rights.editQueues === true && covers(me, queueNames);
+}
+
+function covers(me: Me, queueNames: readonly string[]): boolean {
   return me.roles.some(
     ({ role, subtree }) =>
       role === "admin" || (role === "editor" && (subtree === null || queueNames.includes(subtree))),
   );
+}
+
+/** Return whether the user may hold, release and requeue the workloads of a queue. */
+export function mayActOnWork(me: Me | undefined, queues: Queues, queue: string): boolean {
+  return me?.rights.actOnWorkloads === true && covers(me, [queue, ...ancestors(queues, queue)]);
 }

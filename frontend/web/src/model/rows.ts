@@ -59,6 +59,9 @@ export type QueuePatch = {
 
 export type NewQueue = QueuePatch & { readonly name: string };
 
+/** What people do with a workload. */
+export type WorkloadAction = "hold" | "release" | "requeue" | "retry-bind";
+
 type Keyed<T> = T & { readonly k: string };
 
 /** The rows of each fixed topic. */

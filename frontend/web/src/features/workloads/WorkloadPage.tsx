@@ -1,4 +1,5 @@
 import { Link, useParams } from "react-router";
+import { WORKLOAD_ACTIONS } from "../../i18n/actions.ts";
 import { NONE } from "../../i18n/ui.ts";
 import { kindIn, WORKLOAD } from "../../i18n/workloads.ts";
 import { useSingle } from "../../live/react.tsx";
@@ -12,6 +13,7 @@ import { StateBadge } from "../../ui/StateBadge.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { PodTable } from "./PodTable.tsx";
 import { Why } from "./Why.tsx";
+import { WorkloadActions } from "./WorkloadActions.tsx";
 import styles from "./Workloads.module.css";
 
 const TABS = [
@@ -45,7 +47,11 @@ export function WorkloadPage() {
     );
   }
   return (
-    <Page title={row.owner || row.name} note={<StateBadge state={row.state} />}>
+    <Page
+      title={row.owner || row.name}
+      note={<StateBadge state={row.state} />}
+      tools={<WorkloadActions workload={row} />}
+    >
       <dl className={styles.facts}>
         <Fact name={WORKLOAD.kind}>{kindIn(row.kind, row.namespace)}</Fact>
         <Fact name={WORKLOAD.queue}>
@@ -77,6 +83,9 @@ export function WorkloadPage() {
           {row.reason === "Unmanaged" ? WORKLOAD.none : row.name}
         </Fact>
       </dl>
+      {row.hold && (
+        <p className={styles.held}>{WORKLOAD_ACTIONS.held(row.hold.reason, row.hold.until)}</p>
+      )}
       <nav className={styles.tabs} aria-label={WORKLOAD.tabList}>
         {TABS.map(({ key, name: title }) => (
           <Link

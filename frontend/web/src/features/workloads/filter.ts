@@ -36,5 +36,5 @@ export function filterWorkloads(
 }
 
 function searchText(row: Workload): string {
-  return `${row.namespace}/${row.name} ${row.owner} ${row.kind} ${row.queue} ${row.reasonText}`.toLowerCase();
+  return `${row.namespace}/${row.name} ${row.owner} ${row.user} ${row.kind} ${row.queue} ${row.reasonText}`.toLowerCase();
 }

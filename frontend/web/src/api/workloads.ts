@@ -1,0 +1,14 @@
+/** What people do with workloads: hold, release, requeue, and retry a failed bind. */
+import type { WorkloadAction } from "../model/rows.ts";
+import { call } from "./client.ts";
+
+export type ActionBody = { readonly reason: string; readonly until?: string };
+
+export function actOnWorkload(
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  action: WorkloadAction,
+  body: ActionBody,
+): Promise<unknown> {
+  const path = `/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}/${action}`;
+  return call("POST", path, action === "retry-bind" ? {} : { body });
+}
