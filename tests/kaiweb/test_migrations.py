@@ -12,7 +12,7 @@ from django.db import connections
 from django.db.backends.sqlite3.base import DatabaseWrapper as SQLite
 from django.db.migrations.executor import MigrationExecutor
 
-from queues.models import Queue
+from queues.models import ApiToken, Queue, QuotaChange
 from scheduler.models import SessionRecord
 
 #: The last migrations of the first published version.
@@ -46,8 +46,20 @@ def test_rows_of_the_first_version_are_read_after_migrating(
     apps.get_model("queues", "Queue").objects.create(
         name="q", uid="u", version=1, created_at=AT, firm_gpu=2, firm_cpu=500, firm_memory=1024
     )
+    user = apps.get_model("auth", "User").objects.create(username="ada", password="hash")
+    apps.get_model("queues", "ApiToken").objects.create(
+        name="ci", user=user, prefix="kai_abc", digest="d" * 64, created_at=AT
+    )
+    apps.get_model("queues", "QuotaChange").objects.create(
+        queue="q", action="update", actor="ada", at=AT, reason="project start"
+    )
     newer = MigrationExecutor(connections["default"])
     newer.migrate(newer.loader.graph.leaf_nodes())
+    again = MigrationExecutor(connections["default"])
+    assert again.migration_plan(again.loader.graph.leaf_nodes()) == []
+    assert ApiToken.objects.get(digest="d" * 64).user.username == "ada"
+    edit = QuotaChange.objects.get(queue="q")
+    assert (edit.actor, edit.at, edit.reason, edit.kind) == ("ada", AT, "project start", "queue")
     session = SessionRecord.objects.get(number=7)
     queue = Queue.objects.get(name="q")
     assert (session.shard, session.bound, session.actions) == ("default", 3, [{"ms": 1}])
