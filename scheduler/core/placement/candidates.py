@@ -59,6 +59,7 @@ class Candidates:
         "_capacity_view",
         "_counted",
         "_cursor",
+        "_fills",
         "_fitting",
         "_high",
         "_is_extent_stale",
@@ -95,8 +96,14 @@ class Candidates:
         self._task = task
         strategy = session.hooks.placement
         self._row = CPU_ROW if task_class.is_cpu_only else GPU_ROW
-        self._binpack = strategy is not None and (
-            strategy.cpu_binpack if task_class.is_cpu_only else strategy.gpu_binpack
+        #: Whether it matters how filled a node is, and whether the fullest is the best.
+        self._fills = strategy is not None and not (
+            strategy.is_scored_otherwise is not None and strategy.is_scored_otherwise(task_class)
+        )
+        self._binpack = (
+            strategy is not None
+            and self._fills
+            and (strategy.cpu_binpack if task_class.is_cpu_only else strategy.gpu_binpack)
         )
         self._capacity = self._capacities()
         self._capacity_view = _buffer(self._capacity)
@@ -348,7 +355,7 @@ class Candidates:
         self._value_view = _buffer(self._value)
 
     def _fill_scores(self) -> Floats | float:
-        if self._session.hooks.placement is None:
+        if not self._fills:
             return 0.0
         if not self._binpack:
             return np.divide(
@@ -366,7 +373,7 @@ class Candidates:
 
     def _fill_score(self, position: int) -> float:
         capacity = self._capacity_view[position]
-        if self._session.hooks.placement is None or capacity == 0:
+        if not self._fills or capacity == 0:
             return 0.0
         amount = self._amount_view[position]
         if not self._binpack:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scheduler.core.errors import ConfigError
-from scheduler.core.plugins.fragmentation import FragmentationScore
+from scheduler.core.plugins.fragmentation.score import FragmentationScore
 from scheduler.core.plugins.spec import ArgumentTexts
 from scheduler.core.session.hooks import PlacementStrategy
 from scheduler.core.session.session import Session
@@ -42,16 +42,18 @@ class NodePlacementPlugin:
         self._arguments = arguments
 
     def open(self, session: Session) -> None:
-        """Set the strategy; by fragmentation, nodes that leave equally much usable are filled up."""
+        """Set the strategy; tasks whose devices the fragmentation score does not know fill nodes up."""
         cpu, gpu = self._arguments.cpu, self._arguments.gpu
-        session.hooks.placement = PlacementStrategy(
-            cpu_binpack=cpu != SPREAD, gpu_binpack=gpu != SPREAD
-        )
+        concerns = None
         if FRAGMENTATION in (cpu, gpu):
             score = FragmentationScore(
                 session.state, cpu=cpu == FRAGMENTATION, gpu=gpu == FRAGMENTATION
             )
             session.hooks.scores.append(score)
+            concerns = score.concerns
+        session.hooks.placement = PlacementStrategy(
+            cpu_binpack=cpu != SPREAD, gpu_binpack=gpu != SPREAD, is_scored_otherwise=concerns
+        )
 
 
 def pack_score(device: tuple[float, float] | None) -> float:

@@ -161,10 +161,15 @@ class NumaPlanner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PlacementStrategy:
-    """How filled nodes are scored, for tasks with and without GPU: binpack (True) or spread."""
+    """How filled nodes are scored, for tasks with and without GPU: binpack (True) or spread.
+
+    `is_scored_otherwise`: for which classes how filled a node is does not matter, because a score of a
+    plugin decides instead; None: for none.
+    """
 
     cpu_binpack: bool
     gpu_binpack: bool
+    is_scored_otherwise: Callable[[TaskClass], bool] | None = None
 
 
 #: Score of a shared device by (used MiB, device MiB), or of a whole free device by None.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scheduler.core.config import DEFAULT_PLUGINS, PluginConfig, SchedulerConfig
 from scheduler.core.cycle import open_session, run_action
 from scheduler.core.decisions import ActionName, Bind
 from scheduler.core.placement.place import Placer
-from scheduler.core.plugins.fragmentation import DEVICE_SCORE, FragmentationScore
+from scheduler.core.plugins.fragmentation.score import FragmentationScore
 from scheduler.core.plugins.placement_strategy import FRAGMENTATION, NodePlacementArguments
 from scheduler.core.session.session import Session
 from scheduler.tools.traces.generated import generate
@@ -42,15 +40,37 @@ def allocate(session: Session) -> list[str]:
     return [decision.node for decision in session.decisions if isinstance(decision, Bind)]
 
 
-def test_the_score_is_what_the_placement_takes_away_from_fragmentation() -> None:
-    # Half of the mix wants 0.8 of a device, half wants two whole ones; per device 100.
+def test_the_score_is_how_much_less_the_mix_can_use_in_steps_of_a_twentieth_of_a_device() -> None:
+    # Half of the mix wants 0.8 of a device. The other half wants two whole ones, which only two of three
+    # devices can serve: so it counts for sqrt(3 / 2) times as much.
     session = session_of({"a": 1, "b": 2}, MOST, PAIR)
     score, tasks = score_of(session), session.state.tasks
     most = next(t for t in range(2) if tasks.task_class[t].is_shared)
-    # a: 1 idle, useless to the pair: 0.5 fragmented; then 0.2 idle, useless to both.
-    assert score.score(most, tasks.task_class[most], 0) == pytest.approx(DEVICE_SCORE * 0.3)
-    # b: nothing fragmented; then 1.2 idle, of which 0.8-pods can use 1: 0.5 * 0.2 + 0.5 * 1.2.
-    assert score.score(most, tasks.task_class[most], 1) == pytest.approx(-DEVICE_SCORE * 0.7)
+    # a: 1 device is of use to half of the mix, then the rest of it to nobody: 0.5, which is 10 steps.
+    # Half a step more because enough CPUs stay beside the devices, and 1/256 less for each device.
+    assert score.score(most, tasks.task_class[most], 0) == -10 + 0.5 - 1 / 256
+    # b: 2 devices were of use to all, then 1 to half of the mix: 1 + 1.225 - 0.5, 34 steps and a half.
+    assert score.score(most, tasks.task_class[most], 1) == -34 + 0.5 - 2 / 256
+
+
+def test_losses_that_differ_by_less_than_a_step_are_equal_and_the_first_node_by_name_is_filled() -> (
+    None
+):
+    # A mix of many sizes: each node would be the best for another one if tiny losses counted.
+    pods = [
+        PodShape(cpu_milli=1000 + 10 * number, memory_mib=1024, devices=1, device_milli=1000)
+        for number in range(4)
+    ]
+    assert allocate(session_of({"a": 4, "b": 4}, *pods)) == ["a"] * 4
+
+
+def test_a_gpu_task_goes_where_cpus_stay_in_proportion_to_devices() -> None:
+    large = PodShape(cpu_milli=6000, memory_mib=1024, devices=1, device_milli=1000)
+    small = PodShape(cpu_milli=1000, memory_mib=1024, devices=1, device_milli=1000)
+    # After the large one "a" has a quarter of its CPUs beside half of its devices.
+    assert allocate(session_of({"a": 2, "b": 2}, large, small, large)) == ["a", "a", "b"]
+    assert allocate(session_of({"a": 1, "b": 2}, small)) == ["a"]
+    assert allocate(session_of({"a": 2, "b": 1}, small)) == ["b"]
 
 
 def test_a_part_goes_where_it_leaves_whole_pairs_alone() -> None:

@@ -1,0 +1,111 @@
+"""Prefer the node where a task leaves the most GPUs that other tasks can use.
+
+This follows Fragmentation Gradient Descent (FGD, USENIX ATC 2023): the score of a node is how much less of
+its devices the typical mix can use once the task is there. As in FGD, memory does not matter, and
+small differences do not count: if they did, every node would be broken into for a tiny advantage. Of
+nodes that are as good, a task with GPU prefers one that keeps CPUs in proportion to its devices, then
+that with the fewest devices, then the first by name. So whole nodes with many devices
+stay free for the tasks that need these, and equal nodes are filled one after the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.core.arrays import Floats, Ints
+from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.changes import Cursor
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.state import ClusterState
+from scheduler.core.plugins.fragmentation.devices import DeviceTable
+from scheduler.core.plugins.fragmentation.mix import (
+    device_count,
+    takes_plain_devices,
+    typical_requests,
+)
+from scheduler.core.plugins.fragmentation.usable import UsableTable
+from scheduler.core.session.hooks import Scope
+from scheduler.core.session.nodeset import NodeSet
+
+#: Losses of usable devices are rounded to multiples of this.
+STEP_DEVICES = 0.05
+#: Score of one step. Free room now (1,000) counts for more than all devices of a node.
+STEP_SCORE = 1.0
+#: Score of a node that keeps, of its CPUs, this much of the part that it keeps of its devices.
+BALANCE_SCORE, BALANCE = STEP_SCORE / 2, 0.8
+#: Score that each device of a node takes away; all of them together are less than the scores above.
+DEVICE_SCORE = STEP_SCORE / 256
+#: Float noise, which must decide nothing.
+_NOISE = 1e-6
+
+
+class FragmentationScore:
+    """Scores nodes by what the mix loses; keeps the scores per request for untouched nodes."""
+
+    name = "fragmentation"
+    scope = Scope.NODE
+
+    def __init__(self, state: ClusterState, *, cpu: bool, gpu: bool) -> None:
+        self._cpu_tasks, self._gpu_tasks = cpu, gpu
+        self._devices = DeviceTable(state, UsableTable(typical_requests(state), len(state.nodes)))
+        self._tie_break: Floats = -DEVICE_SCORE * state.nodes.allocatable[GPU_ROW]
+        self._known: dict[tuple[float, float, int, int], _Scores] = {}
+
+    def concerns(self, task_class: TaskClass) -> bool:
+        """Return whether tasks are placed by this strategy; it knows no MIG slices and no claims."""
+        if not takes_plain_devices(task_class):
+            return False
+        return self._cpu_tasks if task_class.is_cpu_only else self._gpu_tasks
+
+    def scores(self, task: int, task_class: TaskClass, nodes: NodeSet) -> Floats:
+        """Return the score of each node of a set; that of nodes without room means nothing."""
+        del task
+        scores: Floats = self._scores_of(task_class).current()[nodes.indices]
+        return scores
+
+    def score(self, task: int, task_class: TaskClass, node: int) -> float:
+        """Return the score of one node."""
+        del task
+        return float(self._scores_of(task_class).current()[node])
+
+    def _scores_of(self, task_class: TaskClass) -> _Scores:
+        request = task_class.request
+        key = (
+            request.cpu_milli,
+            task_class.portion,
+            request.gpu_memory_mib,
+            device_count(task_class),
+        )
+        scores = self._known.get(key)
+        if scores is None:
+            scores = self._known[key] = _Scores(self._devices, self._tie_break, task_class)
+        return scores
+
+
+class _Scores:
+    """The scores of all nodes for one request; only touched nodes are computed again, all at once."""
+
+    def __init__(self, devices: DeviceTable, tie_break: Floats, task_class: TaskClass) -> None:
+        self._devices = devices
+        self._tie_break = tie_break
+        self._task_class = task_class
+        self._cursor = Cursor(devices.nodes.touched)
+        self._scores: Floats = np.zeros(len(devices.nodes))
+        self._compute(np.arange(len(devices.nodes)))
+
+    def current(self) -> Floats:
+        """Return the scores now; read-only."""
+        if self._cursor.is_behind():
+            changed = dict.fromkeys(self._cursor.read())
+            self._compute(np.fromiter(changed, dtype=np.int64, count=len(changed)))
+        return self._scores
+
+    def _compute(self, nodes: Ints) -> None:
+        self._devices.catch_up()
+        placed = self._devices.placements(self._task_class, nodes)
+        steps = np.rint(placed.loss / STEP_DEVICES - _NOISE)
+        scores = self._tie_break[placed.nodes] - STEP_SCORE * steps
+        if not self._task_class.is_cpu_only:
+            scores += BALANCE_SCORE * (placed.cpu >= BALANCE * placed.gpus - _NOISE)
+        self._scores[nodes] = 0.0
+        self._scores[placed.nodes] = scores
