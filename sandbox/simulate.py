@@ -29,6 +29,7 @@ from sandbox.controllers.claims import ClaimController
 from sandbox.controllers.disruption import DisruptionController
 from sandbox.controllers.garbage import GarbageCollector
 from sandbox.controllers.runtime_class import ensure_runtime_class
+from sandbox.controllers.volumes import VolumeController
 from sandbox.controllers.workloads.controller import WorkloadControllers
 from sandbox.nodes.kubelet import KubeletRunner
 from sandbox.nodes.profiles import Machine, ensure_nodes, profile
@@ -65,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         WorkloadControllers(gateway=gateway, stop=stop, on_fatal=give_up).run,
         ClaimController(gateway=gateway, stop=stop, on_fatal=give_up).run,
         DisruptionController(gateway=gateway, stop=stop, on_fatal=give_up).run,
+        VolumeController(gateway=gateway, stop=stop, on_fatal=give_up).run,
     ]
     if options.garbage_collector:
         parts.append(GarbageCollector(gateway=gateway, stop=stop, on_fatal=give_up).run)

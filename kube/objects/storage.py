@@ -38,6 +38,7 @@ class PvSpec(KubeStruct, frozen=True, kw_only=True):
     volume_mode: str = "Filesystem"
     access_modes: tuple[str, ...] = ()
     claim_ref: ObjectReference | None = None
+    persistent_volume_reclaim_policy: str = "Retain"
     node_affinity: VolumeNodeAffinity | None = None
 
 

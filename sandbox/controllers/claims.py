@@ -19,10 +19,10 @@ from kube.keys import DELETE_PROTECTION
 from kube.objects.devices import ConsumerReference, ResourceClaim
 from kube.objects.meta import KubeObject, as_body
 from kube.objects.pod import Pod, PodResourceClaim
-from kube.process.workqueue import WorkQueue, start_workers
+from kube.process.workqueue import WorkQueue
 from kube.resources import PODS, RESOURCE_CLAIMS, Resource
 from kube.store import Store
-from kube.watch import Reflector
+from sandbox.controllers.loop import run_loop
 
 log = logging.getLogger(__name__)
 
@@ -53,15 +53,17 @@ class ClaimController:
 
     def run(self) -> None:
         """Run until stopped."""
-        for resource, as_type in _TYPES.items():
-            watch = Reflector(self.gateway, resource, as_type, self.store, is_optional=True)
-            watch.start(self.stop, on_fatal=self.on_fatal, name=f"claims-{resource.plural}")
-        while not self.store.wait_until_synced(0.5):
-            if self.stop.is_set():
-                return
-        start_workers(self.queue, self.reconcile, WORKERS, "claims")
-        self.stop.wait()
-        self.queue.close()
+        run_loop(
+            "claims",
+            _TYPES,
+            gateway=self.gateway,
+            store=self.store,
+            queue=self.queue,
+            reconcile=self.reconcile,
+            workers=WORKERS,
+            stop=self.stop,
+            on_fatal=self.on_fatal,
+        )
 
     def reconcile(self, key: str) -> None:
         """Reconcile one pod or claim; a failed write leads to a retry."""

@@ -20,7 +20,7 @@ from kube.gateway import EventType, Gateway
 from kube.label_selectors import selects
 from kube.objects.meta import KubeObject
 from kube.objects.policy import PodDisruptionBudget
-from kube.process.workqueue import WorkQueue, start_workers
+from kube.process.workqueue import WorkQueue
 from kube.resources import (
     POD_DISRUPTION_BUDGETS,
     PODS,
@@ -30,7 +30,7 @@ from kube.resources import (
 )
 from kube.store import Store
 from kube.values.times import format_time
-from kube.watch import Reflector
+from sandbox.controllers.loop import run_loop
 from sandbox.controllers.workloads.objects import ReplicaSet, StatefulSet, WorkPod, controller_of
 
 log = logging.getLogger(__name__)
@@ -65,15 +65,17 @@ class DisruptionController:
 
     def run(self) -> None:
         """Run until stopped."""
-        for resource, as_type in _TYPES.items():
-            watch = Reflector(self.gateway, resource, as_type, self.store, is_optional=True)
-            watch.start(self.stop, on_fatal=self.on_fatal, name=f"budgets-{resource.plural}")
-        while not self.store.wait_until_synced(0.5):
-            if self.stop.is_set():
-                return
-        start_workers(self.queue, self.reconcile, WORKERS, "budgets")
-        self.stop.wait()
-        self.queue.close()
+        run_loop(
+            "budgets",
+            _TYPES,
+            gateway=self.gateway,
+            store=self.store,
+            queue=self.queue,
+            reconcile=self.reconcile,
+            workers=WORKERS,
+            stop=self.stop,
+            on_fatal=self.on_fatal,
+        )
 
     def reconcile(self, key: str) -> None:
         """Bring the status of one budget up to date; a failed write leads to a retry."""

@@ -17,7 +17,7 @@ from typing import Any
 from kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from kube.gateway import EventType, Gateway, PatchOptions
 from kube.objects.meta import KubeObject, convert
-from kube.process.workqueue import WorkQueue, start_workers
+from kube.process.workqueue import WorkQueue
 from kube.resources import (
     CRONJOBS,
     DEPLOYMENTS,
@@ -28,7 +28,7 @@ from kube.resources import (
     Resource,
 )
 from kube.store import Store
-from kube.watch import Reflector
+from sandbox.controllers.loop import run_loop
 from sandbox.controllers.workloads import cronjob, deployment, job, replicaset, statefulset
 from sandbox.controllers.workloads.objects import (
     CronJob,
@@ -79,15 +79,17 @@ class WorkloadControllers:
 
     def run(self) -> None:
         """Run until stopped."""
-        for resource, as_type in _TYPES.items():
-            watch = Reflector(self.gateway, resource, as_type, self.store)
-            watch.start(self.stop, on_fatal=self.on_fatal)
-        while not self.store.wait_until_synced(0.5):
-            if self.stop.is_set():
-                return
-        start_workers(self.queue, self.reconcile, WORKERS, "workloads")
-        self.stop.wait()
-        self.queue.close()
+        run_loop(
+            "workloads",
+            _TYPES,
+            gateway=self.gateway,
+            store=self.store,
+            queue=self.queue,
+            reconcile=self.reconcile,
+            workers=WORKERS,
+            stop=self.stop,
+            on_fatal=self.on_fatal,
+        )
         self._pool.shutdown(wait=True)
 
     def reconcile(self, key: str) -> None:
