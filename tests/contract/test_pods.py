@@ -144,3 +144,42 @@ def test_exec_is_refused_without_a_kubelet(api: Api) -> None:
     api.post(PODS, pod("a")).ok(201)
     answer = api.post(f"{PODS}/a/exec", None, command="ls", stdout="1")
     assert answer.status >= 400
+
+
+def test_a_runtime_class_adds_overhead_selector_and_tolerations(api: Api, unique: str) -> None:
+    toleration = {"key": "sandboxed", "operator": "Exists"}
+    runtime_class = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": unique},
+        "handler": "kata",
+        "overhead": {"podFixed": {"cpu": "250m", "memory": "120Mi"}},
+        "scheduling": {"nodeSelector": {"kata": "true"}, "tolerations": [toleration]},
+    }
+    path = "/apis/node.k8s.io/v1/runtimeclasses"
+    api.post(path, runtime_class).ok(201)
+    body = pod("a")
+    body["spec"]["runtimeClassName"] = unique
+    body["spec"]["nodeSelector"] = {"disk": "fast"}
+    spec = api.post(PODS, body).ok(201)["spec"]
+    assert spec["overhead"] == {"cpu": "250m", "memory": "120Mi"}
+    assert spec["nodeSelector"] == {"disk": "fast", "kata": "true"}
+    assert toleration in spec["tolerations"]
+    refused = {
+        "conflict: runtimeClass.scheduling.nodeSelector[kata] = true": {
+            "runtimeClassName": unique,
+            "nodeSelector": {"kata": "false"},
+        },
+        "doesn't match RuntimeClass's defined Overhead": {
+            "runtimeClassName": unique,
+            "overhead": {"cpu": "1", "memory": "1Gi"},
+        },
+        "set without corresponding RuntimeClass": {"overhead": {"cpu": "1"}},
+        'RuntimeClass "nowhere" not found': {"runtimeClassName": "nowhere"},
+    }
+    for text, fields in refused.items():
+        body = pod("b")
+        body["spec"] |= fields
+        answer = api.post(PODS, body)
+        assert (answer.status, text in answer.body["message"]) == (403, True), answer.body
+    api.delete(f"{path}/{unique}").ok(200)

@@ -1,9 +1,10 @@
-"""Admission, between decoding and storing: the namespace lifecycle, pod priorities and webhooks."""
+"""Admission, between decoding and storing: the namespace lifecycle, pod priorities, runtime classes and webhooks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sandbox.apiserver.access.runtime_class import apply_runtime_class
 from sandbox.apiserver.access.webhooks import HookCall, Webhooks
 from sandbox.apiserver.model import errors
 from sandbox.apiserver.model.entry import Entry, Obj
@@ -61,7 +62,7 @@ class Admission:
             raise error
 
     async def mutate(self, call: AdmissionCall, obj: Obj, old: Obj | None) -> Obj:
-        """Return the object after the mutating webhooks, with its priority set."""
+        """Return the object after the mutating webhooks, with what its priority class and runtime class say."""
         if self._webhooks.has_mutating:
             obj = await self._webhooks.mutate(self._hook_call(call), obj, old)
         if (
@@ -70,6 +71,7 @@ class Admission:
             and not call.target.sub
         ):
             self._set_priority(obj)
+            apply_runtime_class(obj, self._store)
         elif old is not None and call.target.resource.storage == "pods":
             _keep_priority(obj, old)
         return obj
