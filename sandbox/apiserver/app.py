@@ -99,8 +99,9 @@ class Application:
         address = parse_path(path)
         if address is None:
             return await self._answer_path(request)
+        # As on a real server, who may not use a path does not learn whether it exists.
+        self._authorize(request, address)
         target = self._target(address)
-        self._authorize(request, target)
         if request.method == "GET" and request.flag("watch"):
             return self._watch(request, target)
         return await self._handler(request, target)(self.parts, request, target)
@@ -174,20 +175,20 @@ class Application:
             return _OBJECT_HANDLERS[method]
         raise errors.method_not_allowed()
 
-    def _authorize(self, request: Request, target: Target) -> None:
+    def _authorize(self, request: Request, address: Address) -> None:
         if "system:masters" in request.user.groups:
             return
-        verbs = _VERBS if target.name else _COLLECTION_VERBS
+        verbs = _VERBS if address.name else _COLLECTION_VERBS
         verb = verbs.get(request.method, "get")
         if request.method == "GET" and request.flag("watch"):
             verb = "watch"
         access = AccessAttributes(
             verb=verb,
-            group=target.resource.group,
-            resource=target.resource.plural,
-            namespace=target.namespace,
-            name=target.name,
-            sub=target.sub.partition("/")[0],
+            group=address.group,
+            resource=address.plural,
+            namespace=address.namespace,
+            name=address.name,
+            sub=address.sub.partition("/")[0],
         )
         self.parts.authorizer.require(request.user, access)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from tests.contract.api import APPLY, Answer, Api
 from tests.contract.bodies import configmap
 from tests.real_cluster.cluster import PLAIN_USER
@@ -74,6 +76,20 @@ def test_cluster_role_with_names_subresources_and_wildcards(api: Api, unique: st
     status = "/apis/scheduling.run.ai/v2/queues/none/status"
     plain.patch(status, {"status": {}}).refused(404, "NotFound")
     plain.patch("/apis/scheduling.run.ai/v2/queues/none", {}).refused(403, "Forbidden")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/apis/unknown.example.com/v1/things",
+        "/apis/apps/v9/deployments",
+        "/api/v1/namespaces/default/things/a",
+        "/api/v1/nodes/a/unknown",
+    ],
+)
+def test_a_plain_user_does_not_learn_which_paths_exist(api: Api, path: str) -> None:
+    api.as_user(PLAIN_USER).get(path).refused(403, "Forbidden")
+    assert api.get(path).status == 404
 
 
 def test_apply_that_creates_needs_both_verbs_and_names_count_for_create_too(api: Api) -> None:
