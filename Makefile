@@ -7,12 +7,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run test test-unit coverage fuzz fuzz-long preview-equals-cluster stability check bench lint fmt clean lock dist dist-check
+.PHONY: setup dev run test test-unit coverage fuzz fuzz-long preview-equals-cluster stability check bench lint fmt clean lock dist dist-check docs
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run    set up and start everything, with a live cluster in it (Ctrl-C ends it)"
 	@echo "make test   set up and run all tests"
+	@echo "make docs   build the documentation into site/, with its reference"
 	@echo "make dist   build the wheel, the sdist, the chart and the SBOM"
 	@echo "make setup check coverage fuzz stability lint fmt bench clean: see README.md"
 
@@ -73,7 +74,7 @@ preview-equals-cluster: $(VENV)/dev.stamp
 stability: $(VENV)/dev.stamp
 	KAIWEB_STABILITY_CYCLES=1000 $(BIN)/python -m pytest tests/scheduler/stability -q -n 2
 
-check: dev lint
+check: dev lint docs
 	$(BIN)/mypy
 	$(BIN)/python frontend/build.py --check
 
@@ -88,6 +89,17 @@ fmt: $(VENV)/dev.stamp
 
 bench: dev
 	$(BIN)/python -m tests.bench
+
+# -- documentation ---------------------------------------------------------------------------------
+$(VENV)/docs.stamp: requirements/docs.txt $(VENV)/dev.stamp
+	$(PIP) --require-hashes -r requirements/docs.txt
+	@touch $@
+
+# The site in site/: reference pages from the code, pictures from the core, every link checked.
+docs: $(VENV)/docs.stamp
+	$(BIN)/python docs/tools/reference.py
+	$(BIN)/python docs/tools/pictures.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 # -- release ---------------------------------------------------------------------------------------
 # Wheel with the built dashboard, sdist, chart, SBOM and checksums in dist/; the same commit gives the same bytes.

@@ -16,7 +16,7 @@ from tests.integration.stack import Stack
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("guides/terminal.md", "guides/ci-pipelines.md")
+PAGES = ("start.md", "guides/terminal.md", "guides/ci-pipelines.md")
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

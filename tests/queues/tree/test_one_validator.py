@@ -1,0 +1,85 @@
+"""Creation, update and move of a queue are judged alike: by the tree that comes out, for every resource."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from queues.tree.hierarchy import check, errors
+from queues.tree.shape import QueueShape, read_queue
+
+AMOUNTS = st.sampled_from([-1, 0, 1, 4, 10])
+RESOURCES = st.fixed_dictionaries(
+    {
+        resource: st.fixed_dictionaries({"quota": AMOUNTS, "limit": AMOUNTS})
+        for resource in ("gpu", "cpu", "memory")
+    }
+)
+NOTHING = {resource: {"quota": 0, "limit": -1} for resource in ("gpu", "cpu", "memory")}
+
+
+def body(name: str, parent: str, resources: dict[str, Any]) -> dict[str, Any]:
+    spec: dict[str, Any] = {"resources": resources}
+    if parent:
+        spec["parentQueue"] = parent
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def tree(*bodies: dict[str, Any]) -> dict[str, QueueShape]:
+    return {shape.name: shape for shape, _findings in map(read_queue, bodies)}
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(parent=RESOURCES, siblings=st.lists(RESOURCES, max_size=3), own=RESOURCES)
+def test_a_queue_gets_the_same_findings_however_it_comes_to_its_place(
+    parent: dict[str, Any], siblings: list[dict[str, Any]], own: dict[str, Any]
+) -> None:
+    others = [
+        body("parent", "", parent),
+        body("elsewhere", "", {resource: {"quota": -1, "limit": -1} for resource in NOTHING}),
+        *(body(f"sibling-{number}", "parent", part) for number, part in enumerate(siblings)),
+    ]
+    new, empty, away = (
+        body("new", "parent", own),
+        body("new", "parent", NOTHING),
+        body("new", "elsewhere", own),
+    )
+
+    created = check(tree(*others), old=None, new=new)
+    updated = check(tree(*others, empty), old=empty, new=new)
+    moved = check(tree(*others, away), old=away, new=new)
+
+    expected = {(finding.pointer, finding.code) for finding in created}
+    assert {(finding.pointer, finding.code) for finding in updated} == expected
+    assert {(finding.pointer, finding.code) for finding in moved} == expected
+    assert errors(created) == ()
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(parent=RESOURCES, siblings=st.lists(RESOURCES, min_size=1, max_size=3), own=RESOURCES)
+def test_children_over_their_parent_are_found_for_exactly_the_resources_that_are_over(
+    parent: dict[str, Any], siblings: list[dict[str, Any]], own: dict[str, Any]
+) -> None:
+    others = [body(f"sibling-{number}", "parent", part) for number, part in enumerate(siblings)]
+    names = {"gpu": "gpu", "cpu": "cpuMilli", "memory": "memoryBytes"}
+
+    findings = check(
+        tree(body("parent", "", parent), *others), old=None, new=body("new", "parent", own)
+    )
+
+    over = {
+        f"/quota/{name}"
+        for resource, name in names.items()
+        if _is_over(
+            [part[resource]["quota"] for part in (*siblings, own)], parent[resource]["quota"]
+        )
+    }
+    assert {f.pointer for f in findings if f.code == "children-over-parent"} == over
+
+
+def _is_over(children: list[int], quota: int) -> bool:
+    if quota == -1:
+        return False
+    return -1 in children or sum(children) > quota
