@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 class Resource:
     """One kind's address: `/api/v1/...` for the core group, `/apis/<group>/<version>/...` otherwise.
 
-    `older_versions` are asked for, newest first, where a server does not serve `version`.
+    `older_versions` are asked for, in this order, where a server does not serve `version`.
     """
 
     group: str
@@ -93,6 +93,15 @@ CSI_STORAGE_CAPACITIES = _named(
 RESOURCE_CLAIMS = _devices("resourceclaims", "ResourceClaim", namespaced=True)
 RESOURCE_SLICES = _devices("resourceslices", "ResourceSlice", namespaced=False)
 DEVICE_CLASSES = _devices("deviceclasses", "DeviceClass", namespaced=False)
+#: Up to Kubernetes 1.35 in v1alpha3 only, although the group has a v1beta2 with other kinds.
+DEVICE_TAINT_RULES = Resource(
+    group="resource.k8s.io",
+    version="v1alpha3",
+    plural="devicetaintrules",
+    kind="DeviceTaintRule",
+    namespaced=False,
+    older_versions=("v1beta2",),
+)
 SELF_ACCESS_REVIEWS = _named(
     "authorization.k8s.io",
     "v1",

@@ -220,3 +220,25 @@ class ResourceSliceSpec(KubeStruct, frozen=True, kw_only=True):
 
 class ResourceSlice(KubeObject, frozen=True, kw_only=True):
     spec: ResourceSliceSpec = ResourceSliceSpec()
+
+
+# --------------------------------------------------------------------------------------- taint rules
+
+
+class DeviceTaintSelector(KubeStruct, frozen=True, kw_only=True):
+    """Which devices a rule taints; class and selectors exist up to Kubernetes 1.34."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    device_class_name: str = ""
+    selectors: tuple[DeviceSelector, ...] = ()
+
+
+class DeviceTaintRuleSpec(KubeStruct, frozen=True, kw_only=True):
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = DeviceTaint()
+
+
+class DeviceTaintRule(KubeObject, frozen=True, kw_only=True):
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()

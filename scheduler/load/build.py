@@ -14,7 +14,7 @@ from kube.errors import UNREADABLE, BadValueError
 from kube.keys import POD_GROUP
 from kube.objects.bindrequest import BindRequest
 from kube.objects.cluster import PriorityClass
-from kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kube.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from kube.objects.meta import KubeObject
 from kube.objects.node import Node
 from kube.objects.pod import Pod
@@ -36,6 +36,7 @@ from kube.resources import (
     CSI_DRIVERS,
     CSI_STORAGE_CAPACITIES,
     DEVICE_CLASSES,
+    DEVICE_TAINT_RULES,
     NAMESPACES,
     NODE_RESOURCE_TOPOLOGIES,
     NODES,
@@ -308,7 +309,8 @@ class SnapshotBuilder:
         classes = view.of(DEVICE_CLASSES, DeviceClass)
         published = view.of(RESOURCE_SLICES, ResourceSlice)
         claimed = view.of(RESOURCE_CLAIMS, ResourceClaim)
-        sources = (classes, published, claimed, view.absent)
+        rules = view.of(DEVICE_TAINT_RULES, DeviceTaintRule)
+        sources = (classes, published, claimed, rules, view.absent)
         if self._devices is None or any(
             old is not new and old != new
             for old, new in zip(self._devices[0], sources, strict=True)
@@ -317,7 +319,8 @@ class SnapshotBuilder:
                 [classes[name] for name in sorted(classes)],
                 [published[name] for name in sorted(published)],
                 [claimed[name] for name in sorted(claimed)],
-                self._aside,
+                [rules[name] for name in sorted(rules)],
+                aside=self._aside,
             )
             is_served = RESOURCE_CLAIMS in view.kinds and RESOURCE_CLAIMS not in view.absent
             self._devices = (sources, replace(devices, available=is_served))

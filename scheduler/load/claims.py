@@ -31,6 +31,7 @@ from scheduler.core.cluster.device_inputs import (
 )
 from scheduler.load.selectors import matching_devices
 from scheduler.load.slices import cel, device_class, device_slice, quantities
+from scheduler.load.taint_rules import taint_rule, with_taints
 from scheduler.load.terms import node_terms
 
 Claim = api.ResourceClaim
@@ -59,6 +60,8 @@ def device_inputs(
     classes: Iterable[api.DeviceClass],
     slices: Sequence[api.ResourceSlice],
     claimed: Iterable[Claim],
+    rules: Iterable[api.DeviceTaintRule] = (),
+    *,
     aside: SetAside | None = None,
 ) -> DeviceInputs:
     """Return everything the core needs to give devices to claims; `aside` takes what cannot be read."""
@@ -68,16 +71,20 @@ def device_inputs(
     readable = [
         item for item in slices if aside.read("ResourceSlice", item, device_slice) is not None
     ]
+    taint_rules = tuple(aside.each("DeviceTaintRule", rules, taint_rule))
     texts = {text for item in device_classes for text in item.selectors}
+    texts.update(text for rule in taint_rules for text in rule.selectors)
     for claim in device_claims:
         for request in claim.requests:
             for part in (request, *request.alternatives):
                 texts.update(part.selectors)
+    matching = matching_devices(sorted(texts), readable) if texts else None
+    slices_read = [device_slice(item) for item in readable]
     return DeviceInputs(
         classes=device_classes,
-        slices=tuple(device_slice(item) for item in readable),
+        slices=tuple(with_taints(slices_read, taint_rules, device_classes, matching)),
         claims=device_claims,
-        matching=matching_devices(sorted(texts), readable) if texts else None,
+        matching=matching,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kube.objects.bindrequest import BindRequest
 from kube.objects.cluster import PriorityClass
 from kube.objects.config import Config, SchedulingShard
-from kube.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from kube.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from kube.objects.meta import KubeObject
 from kube.objects.node import Node
 from kube.objects.pod import Pod
@@ -29,6 +29,7 @@ from kube.resources import (
     CSI_DRIVERS,
     CSI_STORAGE_CAPACITIES,
     DEVICE_CLASSES,
+    DEVICE_TAINT_RULES,
     NAMESPACES,
     NODE_RESOURCE_TOPOLOGIES,
     NODES,
@@ -98,6 +99,13 @@ WATCHED = (
         RESOURCE_SLICES, ResourceSlice, is_optional=True, wakes=True, archived_as="resourceSlices"
     ),
     WatchedKind(DEVICE_CLASSES, DeviceClass, is_optional=True, archived_as="deviceClasses"),
+    WatchedKind(
+        DEVICE_TAINT_RULES,
+        DeviceTaintRule,
+        is_optional=True,
+        wakes=True,
+        archived_as="deviceTaintRules",
+    ),
     WatchedKind(
         NODE_RESOURCE_TOPOLOGIES,
         NodeResourceTopology,
