@@ -45,6 +45,7 @@ TYPES: Mapping[str, tuple[int, str]] = {
     "field-owned": (409, "Another manager owns a field"),
     "preview-stale": (409, "The preview is too old"),
     "wrong-state": (409, "Its state does not allow this"),
+    "impossible": (409, "It can no longer happen"),
     "gone": (410, "It is no longer there"),
     "precondition-failed": (412, "The object has changed since you read it"),
     "request-timeout": (408, "The request took too long to arrive"),

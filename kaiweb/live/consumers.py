@@ -11,7 +11,6 @@ import contextlib
 import logging
 import secrets
 import time
-from collections import Counter
 from collections.abc import Iterable
 
 import orjson
@@ -22,6 +21,7 @@ from prometheus_client import Counter as Metric
 from prometheus_client import Gauge
 
 from kaiweb.items.amounts import timestamp
+from kaiweb.live import sockets
 from kaiweb.live.access import Client, authenticate
 from kaiweb.live.frames import as_of, read_missed, read_snapshot
 from kaiweb.live.hub import hub
@@ -44,16 +44,10 @@ MAX_SUBSCRIPTIONS = 32
 HEARTBEAT_S = 20
 RIGHTS_CHECK_S = 30.0
 BAD_PROTOCOL, NO_LOGIN, TOO_MANY = 4400, 4401, 4429
-#: Open sockets of one user and of all users: each costs memory and the work for its frames.
-MAX_SOCKETS_PER_USER, MAX_SOCKETS = 20, 1000
 PROBLEMS = "https://kaiweb.dev/problems/"
 
 SOCKETS = Gauge("kaiweb_live_sockets", "Open live connections")
 FRAMES = Metric("kaiweb_live_frames", "Frames sent to clients", labelnames=["type"])
-
-
-#: Open sockets by user id. No lock: only the event loop of the process changes it.
-_sockets_of: Counter[int] = Counter()
 
 
 class ProtocolError(Exception):
@@ -71,7 +65,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._is_hidden = False
         self._has_pending = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self._counted_for: int | None = None
+        self._counted_for = ""
         if PROTOCOL not in self.scope["subprotocols"]:
             await self._refuse(BAD_PROTOCOL)
             return
@@ -80,9 +74,10 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if self._client is None or rights is None:
             await self._refuse(NO_LOGIN)
             return
-        if not self._count_socket(self._client.user.pk):
+        if not sockets.count(rights.username):
             await self._refuse(TOO_MANY)
             return
+        self._counted_for = rights.username
         self._fingerprint = rights.fingerprint
         await self.accept(PROTOCOL)
         SOCKETS.inc()
@@ -93,19 +88,6 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             asyncio.create_task(self._watch_rights(), name="live-rights"),
         ]
 
-    def _count_socket(self, user_id: int) -> bool:
-        """Count this socket; return False if the user, or all users together, have too many."""
-        if _sockets_of[user_id] >= MAX_SOCKETS_PER_USER or _sockets_of.total() >= MAX_SOCKETS:
-            return False
-        _sockets_of[user_id] += 1
-        self._counted_for = user_id
-        return True
-
-    def _uncount_socket(self) -> None:
-        if self._counted_for is not None:
-            _sockets_of[self._counted_for] -= 1
-            self._counted_for = None
-
     async def _refuse(self, code: int) -> None:
         # A close before the handshake is an HTTP 403, and the browser could not read the code.
         await self.accept(PROTOCOL if PROTOCOL in self.scope["subprotocols"] else None)
@@ -113,7 +95,9 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def disconnect(self, _code: int) -> None:
         """Stop everything that belongs to this connection."""
-        self._uncount_socket()
+        if self._counted_for:
+            sockets.uncount(self._counted_for)
+            self._counted_for = ""
         await hub().leave(self)
         if self._tasks:
             SOCKETS.dec()

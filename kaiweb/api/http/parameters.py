@@ -70,6 +70,36 @@ TREE = [
     ),
     *DRY_RUN,
 ]
+TIMEOUT = OpenApiParameter(
+    "timeout",
+    {"type": "integer", "minimum": 0, "maximum": 300, "default": 0},
+    OpenApiParameter.QUERY,
+    description="Seconds to wait at most.",
+)
+EVENTS = [
+    OpenApiParameter(
+        "topic",
+        OpenApiTypes.STR,
+        OpenApiParameter.QUERY,
+        required=True,
+        description="cluster, queues, workloads, nodes, sessions, or queue:NAME, node:NAME, workload:NAMESPACE/NAME.",
+    ),
+    _query("queue", "Queues, comma for or (workloads)."),
+    _query("subtree", "Also the queues below.", OpenApiTypes.BOOL),
+    _query("state", "States, comma for or (workloads)."),
+    _query("reason", "Reason codes, comma for or (workloads)."),
+    _query("namespace", "Namespaces, comma for or (workloads)."),
+    _query("q", "Part of a name (workloads)."),
+    _query("root", "Subtree (queues)."),
+    _query("pool", "Node pools, comma for or (nodes)."),
+    _query("shard", "Shards, comma for or (sessions)."),
+    OpenApiParameter(
+        "Last-Event-ID",
+        OpenApiTypes.STR,
+        OpenApiParameter.HEADER,
+        description="Id of the last event received, to get what was missed instead of a snapshot.",
+    ),
+]
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     OpenApiTypes.STR,

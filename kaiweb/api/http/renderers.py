@@ -38,6 +38,26 @@ class OrjsonRenderer(BaseRenderer):
         return b"" if data is None else orjson.dumps(data, default=_plain, option=OPTIONS)
 
 
+class EventStreamRenderer(OrjsonRenderer):
+    """The body as the event `welcome` of an event stream; refusals stay JSON."""
+
+    media_type = "text/event-stream"
+    format = "event-stream"
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Encode the body."""
+        body = super().render(data, accepted_media_type, renderer_context)
+        response = (renderer_context or {}).get("response")
+        if response is None or response.status_code != 200:
+            return body
+        return b"event: welcome\ndata: " + body + b"\n\n"
+
+
 class ProblemRenderer(OrjsonRenderer):
     """The same bytes under the media type of RFC 9457."""
 

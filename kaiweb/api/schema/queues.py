@@ -74,5 +74,10 @@ class QueueWritten(s.Serializer[object]):
     diff = Difference(many=True)
 
 
+class QueueWaited(s.Serializer[object]):
+    reached = s.BooleanField()
+    generation = s.IntegerField(help_text="the newest that is shown")
+
+
 class QueueList(Page):
     items = Queue(many=True)

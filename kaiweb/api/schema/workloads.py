@@ -137,6 +137,13 @@ class HoldWrite(ReleaseWrite):
     until = s.DateTimeField(required=False, allow_null=True)
 
 
+class WorkloadWaited(s.Serializer[object]):
+    reached = s.BooleanField()
+    state = s.ChoiceField(choices=["pending", "gated", "partial", "running", "finished", "failed"])
+    reason = s.CharField(allow_blank=True)
+    reasonText = s.CharField(allow_blank=True)
+
+
 class WorkloadActed(s.Serializer[object]):
     namespace = s.CharField()
     name = s.CharField()

@@ -210,6 +210,13 @@ OPERATIONS: Mapping[str, Row] = {
     "getWorkload": Row(READ, _workload),
     "explainWorkload": Row(READ, _workload),
     "listWorkloadPods": Row(READ, _workload),
+    "waitForWorkload": Row(
+        READ, lambda world: Call(path=_workload(world).path, query="?for=running")
+    ),
+    "waitForQueue": Row(
+        READ, lambda world: Call(path={"name": world.queue}, query="?generation=1")
+    ),
+    "streamEvents": Row(READ, lambda _world: Call(query="?topic=queues")),
     "retryWorkloadBind": Row(WORK, _workload),
     "holdWorkload": Row(WORK, _workload),
     "releaseWorkload": Row(WORK, _workload),

@@ -20,6 +20,7 @@ from django.test import Client
 from django.utils import timezone
 
 from kaiweb.live import consumers
+from kaiweb.live import sockets as live_sockets
 from kaiweb.live.routing import websocket_urlpatterns
 from kaiweb.live.topics import Topic
 from kube.resources import NODES, PODGROUPS, PODS, QUEUES
@@ -281,8 +282,8 @@ async def test_a_ticket_does_not_open_the_socket_under_a_foreign_name(connect: C
 async def test_sockets_are_counted_by_user_and_in_all(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(consumers, "MAX_SOCKETS_PER_USER", 2)
-    monkeypatch.setattr(consumers, "MAX_SOCKETS", 3)
+    monkeypatch.setattr(live_sockets, "MAX_SOCKETS_PER_USER", 2)
+    monkeypatch.setattr(live_sockets, "MAX_SOCKETS", 3)
     first, _second = await connect(), await connect()
     assert await close_code(await connect()) == 4429
     assert (await (await connect(user="emmy")).subscribe("queues"))["t"] == "snap"

@@ -1,0 +1,1 @@
+"""Requests that stay open: waiting and event streams, as ASGI applications around Django."""
