@@ -55,13 +55,15 @@ class ShardLock:
         self._lock = Lock(self.client, name, timeout=self.ttl_s, thread_local=False)
 
     def acquire(self) -> bool:
-        """Take the lock for a cycle and keep it alive from a thread; False if another holds it.
+        """Take the lock and keep it alive from a thread until `release`; False if another holds it.
 
         Raises
         ------
         redis.RedisError : the broker cannot be asked
         kube.errors.KubeError : the cluster gives no fence number
         """
+        if self._stop is not None:
+            self._stop.set()  # the thread of a lock that was lost
         requested_at = self.clock()
         if not self._lock.acquire(blocking=False, token=self.token):
             self._remove_if_stuck()

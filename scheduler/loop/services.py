@@ -1,4 +1,4 @@
-"""Run cycles in a Celery worker: start the shard's worker, take its lock, rest between cycles.
+"""Run cycles in a Celery worker: start the shard's worker, take and keep its lock, rest between cycles.
 
 The Celery task (beat's tick or a kick after a change) calls `run_cycle`. A process keeps one worker per shard;
 the lock lets one process at a time run cycles.
@@ -129,16 +129,34 @@ def run_cycle(shard: str) -> CycleSummary | None:
     if pause_s > 0:
         time.sleep(pause_s)  # changes that come meanwhile belong to this cycle
     running.lock.client.delete(kick_key(shard))  # changes from here on need another cycle
-    if not running.worker.is_ready() or not _acquire(running.lock):
+    if not running.worker.is_ready() or not (running.lock.is_held() or _acquire(running.lock)):
         return None
     started = time.thread_time()
+    summary = None
     try:
         summary = running.worker.cycle(fence=running.lock.fence)
     finally:
-        running.lock.release()
+        if summary is None:
+            running.lock.release()  # the cycle failed; let another worker try
         running.rest_until = time.monotonic() + min(MAX_REST_S, time.thread_time() - started)
     running.reporter.offer(summary)
     return summary
+
+
+def is_standby(shard: str) -> bool:
+    """Return whether another process schedules the shard; take its lock if it is free.
+
+    The lock is kept between cycles. Workers that took turns would decide on views of different age: one could
+    give away what the other has just given to somebody.
+    """
+    running = shard_start(shard)
+    if running.lock.is_held() or not running.worker.is_ready():
+        return False
+    try:
+        return not running.lock.acquire()
+    except (redis.RedisError, KubeError) as error:
+        log.warning("shard %s: cannot take the lock: %s", shard, error)
+        return False
 
 
 def _acquire(lock: ShardLock) -> bool:

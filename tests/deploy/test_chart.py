@@ -177,7 +177,7 @@ def test_no_secret_is_written_into_a_pod(chart: list[Manifest]) -> None:
 
 
 def test_selectors_of_services_budgets_and_policies_find_pods(helm: Path) -> None:
-    objects = rendered(helm, "binder.replicas=2", "podgrouper.replicas=2")
+    objects = rendered(helm, "binder.replicas=2", "podgrouper.replicas=2", "scheduler.replicas=2")
     labels = [
         workload["spec"]["template"]["metadata"]["labels"]
         for kind in WORKLOADS
@@ -185,7 +185,7 @@ def test_selectors_of_services_budgets_and_policies_find_pods(helm: Path) -> Non
     ]
     selectors = [item["spec"]["selector"] for item in of_kind(objects, "Service").values()]
     budgets = of_kind(objects, "PodDisruptionBudget")
-    assert budgets.keys() == {"kaiweb-web", "binder", "pod-grouper"}
+    assert budgets.keys() == {"kaiweb-web", "binder", "pod-grouper", "kai-scheduler-default"}
     selectors += [item["spec"]["selector"]["matchLabels"] for item in budgets.values()]
     selectors += [
         item["spec"]["podSelector"]["matchLabels"]

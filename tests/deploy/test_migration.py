@@ -34,7 +34,8 @@ GUIDE = (CHECKOUT / "docs" / "guides" / "migrate-from-kai.md").read_text()
 JOB_PODS = 6
 #: One of each kind; of processes with two replicas one is ended.
 VICTIMS = (
-    "web-0", "mirror-0", "beat-0", "worker-0", "controllers-0", "scheduling-default-0", "binding-0",
+    "web-0", "mirror-0", "beat-0", "controllers-0", "scheduling-default-0", "scheduling-default-1",
+    "binding-0",
 )  # fmt: skip
 
 
@@ -202,6 +203,7 @@ def _values(folder: Path, database: str, broker: str) -> Path:
         "web": {"replicas": 2, "sslRedirect": False},
         "binder": {"replicas": 2},
         "podgrouper": {"replicas": 2},
+        "scheduler": {"replicas": 2},
     }
     file = folder / "my-values.yaml"
     file.write_text(yaml.safe_dump(values))

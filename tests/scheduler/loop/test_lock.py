@@ -193,3 +193,19 @@ def test_a_living_holder_is_never_removed(
         now[0] += 1.0
     assert holder.renew()
     holder.release()
+
+
+def test_a_lock_that_was_lost_is_taken_again_with_one_renewing_thread(
+    client: redis.Redis, lock: Callable[..., ShardLock]
+) -> None:
+    holder = lock(ttl_s=0.3)
+    assert holder.acquire()
+    first = holder._stop
+    client.flushall()
+    assert not holder.renew()
+    assert holder.acquire()
+    assert first is not None
+    assert first.is_set()
+    time.sleep(0.5)
+    assert holder.is_held()
+    holder.release()

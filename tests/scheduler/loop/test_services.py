@@ -12,6 +12,7 @@ import pytest
 import redis
 from celery import current_app
 
+from kube.errors import ServerError
 from kube.resources import SHARDS
 from scheduler.loop import services
 from scheduler.loop.cycle import CycleSummary
@@ -47,13 +48,22 @@ class FakeLock:
         self.is_free = is_free
         self.fence = 7
         self.log: list[str] = []
+        self.error: Exception | None = None
+        self._is_held = False
 
     def acquire(self) -> bool:
         self.log.append("acquire")
+        if self.error is not None:
+            raise self.error
+        self._is_held = self.is_free
         return self.is_free
+
+    def is_held(self) -> bool:
+        return self._is_held
 
     def release(self) -> None:
         self.log.append("release")
+        self._is_held = False
 
 
 @pytest.fixture
@@ -111,8 +121,10 @@ def test_cycle_runs_under_the_lock_and_opens_the_way_for_the_next_kick(
     assert summary is not None
     assert [ref.name for ref in summary.commit.bound] == ["pg-0"]
     assert reported == [summary]
-    assert lock.log == ["acquire", "release"]
     assert lock.client.keys == {}
+    # The lock is kept, so that no other worker decides on an older view.
+    services.run_cycle("default")
+    assert lock.log == ["acquire"]
 
 
 def test_no_cycle_while_another_worker_holds_the_shard(
@@ -146,6 +158,29 @@ def test_lock_is_given_back_when_a_cycle_fails(
     with pytest.raises(ZeroDivisionError):
         services.run_cycle("default")
     assert (lock.log, reported) == (["acquire", "release"], [])
+
+
+def test_a_worker_stands_by_while_another_holds_the_lock(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, _ = running(harness, monkeypatch, is_free=False)
+    assert not services.is_standby("default")  # it knows nothing of the cluster yet
+    harness.cluster().watch()
+    assert services.is_standby("default")
+    lock.is_free = True
+    assert not services.is_standby("default")
+    assert not services.is_standby("default")
+    assert lock.log == ["acquire", "acquire"]
+
+
+@pytest.mark.parametrize("error", [redis.ConnectionError("away"), ServerError("away")])
+def test_a_lock_that_cannot_be_asked_for_makes_no_standby(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    lock, _ = running(harness, monkeypatch)
+    harness.cluster().watch()
+    lock.error = error
+    assert not services.is_standby("default")
 
 
 def test_a_taken_port_keeps_no_shard_from_scheduling(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import pytest
+
 from kaiweb.celery import app
 from kaiweb.settings.celery import beat_schedule
-from scheduler.loop import services
+from scheduler.loop import services, tasks
 
 
 def test_a_worker_imports_the_tasks_of_the_scheduler_and_of_all_apps() -> None:
@@ -16,3 +20,20 @@ def test_a_worker_imports_the_tasks_of_the_scheduler_and_of_all_apps() -> None:
 def test_beat_and_kicks_name_the_same_task() -> None:
     ticks = beat_schedule(["a100"], tick_s=1.0)
     assert ticks["cycle-a100"]["task"] == services.RUN_CYCLE == "scheduler.tasks.run_cycle"
+
+
+def test_a_worker_takes_messages_only_while_it_schedules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two workers of a shard one would else take every second tick and do nothing with it."""
+    queues = {"shard.a100"}
+    consumer = SimpleNamespace(
+        task_consumer=SimpleNamespace(consuming_from=lambda queue: queue in queues),
+        add_task_queue=queues.add,
+        cancel_task_queue=queues.remove,
+    )
+    answers = iter([False, True, True, False])
+    monkeypatch.setattr(services, "is_standby", lambda shard: next(answers))
+    consumed = []
+    for _ in range(4):
+        tasks.follow_lock(consumer, "shard.a100")
+        consumed.append("shard.a100" in queues)
+    assert consumed == [True, False, False, True]
