@@ -103,6 +103,12 @@ def first_open_day(now: datetime) -> date:
     return (now - LOOK_BACK).date()
 
 
+def open_days(now: datetime) -> list[date]:
+    """Return the days whose events are kept and may not be counted yet."""
+    first = (now - KEPT).date()
+    return [first + timedelta(days=number) for number in range((now.date() - first).days + 1)]
+
+
 def close_days(now: datetime) -> int:
     """Write the rows of days that have ended, and delete old events and rows; return how many rows were written."""
     until = first_open_day(now)

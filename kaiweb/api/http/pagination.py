@@ -56,8 +56,8 @@ def answer(
     to_items: Callable[[Sequence[Any]], list[dict[str, Any]]],
 ) -> Response:
     """Return one page of the list, or 304 if nothing has changed since the caller's ETag."""
-    limit = _limit(request)
-    is_counted = _is_counted(request)
+    limit = limit_of(request)
+    has_count = is_counted(request)
     order = sorting.read(request)
     column = sorting.columns[order.removeprefix("-")]
     page = rows.order_by(f"-{column}" if order.startswith("-") else column, sorting.key)
@@ -72,7 +72,7 @@ def answer(
     if len(selected) > limit:
         last = selected[limit - 1]
         body["next"] = cursors.encode(order, getattr(last, column), getattr(last, sorting.key))
-    if is_counted:
+    if has_count:
         body["count"] = rows.count()
     headers = {"ETag": tag}
     if body["next"]:
@@ -80,7 +80,8 @@ def answer(
     return Response(body, headers=headers)
 
 
-def _limit(request: Request) -> int:
+def limit_of(request: Request) -> int:
+    """Return the number of rows of a page."""
     raw = request.query_params.get("limit", str(DEFAULT_LIMIT))
     is_number = raw.isascii() and raw.isdecimal() and len(raw) <= len(str(MAX_LIMIT))
     if not is_number or not 1 <= int(raw) <= MAX_LIMIT:
@@ -88,7 +89,8 @@ def _limit(request: Request) -> int:
     return int(raw)
 
 
-def _is_counted(request: Request) -> bool:
+def is_counted(request: Request) -> bool:
+    """Return whether the caller asks for the number of all rows."""
     raw = request.query_params.get("count")
     if raw not in (None, "exact"):
         raise bad_parameter("count", "expected exact", raw, ["exact"])

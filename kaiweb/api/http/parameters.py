@@ -35,6 +35,43 @@ NODE_FILTERS = [*PAGE, _Q, _query("pool", "Node pools."), _query("model", "GPU m
 GPU_FILTERS = [
     *PAGE, _query("node", "Nodes."), _query("model", "GPU models."), _query("state", "States."),
 ]  # fmt: skip
+PERIOD = [
+    _query("from", "Start, RFC 3339; by default seven days before the end.", OpenApiTypes.DATETIME),
+    _query("to", "End, RFC 3339; by default now.", OpenApiTypes.DATETIME),
+    OpenApiParameter(
+        "step",
+        OpenApiTypes.INT,
+        OpenApiParameter.QUERY,
+        enum=[60, 300, 3600, 86_400],
+        description="Seconds of a step; coarser where finer sums are not kept or there would be too many.",
+    ),
+]
+_BELOW = _query("queue", "Queues, each with those below it; comma for or.")
+USAGE_FILTERS = [
+    *PAGE,
+    *PERIOD,
+    _BELOW,
+    OpenApiParameter(
+        "by",
+        OpenApiTypes.STR,
+        OpenApiParameter.QUERY,
+        enum=["queue", "owner", "model"],
+        description="What the rows stand for; by default queues.",
+    ),
+]
+QUEUE_USAGE_FILTERS = [*PAGE, *PERIOD]
+USAGE_SERIES_FILTERS = [*PERIOD, _BELOW]
+QUEUE_SERIES_FILTERS = [
+    *PERIOD,
+    OpenApiParameter(
+        "queue",
+        OpenApiTypes.STR,
+        OpenApiParameter.QUERY,
+        required=True,
+        description="Queues, separated by commas.",
+    ),
+    _query("fields", "Of allocated, waiting, share, quota, limit; by default all."),
+]
 SESSION_FILTERS = [*PAGE, _query("shard", "Shards.")]
 AUDIT_FILTERS = [
     *PAGE,

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from django.utils.dateparse import parse_datetime
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api.base import View, filtered
-from kaiweb.api.errors import bad_parameter
-from kaiweb.api.http import pagination, parameters
+from kaiweb.api.http import pagination, parameters, periods
 from kaiweb.api.schema import changes as schema
 from kaiweb.items.amounts import timestamp
 from queues.models import QuotaChange
@@ -37,26 +34,12 @@ class Audit(View):
     def get(self, request: Request) -> Response:
         """List writes, newest first."""
         rows = filtered(request, QuotaChange.objects.all(), FILTERS)
-        since, until = (_moment(request, name) for name in PERIOD)
+        since, until = (periods.moment(request, name) for name in PERIOD)
         if since is not None:
             rows = rows.filter(at__gte=since)
         if until is not None:
             rows = rows.filter(at__lt=until)
         return pagination.answer(request, rows, SORTING, _items)
-
-
-def _moment(request: Request, name: str) -> datetime | None:
-    """Return the time that a parameter states, or None if it is absent."""
-    text = request.query_params.get(name)
-    if text is None:
-        return None
-    try:
-        moment = parse_datetime(text)
-        if moment is not None and moment.tzinfo is not None:
-            return moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        pass
-    raise bad_parameter(name, "expected a time in RFC 3339 with a time zone", text)
 
 
 def _items(rows: Sequence[QuotaChange]) -> list[dict[str, Any]]:

@@ -59,6 +59,7 @@ WORK = _may(editor=IN_SUBTREE, admin=EVERYWHERE, workloads_token=IN_SUBTREE, adm
 DRAFT = _may(editor=EVERYWHERE, admin=EVERYWHERE, queues_token=EVERYWHERE, admin_token=EVERYWHERE)
 SIMULATE = _may(viewer=EVERYWHERE, editor=EVERYWHERE, admin=EVERYWHERE, simulate_token=EVERYWHERE, admin_token=EVERYWHERE)  # fmt: skip
 ADMIN = _may(admin=EVERYWHERE, admin_token=EVERYWHERE)
+USE = _may(viewer=EVERYWHERE, editor=IN_SUBTREE, admin=EVERYWHERE, read_token=EVERYWHERE, admin_token=EVERYWHERE)  # fmt: skip
 ADMIN_LOGIN = _may(admin=EVERYWHERE)
 LOGIN = _may(viewer=EVERYWHERE, editor=EVERYWHERE, admin=EVERYWHERE)
 
@@ -196,6 +197,11 @@ OPERATIONS: Mapping[str, Row] = {
     "listQueues": Row(READ),
     "getQueue": Row(READ, _queue),
     "getQueueOrder": Row(READ, _queue),
+    "getQueueHistory": Row(USE, _queue),
+    "getQueueUsage": Row(USE, _queue),
+    "getQueuesHistory": Row(USE, lambda world: Call(query=f"?queue={world.queue}")),
+    "getUsageHistory": Row(USE, lambda world: Call(query=f"?queue={world.queue}")),
+    "getUsage": Row(USE, lambda world: Call(query=f"?queue={world.queue}&by=owner")),
     "createQueue": Row(PLACE, lambda world: Call(body={**NEW_QUEUE, "parent": world.queue})),
     "putQueue": Row(EDIT, _replacement_of),
     "patchQueue": Row(EDIT, _edit_of),

@@ -1,0 +1,105 @@
+"""Render the rows of a report as CSV or Parquet; refusals stay problem documents."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from kaiweb.api.errors import Problem
+from kaiweb.api.http.renderers import OrjsonRenderer
+
+CSV, PARQUET = "csv", "parquet"
+#: A spreadsheet runs a cell that begins with one of these as a formula.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+class CsvRenderer(BaseRenderer):
+    """RFC 4180 with a header line."""
+
+    media_type = "text/csv"
+    format = CSV
+    charset = "utf-8"
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Encode the rows."""
+        if _is_refusal(renderer_context):
+            return OrjsonRenderer().render(data)
+        text = io.StringIO()
+        rows = data["items"]
+        writer = csv.writer(text)
+        writer.writerow(data["columns"])
+        writer.writerows([_safe(row[column]) for column in data["columns"]] for row in rows)
+        return text.getvalue().encode()
+
+
+class ParquetRenderer(BaseRenderer):
+    """One table; needs the extra `parquet` of kaiweb."""
+
+    media_type = "application/vnd.apache.parquet"
+    format = PARQUET
+    charset = None
+    render_style = "binary"
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Encode the rows."""
+        if _is_refusal(renderer_context):
+            return OrjsonRenderer().render(data)
+        import pyarrow
+        from pyarrow import parquet
+
+        columns = {name: [row[name] for row in data["items"]] for name in data["columns"]}
+        sink = io.BytesIO()
+        parquet.write_table(pyarrow.table(columns), sink)
+        return sink.getvalue()
+
+
+RENDERERS = (OrjsonRenderer, CsvRenderer, ParquetRenderer)
+
+
+def wanted_table(request: Request) -> str:
+    """Return `csv` or `parquet` if the caller asks for a table, else an empty text.
+
+    Raises
+    ------
+    Problem : Parquet, and the library for it is not installed
+    """
+    chosen: str = request.accepted_renderer.format
+    if chosen == PARQUET and find_spec("pyarrow") is None:
+        raise Problem(
+            "not-acceptable",
+            "Parquet needs the package pyarrow in the web process: install kaiweb[parquet], or ask for text/csv",
+        )
+    return chosen if chosen in (CSV, PARQUET) else ""
+
+
+def table(columns: list[str], items: list[dict[str, Any]], file: str, kind: str) -> Response:
+    """Return rows as a file to download."""
+    headers = {"Content-Disposition": f'attachment; filename="{file}.{kind}"'}
+    return Response({"columns": columns, "items": items}, headers=headers)
+
+
+def _is_refusal(renderer_context: Mapping[str, Any] | None) -> bool:
+    return bool(renderer_context and renderer_context["response"].status_code >= 400)
+
+
+def _safe(value: object) -> object:
+    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
+        return f"'{value}"
+    return value

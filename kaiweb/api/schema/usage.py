@@ -1,0 +1,100 @@
+"""History and usage: series of queues, GPU-hours and their cost."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers as s
+
+from kaiweb.api.schema.shared import BOUND, Page
+
+AMOUNT = {"type": ["number", "null"]}
+BOUND_OR_UNKNOWN = {"oneOf": [*BOUND["oneOf"], {"type": "null"}]}
+
+
+@extend_schema_field({"type": "array", "items": AMOUNT})
+class Series(s.JSONField):
+    """One number for each step, null where nothing was observed."""
+
+
+@extend_schema_field({"type": "array", "items": BOUND_OR_UNKNOWN})
+class BoundSeries(s.JSONField):
+    """Quota or limit at the end of each step, null before it is known."""
+
+
+class Steps(s.Serializer[object]):
+    stepSeconds = s.IntegerField()
+    times = s.ListField(child=s.DateTimeField())
+    coveredSeconds = s.ListField(child=s.FloatField())
+
+    def get_fields(self) -> dict[str, s.Field]:  # type: ignore[type-arg]
+        """Add the fields whose name or default is no Python name."""
+        return {"from": s.DateTimeField(), "to": s.DateTimeField(), **super().get_fields()}
+
+
+class QueueSeries(s.Serializer[object]):
+    queue = s.CharField()
+    allocated = Series(required=False)
+    waiting = Series(required=False)
+    share = Series(required=False)
+    quota = BoundSeries(required=False)
+    limit = BoundSeries(required=False)
+
+
+class QueuesHistory(Steps):
+    series = QueueSeries(many=True)
+
+
+class QueueDay(s.Serializer[object]):
+    day = s.DateField()
+    starts = s.IntegerField()
+    evictions = s.IntegerField()
+    waitedP50Seconds = s.FloatField(allow_null=True)
+    waitedP90Seconds = s.FloatField(allow_null=True)
+    waitedMaxSeconds = s.FloatField(allow_null=True)
+
+
+class QueueHistory(QueuesHistory):
+    days = QueueDay(many=True)
+
+
+class UsageHistory(Steps):
+    inQuotaHours = Series()
+    overQuotaHours = Series()
+    waitingHours = Series()
+    capacityHours = Series()
+    idleHours = Series()
+
+
+class UsageAmounts(s.Serializer[object]):
+    gpuHours = s.FloatField()
+    inQuotaHours = s.FloatField()
+    overQuotaHours = s.FloatField()
+    waitingHours = s.FloatField()
+    cost = s.FloatField(allow_null=True)
+
+
+class UsageRow(UsageAmounts):
+    key = s.CharField(allow_blank=True)
+
+
+class CapacityHours(s.Serializer[object]):
+    capacityHours = s.FloatField()
+    allocatedHours = s.FloatField()
+    idleHours = s.FloatField()
+    allocatedButIdleHours = s.FloatField(
+        allow_null=True, help_text="null: unknown without the metrics of the devices (DCGM)"
+    )
+
+
+class UsageReport(Page):
+    items = UsageRow(many=True)
+    by = s.ChoiceField(choices=["queue", "owner", "model"])
+    to = s.DateTimeField()
+    coveredSeconds = s.FloatField()
+    total = UsageAmounts()
+    cluster = CapacityHours()
+    currency = s.CharField(allow_null=True)
+
+    def get_fields(self) -> dict[str, s.Field]:  # type: ignore[type-arg]
+        """Add the field whose name is no Python name."""
+        return {**super().get_fields(), "from": s.DateTimeField()}
