@@ -19,8 +19,8 @@ from kaiweb.api.views import (
     scheduling,
     session,
     simulations,
-    waits,
     usage,
+    waits,
     workload_actions,
     workloads,
 )
