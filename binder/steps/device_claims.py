@@ -6,6 +6,7 @@ from binder.errors import BindError
 from binder.params import StepConfig
 from binder.steps.base import BindJob
 from binder.steps.claim_status import ConflictRetry, allocate_claim
+from binder.steps.device_conditions import DeviceConditions, has_binding_conditions
 from binder.steps.extended_claim import ExtendedClaims
 from kube.gateway import Gateway
 from kube.objects.bindrequest import ClaimAllocation
@@ -21,6 +22,7 @@ class DeviceClaims:
         self._gateway = gateway
         self._retry = retry or ConflictRetry(timeout_s=config.seconds("bindTimeoutSeconds"))
         self._extended = ExtendedClaims(gateway, self._retry)
+        self._conditions = DeviceConditions(gateway, self._retry)
 
     def concerns(self, job: BindJob) -> bool:
         spec = job.request.spec
@@ -30,14 +32,29 @@ class DeviceClaims:
     def prepare(self, job: BindJob) -> None:
         for allocation in job.request.spec.resource_claim_allocations:
             self._allocate(job.pod, allocation)
+        for name in self._claims_that_wait(job):
+            self._conditions.wait(job.pod, name)
         extended = job.request.spec.extended_resource_claim_allocation
         if extended is not None:
             self._extended.prepare(job.pod, extended)
 
     def roll_back(self, job: BindJob) -> None:
-        """Delete the extended resource claim; others stay reserved for the next attempt, as in KAI."""
+        """Delete the extended resource claim, and take back devices that were not prepared.
+
+        Other claims stay reserved for the next attempt, as in KAI.
+        """
+        for name in self._claims_that_wait(job):
+            self._conditions.release(job.pod, name)
         if job.request.spec.extended_resource_claim_allocation is not None:
             self._extended.roll_back(job.pod)
+
+    def _claims_that_wait(self, job: BindJob) -> list[str]:
+        """Return the names of the claims whose devices are to be prepared before the pod is bound."""
+        return [
+            _claim_name(job.pod, item.name)
+            for item in job.request.spec.resource_claim_allocations
+            if has_binding_conditions(item.allocation)
+        ]
 
     def _allocate(self, pod: Pod, allocation: ClaimAllocation) -> None:
         if allocation.allocation is None:

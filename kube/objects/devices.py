@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import field
 
-from kube.objects.meta import KubeObject, KubeStruct
+from kube.objects.meta import Condition, KubeObject, KubeStruct
 from kube.objects.pod import NodeSelector, Quantity
 
 # -------------------------------------------------------------------------------------------- claims
@@ -94,6 +94,8 @@ class AllocatedDevice(KubeStruct, frozen=True, kw_only=True):
     tolerations: tuple[DeviceToleration, ...] = ()
     share_id: str = field(name="shareID", default="")
     consumed_capacity: dict[str, Quantity] = {}
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
 
 
 class AllocatedDevices(KubeStruct, frozen=True, kw_only=True):
@@ -113,9 +115,20 @@ class ConsumerReference(KubeStruct, frozen=True, kw_only=True):
     uid: str = ""
 
 
+class AllocatedDeviceStatus(KubeStruct, frozen=True, kw_only=True):
+    """What the driver reports of a device that a claim holds."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    share_id: str = field(name="shareID", default="")
+    conditions: tuple[Condition, ...] = ()
+
+
 class ClaimStatus(KubeStruct, frozen=True, kw_only=True):
     allocation: dict[str, Any] | None = None
     reserved_for: tuple[ConsumerReference, ...] = ()
+    devices: tuple[AllocatedDeviceStatus, ...] = ()
 
 
 class ResourceClaim(KubeObject, frozen=True, kw_only=True):
@@ -188,6 +201,7 @@ class DeviceContent(KubeStruct, frozen=True, kw_only=True):
     node_selector: NodeSelector | None = None
     binds_to_node: bool = False
     binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool = False
 
 

@@ -107,6 +107,8 @@ def allocation_from(claim: str, namespace: str, body: dict[str, Any]) -> ClaimAl
                 tolerations=_tolerations(item.tolerations),
                 share=item.share_id,
                 consumed=quantities(item.consumed_capacity),
+                binding_conditions=item.binding_conditions,
+                binding_failure_conditions=item.binding_failure_conditions,
             )
             for item in result.devices.results
         ),
@@ -143,6 +145,10 @@ def _result_body(device: AllocatedDevice) -> dict[str, Any]:
         body["shareID"] = device.share
     if device.consumed:
         body["consumedCapacity"] = amounts_body(device.consumed)
+    if device.binding_conditions:
+        body["bindingConditions"] = list(device.binding_conditions)
+    if device.binding_failure_conditions:
+        body["bindingFailureConditions"] = list(device.binding_failure_conditions)
     return body
 
 

@@ -106,7 +106,8 @@ def _device(device: api.Device) -> Device:
         node_terms=node_terms(content.node_selector),
         is_shareable=content.allow_multiple_allocations,
         binds_to_node=content.binds_to_node,
-        has_binding_conditions=bool(content.binding_conditions),
+        binding_conditions=content.binding_conditions,
+        binding_failure_conditions=content.binding_failure_conditions,
     )
 
 

@@ -74,7 +74,8 @@ class Device:
     node, all_nodes, node_terms : where it can be used, if its slice states that per device
     is_shareable : several claims may hold it at the same time, each a part of its capacity
     binds_to_node : an allocation of it is tied to the node it was made for
-    has_binding_conditions : it must be prepared before pods are bound, which is not supported
+    binding_conditions : its driver sets them once it is prepared for a claim; pods are bound after that
+    binding_failure_conditions : its driver sets one of them if it cannot be prepared
     """
 
     name: str
@@ -87,7 +88,8 @@ class Device:
     node_terms: tuple[NodeTerm, ...] | None = None
     is_shareable: bool = False
     binds_to_node: bool = False
-    has_binding_conditions: bool = False
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +208,7 @@ class AllocatedDevice:
     is_admin : other claims may hold it all the same
     share : identifies the part of a shareable device; empty if the claim holds all of it
     consumed : what the part takes of the device's capacity
+    binding_conditions, binding_failure_conditions : those of the device
     """
 
     driver: str
@@ -216,6 +219,8 @@ class AllocatedDevice:
     tolerations: tuple[DeviceToleration, ...] = ()
     share: str = ""
     consumed: Quantities = ()
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
 
     @property
     def id(self) -> DeviceId:

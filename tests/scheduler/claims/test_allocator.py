@@ -222,9 +222,14 @@ def test_devices_may_state_themselves_where_they_can_be_used() -> None:
     assert allocation.node_terms == _zone("east")
 
 
-def test_a_device_with_binding_conditions_is_left_alone() -> None:
-    slow = pool(device("a", has_binding_conditions=True), device("b"))
-    assert Cluster([slow]).names(claim(request())) == ["b"]
+def test_devices_that_pods_have_to_wait_for_come_last_and_keep_their_conditions() -> None:
+    slow = device("a", binding_conditions=("ready",), binding_failure_conditions=("broken",))
+    free = Cluster([pool(slow, device("b"))])
+    assert free.names(claim(request())) == ["b"]
+    [allocation] = free.give(claim(request(count=2)))
+    waiting = {item.device: item.binding_conditions for item in allocation.devices}
+    assert waiting == {"b": (), "a": ("ready",)}
+    assert allocation.devices[1].binding_failure_conditions == ("broken",)
 
 
 # -------------------------------------------------------------------------------------------- taints

@@ -128,6 +128,15 @@ def test_allocation_survives_the_way_there_and_back() -> None:
     assert allocation_from("c", "ns", allocation_body(ON_N0)) == ON_N0
 
 
+def test_conditions_to_wait_for_survive_the_way_there_and_back() -> None:
+    result = {"driver": "d", "pool": "p", "device": "x", "request": "r"}
+    result_body = result | {"bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}
+    body = {"devices": {"results": [result_body]}}
+    allocation = allocation_from("c", "ns", body)
+    assert allocation.devices[0].binding_conditions == ("ready",)
+    assert allocation_body(allocation) == body
+
+
 def test_state_of_claims() -> None:
     cluster = Cluster()
     reserved = [{"resource": "pods", "name": "p", "uid": "uid-p"}, {"resource": "x", "uid": "u"}]

@@ -113,7 +113,13 @@ class Offers:
         )
         known = self._known.get(key)
         if known is None:
-            offers = tuple(self._offers(request, pools))
+            # Devices that pods need not wait for come first.
+            offers = tuple(
+                sorted(
+                    self._offers(request, pools),
+                    key=lambda offer: bool(offer.candidate.device.binding_conditions),
+                )
+            )
             tolerated = tuple(offer for offer in offers if not offer.is_repelled)
             is_plain = not any(_affects_offers(offer.candidate.device) for offer in offers)
             known = _KnownOffers(offers, tolerated, is_plain)
@@ -126,7 +132,7 @@ class Offers:
         for node_pool in pools:
             for candidate in node_pool.candidates:
                 device = candidate.device
-                if device.has_binding_conditions or not self._matches(request, candidate.id):
+                if not self._matches(request, candidate.id):
                     continue
                 consumed = consumption(device, request.capacity)
                 if consumed is not None:

@@ -56,6 +56,8 @@ def _device(claim: DeviceClaim, pick: Pick, position: int) -> AllocatedDevice:
         tolerations=pick.request.tolerations,
         share=share,
         consumed=pick.consumed if share else (),
+        binding_conditions=pick.candidate.device.binding_conditions,
+        binding_failure_conditions=pick.candidate.device.binding_failure_conditions,
     )
 
 
