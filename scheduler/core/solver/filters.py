@@ -106,6 +106,46 @@ class UniformGpusFilter:
         return self._places >= self._wanted
 
 
+class LocalGpuBound:
+    """Whether the victims on one node, leaving alone, could free enough GPUs for a uniform demand.
+
+    Nodes with shared devices, and those of pod groups on several nodes, are never ruled out.
+    """
+
+    def __init__(self, session: Session, demand: ProbeDemand, room: Floats) -> None:
+        self._gpus_per_task, self._wanted = demand.gpus_per_task, len(demand.tasks)
+        self._shared_gpus = session.state.nodes.shared_gpus
+        self._room = room.tolist()
+        self._places_now = int(np.floor((np.maximum(room, 0) + 1e-6) / demand.gpus_per_task).sum())
+        self._freed: dict[int, float] = {}
+        #: pod group -> the node of its batches so far
+        self._home: dict[int, int] = {}
+        self._undecided: set[int] = set()
+
+    @classmethod
+    def make(cls, session: Session, demand: ProbeDemand, room: Floats) -> LocalGpuBound | None:
+        """Return the bound, or None if the tasks are not alike in whole devices."""
+        return cls(session, demand, room) if demand.gpus_per_task else None
+
+    def add(self, batch: Batch) -> None:
+        """Add one more batch."""
+        home = self._home.setdefault(batch.pod_group, batch.nodes[0])
+        for node, freed in zip(batch.nodes, batch.gpus, strict=True):
+            self._freed[node] = self._freed.get(node, 0.0) + freed
+            if node != home:
+                self._undecided |= {node, home}
+
+    def may_fit(self, node: int) -> bool:
+        """Return whether the demand could fit if the victims on a node leave, and no others."""
+        if node in self._undecided or self._shared_gpus[node]:
+            return True
+        room, gpus_per_task = self._room[node], self._gpus_per_task
+        more = tasks_fitting(room + self._freed.get(node, 0.0), gpus_per_task) - tasks_fitting(
+            room, gpus_per_task
+        )
+        return self._places_now + more >= self._wanted
+
+
 class NodeGpusFilter:
     """For tasks of different sizes: the largest tasks must fit onto the nodes with most GPUs."""
 

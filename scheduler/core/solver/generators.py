@@ -15,7 +15,7 @@ import numpy as np
 from scheduler.core.arrays import GPU_INDEX, Floats
 from scheduler.core.session.session import Session
 from scheduler.core.solver.demand import ProbeDemand
-from scheduler.core.solver.filters import VictimFilters
+from scheduler.core.solver.filters import LocalGpuBound, VictimFilters
 from scheduler.core.solver.usefulness import BatchTest
 from scheduler.core.solver.victims import Batch, VictimSequence, joined
 
@@ -123,6 +123,7 @@ def node_local_greedy(probe: Probe) -> Iterator[Potential]:
     """
     tasks_of: dict[int, list[int]] = {}
     groups_on: dict[int, dict[int, None]] = {}
+    bound = LocalGpuBound.make(probe.session, probe.demand, probe.room)
     for batch in probe.growing():
         if batch is None:
             if probe.settled:
@@ -131,10 +132,15 @@ def node_local_greedy(probe: Probe) -> Iterator[Potential]:
         tasks_of.setdefault(batch.pod_group, []).extend(batch.tasks)
         for node in batch.nodes:
             groups_on.setdefault(node, {})[batch.pod_group] = None
+        if bound is not None:
+            bound.add(batch)
         if not probe.filters.passes():
             continue
         yielded: set[Potential] = set()
         for node in _nodes_of(probe.session, batch.pod_group):
+            if bound is not None and not bound.may_fit(node):
+                probe.filters.rejected += 1
+                continue
             potential = tuple(
                 task for pod_group in groups_on.get(node, ()) for task in tasks_of[pod_group]
             )

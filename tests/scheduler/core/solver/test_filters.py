@@ -25,7 +25,7 @@ from scheduler.core.placement.place import Placer
 from scheduler.core.session.session import Session
 from scheduler.core.solver.bounds import Places, has_topology_constraint, is_hopeless, may_fit
 from scheduler.core.solver.demand import ProbeDemand, tasks_fitting
-from scheduler.core.solver.filters import VictimFilters
+from scheduler.core.solver.filters import LocalGpuBound, VictimFilters
 from scheduler.core.solver.room import GpuRoom
 from scheduler.core.solver.victims import VictimPool, VictimSequence
 from tests.builders import ClusterBuilder, cluster, request
@@ -82,6 +82,35 @@ def test_equal_whole_devices_need_nodes_with_enough_of_them() -> None:
     test.add([0, 0], [1.0, 1.0])
     assert test.passes()
     assert test.rejected == 3
+
+
+def bound_of(session: Session, *groups: str) -> LocalGpuBound:
+    bound = LocalGpuBound.make(session, demand(session), GpuRoom.of(session).gpus)
+    assert bound is not None
+    names = session.state.pod_groups.name
+    for batch in batches(session):
+        if names(batch.pod_group).rpartition("/")[2] in groups:
+            bound.add(batch)
+    return bound
+
+
+def test_a_node_is_ruled_out_while_its_own_victims_free_too_few_gpus() -> None:
+    session = full().pending("want", gpus=2).session()
+    bound = bound_of(session, "n0-0", "n1-0", "n1-1")
+    assert [bound.may_fit(node) for node in (0, 1)] == [False, True]
+
+
+def test_room_elsewhere_counts_for_a_demand_of_several_tasks() -> None:
+    session = full().node("n2", 2).pending("want", 2, gpus=2).session()
+    assert bound_of(session, "n0-0", "n0-1").may_fit(0)
+    assert not bound_of(session, "n0-0").may_fit(0)
+
+
+def test_the_nodes_of_a_pod_group_on_several_nodes_are_never_ruled_out() -> None:
+    built = cluster().node("n0", 2).node("n1", 2).queue("a").running("both", ["n0", "n1"])
+    session = built.running("r0", ["n0"]).running("r1", ["n1"]).pending("want", gpus=2).session()
+    bound = bound_of(session, "both")
+    assert [bound.may_fit(node) for node in (0, 1)] == [True, True]
 
 
 def test_different_sizes_are_matched_largest_first() -> None:
