@@ -17,7 +17,7 @@ CORE = (
     ("reclaim_unschedulable", "nodes=100"),
 )
 #: Pods of many sizes, two in five asking for part of a GPU.
-MIXED = ("generated", "--nodes", "1213")
+MIXED = ("generated", "--nodes", "1213", "--strategy", "binpack,fragmentation")
 
 
 def main() -> None:

@@ -30,8 +30,8 @@ def read_openb(folder: Path, pod_list: str, *, seed: int, demand: float) -> Trac
     seed : of the draws and the shuffle
     demand : GPUs to ask for, as a multiple of those of the cluster; a list that asks for more stays whole
     """
-    nodes = _read(folder, "nodes_gpu", _node)
-    shapes = _read(folder, f"pods_{pod_list}", _shape)
+    nodes = read_rows(folder, "nodes_gpu", node_of_row)
+    shapes = read_rows(folder, f"pods_{pod_list}", shape_of_row)
     cluster = Trace(name=pod_list, nodes=tuple(nodes), pods=())
     pods = arrivals(shapes, demand * cluster.gpu_milli, seed)
     return Trace(name=pod_list, nodes=cluster.nodes, pods=tuple(pods))
@@ -60,7 +60,13 @@ def lists_in(folder: Path) -> list[str]:
     return sorted(name.removeprefix("pods_") for name in names)
 
 
-def _read(folder: Path, stem: str, convert: Callable[[Row], T]) -> list[T]:
+def read_rows(folder: Path, stem: str, convert: Callable[[Row], T]) -> list[T]:
+    """Return what `convert` makes of each row of a file, plain or packed.
+
+    Raises
+    ------
+    TraceError : no such file, no rows, or a row that cannot be converted
+    """
     plain, packed = folder / f"{stem}.csv", folder / f"{stem}.csv.gz"
     if packed.is_file():
         text = gzip.decompress(packed.read_bytes()).decode()
@@ -80,7 +86,8 @@ def _read(folder: Path, stem: str, convert: Callable[[Row], T]) -> list[T]:
     return rows
 
 
-def _node(row: Row) -> TraceNode:
+def node_of_row(row: Row) -> TraceNode:
+    """Return the node of a row."""
     return TraceNode(
         name=row["sn"],
         cpu_milli=int(row["cpu_milli"]),
@@ -90,7 +97,8 @@ def _node(row: Row) -> TraceNode:
     )
 
 
-def _shape(row: Row) -> PodShape:
+def shape_of_row(row: Row) -> PodShape:
+    """Return the pod of a row."""
     devices = int(row["num_gpu"])
     models = row.get("gpu_spec") or ""
     return PodShape(

@@ -24,6 +24,9 @@ COLUMNS = (
 WIDTH, HEIGHT, MARGIN = 640, 320, 48
 COLOURS = ("#1b6ec2", "#c2571b", "#2e8b57", "#8a4fbf", "#b8860b", "#555555")
 
+#: The name of a line, and its points.
+Line = tuple[str, Sequence[tuple[float, float]]]
+
 _STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
     "td,th{padding:.2rem .8rem;text-align:right}td:nth-child(-n+2),th:nth-child(-n+2){text-align:left}"
@@ -38,8 +41,12 @@ def rows_of(results: Sequence[SessionResult]) -> list[tuple[str, ...]]:
 
 def table_of(results: Sequence[SessionResult]) -> str:
     """Return the results as a table of plain text."""
-    rows = [COLUMNS, *rows_of(results)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+    return text_table([COLUMNS, *rows_of(results)])
+
+
+def text_table(rows: Sequence[tuple[str, ...]]) -> str:
+    """Return rows, the first one the head, as a table of plain text; two columns of names, then numbers."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
         "  ".join(
             cell.ljust(width) if column < 2 else cell.rjust(width)
@@ -49,27 +56,37 @@ def table_of(results: Sequence[SessionResult]) -> str:
     )
 
 
+def html_table(rows: Sequence[tuple[str, ...]]) -> str:
+    """Return rows, the first one the head, as a table of HTML."""
+    head = "".join(f"<th>{escape(column)}</th>" for column in rows[0])
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:]
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def html_page(title: str, body: str) -> str:
+    """Return one HTML file that needs no others."""
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
+        f"<style>{_STYLE}</style><h1>{escape(title)}</h1>{body}</html>\n"
+    )
+
+
 def page_of(results: Sequence[SessionResult]) -> str:
     """Return the results as one HTML file with a table and, for each workload, two plots."""
-    head = "".join(f"<th>{escape(column)}</th>" for column in COLUMNS)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in rows_of(results)
-    )
     plots = []
     for workload, alike in groupby(results, key=lambda result: result.workload):
         chosen = list(alike)
         plots.append(f"<h2>{escape(workload)}</h2>")
         plots.append(plot_of(chosen, "GPUs given away, %", lambda mark: mark.allocated))
         plots.append(plot_of(chosen, "Idle GPUs of no use, %", lambda mark: mark.fragmented))
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Trace replay</title>'
-        f"<style>{_STYLE}</style><h1>Trace replay</h1>"
+    return html_page(
+        "Trace replay",
         "<p>All pods of a trace wait at once and are placed in one session, in the order of their"
         " arrival. Fragmentation is that of FGD: idle GPUs that the typical mix of pods cannot use.</p>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        + "".join(plots)
-        + "</html>\n"
+        + html_table([COLUMNS, *rows_of(results)])
+        + "".join(plots),
     )
 
 
@@ -79,8 +96,13 @@ def plot_of(results: Sequence[SessionResult], title: str, value: Callable[[Mark]
         (alike[0].strategy, [(mark.arrived, value(mark)) for mark in _mean_curve(alike)])
         for alike in _by_strategy(results)
     ]
-    arrived = [x for _, points in lines for x, _ in points]
-    left, right = min(arrived), max(arrived)
+    return lines_plot(title, lines, sorted({x for _, points in lines for x, _ in points}))
+
+
+def lines_plot(title: str, lines: Sequence[Line], ticks: Sequence[float]) -> str:
+    """Return an SVG of lines of percentages; `ticks` are marked on the other axis."""
+    across = [x for _, points in lines for x, _ in points]
+    left, right = min(across), max(across)
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" role="img"'
         f' xmlns="http://www.w3.org/2000/svg"><title>{escape(title)}</title>',
@@ -95,15 +117,15 @@ def plot_of(results: Sequence[SessionResult], title: str, value: Callable[[Mark]
     parts += [
         f'<text x="{_x(x, left, right):.0f}" y="{HEIGHT - MARGIN + 18}"'
         f' text-anchor="middle">{x:.0f}</text>'
-        for x in sorted(set(arrived))
+        for x in ticks
     ]
-    for number, (strategy, points) in enumerate(lines):
+    for number, (name, points) in enumerate(lines):
         colour = COLOURS[number % len(COLOURS)]
         path = " ".join(f"{_x(x, left, right):.1f},{_y(y):.1f}" for x, y in points)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts.append(
             f'<text x="{MARGIN + 110 * number}" y="{HEIGHT - 6}" fill="{colour}">'
-            f"{escape(strategy)}</text>"
+            f"{escape(name)}</text>"
         )
     return "".join([*parts, "</svg>"])
 

@@ -82,13 +82,13 @@ def pod_name(position: int) -> str:
 
 def snapshot_of(trace: Trace) -> ClusterInput:
     """Return the snapshot in which all pods of a trace wait, each a pod group, the first one oldest."""
-    requests = {shape: _request(shape) for shape in dict.fromkeys(trace.pods)}
-    by_models = {shape.models: _constraints(shape.models) for shape in requests}
+    requests = {shape: request_of(shape) for shape in dict.fromkeys(trace.pods)}
+    by_models = {shape.models: constraints_of(shape.models) for shape in requests}
     return ClusterInput(
-        nodes=tuple(_node(node) for node in trace.nodes),
+        nodes=tuple(node_input(node) for node in trace.nodes),
         queues=(
-            _unlimited_queue(DEPARTMENT, parent=""),
-            _unlimited_queue(QUEUE, parent=DEPARTMENT),
+            unlimited_queue(DEPARTMENT, parent=""),
+            unlimited_queue(QUEUE, parent=DEPARTMENT),
         ),
         pod_groups=tuple(
             _pod_group(
@@ -102,7 +102,8 @@ def snapshot_of(trace: Trace) -> ClusterInput:
     )
 
 
-def _unlimited_queue(name: str, parent: str) -> QueueInput:
+def unlimited_queue(name: str, parent: str) -> QueueInput:
+    """Return a queue without limits or quotas to keep to."""
     return QueueInput(
         name=name,
         parent=parent,
@@ -112,7 +113,8 @@ def _unlimited_queue(name: str, parent: str) -> QueueInput:
     )
 
 
-def _node(node: TraceNode) -> NodeInput:
+def node_input(node: TraceNode) -> NodeInput:
+    """Return a node as the scheduler sees it."""
     return NodeInput(
         name=node.name,
         labels={PRODUCT_LABEL: node.model} if node.model else {},
@@ -125,7 +127,8 @@ def _node(node: TraceNode) -> NodeInput:
     )
 
 
-def _request(shape: PodShape) -> TaskRequest:
+def request_of(shape: PodShape) -> TaskRequest:
+    """Return the request of a pod."""
     is_part = 0 < shape.device_milli < WHOLE_DEVICE
     return TaskRequest(
         cpu_milli=float(shape.cpu_milli),
@@ -136,7 +139,8 @@ def _request(shape: PodShape) -> TaskRequest:
     )
 
 
-def _constraints(models: tuple[str, ...]) -> TaskConstraints:
+def constraints_of(models: tuple[str, ...]) -> TaskConstraints:
+    """Return the constraints of a pod that must have one of some models; none: any."""
     if not models:
         return NO_CONSTRAINTS
     term = NodeTerm(labels=(Expression(PRODUCT_LABEL, Operator.IN, models),))

@@ -1,0 +1,1 @@
+"""Traces with arrival times and durations, played in virtual time."""
