@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from django.db import DatabaseError
 
 from kaiweb.operator.conditions import RECONCILING, ObjectState, beginning, conditions
+from kaiweb.operator.deployments import ClusterDeployments
 from kaiweb.operator.desired import desired_processes, has_scale_adjuster, is_enabled
-from kaiweb.operator.probe import ProbeResult, ProcessProbe
+from kaiweb.operator.probe import ProbeResult
 from kaiweb.supervisor.desired import (
     DesiredProcesses,
     read_desired,
@@ -65,6 +66,12 @@ def components_of(spec: ConfigSpec) -> dict[str, str]:
     return {name: process for name, process, is_used in parts if is_used}
 
 
+class Probe(Protocol):
+    """Finds out which processes are up."""
+
+    def look(self, shards: tuple[str, ...], now: float, /) -> ProbeResult: ...
+
+
 @dataclass(slots=True)
 class Operator:
     """The operator of one installation.
@@ -73,12 +80,13 @@ class Operator:
     ----------
     environment : the variables of the installation
     forget : deletes stored results of all shards but those it is called with
+    deployments : makes the schedulers Deployments; None where a supervisor runs them
     cycle_fault : returns why the running scheduler of a shard finishes no cycles; "" if it does
     """
 
     gateway: Gateway
     home: Path
-    probe: ProcessProbe
+    probe: Probe
     environment: Mapping[str, str]
     forget: Callable[[Collection[str]], None]
     cycle_fault: Callable[[str], str] = lambda _shard: ""
@@ -86,6 +94,7 @@ class Operator:
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     failure: str = ""
+    deployments: ClusterDeployments | None = None
     _desired: DesiredProcesses | None = None
     _remaining: frozenset[str] = frozenset()
     #: (When it was checked, whether its kinds are installed).
@@ -116,6 +125,8 @@ class Operator:
             self._desired = desired
             write_desired(self.home, desired)
             log.info("desired shards: %s", ", ".join(desired.shards))
+        if self.deployments is not None:
+            self.deployments.apply(desired, shards, self.clock())
         probed = self.probe.look(desired.shards, self.clock())
         self._forget_all_but({*desired.shards, *shards_among(probed.listed)})
         if config is not None:

@@ -7,6 +7,7 @@ then keep running. See docs/adr/0008.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -54,9 +55,14 @@ def can_be_process(shard: str) -> bool:
     return _LABEL.fullmatch(shard) is not None
 
 
+def desired_file(home: Path) -> Path:
+    """Return the file to read: that of the home, or the one that `KAIWEB_WANTED` names (in a cluster, a mount)."""
+    return Path(os.environ.get("KAIWEB_WANTED") or home / FILE)
+
+
 def write_desired(home: Path, desired: DesiredProcesses) -> None:
     """Replace the file in one step, so that nobody reads half of it."""
-    write_private(home / FILE, json.dumps(_as_json(desired), indent=1))
+    write_private(home / FILE, json.dumps(as_json(desired), indent=1))
 
 
 def read_desired(home: Path) -> DesiredProcesses:
@@ -66,7 +72,7 @@ def read_desired(home: Path) -> DesiredProcesses:
     ------
     ValueError : the file does not have the form that `write_desired` gives it
     """
-    file = home / FILE
+    file = desired_file(home)
     if not file.exists():
         return DesiredProcesses()
     try:
@@ -100,7 +106,7 @@ class DesiredFile:
     def changed(self) -> DesiredProcesses | None:
         """Return the content if the file has changed since the last call; None also for an unreadable file."""
         try:
-            stamp = (self._home / FILE).stat().st_mtime_ns
+            stamp = desired_file(self._home).stat().st_mtime_ns
         except FileNotFoundError:
             return None
         if stamp == self._read_mtime_ns:
@@ -113,7 +119,8 @@ class DesiredFile:
             return None
 
 
-def _as_json(desired: DesiredProcesses) -> dict[str, Any]:
+def as_json(desired: DesiredProcesses) -> dict[str, Any]:
+    """Return the content of the file."""
     return {
         "shards": list(desired.shards),
         "off": list(desired.off),

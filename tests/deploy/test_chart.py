@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from kaiweb.operator.deployments import from_template
 from kaiweb.operator.desired import desired_processes
 from kaiweb.supervisor.desired import DesiredProcesses
 from kaiweb.supervisor.layout import EMBEDDED_PORTS, Installation, specs
@@ -32,8 +33,6 @@ from tests.deploy.chart import (
 pytestmark = pytest.mark.e2e
 
 WORKLOADS = ("Deployment", "StatefulSet", "Job")
-#: What `kaiweb up` runs and a cluster has of its own or does not need.
-NOT_IN_A_CLUSTER = {"operator"}
 
 
 def layout(tmp_path: Path) -> Installation:
@@ -86,16 +85,15 @@ def test_every_process_runs_the_command_of_the_supervisor(
     chart: list[Manifest], tmp_path: Path
 ) -> None:
     expected = {
-        spec.name: _as_program(spec.command)
-        for spec in specs(layout(tmp_path), DesiredProcesses())
-        if spec.name not in NOT_IN_A_CLUSTER
+        spec.name: _as_program(spec.command) for spec in specs(layout(tmp_path), DesiredProcesses())
     }
     commands = {name: main_container(item)["command"] for name, item in processes(chart).items()}
     assert commands.keys() == expected.keys()
     assert commands["web"] == [*expected["web"], "--host", "0.0.0.0", "--port", "8000"]
     controllers = [part.replace("127.0.0.1", "0.0.0.0") for part in expected["controllers"]]
     assert commands["controllers"][: len(controllers)] == controllers
-    for name in commands.keys() - {"web", "controllers"}:
+    assert commands["operator"] == [*expected["operator"], "--deployments"]
+    for name in commands.keys() - {"web", "controllers", "operator"}:
         assert commands[name] == expected[name]
 
 
@@ -105,7 +103,7 @@ def test_every_process_has_the_account_of_the_supervisor(
     expected = {
         spec.name: Path(spec.env["KAIWEB_KUBECONFIG"]).stem
         for spec in specs(layout(tmp_path), DesiredProcesses())
-        if spec.name not in {"beat", *NOT_IN_A_CLUSTER}
+        if spec.name != "beat"
     }
     pods = {name: item["spec"]["template"]["spec"] for name, item in processes(chart).items()}
     # Beat talks to the broker alone.
@@ -217,6 +215,14 @@ def test_each_shard_has_a_scheduler_of_its_own(helm: Path) -> None:
     assert running["scheduling-h100"]["metadata"]["name"] == "kai-scheduler-h100"
     assert "kai-scheduler-h100" in of_kind(objects, "Service")
     assert variables(main_container(running["beat"]))["KAIWEB_SHARDS"] == "default,h100"
+
+
+def test_the_template_of_the_operator_makes_what_the_chart_makes(helm: Path) -> None:
+    objects = rendered(helm, "scheduler.shards={h100}", "scheduler.replicas=2")
+    template = of_kind(objects, "ConfigMap")["kaiweb-scheduler-template"]["data"]["shard.yaml"]
+    made = {item["kind"]: item for item in from_template(template, "h100")}
+    for kind in ("Deployment", "Service"):
+        assert made[kind] == of_kind(objects, kind)["kai-scheduler-h100"]
 
 
 def test_all_objects_are_in_the_namespace_of_the_release(helm: Path) -> None:

@@ -147,6 +147,28 @@ def test_new_workloads_run_beside_those_of_kai(migration: Migration) -> None:
     migration.installed.await_that(lambda: _all_run(migration, "half"), "pods with half a GPU")
 
 
+def test_a_shard_gets_a_scheduler_without_the_chart_and_conditions(migration: Migration) -> None:
+    installed = migration.installed
+    shard = {
+        "apiVersion": "kai.scheduler/v1",
+        "kind": "SchedulingShard",
+        "metadata": {"name": "h100"},
+        "spec": {"partitionLabelValue": "h100"},
+    }
+    file = migration.cluster.folder / "shard.json"
+    file.write_text(json.dumps(shard))
+    run_kubectl(migration.cluster, "apply", "-f", str(file))
+    installed.await_that(
+        lambda: "kai-scheduler-h100" in _names(installed.objects("deployments")), "a Deployment"
+    )
+    installed.await_that(lambda: _condition(installed, "h100", "Deployed") == "True", "Deployed")
+    assert _condition(installed, "default", "Deployed") == "True"
+    run_kubectl(migration.cluster, "delete", "schedulingshard", "h100")
+    installed.await_that(
+        lambda: "kai-scheduler-h100" not in _names(installed.objects("deployments")), "its end"
+    )
+
+
 def test_the_doctor_finds_no_fault_after_the_change(migration: Migration) -> None:
     assert {check: faults for check, faults in migration.doctor().items() if faults} == {}
     verdict = migration.installed.kaiweb("check_cluster")
@@ -222,6 +244,16 @@ def _is_applied(cluster: RealCluster, file: Path) -> bool:
     except AssertionError:
         return False  # the custom kinds are not served yet
     return True
+
+
+def _names(objects: list[Manifest]) -> set[str]:
+    return {item["metadata"]["name"] for item in objects}
+
+
+def _condition(installed: Installed, shard: str, kind: str) -> str:
+    (item,) = installed.objects("schedulingshards.kai.scheduler", shard)
+    conditions = {entry["type"]: entry for entry in item.get("status", {}).get("conditions", ())}
+    return str(conditions.get(kind, {}).get("status", ""))
 
 
 def _submit(

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, close_old_connections
 
 from kaiweb.health.checks import CyclesCheck
 from kaiweb.history import forget_shards
+from kaiweb.operator.deployments import ClusterDeployments
 from kaiweb.operator.operator import Operator
 from kaiweb.operator.probe import ProcessProbe
 from kube.errors import UnauthorizedError
@@ -31,15 +32,31 @@ class Command(BaseCommand):
     help = "Ask the supervisor for a scheduler per SchedulingShard; write conditions of Config and shards."
     requires_system_checks = ()
 
-    def handle(self, *_args: Any, **_options: Any) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the option for a cluster."""
+        parser.add_argument(
+            "--deployments",
+            action="store_true",
+            help="make a Deployment for each shard, from the chart's template, instead of a process",
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
         """Run until told to stop; refused credentials end it with an error."""
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         home = Path(settings.KAIWEB_HOME)
         progress.start("operator", home)
-        probe = ProcessProbe(home, settings.KAIWEB_PORT)
-        operator = Operator(gateway(), home, probe, os.environ, _forget, _cycle_fault)
+        deployments = ClusterDeployments(gateway()) if options["deployments"] else None
+        operator = Operator(
+            gateway(),
+            home,
+            deployments or ProcessProbe(home, settings.KAIWEB_PORT),
+            os.environ,
+            _forget,
+            _cycle_fault,
+            deployments=deployments,
+        )
         try:
             operator.run(stop)
         except UnauthorizedError as error:

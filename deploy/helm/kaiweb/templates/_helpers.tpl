@@ -39,6 +39,7 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 - {name: KAIWEB_NAMESPACE, value: {{ .Release.Namespace | quote }}}
 - {name: KAIWEB_HOSTS, value: {{ join "," (concat .Values.web.hosts (list "127.0.0.1")) | quote }}}
 - {name: KAIWEB_SHARDS, value: {{ join "," .Values.scheduler.shards | quote }}}
+- {name: KAIWEB_WANTED, value: /etc/kaiweb/wanted.json}
 - {name: KAIWEB_LOG_JSON, value: {{ .Values.global.jsonLog | ternary "1" "0" | quote }}}
 - {name: PYTHONUNBUFFERED, value: "1"}
 - {name: OPENBLAS_NUM_THREADS, value: "1"}
@@ -118,6 +119,9 @@ spec:
         {{- include "kaiweb.labels" .root | nindent 8 }}
         app: {{ .name }}
         kaiweb/process: {{ .process }}
+        {{- if contains "metrics" (.ports | default "") }}
+        kaiweb/serves-metrics: "true"
+        {{- end }}
       annotations:
         # Other addresses of the stores restart everything; the random passwords never change.
         checksum/stores: {{ list .root.Values.postgresql.url .root.Values.redis.url .root.Values.secrets | toJson | sha256sum }}
@@ -138,7 +142,7 @@ spec:
           env: {{- include "kaiweb.environment" .root | nindent 12 }}
           securityContext: {{- include "kaiweb.securityContext" .root | nindent 12 }}
           resources: {requests: {cpu: 10m, memory: 128Mi}, limits: {memory: 512Mi}}
-          volumeMounts: [{name: home, mountPath: /var/lib/kaiweb}, {name: tmp, mountPath: /tmp}]
+          volumeMounts: [{name: home, mountPath: /var/lib/kaiweb}, {name: tmp, mountPath: /tmp}, {name: wanted, mountPath: /etc/kaiweb}]
       containers:
         - name: {{ .process }}
           image: {{ include "kaiweb.image" .root }}
@@ -159,10 +163,12 @@ spec:
           {{- end }}
           securityContext: {{- include "kaiweb.securityContext" .root | nindent 12 }}
           resources: {{- toYaml .values.resources | nindent 12 }}
-          volumeMounts: [{name: home, mountPath: /var/lib/kaiweb}, {name: tmp, mountPath: /tmp}]
+          volumeMounts: [{name: home, mountPath: /var/lib/kaiweb}, {name: tmp, mountPath: /tmp}, {name: wanted, mountPath: /etc/kaiweb}]
       volumes:
         - {name: home, emptyDir: {}}
         - {name: tmp, emptyDir: {}}
+        # What the operator wants: beat and the checks of readiness follow it.
+        - {name: wanted, configMap: {name: kaiweb-wanted, optional: true}}
 {{- end }}
 
 {{/* The command of a Celery worker of one queue. */}}
