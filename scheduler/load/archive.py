@@ -55,23 +55,37 @@ def read_archive(path: Path) -> Archive:
     ------
     ArchiveError : no zip, no `snapshot.json` in it, or no objects in that
     """
+    return archive_of(read_body(path))
+
+
+def read_body(path: Path) -> dict[str, Any]:
+    """Read the JSON of a snapshot file; the moment it was taken is in it, if only as the time of the file.
+
+    Raises
+    ------
+    ArchiveError : no zip, no `snapshot.json` in it, or no objects in that
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             body = json.loads(archive.read(MEMBER))
             taken = datetime(*archive.getinfo(MEMBER).date_time, tzinfo=UTC)
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise ArchiveError(f"{path}: expected a zip with {MEMBER}: {error}") from error
-    objects = body.get("rawObjects")
-    if not isinstance(objects, dict):
+    if not isinstance(body, dict) or not isinstance(body.get("rawObjects"), dict):
         raise ArchiveError(f"{path}: expected an object `rawObjects` in {MEMBER}")
     own = body.get("kaiweb") or {}
+    return {**body, "kaiweb": {**own, "now": float(own.get("now") or taken.timestamp())}}
+
+
+def archive_of(body: Mapping[str, Any]) -> Archive:
+    """Return the saved cycle that the JSON of a snapshot file describes."""
     params = _params(body.get("schedulerParams") or {})
     return Archive(
-        view=_view(objects),
+        view=_view(body["rawObjects"]),
         settings=ShardSettings(
             params=params, core=_core(body.get("config") or {}, body.get("schedulerParams") or {})
         ),
-        now=float(own.get("now") or taken.timestamp()),
+        now=float(body["kaiweb"]["now"]),
     )
 
 
@@ -82,13 +96,24 @@ def write_archive(
     now: float,
 ) -> None:
     """Write a snapshot file that KAI's own tool can read."""
-    body = {
+    write_body(path, body_of(objects, settings, now))
+
+
+def body_of(
+    objects: Mapping[str, Sequence[Mapping[str, Any]]], settings: ShardSettings, now: float
+) -> dict[str, Any]:
+    """Return the JSON of a snapshot file."""
+    return {
         "config": _config_body(settings.core),
         "schedulerParams": _params_body(settings),
         "rawObjects": {key: list(objects.get(key, ())) for key in RAW},
         "discovery": {},
         "kaiweb": {"now": now, "shard": settings.params.name},
     }
+
+
+def write_body(path: Path, body: Mapping[str, Any]) -> None:
+    """Write the JSON of a snapshot file."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(MEMBER, json.dumps(body))
 

@@ -15,14 +15,16 @@ from django.core.management.base import BaseCommand, CommandError
 from kube.errors import KubeError
 from queues.cluster import gateway
 from scheduler.core.errors import CoreError
+from scheduler.load.archive import ArchiveError, read_body
 from scheduler.tools.simulate.fair_share import SimulationInputError, simulate_fair_share
 from scheduler.tools.simulate.over_time import read_time_input, simulate_over_time, write_csv
 from scheduler.tools.simulate.what_if.answer import answer_of
 from scheduler.tools.simulate.what_if.picture import take_picture
 from scheduler.tools.simulate.what_if.question import QuestionError, read_question
 from scheduler.tools.simulate.what_if.run import simulate
+from scheduler.tools.snapshots.picture import picture_of
 
-REFUSALS = (SimulationInputError, QuestionError, CoreError, KubeError)
+REFUSALS = (ArchiveError, SimulationInputError, QuestionError, CoreError, KubeError)
 
 
 class Command(BaseCommand):
@@ -49,6 +51,11 @@ class Command(BaseCommand):
             "edit", help="YAML in, what the edits would change out; writes nothing"
         )
         edit.add_argument("file", help="the body of POST /api/v1/simulations, or -")
+        edit.add_argument(
+            "--snapshot",
+            type=Path,
+            help="on a cycle that `kaiweb snapshot save` kept, not the cluster",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run the chosen simulator."""
@@ -59,7 +66,9 @@ class Command(BaseCommand):
                 self.stdout.write(json.dumps(shares, indent=2))
                 return
             if options["kind"] == "edit":
-                self.stdout.write(json.dumps(_edit(yaml.safe_load(text)), indent=2))
+                self.stdout.write(
+                    json.dumps(_edit(yaml.safe_load(text), options["snapshot"]), indent=2)
+                )
                 return
             rows = simulate_over_time(read_time_input(yaml.safe_load(text)))
         except (*REFUSALS, OSError, ValueError, yaml.YAMLError) as error:
@@ -71,8 +80,10 @@ class Command(BaseCommand):
             self.stdout.write(f"{len(rows)} rows written to {options['output']}")
 
 
-def _edit(body: Any) -> dict[str, Any]:
+def _edit(body: Any, snapshot: Path | None) -> dict[str, Any]:
     question = read_question(body)
+    if snapshot is not None:
+        return answer_of(simulate(picture_of(read_body(snapshot)), question))
     return answer_of(simulate(take_picture(gateway(), question.shard, time.time()), question))
 
 

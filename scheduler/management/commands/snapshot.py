@@ -1,9 +1,10 @@
-"""`kaiweb snapshot save|replay|explain`: a cycle's input in a file that KAI's tool reads too."""
+"""`kaiweb snapshot save|replay|explain|anonymise|shrink`: a cycle's input in a file that KAI's tool reads too."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +15,38 @@ from kube.objects.config import Config, SchedulingShard
 from kube.resources import CONFIGS, SHARDS
 from queues.cluster import gateway
 from scheduler.core.errors import CoreError
-from scheduler.load.archive import ArchiveError, read_archive, read_objects, write_archive
+from scheduler.load.archive import (
+    ArchiveError,
+    archive_of,
+    body_of,
+    read_archive,
+    read_body,
+    read_objects,
+    write_body,
+)
 from scheduler.settings.shard import CONFIG_NAME, settings_of
 from scheduler.tools.replay import decision_lines, explanation, replay, timings
+from scheduler.tools.smallest import MAX_TRIALS
+from scheduler.tools.snapshots.anonymise import anonymise
+from scheduler.tools.snapshots.scenario import NotAScenarioError, scenario_of
+from scheduler.tools.snapshots.shrink import UnknownWorkloadError, counts, shrink
+
+REFUSALS = (ArchiveError, CoreError, UnknownWorkloadError, NotAScenarioError, OSError)
 
 
 class Command(BaseCommand):
-    help = "Save the cluster as one cycle sees it; run a saved cycle; say why workloads wait in it."
+    help = (
+        "Save the cluster as one cycle sees it; run a saved cycle; say why workloads wait in it;"
+        " replace its names; reduce it to what one workload needs."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the three verbs."""
+        """Declare the verbs."""
         verbs = parser.add_subparsers(dest="verb", required=True)
         save = verbs.add_parser("save", help="write snapshot.zip")
         save.add_argument("--filename", type=Path, default=Path("snapshot.zip"))
         save.add_argument("--shard", default="default")
+        save.add_argument("--anonymise", action="store_true", help="replace all names")
         play = verbs.add_parser("replay", help="run one cycle on a file; prints timings as JSON")
         play.add_argument("--filename", type=Path, required=True)
         play.add_argument("--decisions", action="store_true", help="print every decision")
@@ -36,24 +55,25 @@ class Command(BaseCommand):
         explain.add_argument(
             "workload", nargs="?", default="", help="namespace/name of a pod group"
         )
+        hide = verbs.add_parser("anonymise", help="replace all names in a file")
+        hide.add_argument("--filename", type=Path, required=True)
+        hide.add_argument("--output", type=Path, required=True)
+        small = verbs.add_parser("shrink", help="keep only what one workload needs to fare alike")
+        small.add_argument("workload", help="namespace/name of a pod group")
+        small.add_argument("--filename", type=Path, required=True)
+        small.add_argument("--output", type=Path, required=True)
+        small.add_argument("--scenario", type=Path, help="also write it as a scenario, as JSON")
+        small.add_argument("--trials", type=int, default=MAX_TRIALS, help="cycles to run at most")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the verb."""
-        if options["verb"] == "save":
-            self._save(options["filename"], options["shard"])
-            return
+        verb = getattr(self, f"_{options['verb']}")
         try:
-            done = replay(read_archive(options["filename"]))
-        except (ArchiveError, CoreError, OSError) as error:
+            verb(**{name: options[name] for name in VERBS[options["verb"]]})
+        except REFUSALS as error:
             raise CommandError(str(error)) from error
-        if options["verb"] == "explain":
-            self.stdout.write("\n".join(explanation(done, options["workload"])))
-            return
-        if options["decisions"]:
-            self.stdout.write("\n".join(decision_lines(done)))
-        self.stdout.write(json.dumps(timings(done)))
 
-    def _save(self, path: Path, shard: str) -> None:
+    def _save(self, filename: Path, shard: str, anonymise: bool) -> None:
         api = gateway()
         try:
             shard_object = api.get(SHARDS, shard, as_type=SchedulingShard)
@@ -64,7 +84,58 @@ class Command(BaseCommand):
         except NotFoundError:
             config = None
         settings = settings_of(shard, shard_object, config)
-        objects = read_objects(api, settings.params)
-        write_archive(path, objects, settings, time.time())
-        counts = ", ".join(f"{len(items)} {key}" for key, items in objects.items() if items)
-        self.stdout.write(f"{path}: {counts}")
+        body: Mapping[str, Any] = body_of(read_objects(api, settings.params), settings, time.time())
+        if anonymise:
+            body = self._without_names(body)
+        write_body(filename, body)
+        self.stdout.write(f"{filename}: {counts(body)}")
+
+    def _replay(self, filename: Path, decisions: bool) -> None:
+        done = replay(read_archive(filename))
+        if decisions:
+            self.stdout.write("\n".join(decision_lines(done)))
+        self.stdout.write(json.dumps(timings(done)))
+
+    def _explain(self, filename: Path, workload: str) -> None:
+        self.stdout.write("\n".join(explanation(replay(read_archive(filename)), workload)))
+
+    def _anonymise(self, filename: Path, output: Path) -> None:
+        body = self._without_names(read_body(filename))
+        write_body(output, body)
+        self.stdout.write(f"{output}: {counts(body)}")
+
+    def _without_names(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the snapshot under other names; warn if a cycle on it does something else."""
+        renamed = anonymise(body)
+        before, after = (len(replay(archive_of(it)).decisions) for it in (body, renamed))
+        if before != after:
+            self.stderr.write(
+                f"a cycle on the anonymised snapshot makes {after} decisions instead of {before}:"
+                " some rule reads a text that was replaced"
+            )
+        return renamed
+
+    def _shrink(
+        self, workload: str, filename: Path, output: Path, scenario: Path | None, trials: int
+    ) -> None:
+        body = read_body(filename)
+        small, outcome = shrink(body, workload, trials)
+        write_body(output, small)
+        self.stdout.write(f"{workload}: {outcome.as_text()}")
+        self.stdout.write(f"{filename}: {counts(body)}")
+        self.stdout.write(f"{output}: {counts(small)}")
+        if scenario is not None:
+            title = f"{workload}: {outcome.as_text()}"
+            document = scenario_of(replay(archive_of(small)), scenario.stem, title)
+            scenario.write_text(json.dumps(document, indent=1) + "\n")
+            self.stdout.write(f"{scenario}: judge it with `kaiweb conformance {scenario.parent}`")
+
+
+#: Verb -> the options that its method takes.
+VERBS = {
+    "save": ("filename", "shard", "anonymise"),
+    "replay": ("filename", "decisions"),
+    "explain": ("filename", "workload"),
+    "anonymise": ("filename", "output"),
+    "shrink": ("workload", "filename", "output", "scenario", "trials"),
+}

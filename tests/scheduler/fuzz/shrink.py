@@ -5,28 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 
+from scheduler.tools.smallest import smallest
 from tests.scheduler.fuzz.generate import Document
-
-#: How often the document is played at most.
-MAX_TRIALS = 400
 
 StillFails = Callable[[Document], bool]
 
 
 def shrink(document: Document, still_fails: StillFails) -> Document:
     """Remove parts one after the other as long as the finding stays."""
-    trials = 0
-    is_smaller = True
-    while is_smaller and trials < MAX_TRIALS:
-        is_smaller = False
-        for smaller in _smaller(document):
-            trials += 1
-            if trials > MAX_TRIALS:
-                break
-            if still_fails(smaller):
-                document, is_smaller = smaller, True
-                break
-    return document
+    return smallest(document, still_fails, _smaller)
 
 
 def _smaller(document: Document) -> Iterator[Document]:

@@ -58,6 +58,8 @@ def settings_of_picture(picture: Picture, name: str) -> ShardSettings:
     ------
     ConfigError : its object has a wrong value
     """
+    if picture.settings is not None:
+        return picture.settings
     shard = None if picture.shard is None else convert(picture.shard, SchedulingShard)
     return settings_of(name, shard, picture.config)
 
@@ -92,6 +94,9 @@ def _edited_settings(
     current = settings_of_picture(picture, question.shard)
     if not question.settings:
         return current, ()
+    if picture.settings is not None:
+        text = "settings of a saved cycle are read from its file and cannot be edited"
+        return current, (Finding(pointer="/settings", code="settings", message=text),)
     base = picture.shard or {"metadata": {"name": question.shard}, "spec": {}}
     spec = merged(base.get("spec") or {}, question.settings)
     try:

@@ -13,7 +13,7 @@ from kube.objects.meta import KubeObject, convert
 from kube.objects.queue import Queue
 from kube.resources import CONFIGS, QUEUES, SHARDS, Resource
 from kube.store import Store, StoreView
-from scheduler.settings.shard import CONFIG_NAME
+from scheduler.settings.shard import CONFIG_NAME, ShardSettings
 from scheduler.settings.watched import WATCHED
 
 Body = dict[str, Any]
@@ -33,6 +33,7 @@ class Picture:
     shard : the body of the SchedulingShard; None if there is none
     taken_at : Unix time
     version : the resourceVersion of the list of queues
+    settings : those of the shard, if they are known otherwise than by its object
     """
 
     objects: Mapping[Resource, tuple[KubeObject, ...]]
@@ -41,6 +42,7 @@ class Picture:
     config: Config | None = None
     taken_at: float = 0.0
     version: str = ""
+    settings: ShardSettings | None = None
     absent: frozenset[Resource] = field(default_factory=frozenset)
 
     def view(self) -> StoreView:

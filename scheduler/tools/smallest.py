@@ -1,0 +1,37 @@
+"""Make something small while it still shows what is looked for: greedy removal of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+#: How often a smaller version is tried at most.
+MAX_TRIALS = 400
+
+
+def smallest(
+    whole: T,
+    still_shows: Callable[[T], bool],
+    smaller: Callable[[T], Iterable[T]],
+    max_trials: int = MAX_TRIALS,
+) -> T:
+    """Replace the whole by the first smaller version that still shows it, until none does.
+
+    Parameters
+    ----------
+    smaller : yields versions of its argument that lack a part, the largest parts first
+    """
+    trials = 0
+    is_smaller = True
+    while is_smaller:
+        is_smaller = False
+        for candidate in smaller(whole):
+            if trials == max_trials:
+                return whole
+            trials += 1
+            if still_shows(candidate):
+                whole, is_smaller = candidate, True
+                break
+    return whole
