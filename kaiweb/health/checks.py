@@ -26,6 +26,7 @@ from kaiweb.supervisor.desired import read_desired, scheduling_process
 from kaiweb.supervisor.watchdog import ChildState, read_children
 from kube.errors import KubeError, NotFoundError
 from kube.objects.meta import KubeObject
+from kube.process.files import write_private
 from kube.process.progress import FOLDER, HANG_S, beat_file, read_beat, standstill
 from kube.resources import CONFIGS
 from queues.cluster import gateway
@@ -45,7 +46,7 @@ WRITE_EVERY_S = 5.0
 PLAN_EVERY_S = 60.0
 CLUSTER_WAIT_S = 2.0
 BROKER_TIMEOUT_S = 1.0
-#: The row that is written to test whether the database takes writes.
+#: The row, and the file, that are written to test whether database and state folder take writes.
 WRITE_TEST = "readyz"
 
 
@@ -88,6 +89,27 @@ class DatabaseCheck:
         except DatabaseError as error:
             self._written_at = float("-inf")
             return f"the database takes no writes, or does not answer: {error}"
+        return ""
+
+
+@dataclass(slots=True)
+class HomeCheck:
+    """The state folder takes writes: with a database elsewhere no other check would notice a full disk."""
+
+    clock: Clock = time.monotonic
+    _written_at: float = float("-inf")
+
+    def __call__(self) -> str:
+        if self.clock() - self._written_at < WRITE_EVERY_S:
+            return ""
+        folder = Path(settings.KAIWEB_HOME) / FOLDER
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            write_private(folder / WRITE_TEST, timezone.now().isoformat())
+        except OSError as error:
+            self._written_at = float("-inf")
+            return f"KAIWEB_HOME takes no writes: {error.strerror}"
+        self._written_at = self.clock()
         return ""
 
 

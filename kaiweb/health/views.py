@@ -20,6 +20,7 @@ from kaiweb.health.checks import (
     Check,
     CyclesCheck,
     DatabaseCheck,
+    HomeCheck,
     InBackground,
     MigrationsCheck,
     MirrorCheck,
@@ -88,6 +89,7 @@ CYCLES = CyclesCheck()
 READINESS = Readiness(
     {
         "database": DatabaseCheck(),
+        "home": HomeCheck(),
         "migrations": MigrationsCheck(),
         "broker": BrokerCheck(),
         "cluster": InBackground(config_fault),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from kaiweb.health.checks import (
     CyclesCheck,
     DatabaseCheck,
     Freshness,
+    HomeCheck,
     InBackground,
     MigrationsCheck,
     MirrorCheck,
@@ -306,6 +308,25 @@ def test_without_a_supervisor_the_signs_of_life_are_read(home: Path) -> None:
         assert checks.processes_fault() == ""
     finally:
         progress.stop()
+
+
+def test_a_state_folder_that_takes_no_writes_is_a_fault_until_it_does(
+    home: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = HomeCheck(clock)
+    assert check() == ""
+    written = home / "run" / checks.WRITE_TEST
+    assert written.stat().st_mode & 0o777 == 0o600
+
+    def full(*_args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checks, "write_private", full)
+        assert check() == ""  # written a moment ago
+        clock.now += checks.WRITE_EVERY_S
+        assert check() == "KAIWEB_HOME takes no writes: No space left on device"
+    assert check() == ""
 
 
 def test_the_metrics_tell_the_age_of_each_process_and_its_ends(home: Path) -> None:
