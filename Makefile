@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run test test-unit coverage fuzz fuzz-long preview-equals-cluster stability check bench lint fmt clean lock dist dist-check docs
+.PHONY: setup dev run test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster stability check bench lint fmt clean lock dist dist-check docs
 .DEFAULT_GOAL := help
 
 help:
@@ -65,6 +65,11 @@ fuzz: $(VENV)/dev.stamp
 fuzz-long: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.scheduler.fuzz --clusters 20000 --seed $(SEED)
 	$(BIN)/python -m tests.scheduler.fuzz --clusters 1000 --cycles 16 --oracle 5000 --seed $(SEED)
+
+# Random sequences of pods of every kind of device through scheduler and binders, with faults of the API server.
+# `python -m tests.binder.machine --sequences 50 --seed N --shrink` repeats a seed that failed and shortens its steps.
+fuzz-devices: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.binder.machine --sequences 10000 --seed $(SEED)
 
 # The preview of 200 random edits, each compared with the cycle that follows on the same cluster.
 preview-equals-cluster: $(VENV)/dev.stamp

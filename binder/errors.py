@@ -19,5 +19,9 @@ class UnknownOutcomeError(Exception):
     """The server did not answer the binding, so the pod may be bound or not; the next sweep looks again."""
 
 
+class UnfinishedUndoError(Exception):
+    """The server failed while a bind was being undone; the request stays marked, and the next sweep repeats it."""
+
+
 class ConfigError(Exception):
     """A plugin of the binder has invalid arguments; the binder refuses to start."""

@@ -1,8 +1,7 @@
-"""Carry out one bind request: prepare, bind, or roll back; then report the result.
+"""Carry out one bind request: prepare, bind, or roll back.
 
 Binding a plain pod is one request to the API server: the binding carries the pod's annotations, and the server
-refuses it if the pod is bound already or was changed since it was seen. The reports afterwards (status, condition,
-event) never delay the next bind.
+refuses it if the pod is bound already or was changed since it was seen.
 """
 
 from __future__ import annotations
@@ -11,36 +10,39 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from binder.errors import BindError, InvalidRequestError, TakenError, UnknownOutcomeError
+from binder.errors import (
+    BindError,
+    InvalidRequestError,
+    TakenError,
+    UnfinishedUndoError,
+    UnknownOutcomeError,
+)
 from binder.params import BinderParams
 from binder.reconcile import NextStep, next_step, pod_uid
+from binder.reports import BindResult, Reports, failure_text
 from binder.reservations.reserve import Reservations
+from binder.reservations.room import whole_gpus
 from binder.steps.base import BindJob, PrepareStep
 from binder.steps.table import make_steps
-from binder.texts import failure_text, pool_of_request
 from binder.turns import Turns
 from kube.errors import (
     ConflictError,
-    InvalidError,
     KubeError,
     NotFoundError,
     ServerError,
     UnauthorizedError,
 )
-from kube.events import NORMAL, WARNING, Recorder, event_about
-from kube.gateway import Gateway, PatchType
+from kube.gateway import Gateway
 from kube.keys import BIND_UNDO, NUMA_PREDICTED, RECEIVED_TYPE
 from kube.objects.bindrequest import OUTDATED, BindRequest
-from kube.objects.meta import as_body, convert
+from kube.objects.meta import as_body
 from kube.objects.node import Node
 from kube.objects.pod import Pod
-from kube.resources import BINDREQUESTS, NODES, PODS
+from kube.resources import NODES, PODS
 from kube.store import Store
-from kube.values.times import format_time
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -48,37 +50,16 @@ T = TypeVar("T")
 BINDING_ATTEMPTS = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BindResult:
-    """The result of one attempt.
-
-    Attributes
-    ----------
-    pod : None if it was not needed or does not exist
-    error : why the attempt failed; empty after success
-    must_delete : the request is invalid, so it is deleted instead of marked as failed
-    is_announced : the pod's condition is written already
-    """
-
-    request: BindRequest
-    pod: Pod | None
-    node: str
-    error: str = ""
-    must_delete: bool = False
-    is_announced: bool = False
-
-
 @dataclass(slots=True)
 class BindService:
-    """Attempts bind requests and reports the results; all state is in the cluster (see `turns`)."""
+    """Attempts bind requests; all state is in the cluster (see `turns`)."""
 
     gateway: Gateway
     store: Store
-    recorder: Recorder
+    reports: Reports
     params: BinderParams
     reservations: Reservations
     turns: Turns
-    wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     #: (name, step), in the order in which they prepare.
     steps: tuple[tuple[str, PrepareStep], ...] = field(init=False)
 
@@ -112,7 +93,7 @@ class BindService:
             return self._bind(request, pod)
         except UnauthorizedError:
             raise
-        except (TakenError, UnknownOutcomeError) as error:
+        except (TakenError, UnknownOutcomeError, UnfinishedUndoError) as error:
             log.info("bind of pod %s/%s: %s", meta.namespace, spec.pod_name, error)
             return None
         except (BindError, KubeError) as error:
@@ -123,32 +104,6 @@ class BindService:
                 error=str(error),
                 must_delete=isinstance(error, InvalidRequestError),
             )
-
-    def report(self, result: BindResult) -> None:
-        """Write the request's status, the pod's condition and the event."""
-        request, pod = result.request, result.pod
-        if result.must_delete:
-            self._delete(request)
-        elif not self._write_status(result):
-            return  # another binder has reported, or the request is gone
-        is_bound = not result.error
-        name = f"{request.metadata.namespace}/{request.spec.pod_name}"
-        text = (
-            f"Pod bound successfully to node {result.node}"
-            if is_bound
-            else failure_text(request, result.node, result.error)
-        )
-        if not result.is_announced:
-            self._write_condition(request, is_bound=is_bound, text=text)
-        if pod is not None:
-            event_type, reason = (NORMAL, "Bound") if is_bound else (WARNING, "BindingError")
-            self.recorder.record(event_about(PODS, pod, event_type, reason, text))
-            if is_bound:
-                text = (
-                    f"Successfully assigned pod {name} to node {result.node} "
-                    f"at node-pool {pool_of_request(request)}"
-                )
-                self.recorder.record(event_about(PODS, pod, NORMAL, "Scheduled", text))
 
     # --------------------------------------------------------------------------------- attempting
 
@@ -186,7 +141,7 @@ class BindService:
         """
         pod = known if known is not None else self._read_pod(request)
         node = request.spec.selected_node
-        current = self._write_condition(
+        current = self.reports.write_condition(
             request, is_bound=False, text=failure_text(request, node, reason)
         )
         if current is not None and current.spec.node_name:
@@ -197,6 +152,7 @@ class BindService:
     def _prepare(self, job: BindJob) -> None:
         try:
             self.reservations.sync_node(job.node)
+            self.reservations.make_room(job.node, whole_gpus(job.pod))
         except KubeError as error:
             raise BindError(
                 f"failed to sync reservation for pod <{job.pod_key}> on node <{job.node}>: {error}"
@@ -298,24 +254,29 @@ class BindService:
         return pod.spec.node_name if pod.metadata.uid == job.pod.metadata.uid else ""
 
     def _roll_back(self, job: BindJob) -> None:
-        """Undo all steps in their order; a failure is only logged, because the next sync repeats the work.
+        """Undo all steps in their order.
 
         Steps that this attempt did not reach are undone too, because an earlier attempt that was interrupted
         may have reached them.
+
+        Raises
+        ------
+        UnfinishedUndoError : the server failed for a moment; the next sweep repeats the undoing
         """
-        for _, step in self.steps:
+        undos = [partial(step.roll_back, job) for _, step in self.steps if step.concerns(job)]
+        if job.is_fraction:
+            undos.append(partial(self.reservations.release, job.pod))
+            undos.append(partial(self.reservations.sync_node, job.node))
+        unfinished = ""
+        for undo in undos:
             try:
-                if step.concerns(job):
-                    step.roll_back(job)
+                undo()
             except (BindError, KubeError) as error:
                 log.warning("rollback for pod %s: %s", job.pod_key, error)
-        if not job.is_fraction:
-            return
-        try:
-            self.reservations.release(job.pod)
-            self.reservations.sync_node(job.node)
-        except KubeError as error:
-            log.warning("reservations of node %s: %s", job.node, error)
+                if isinstance(error, KubeError) and not error.permanent:
+                    unfinished = str(error)
+        if unfinished:
+            raise UnfinishedUndoError(unfinished)
 
     def _read_pod(self, request: BindRequest) -> Pod:
         namespace, name = request.metadata.namespace, request.spec.pod_name
@@ -330,66 +291,3 @@ class BindService:
                 self.gateway.get(NODES, node, as_type=Node)
             except NotFoundError as error:
                 raise BindError(f"node <{node}> was not found: {error}") from error
-
-    # ----------------------------------------------------------------------------------- reporting
-
-    def _write_status(self, result: BindResult) -> bool:
-        """Write phase, reason and the number of failed attempts; return False if the request is not open.
-
-        A failure is written only on the version that was tried, so that it never replaces the success of
-        another binder.
-        """
-        request = result.request
-        old = request.status
-        metadata: dict[str, Any] = {}
-        if result.error:
-            metadata = {"resourceVersion": request.metadata.resource_version}
-            status: dict[str, Any] = {
-                "phase": "Failed",
-                "reason": result.error,
-                "failedAttempts": old.failed_attempts + 1,
-            }
-        else:
-            status = {"phase": "Succeeded"}
-            if old.reason:
-                status["reason"] = None
-        meta = request.metadata
-        body = {"metadata": {"uid": meta.uid, **metadata}, "status": status}
-        try:
-            answer = self.gateway.patch(
-                BINDREQUESTS, meta.name, body, namespace=meta.namespace, sub="status"
-            )
-        except (NotFoundError, ConflictError, InvalidError) as error:
-            log.info("status of bind request %s: %s", request.key, error)
-            return False
-        self.store.assume(BINDREQUESTS, convert(answer, BindRequest))
-        return True
-
-    def _write_condition(self, request: BindRequest, *, is_bound: bool, text: str) -> Pod | None:
-        """Write the pod's condition; return the pod as it is then, None if it is gone."""
-        condition = {
-            "type": "PodBound",
-            "status": "True" if is_bound else "False",
-            "reason": "Bound" if is_bound else "BindingError",
-            "message": text,
-            "lastTransitionTime": format_time(self.wall()),
-        }
-        try:
-            answer = self.gateway.patch(
-                PODS,
-                request.spec.pod_name,
-                {"status": {"conditions": [condition]}},
-                namespace=request.metadata.namespace,
-                sub="status",
-                patch_type=PatchType.STRATEGIC,
-            )
-        except (NotFoundError, ConflictError):
-            return None
-        return convert(answer, Pod)
-
-    def _delete(self, request: BindRequest) -> None:
-        meta = request.metadata
-        try:
-            self.gateway.delete(BINDREQUESTS, meta.name, namespace=meta.namespace, uid=meta.uid)
-        except NotFoundError:
-            return

@@ -20,9 +20,10 @@ from typing import Any
 
 from binder.params import BinderParams
 from binder.reconcile import Fences, retry_delay_s
+from binder.reports import BindResult, Reports
 from binder.reservations.groups import add_indexes, groups_of
 from binder.reservations.reserve import Reservations
-from binder.services import BindResult, BindService
+from binder.services import BindService
 from binder.turns import Turns
 from kube.errors import KubeError, UnauthorizedError
 from kube.events import Recorder
@@ -73,6 +74,7 @@ class BinderWorker:
         default_factory=PriorityQueue
     )
     recorder: Recorder = field(init=False)
+    reports: Reports = field(init=False)
     service: BindService = field(init=False)
     reservations: Reservations = field(init=False)
     turns: Turns = field(init=False)
@@ -91,8 +93,9 @@ class BinderWorker:
         self.recorder = Recorder(self.gateway, COMPONENT)
         self.reservations = Reservations(self.gateway, self.store, self.params.reservation)
         self.turns = Turns(self.gateway, candidate_identity(), self.clock)
+        self.reports = Reports(self.gateway, self.store, self.recorder)
         self.service = BindService(
-            self.gateway, self.store, self.recorder, self.params, self.reservations, self.turns
+            self.gateway, self.store, self.reports, self.params, self.reservations, self.turns
         )
         add_indexes(self.store)
         self.store.subscribe(self._on_change)
@@ -198,7 +201,7 @@ class BinderWorker:
             self._put(REPORT, partial(self._report, key, result))
 
     def _report(self, key: str, result: BindResult) -> None:
-        self._guarded(lambda: self.service.report(result))
+        self._guarded(lambda: self.reports.report(result))
         backoff_limit = result.request.spec.backoff_limit
         failed_attempts = result.request.status.failed_attempts + 1
         if result.error and backoff_limit is not None and failed_attempts < backoff_limit:

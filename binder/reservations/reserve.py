@@ -20,6 +20,7 @@ from binder.errors import BindError
 from binder.params import ReservationParams
 from binder.reservations.body import reservation_body
 from binder.reservations.groups import BY_GROUP, BY_NODE, group_labels, groups_of
+from binder.reservations.room import reservations_in_the_way
 from binder.reservations.unused import UnusedReservations
 from kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
 from kube.gateway import Gateway, PatchType, Selectors
@@ -152,6 +153,15 @@ class Reservations:
             log.warning("pod %s shares a GPU that no reservation pod holds; it is deleted", pod.key)
             self._delete(pod, grace_period_s=None)
 
+    def make_room(self, node: str, gpus: int) -> None:
+        """Delete reservations of a node that nobody uses any more, if it has not so many whole GPUs left."""
+        if not gpus:
+            return
+        namespace = self.params.namespace
+        for holder in reservations_in_the_way(self.gateway, namespace, node, gpus):
+            group = holder.metadata.labels.get(GPU_GROUP, "")
+            self._unused.delete(holder, group)
+
     # ---------------------------------------------------------------------------------- reserving
 
     def _device(self, pod: Pod, node: str, group: str) -> str:
@@ -162,6 +172,7 @@ class Reservations:
                 return self._wait_for_device(holder.metadata.name)
             self.store.discard(PODS, holder)  # another binder has deleted it
         self._refuse_while_scaling()
+        self.make_room(node, 1)
         name = self._create(pod, node, group)
         try:
             return self._wait_for_device(name)

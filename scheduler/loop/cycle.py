@@ -75,6 +75,7 @@ class CycleRunner:
     ----------
     on_fatal : called when the API server refuses our credentials for good
     is_allowed : asked before each write; False once the shard's lock is lost
+    new_seed : what the ids of the next cycle's new GPU groups are derived from
 
     Attributes
     ----------
@@ -91,6 +92,7 @@ class CycleRunner:
     pacer: Pacer = field(default_factory=Pacer)
     settings: ShardSettings = field(default_factory=ShardSettings)
     usage: UsageFeed | None = None
+    new_seed: Callable[[], uuid.UUID] = uuid.uuid4
     order: dict[str, Any] | None = None
     builder: SnapshotBuilder = field(init=False)
     statuses: StatusWriter = field(init=False)
@@ -226,7 +228,7 @@ class CycleRunner:
             config,
             clock=self.pacer.now,
             should_stop=self.pacer.should_stop,
-            gpu_group_seed=uuid.uuid4(),
+            gpu_group_seed=self.new_seed(),
             after_open=after_open,
             before_action=actions.may_run,
             after_action=committer.apply_all,

@@ -83,7 +83,7 @@ class Harness:
         self.fatal: list[KubeError] = []
         params = BinderParams(reservation=ReservationParams(timeout_s=1.0))
         self.worker = BinderWorker(self.gateway, params, self.fatal.append, clock=lambda: self.now)
-        self.worker.service.wall = lambda: datetime(2026, 1, 1, tzinfo=UTC)
+        self.worker.reports.wall = lambda: datetime(2026, 1, 1, tzinfo=UTC)
         self.worker.reservations.clock = lambda: self.now
         self.worker.reservations.sleep = self._sleep
         self.while_waiting: list[Callable[[], None]] = []

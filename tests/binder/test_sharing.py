@@ -13,7 +13,7 @@ from kube.errors import ServerError
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
 from kube.resources import BINDREQUESTS, CONFIGMAPS, NODES, PODS
-from tests.binder.objects import Harness, fraction_pod, fraction_request, pod
+from tests.binder.objects import Harness, fraction_pod, fraction_request, pod, request
 
 RESERVATIONS = "kai-resource-reservation"
 
@@ -110,6 +110,17 @@ def test_failed_binding_removes_labels_config_maps_and_reservation() -> None:
     assert harness.gateway.names(PODS, RESERVATIONS) == []
 
 
+def test_undoing_is_repeated_until_the_server_takes_it() -> None:
+    harness = Harness().seed(pods=[fraction_pod("p")], requests=[fraction_request("p", "g1")])
+    allocate(harness, "GPU-1")
+    harness.gateway.fail_next("bind", "pods", ServerError("no"))
+    harness.gateway.fail_next("delete", "configmaps", ServerError("busy"))
+    harness.run()
+    assert harness.status()["phase"] == "Failed"
+    assert harness.gateway.names(CONFIGMAPS, "ns") == []
+    assert harness.gateway.names(PODS, RESERVATIONS) == []
+
+
 def test_reservation_is_deleted_with_its_last_user() -> None:
     harness = Harness().seed(pods=[fraction_pod("p")], requests=[fraction_request("p", "g1")])
     allocate(harness, "GPU-1")
@@ -129,6 +140,21 @@ def test_reservation_stays_while_an_open_request_uses_its_group() -> None:
     assert len(harness.gateway.names(PODS, RESERVATIONS)) == 1
     harness.gateway.delete(BINDREQUESTS, "late", namespace="ns")
     harness.run()
+    assert harness.gateway.names(PODS, RESERVATIONS) == []
+
+
+def test_a_whole_gpu_is_not_bound_beside_a_reservation_whose_last_user_has_just_ended() -> None:
+    harness = Harness().seed(pods=[fraction_pod("p")], requests=[fraction_request("p", "g1")])
+    harness.gateway.patch(NODES, "n1", {"status": {"allocatable": {"nvidia.com/gpu": "1"}}})
+    allocate(harness, "GPU-1")
+    harness.run()
+    whole = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    harness.seed(pods=[pod("w", spec={"containers": [whole]})], requests=[request("w")])
+    harness.watch()
+    status = {"status": {"phase": "Succeeded"}}
+    harness.gateway.patch(PODS, "p", status, namespace="ns", sub="status")
+    harness.work()
+    assert harness.pod("w")["spec"]["nodeName"] == "n1"
     assert harness.gateway.names(PODS, RESERVATIONS) == []
 
 

@@ -8,8 +8,9 @@ client does against a real server. A watch gives what has happened and then ends
 
 from __future__ import annotations
 
-import copy
+import pickle
 import threading
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -55,7 +56,9 @@ class FakeGateway:
     objects: dict[tuple[Resource, str, str], dict[str, Any]] = field(default_factory=dict)
     calls: list[tuple[str, str, str]] = field(default_factory=list)
     _refusals: dict[tuple[str, str, str], KubeError] = field(default_factory=dict)
-    _log: list[tuple[int, Resource, str, dict[str, Any]]] = field(default_factory=list)
+    #: By kind: the versions, and in the same order the events (version, event type, body).
+    _versions: dict[Resource, list[int]] = field(default_factory=dict)
+    _log: dict[Resource, list[tuple[int, str, dict[str, Any]]]] = field(default_factory=dict)
     _version: int = 100
     _uids: int = 0
     _failures: list[tuple[str, str, KubeError]] = field(default_factory=list)
@@ -80,12 +83,12 @@ class FakeGateway:
         created = []
         for body in bodies:
             namespace = body.get("metadata", {}).get("namespace", "")
-            created.append(self._store_new(resource, copy.deepcopy(dict(body)), namespace))
+            created.append(self._store_new(resource, _copy(dict(body)), namespace))
         return created
 
     def raw(self, resource: Resource, name: str, namespace: str = "") -> dict[str, Any]:
         """Return the stored body of one object."""
-        return copy.deepcopy(self._existing(resource, namespace, name))
+        return _copy(self._existing(resource, namespace, name))
 
     def names(self, resource: Resource, namespace: str = "") -> list[str]:
         return [key[2] for key in self._keys(resource, namespace)]
@@ -106,7 +109,7 @@ class FakeGateway:
     ) -> Listing[Any]:
         self._maybe_fail("list", resource)
         with self._changed:
-            bodies = [copy.deepcopy(self.objects[key]) for key in self._keys(resource, namespace)]
+            bodies = [_copy(self.objects[key]) for key in self._keys(resource, namespace)]
             selected = (body for body in bodies if _selects(selectors, body))
             readable = (_readable(body, as_type) for body in selected)
             wanted = [item for item in readable if item is not None]
@@ -127,28 +130,26 @@ class FakeGateway:
         if since < self.compacted_before:
             raise GoneError(f"too old resource version: {since}", status=410, reason="Expired")
         while True:
-            for version, kind, event_type, body in self._since(since):
+            for version, event_type, body in self._since(resource, since):
                 since = version
-                is_ours = kind == resource and (
-                    not namespace or body["metadata"].get("namespace") == namespace
-                )
+                is_ours = not namespace or body["metadata"].get("namespace") == namespace
                 if not (is_ours and _selects(selectors, body)):
                     continue
-                item = _readable(copy.deepcopy(body), as_type)
+                item = _readable(_copy(body), as_type)
                 if item is not None:
                     yield WatchEvent(
                         type=EventType(event_type),
                         object=item,
                         resource_version=str(version),
                     )
-            if not self.follow_s or not self._waited(since):
+            if not self.follow_s or not self._waited(resource, since):
                 return
 
     def create(
         self, resource: Resource, body: Body, *, namespace: str = "", dry_run: bool = False
     ) -> dict[str, Any]:
         self._begin("create", resource, body.get("metadata", {}).get("name", ""))
-        fresh = copy.deepcopy(dict(body))
+        fresh = _copy(dict(body))
         for server_owned in ("uid", "resourceVersion", "creationTimestamp"):
             fresh.setdefault("metadata", {}).pop(server_owned, None)
         return self._store_new(resource, fresh, namespace, dry_run=dry_run)
@@ -160,7 +161,7 @@ class FakeGateway:
         with self._changed:
             old = self._existing(resource, namespace, name)
             _check_version(old, body)
-            return self._store_changed(resource, old, copy.deepcopy(dict(body)), sub)
+            return self._store_changed(resource, old, _copy(dict(body)), sub)
 
     def patch(
         self,
@@ -177,7 +178,7 @@ class FakeGateway:
         with self._changed:
             if patch_type is PatchType.APPLY and not self._has(resource, namespace, name):
                 assert isinstance(body, dict)
-                fresh = copy.deepcopy(dict(body))
+                fresh = _copy(dict(body))
                 return self._store_new(resource, fresh, namespace, dry_run=options.dry_run)
             old = self._existing(resource, namespace, name)
             if not isinstance(body, Sequence):
@@ -208,7 +209,7 @@ class FakeGateway:
                 )
             is_running = resource == PODS and old.get("spec", {}).get("nodeName")
             if (is_running and grace_period_s != 0) or old["metadata"].get("finalizers"):
-                new = copy.deepcopy(old)
+                new = _copy(old)
                 new["metadata"].setdefault("deletionTimestamp", _text(self.now))
                 self._put(resource, new, "MODIFIED")
                 return
@@ -235,7 +236,7 @@ class FakeGateway:
                     status=409,
                     reason="Conflict",
                 )
-            new = copy.deepcopy(old)
+            new = _copy(old)
             new.setdefault("spec", {})["nodeName"] = node
             new["metadata"].setdefault("annotations", {}).update(annotations or {})
             conditions = [{"type": "PodScheduled", "status": "True"}]
@@ -254,7 +255,7 @@ class FakeGateway:
             if not old.get("spec", {}).get("nodeName") and not old["metadata"].get("finalizers"):
                 self._drop(PODS, old)
                 return
-            new = copy.deepcopy(old)
+            new = _copy(old)
             new["metadata"].setdefault("deletionTimestamp", _text(self.now))
             condition = {"type": "DisruptionTarget", "status": "True", "reason": EVICTED}
             new = _merged(new, {"status": {"conditions": [condition]}}, by_key=True)
@@ -269,7 +270,7 @@ class FakeGateway:
             pod["metadata"].get("namespace", ""),
         )
         for key in self._keys(POD_DISRUPTION_BUDGETS, namespace):
-            budget = copy.deepcopy(self.objects[key])
+            budget = _copy(self.objects[key])
             wanted = budget["spec"]["selector"]["matchLabels"].items()
             if not wanted <= labels.items():
                 continue
@@ -339,20 +340,20 @@ class FakeGateway:
             body.setdefault("kind", resource.kind)
             if _counts_generations(resource):
                 meta["generation"] = 1
-            return copy.deepcopy(body) if dry_run else self._put(resource, body, "ADDED")
+            return _copy(body) if dry_run else self._put(resource, body, "ADDED")
 
     def _store_changed(
         self, resource: Resource, old: dict[str, Any], new: dict[str, Any], sub: str
     ) -> dict[str, Any]:
         if sub:
-            new = {**copy.deepcopy(old), sub: new.get(sub)}
+            new = {**_copy(old), sub: new.get(sub)}
         for owned in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp"):
             new["metadata"].pop(owned, None)
             if owned in old["metadata"]:
                 new["metadata"][owned] = old["metadata"][owned]
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         if new == old:
-            return copy.deepcopy(old)
+            return _copy(old)
         if _counts_generations(resource):
             is_edit = new.get("spec") != old.get("spec")
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + is_edit
@@ -360,7 +361,7 @@ class FakeGateway:
         is_leaving = new["metadata"].get("deletionTimestamp") and not is_on_node
         if is_leaving and not new["metadata"].get("finalizers"):
             self._drop(resource, new)
-            return copy.deepcopy(new)
+            return _copy(new)
         return self._put(resource, new, "MODIFIED")
 
     def _put(self, resource: Resource, body: dict[str, Any], event: str) -> dict[str, Any]:
@@ -368,32 +369,41 @@ class FakeGateway:
         body["metadata"]["resourceVersion"] = str(self._version)
         key = (resource, body["metadata"].get("namespace", ""), body["metadata"]["name"])
         self.objects[key] = body
-        self._log.append((self._version, resource, event, copy.deepcopy(body)))
-        self._changed.notify_all()
-        return copy.deepcopy(body)
+        self._note(resource, event, _copy(body))
+        return _copy(body)
 
     def _drop(self, resource: Resource, body: dict[str, Any]) -> None:
         meta = body["metadata"]
         del self.objects[(resource, meta.get("namespace", ""), meta["name"])]
         self._version += 1
-        gone = copy.deepcopy(body)
+        gone = _copy(body)
         gone["metadata"]["resourceVersion"] = str(self._version)
-        self._log.append((self._version, resource, "DELETED", gone))
-        self._changed.notify_all()
+        self._note(resource, "DELETED", gone)
         for key, dependent in list(self.objects.items()):
             owners = dependent["metadata"].get("ownerReferences", ())
             if key in self.objects and any(owner.get("uid") == meta["uid"] for owner in owners):
                 self._drop(key[0], dependent)
 
-    def _since(self, version: int) -> list[tuple[int, Resource, str, dict[str, Any]]]:
-        with self._changed:
-            return [entry for entry in self._log if entry[0] > version]
+    def _note(self, resource: Resource, event: str, body: dict[str, Any]) -> None:
+        self._versions.setdefault(resource, []).append(self._version)
+        self._log.setdefault(resource, []).append((self._version, event, body))
+        self._changed.notify_all()
 
-    def _waited(self, version: int) -> bool:
+    def _since(self, resource: Resource, version: int) -> list[tuple[int, str, dict[str, Any]]]:
+        with self._changed:
+            first = bisect_right(self._versions.get(resource, []), version)
+            return self._log.get(resource, [])[first:]
+
+    def _waited(self, resource: Resource, version: int) -> bool:
         with self._changed:
             return self._changed.wait_for(
-                lambda: bool(self._log) and self._log[-1][0] > version, timeout=self.follow_s
+                lambda: bool(self._since(resource, version)), timeout=self.follow_s
             )
+
+
+def _copy(value: Any) -> Any:
+    """Return a deep copy; for plain data this is several times faster than `copy.deepcopy`."""
+    return pickle.loads(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
 
 def _counts_generations(resource: Resource) -> bool:
@@ -415,7 +425,7 @@ def _patched(old: dict[str, Any], body: Any, patch_type: PatchType) -> dict[str,
             raise InvalidError(f"json patch: {error}", status=422, reason="Invalid") from error
         return patched
     is_keyed = patch_type in (PatchType.STRATEGIC, PatchType.APPLY)
-    return _merged(copy.deepcopy(old), dict(body), by_key=is_keyed)
+    return _merged(_copy(old), dict(body), by_key=is_keyed)
 
 
 def _merged(old: dict[str, Any], change: dict[str, Any], *, by_key: bool) -> dict[str, Any]:
@@ -429,16 +439,16 @@ def _merged(old: dict[str, Any], change: dict[str, Any], *, by_key: bool) -> dic
         elif by_key and isinstance(value, (list, tuple)) and name in _MERGE_KEYS:
             old[name] = _merged_list(old.get(name) or [], value, _MERGE_KEYS[name])
         else:
-            old[name] = copy.deepcopy(value)
+            old[name] = _copy(value)
     return old
 
 
 def _merged_list(old: list[dict[str, Any]], new: Sequence[dict[str, Any]], key: str) -> Any:
-    result = copy.deepcopy(old)
+    result = _copy(old)
     for item in new:
         match = next((entry for entry in result if entry.get(key) == item.get(key)), None)
         if match is None:
-            result.append(copy.deepcopy(item))
+            result.append(_copy(item))
         else:
             _merged(match, item, by_key=True)
     return result

@@ -1,0 +1,44 @@
+"""Whether a node has whole GPUs left, as the API server knows it now.
+
+The scheduler does not count reservation pods, because their users are counted. So it gives away a device as soon
+as its last user has ended, which this binder may not have seen yet: then the reservation pod still holds the
+device, and the kubelet would refuse the pod.
+"""
+
+from __future__ import annotations
+
+from kube.gateway import Gateway, Selectors
+from kube.keys import NVIDIA_GPU
+from kube.objects.node import Node
+from kube.objects.pod import Container, Pod
+from kube.resources import NODES, PODS
+from kube.values.quantity import parse_quantity
+
+
+def whole_gpus(pod: Pod) -> int:
+    """Return how many GPUs a pod takes from the device plugin."""
+    at_once = sum(_gpus(container) for container in pod.spec.containers)
+    return max(at_once, *(_gpus(container) for container in pod.spec.init_containers), 0)
+
+
+def reservations_in_the_way(gateway: Gateway, namespace: str, node: str, wanted: int) -> list[Pod]:
+    """Return the reservation pods of a node that has not so many GPUs left, or nothing if it has them.
+
+    Parameters
+    ----------
+    namespace : the one of the reservation pods
+    """
+    on_node = Selectors(fields=f"spec.nodeName={node}")
+    holders = gateway.list(PODS, as_type=Pod, namespace=namespace, selectors=on_node).items
+    if not holders:
+        return []
+    pods = gateway.list(PODS, as_type=Pod, selectors=on_node).items
+    taken = sum(whole_gpus(pod) for pod in pods if not pod.is_finished)
+    existing = gateway.get(NODES, node, as_type=Node).status.allocatable.get(NVIDIA_GPU, "0")
+    return list(holders) if taken + wanted > parse_quantity(existing) else []
+
+
+def _gpus(container: Container) -> int:
+    resources = container.resources
+    quantity = resources.limits.get(NVIDIA_GPU) or resources.requests.get(NVIDIA_GPU) or "0"
+    return int(parse_quantity(quantity))
