@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from scheduler.core.arrays import Amounts
@@ -22,14 +21,9 @@ class OperationKind(Enum):
     CONVERT = "convert"
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What a task held on its node when it was evicted."""
-
-    gpu_groups: tuple[str, ...]
-    accepted: Amounts
-    numa: tuple[NumaShare, ...] | None
-    left_node: int
+#: What a task held on its node when it was evicted: its GPU groups, what its queue was charged, what it took of
+#: NUMA zones, and the node that it had left before. A plain tuple, because every eviction of a trial makes one.
+Held = tuple[tuple[str, ...], Amounts, tuple[NumaShare, ...] | None, int]
 
 
 class Operation:

@@ -25,7 +25,7 @@ from scheduler.core.session.decision_builders import (
     nominate_decision,
 )
 from scheduler.core.session.gang import GangView
-from scheduler.core.session.operations import Held, Operation, OperationKind
+from scheduler.core.session.operations import Operation, OperationKind
 from scheduler.core.session.session import Session
 from scheduler.core.times import NOW
 
@@ -72,7 +72,7 @@ class Statement:
         """
         tasks = self._state.tasks
         node, was = tasks.node[task], tasks.status[task]
-        held = Held(
+        held = (
             tasks.gpu_groups[task],
             tasks.accepted[task],
             tasks.numa.get(task),
@@ -163,8 +163,9 @@ class Statement:
         state, journal = self._state, self._journal
         tasks = state.tasks
         eviction, nomination = self._eviction_of(task), self._nomination_of(task)
-        held, node = eviction.held, tasks.node[task]
-        assert held is not None
+        node = tasks.node[task]
+        assert eviction.held is not None
+        gpu_groups, accepted, numa, left_node = eviction.held
         state.withdraw(task, node)
         if node == eviction.node:
             journal.insert(state.nodes.tasks[node], task, None)
@@ -173,11 +174,11 @@ class Statement:
             listener.left(task, node)
         state.set_status(task, RELEASING)
         journal.put(tasks.node, task, eviction.node)
-        journal.put(tasks.left_node, task, held.left_node)
-        journal.put(tasks.gpu_groups, task, held.gpu_groups)
-        journal.put(tasks.accepted, task, held.accepted)
-        if held.numa is not None:
-            journal.insert(tasks.numa, task, held.numa)
+        journal.put(tasks.left_node, task, left_node)
+        journal.put(tasks.gpu_groups, task, gpu_groups)
+        journal.put(tasks.accepted, task, accepted)
+        if numa is not None:
+            journal.insert(tasks.numa, task, numa)
         elif task in tasks.numa:
             journal.remove(tasks.numa, task)
         nomination.is_undone = True
