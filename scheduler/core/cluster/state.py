@@ -229,14 +229,21 @@ class ClusterState:
     def withdraw(self, task: int, node: int) -> None:
         """Cancel a nomination: the task never used what was promised to it."""
         self._turn(task, node, 1.0)
+        self._count_whole_gpus(task, node, -1.0)
         self._move_promise(task, node, leave_shared_gpu)
         self.journal.remove(self.nodes.tasks[node], task)
 
     def promise_again(self, task: int, node: int) -> None:
         """Restore a nomination that `withdraw` cancelled."""
         self._turn(task, node, -1.0)
+        self._count_whole_gpus(task, node, 1.0)
         self._move_promise(task, node, join_shared_gpu)
         self.journal.insert(self.nodes.tasks[node], task, None)
+
+    def _count_whole_gpus(self, task: int, node: int, sign: float) -> None:
+        for row, amount in self.charge_amounts(task, node):
+            if row == GPU_ROW:
+                self._add(self.nodes.whole_gpus_used, node, sign * amount)
 
     def _move_promise(self, task: int, node: int, move: _SharedGpuMove) -> None:
         task_class = self.tasks.task_class[task]

@@ -188,6 +188,22 @@ def test_a_task_moved_twice_is_evicted_once() -> None:
     assert session.state.tasks.left_node == [0]
 
 
+def test_a_promise_that_is_withdrawn_is_no_gpu_in_use() -> None:
+    session = cluster().node("n", gpus=2).pending("p", gpus=1).session()
+    used = session.state.nodes.whole_gpus_used
+    first = Statement(session, ActionName.RECLAIM)
+    first.nominate(0, 0)
+    first.keep()
+    assert used == [1.0]
+    second = Statement(session, ActionName.PREEMPT)
+    second.evict(0, REASON)
+    assert used == [0.0]
+    second.unevict(0)
+    assert used == [1.0]
+    second.discard()
+    assert used == [1.0]
+
+
 def test_a_shared_nomination_is_given_back_to_its_device() -> None:
     built = cluster().node("n", gpus=1).running("s", ["n"], gpus=0.5, gpu_groups=[("g",)])
     session = built.pending("p", gpus=0.5).session()
