@@ -1,6 +1,6 @@
 /** Change sets, their drafts, and the audit log. */
 import type { DraftEdit } from "../model/draft.ts";
-import type { AuditEntry, Change, ChangeSummary, Simulation } from "../model/rows.ts";
+import type { AuditEntry, Change, ChangeSummary, Policy, Simulation } from "../model/rows.ts";
 import { call } from "./client.ts";
 import { awaitSimulation } from "./simulate.ts";
 
@@ -8,6 +8,7 @@ export type PageOf<T> = { readonly items: readonly T[]; readonly next: string | 
 export type ChangeContent = {
   readonly title?: string;
   readonly reason?: string;
+  readonly policy?: Policy;
   readonly edits?: readonly DraftEdit[];
 };
 /** What can be done with a change set besides editing and applying it. */

@@ -1,5 +1,5 @@
 /** What an edit would do: the scheduler's own cycles, run by the server on a copy of the cluster. */
-import type { Question, Simulation } from "../model/rows.ts";
+import type { Question, Simulation, SimulationSummary } from "../model/rows.ts";
 import { call } from "./client.ts";
 
 const POLL_MS = 1_000;
@@ -15,6 +15,13 @@ export async function simulate(question: Question, signal: AbortSignal): Promise
     signal,
   });
   return isFinished(started) ? started : awaitSimulation(started.id, signal);
+}
+
+/** Return the newest simulations. */
+export function listSimulations(
+  signal: AbortSignal,
+): Promise<{ readonly items: readonly SimulationSummary[] }> {
+  return call("GET", "/simulations?limit=10", { signal });
 }
 
 /** Return a simulation once it is finished. */

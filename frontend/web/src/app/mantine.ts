@@ -34,4 +34,6 @@ import "@mantine/core/styles/Switch.css";
 import "@mantine/core/styles/Notification.css";
 import "@mantine/notifications/styles.css";
 import "@mantine/core/styles/Combobox.css";
+import "@mantine/core/styles/Pill.css";
+import "@mantine/core/styles/PillsInput.css";
 import "@mantine/core/styles/Title.css";

@@ -2,9 +2,11 @@ import {
   IconActivity,
   IconBinaryTree2,
   IconCpu,
+  IconFlask,
   IconGitPullRequest,
   IconHistory,
   IconLayoutDashboard,
+  IconSettings,
   IconStack2,
 } from "@tabler/icons-react";
 import { PAGES as NAMES } from "../i18n/app.ts";
@@ -16,6 +18,8 @@ export const PAGES = [
   { to: "/workloads", name: NAMES.workloads, icon: IconStack2 },
   { to: "/nodes", name: NAMES.nodes, icon: IconCpu },
   { to: "/scheduler", name: NAMES.scheduler, icon: IconActivity },
+  { to: "/simulate", name: NAMES.simulate, icon: IconFlask },
   { to: "/changes", name: NAMES.changes, icon: IconGitPullRequest },
   { to: "/audit", name: NAMES.audit, icon: IconHistory },
+  { to: "/settings", name: NAMES.settings, icon: IconSettings },
 ] as const;

@@ -59,6 +59,18 @@ const PAGES: RouteObject[] = [
       Component: (await import("../features/audit/AuditPage.tsx")).AuditPage,
     }),
   },
+  {
+    path: "simulate/:id?",
+    lazy: async () => ({
+      Component: (await import("../features/simulate/SimulatePage.tsx")).SimulatePage,
+    }),
+  },
+  {
+    path: "settings/:tab?",
+    lazy: async () => ({
+      Component: (await import("../features/settings/SettingsPage.tsx")).SettingsPage,
+    }),
+  },
   { path: "*", Component: NotFound },
 ];
 

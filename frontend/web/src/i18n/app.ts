@@ -7,8 +7,10 @@ export const PAGES = {
   workloads: "Workloads",
   nodes: "Nodes",
   scheduler: "Scheduler",
+  simulate: "Simulate",
   changes: "Changes",
   audit: "Audit",
+  settings: "Settings",
 } as const;
 
 export const SHELL = {

@@ -1,7 +1,7 @@
 /** Texts of drafts, change sets and the audit log. */
 import type { AuditEntry, ChangeState, ChangeStep, EditAction } from "../model/rows.ts";
 import { POINTERS, type Value } from "../model/values.ts";
-import { count, plural } from "./numbers.ts";
+import { count, gpuCount, plural } from "./numbers.ts";
 import { fieldName, valueText } from "./queues.ts";
 
 /** How many queues a title or a tray names before it counts the others. */
@@ -100,10 +100,19 @@ export const CHANGE = {
   acceptCurrent: "Continue with the current values",
   cannotBeMade: "This change cannot be made",
   warnings: "Warnings",
+  policy: "Work above a lowered limit",
+  policies: [
+    { value: "warn", label: "stays until it ends" },
+    { value: "drain", label: "is requeued if it is preemptible" },
+    { value: "block", label: "forbids the change" },
+  ],
+  drains: (workloads: number) => `Requeued after the change: ${plural(workloads, "workload")}`,
+  drained: (queue: string, gpu: number) => `${queue} · ${gpuCount(gpu)}`,
   runPreview: "Preview",
   previewing: "Asking the scheduler what would happen…",
   apply: "Apply",
   applyAndEvict: (pods: number) => `Apply and evict ${plural(pods, "pod")}`,
+  applyAndRequeue: (workloads: number) => `Apply and requeue ${plural(workloads, "workload")}`,
   applyWithout: "Apply without a preview",
   applied: "Applied",
   appliedText: (title: string) => `${title}: the cluster has the new values.`,

@@ -28,11 +28,21 @@ export type WorkloadDetail = Workload & {
 };
 
 export type Question = Schemas["Question"];
+export type NewWorkload = Schemas["NewWorkload"];
+export type SimulationSummary = Schemas["SimulationSummary"];
+export type ShareChange = Schemas["ShareChange"];
+export type Token = Schemas["Token"];
+export type TokenCreated = Schemas["TokenCreated"];
+export type Scope = Schemas["ScopesEnum"];
+export type User = Schemas["User"];
+export type RoleBinding = Schemas["RoleBinding"];
+export type Role = Schemas["RoleEnum"];
 export type Simulation = Schemas["Simulation"];
 export type Preview = Schemas["Answer"];
 export type Change = Schemas["Change"];
 export type ChangeSummary = Schemas["ChangeSummary"];
 export type ChangeState = Schemas["ChangeSetState"];
+export type Policy = Schemas["PolicyEnum"];
 export type ChangeStep = Schemas["ChangeStep"];
 export type Difference = Schemas["Difference"];
 export type EditAction = Schemas["EditAction"];

@@ -16,6 +16,8 @@ export function changeRow(change: Partial<Change>): Change {
     reverts: null,
     error: null,
     policy: "warn",
+    policies: {},
+    drains: [],
     edits: [],
     plan: [],
     errors: [],

@@ -1,5 +1,6 @@
-import { Button, Textarea, TextInput } from "@mantine/core";
+import { Button, Select, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { Link } from "react-router";
 import { actOnChange } from "../../api/changes.ts";
 import { PreviewPanel } from "../../editing/PreviewPanel.tsx";
 import { useUndo } from "../../editing/useUndo.ts";
@@ -7,7 +8,7 @@ import { CHANGE, UNDO } from "../../i18n/changes.ts";
 import { PREVIEW } from "../../i18n/preview.ts";
 import type { ChangeRights } from "../../model/changes.ts";
 import { editsOf } from "../../model/draft.ts";
-import type { Change, Simulation } from "../../model/rows.ts";
+import type { Change, Policy, Simulation } from "../../model/rows.ts";
 import { Panel } from "../../ui/Panel.tsx";
 import { reportDone } from "../../ui/reportDone.tsx";
 import { Failure } from "../../ui/States.tsx";
@@ -29,7 +30,7 @@ export function Review({ view, change, rights, onDelete }: Props) {
   const isStale = useStale() !== null;
   const { simulation } = view;
   const isBlocked = change.errors.length > 0 || change.stale.length > 0;
-  const evicts = simulation?.answer?.verdict === "evicts";
+  const evicts = simulation?.answer?.verdict === "evicts" || change.drains.length > 0;
   const needsReason = evicts && reason.trim() === "";
   const isBusy = view.isBusy || view.isPreviewing;
 
@@ -73,6 +74,7 @@ export function Review({ view, change, rights, onDelete }: Props) {
           )}
         </div>
       )}
+      <Drains change={change} />
       <Result simulation={simulation} isRunning={view.isPreviewing} />
       {rights.edit && (
         <>
@@ -100,6 +102,16 @@ export function Review({ view, change, rights, onDelete }: Props) {
             mb="sm"
           />
         </>
+      )}
+      {rights.edit && (
+        <Select
+          label={CHANGE.policy}
+          data={[...CHANGE.policies]}
+          value={change.policy}
+          allowDeselect={false}
+          onChange={(value) => void run(view.write({ policy: value as Policy }))}
+          mb="sm"
+        />
       )}
       {!rights.edit && change.reason !== "" && <p>{change.reason}</p>}
       {rights.edit && !rights.apply && <p className={styles.note}>{CHANGE.needsApproval}</p>}
@@ -150,7 +162,7 @@ export function Review({ view, change, rights, onDelete }: Props) {
             disabled={isBusy || isBlocked || isStale || needsReason}
             onClick={() => void run(apply())}
           >
-            {applyText(simulation)}
+            {applyText(simulation, change.drains.length)}
           </Button>
         )}
         {rights.undo && (
@@ -172,11 +184,29 @@ async function run(request: Promise<unknown>): Promise<void> {
   await request.catch(() => {});
 }
 
-function applyText(simulation: Simulation | null): string {
-  if (simulation === null) return CHANGE.apply;
-  if (simulation.answer === null) return CHANGE.applyWithout;
-  const { verdict, totals } = simulation.answer;
-  return verdict === "evicts" ? CHANGE.applyAndEvict(totals.evictedPods) : CHANGE.apply;
+function applyText(simulation: Simulation | null, drained: number): string {
+  if (simulation !== null && simulation.answer === null) return CHANGE.applyWithout;
+  const evictedPods = simulation?.answer?.totals.evictedPods ?? 0;
+  if (simulation?.answer?.verdict === "evicts") return CHANGE.applyAndEvict(evictedPods);
+  return drained > 0 ? CHANGE.applyAndRequeue(drained) : CHANGE.apply;
+}
+
+/** The workloads that are requeued because a limit falls below what their queue uses. */
+function Drains({ change: { drains } }: { change: Change }) {
+  if (drains.length === 0) return null;
+  return (
+    <div className={styles.warning}>
+      <b>{CHANGE.drains(drains.length)}</b>
+      <ul className={styles.messages}>
+        {drains.map(({ workload, queue, gpu, error }) => (
+          <li key={workload}>
+            <Link to={`/workloads/${workload}`}>{workload}</Link> {CHANGE.drained(queue, gpu)}
+            {error !== null && <div className={styles.bad}>{error}</div>}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
 }
 
 function Problems({ change: { errors, warnings } }: { change: Change }) {

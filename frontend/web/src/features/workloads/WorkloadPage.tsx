@@ -11,6 +11,7 @@ import { QueueMark } from "../../ui/QueueMark.tsx";
 import { RichText } from "../../ui/RichText.tsx";
 import { StateBadge } from "../../ui/StateBadge.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import tabs from "../../ui/Tabs.module.css";
 import { PodTable } from "./PodTable.tsx";
 import { Why } from "./Why.tsx";
 import { WorkloadActions } from "./WorkloadActions.tsx";
@@ -86,11 +87,11 @@ export function WorkloadPage() {
       {row.hold && (
         <p className={styles.held}>{WORKLOAD_ACTIONS.held(row.hold.reason, row.hold.until)}</p>
       )}
-      <nav className={styles.tabs} aria-label={WORKLOAD.tabList}>
+      <nav className={tabs.tabs} aria-label={WORKLOAD.tabList}>
         {TABS.map(({ key, name: title }) => (
           <Link
             key={key}
-            className={styles.tab}
+            className={tabs.tab}
             to={key === "why" ? path : `${path}/${key}`}
             aria-current={tab === key ? "page" : undefined}
           >

@@ -1,0 +1,76 @@
+import { Select, Switch, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { createToken } from "../../api/access.ts";
+import { useMe } from "../../api/useMe.ts";
+import { TOKENS } from "../../i18n/settings.ts";
+import type { Scope, TokenCreated } from "../../model/rows.ts";
+import styles from "./Settings.module.css";
+import { SubtreeSelect } from "./SubtreeSelect.tsx";
+import { WriteForm } from "./WriteForm.tsx";
+
+const DAY_MS = 86_400_000;
+const SCOPES: readonly Scope[] = ["read", "queues:write", "workloads:write", "simulate", "admin"];
+
+type Props = { onCreated: (token: TokenCreated) => void; onClose: () => void };
+
+export function NewTokenDialog({ onCreated, onClose }: Props) {
+  const me = useMe();
+  const [name, setName] = useState("");
+  const [scopes, setScopes] = useState<readonly Scope[]>(["read"]);
+  const [subtree, setSubtree] = useState<string | null>(null);
+  const [days, setDays] = useState("30");
+  const offered = SCOPES.filter((scope) => scope !== "admin" || me?.isAdmin === true);
+  return (
+    <WriteForm
+      title={TOKENS.create}
+      submitText={TOKENS.submit}
+      isReady={name.trim() !== "" && scopes.length > 0}
+      onSubmit={() =>
+        createToken({
+          name: name.trim(),
+          scopes,
+          subtree,
+          expiresAt: new Date(Date.now() + Number(days) * DAY_MS).toISOString(),
+        })
+      }
+      onDone={onCreated}
+      onClose={onClose}
+    >
+      <TextInput
+        label={TOKENS.name}
+        description={TOKENS.nameHint}
+        data-autofocus
+        required
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+        mb="sm"
+      />
+      <fieldset className={styles.choices}>
+        <legend>{TOKENS.scopes}</legend>
+        {offered.map((scope) => (
+          <Switch
+            key={scope}
+            label={TOKENS.scopeTexts[scope]}
+            checked={scopes.includes(scope)}
+            onChange={(event) =>
+              setScopes(
+                event.currentTarget.checked
+                  ? [...scopes, scope]
+                  : scopes.filter((each) => each !== scope),
+              )
+            }
+          />
+        ))}
+      </fieldset>
+      <SubtreeSelect label={TOKENS.subtree} value={subtree} onChange={setSubtree} />
+      <Select
+        label={TOKENS.expires}
+        data={[...TOKENS.days]}
+        value={days}
+        allowDeselect={false}
+        comboboxProps={{ withinPortal: false }}
+        onChange={(value) => setDays(value ?? "30")}
+      />
+    </WriteForm>
+  );
+}

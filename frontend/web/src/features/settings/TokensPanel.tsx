@@ -1,0 +1,132 @@
+import { Button } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { deleteToken, listTokens } from "../../api/access.ts";
+import { dateTime } from "../../i18n/numbers.ts";
+import { SETTINGS, TOKENS } from "../../i18n/settings.ts";
+import type { Token, TokenCreated } from "../../model/rows.ts";
+import { DataTable } from "../../ui/DataTable.tsx";
+import { Dialog } from "../../ui/Dialog.tsx";
+import { DialogButtons } from "../../ui/DialogButtons.tsx";
+import { Panel } from "../../ui/Panel.tsx";
+import { reportDone, reportFailure } from "../../ui/reportDone.tsx";
+import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { NewTokenDialog } from "./NewTokenDialog.tsx";
+import styles from "./Settings.module.css";
+
+const KEY = ["tokens"];
+
+export function TokensPanel({ isAdmin }: { isAdmin: boolean }) {
+  const queries = useQueryClient();
+  const [isCreating, setCreating] = useState(false);
+  const [created, setCreated] = useState<TokenCreated | null>(null);
+  const [revoking, setRevoking] = useState<Token | null>(null);
+  const { data, error } = useQuery({
+    queryKey: KEY,
+    queryFn: ({ signal }) => listTokens(isAdmin, signal),
+  });
+  const reload = () => void queries.invalidateQueries({ queryKey: KEY });
+  const revocation = useMutation({
+    mutationFn: ({ id }: Token) => deleteToken(id),
+    onSuccess: (_, { name }) => {
+      reportDone(TOKENS.revoked, name);
+      reload();
+    },
+    onError: (cause) => reportFailure(SETTINGS.refused, cause.message),
+    onSettled: () => setRevoking(null),
+  });
+  return (
+    <Panel
+      title={TOKENS.title}
+      note={TOKENS.note}
+      tools={
+        <Button size="xs" onClick={() => setCreating(true)}>
+          {TOKENS.create}
+        </Button>
+      }
+      flush
+    >
+      {error !== null ? (
+        <Failure title={SETTINGS.refused} detail={error.message} />
+      ) : data === undefined ? (
+        <Loading />
+      ) : data.items.length === 0 ? (
+        <Empty title={TOKENS.emptyTitle}>{TOKENS.empty}</Empty>
+      ) : (
+        <DataTable name={TOKENS.title} columns={TOKENS.columns}>
+          {data.items.map((token) => (
+            <tr key={token.id}>
+              <th scope="row">{token.name}</th>
+              <td>{token.owner}</td>
+              <td>
+                <code>{token.prefix}</code>
+              </td>
+              <td>{token.scopes.map((scope) => TOKENS.scopeTexts[scope]).join(", ")}</td>
+              <td>{token.subtree ?? SETTINGS.whole}</td>
+              <td>{token.expiresAt === null ? SETTINGS.never : dateTime(token.expiresAt)}</td>
+              <td>{token.lastUsedAt === null ? SETTINGS.never : dateTime(token.lastUsedAt)}</td>
+              <td>
+                <Button
+                  size="compact-sm"
+                  variant="default"
+                  aria-label={TOKENS.revokeOf(token.name)}
+                  onClick={() => setRevoking(token)}
+                >
+                  {TOKENS.revoke}
+                </Button>
+              </td>
+            </tr>
+          ))}
+        </DataTable>
+      )}
+      {isCreating && (
+        <NewTokenDialog
+          onCreated={(token) => {
+            setCreating(false);
+            setCreated(token);
+            reload();
+          }}
+          onClose={() => setCreating(false)}
+        />
+      )}
+      {created !== null && <CreatedDialog token={created} onClose={() => setCreated(null)} />}
+      {revoking !== null && (
+        <Dialog
+          title={TOKENS.revokeTitle(revoking.name)}
+          size="md"
+          onClose={() => setRevoking(null)}
+        >
+          <p>{TOKENS.revokeText}</p>
+          <DialogButtons
+            stay={TOKENS.keep}
+            go={TOKENS.revoke}
+            onStay={() => setRevoking(null)}
+            onGo={() => revocation.mutate(revoking)}
+          />
+        </Dialog>
+      )}
+    </Panel>
+  );
+}
+
+/** Shows the secret of a new token, this once. */
+function CreatedDialog({ token, onClose }: { token: TokenCreated; onClose: () => void }) {
+  const [isCopied, setCopied] = useState(false);
+  return (
+    <Dialog title={TOKENS.created} size="md" onClose={onClose}>
+      <p>{TOKENS.createdText}</p>
+      <code className={styles.secret}>{token.token}</code>
+      <div className={styles.buttons}>
+        <Button
+          variant="default"
+          onClick={() =>
+            void navigator.clipboard.writeText(token.token).then(() => setCopied(true))
+          }
+        >
+          {isCopied ? SETTINGS.copied : SETTINGS.copy}
+        </Button>
+        <Button onClick={onClose}>{TOKENS.close}</Button>
+      </div>
+    </Dialog>
+  );
+}
