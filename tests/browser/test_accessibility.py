@@ -23,6 +23,9 @@ PAGES = {
     "/nodes": manifests.NODE,
     "/scheduler": "Time per session",
     "/changes": "Changes",
+    "/simulate": "Earlier simulations",
+    "/settings": "Users and roles",
+    "/settings/users": "May log in",
     "/audit": "Every write, by page",
     "/no-such-page": "Page not found",
 }
@@ -97,6 +100,12 @@ def _open_hold(page: Page) -> None:
     expect(page.get_by_role("textbox", name="Reason")).to_be_visible()
 
 
+def _open_children(page: Page) -> None:
+    page.goto("/queues?queue=default-parent-queue")
+    page.get_by_role("button", name="Edit children…").click()
+    expect(page.get_by_role("button", name="Share evenly")).to_be_visible()
+
+
 STATES = [
     _open_new_queue,
     _open_move,
@@ -104,6 +113,7 @@ STATES = [
     _leave_changed_form,
     _open_search,
     _open_hold,
+    _open_children,
 ]
 
 

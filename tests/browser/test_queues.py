@@ -176,6 +176,7 @@ def test_a_queue_is_created_moved_and_deleted_in_the_page(lab: Stack, page: Page
     expect(form.get_by_label("GPU quota", exact=True)).to_have_value("2")
     form.get_by_label("Display name").fill("Made here")
     form.get_by_label("Minimum runtime before reclaim").fill("5m")
+    form.get_by_label("Labels").fill("team=a, cost=7")
     form.get_by_role("button", name="Save").click()
     expect(form.get_by_role("status")).to_have_text("No changes")
 
@@ -185,7 +186,9 @@ def test_a_queue_is_created_moved_and_deleted_in_the_page(lab: Stack, page: Page
     page.get_by_role("option", name=QUEUE).click()
     move.get_by_role("button", name="Move queue").click()
     expect(move).to_be_hidden()
-    spec = lab.objects("queue", "made-here")[0]["spec"]
+    made = lab.objects("queue", "made-here")[0]
+    spec, labels = made["spec"], made["metadata"]["labels"]
+    assert (labels["team"], labels["cost"]) == ("a", "7")
     assert (spec["parentQueue"], spec["displayName"]) == (QUEUE, "Made here")
     assert (spec["reclaimMinRuntime"], spec["resources"]["gpu"]["quota"]) == ("5m", 2)
 
@@ -197,6 +200,32 @@ def test_a_queue_is_created_moved_and_deleted_in_the_page(lab: Stack, page: Page
         what="the deletion",
         stack=lab,
     )
+
+
+def test_a_queue_is_moved_by_drag_and_by_key(lab: Stack, page: Page):
+    lab.kubectl("apply", "-f", "-", stdin=manifests.queue("moved-here", quota=1))
+    page.goto("/queues")
+    move = page.get_by_role("dialog", name="Move moved-here")
+    page.get_by_role("row", name="moved-here").drag_to(_row(page))
+    expect(move.get_by_role("combobox", name="Parent queue")).to_have_value(QUEUE)
+    expect(move.get_by_role("region", name="Preview")).to_be_visible()
+    move.get_by_role("button", name="Move queue").click()
+    expect(page.get_by_role("row", name="moved-here")).to_have_attribute("aria-level", "2")
+    assert lab.objects("queue", "moved-here")[0]["spec"]["parentQueue"] == QUEUE
+
+    page.get_by_role("row", name="moved-here").focus()
+    page.keyboard.press("m")
+    expect(move.get_by_role("combobox", name="Parent queue")).to_be_focused()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("None")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(move.get_by_role("button", name="Move queue")).to_be_enabled()
+    move.get_by_role("button", name="Move queue").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("row", name="moved-here")).to_have_attribute("aria-level", "1")
+    assert "parentQueue" not in lab.objects("queue", "moved-here")[0]["spec"]
+    lab.kubectl("delete", "queue", "moved-here")
 
 
 def test_a_parent_with_children_is_not_deleted_and_the_dialog_says_why(lab: Stack, page: Page):

@@ -17,6 +17,7 @@ const KEYS: readonly (readonly [keys: readonly string[], meaning: string])[] = [
   [["←", "→"], KEYBOARD.moveSideways],
   [["Enter"], KEYBOARD.open],
   [["e"], KEYBOARD.edit],
+  [["m"], KEYBOARD.moveQueue],
   [["Esc"], KEYBOARD.close],
 ];
 

@@ -35,7 +35,8 @@ export function useDraft() {
     void queries.invalidateQueries({ queryKey: ["changes"] });
   };
   const addition = useMutation({
-    mutationFn: (edit: DraftEdit) => storeEdits(draft, addEdit(edits(draft), edit)),
+    mutationFn: (added: readonly DraftEdit[]) =>
+      storeEdits(draft, added.reduce<DraftEdit[]>(addEdit, edits(draft))),
     onSuccess: store,
   });
   const removal = useMutation({
@@ -48,7 +49,8 @@ export function useDraft() {
   return {
     draft,
     edits: edits(draft),
-    add: addition.mutateAsync,
+    add: (edit: DraftEdit) => addition.mutateAsync([edit]),
+    addAll: addition.mutateAsync,
     isAdding: addition.isPending,
     discard: removal.mutateAsync,
   };

@@ -113,6 +113,7 @@ export const KEYBOARD = {
   moveSideways: "Collapse or expand a queue, move between GPUs",
   open: "Open the focused item",
   edit: "Edit the focused queue",
+  moveQueue: "Move the focused queue",
   close: "Close",
 } as const;
 

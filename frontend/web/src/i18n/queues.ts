@@ -35,6 +35,7 @@ export const ACTIONS = {
   addChild: "Add a child queue",
   duplicate: "Duplicate",
   move: "Move…",
+  children: "Edit children…",
   remove: "Delete…",
 } as const;
 
@@ -50,6 +51,19 @@ export const NEW_QUEUE = {
   cancel: "Cancel",
   created: "Queue created",
   createdText: (queue: string) => `Queue ${queue} exists now.`,
+} as const;
+
+export const CHILDREN = {
+  title: (queue: string) => `Edit the children of ${queue}`,
+  text: "Amounts of GPUs. A change becomes an edit in the draft, which is reviewed before it is applied.",
+  columns: ["Queue", "Quota", "Limit", "Weight"],
+  cell: (queue: string, field: string) => `${queue}: ${field}`,
+  sum: (sum: string, parent: string) => `Quotas of the children: ${sum} of ${parent}`,
+  scale: "Scale quotas to the parent's",
+  even: "Share evenly",
+  unlimited: "unlimited",
+  hint: "A number, “unlimited”, or nothing for unset.",
+  add: (queues: number) => `Add ${plural(queues, "edit")} to the draft`,
 } as const;
 
 export const MOVE_QUEUE = {
@@ -153,11 +167,13 @@ const TEXT_NAME: Record<TextField, string> = {
   displayName: "Display name",
   preemptMinRuntime: "Minimum runtime before preemption",
   reclaimMinRuntime: "Minimum runtime before reclaim",
+  labels: "Labels",
 };
 const TEXT_HINT: Record<TextField, string> = {
   displayName: "the name of the queue",
   preemptMinRuntime: "for example 5m or 1h30m",
   reclaimMinRuntime: "for example 5m or 1h30m",
+  labels: "for example team=a, cost=7",
 };
 const SHORT_PART_NAME: Record<Part, string> = { quota: "Quota", limit: "Limit", weight: "Weight" };
 
@@ -207,6 +223,8 @@ export function entryProblemText(problem: EntryProblem, text: string): string {
       return "Enter a whole number.";
     case "negative":
       return "Must not be negative.";
+    case "notLabels":
+      return "Write labels as key=value, with commas between them.";
     case "tooPrecise":
       return "Use at most three decimal places.";
   }

@@ -110,3 +110,21 @@ describe("isOlder", () => {
     expect(isOlder(etag, than)).toBe(older);
   });
 });
+
+describe("labels", () => {
+  const queue = queueRow({ name: "a", labels: { team: "x", cost: "7" } });
+
+  it("are one text, whatever their order", () => {
+    expect(editableValues(queue).get("/labels")).toBe("cost=7, team=x");
+    expect(readEntry("/labels", { kind: "value", text: "team=x\ncost=7" })).toEqual({
+      value: "cost=7, team=x",
+    });
+    expect(readEntry("/labels", { kind: "value", text: "team" })).toBe("notLabels");
+  });
+
+  it("are patched one by one, and null removes one", () => {
+    const base = editableValues(queue);
+    const mine = new Map([...base, ["/labels", "cost=8, env=prod"] as const]);
+    expect(patchOf(base, mine)).toEqual({ labels: { team: null, cost: "8", env: "prod" } });
+  });
+});

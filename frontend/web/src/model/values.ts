@@ -6,8 +6,13 @@ import { type Bound, type Queue, type QueuePatch, RESOURCES, type Resource } fro
 import { fromShown, toShown } from "./units.ts";
 
 export type Part = "quota" | "limit" | "weight";
-/** Fields that hold a text: a name for people, and durations such as `5m`. */
-export const TEXT_FIELDS = ["displayName", "preemptMinRuntime", "reclaimMinRuntime"] as const;
+/** Fields that hold a text: a name for people, durations such as `5m`, and labels such as `team=a, cost=7`. */
+export const TEXT_FIELDS = [
+  "displayName",
+  "preemptMinRuntime",
+  "reclaimMinRuntime",
+  "labels",
+] as const;
 export type TextField = (typeof TEXT_FIELDS)[number];
 export type Pointer = "/priority" | `/${TextField}` | `/${Part}/${Resource}`;
 /** The value of one field; undefined means unset. */
@@ -20,6 +25,7 @@ export const POINTERS: readonly Pointer[] = [
   "/priority",
   "/preemptMinRuntime",
   "/reclaimMinRuntime",
+  "/labels",
   ...RESOURCES.flatMap((resource) => PARTS.map((part): Pointer => `/${part}/${resource}`)),
 ];
 
@@ -35,7 +41,10 @@ export function textField(pointer: Pointer): TextField | null {
 
 export function editableValues(queue: Queue): Values {
   const values = new Map<Pointer, Value>([["/priority", queue.priority ?? undefined]]);
-  for (const field of TEXT_FIELDS) values.set(`/${field}`, queue[field] || undefined);
+  for (const field of TEXT_FIELDS) {
+    const text = field === "labels" ? labelsText(queue.labels) : queue[field];
+    values.set(`/${field}`, text || undefined);
+  }
   for (const resource of RESOURCES) {
     for (const part of PARTS) values.set(`/${part}/${resource}`, queue[part][resource]);
   }
@@ -62,13 +71,23 @@ export function entriesOf(values: Values): Entries {
 }
 
 /** Why an entry cannot be read. */
-export type EntryProblem = "missing" | "notANumber" | "notWhole" | "negative" | "tooPrecise";
+export type EntryProblem =
+  | "missing"
+  | "notANumber"
+  | "notWhole"
+  | "negative"
+  | "tooPrecise"
+  | "notLabels";
 
 /** Read one entry: return its value, or why it has none. */
 export function readEntry(pointer: Pointer, entry: Entry): { value: Value } | EntryProblem {
   if (entry.kind === "unset") return { value: undefined };
   if (entry.kind === "unlimited") return { value: "unlimited" };
   const text = entry.text.trim();
+  if (pointer === "/labels") {
+    const labels = readLabels(text);
+    return labels === null ? "notLabels" : { value: labelsText(labels) || undefined };
+  }
   if (textField(pointer) !== null) return { value: text === "" ? undefined : text };
   const isBound = pointer.startsWith("/quota") || pointer.startsWith("/limit");
   if (text === "") return isBound ? "missing" : { value: undefined };
@@ -79,6 +98,33 @@ export function readEntry(pointer: Pointer, entry: Entry): { value: Value } | En
   if (number < 0) return "negative";
   if (!/^\d*(\.\d{1,3})?$/.test(text)) return "tooPrecise";
   return { value: at.part === "weight" ? number : fromShown(at.resource, number) };
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Return labels as one text, sorted, so that equal labels are equal texts. */
+function labelsText(labels: Labels): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .sort()
+    .join(", ");
+}
+
+/** Read `key=value` pairs between commas or spaces; null if there is anything else. */
+function readLabels(text: string): Labels | null {
+  const pairs = text.split(/[,\s]+/).filter(Boolean);
+  if (!pairs.every((pair) => /^[^=]+=[^=]*$/.test(pair))) return null;
+  return Object.fromEntries(pairs.map((pair) => pair.split("=") as [string, string]));
+}
+
+/** Return the labels to set, and null for those to remove. */
+function labelsPatch(before: Value, after: Value): Record<string, string | null> {
+  const [old, wanted] = [before, after].map((text) => readLabels(String(text ?? "")) ?? {});
+  const patch: Record<string, string | null> = {};
+  for (const key of Object.keys(old ?? {})) if (wanted?.[key] === undefined) patch[key] = null;
+  for (const [key, value] of Object.entries(wanted ?? {}))
+    if (old?.[key] !== value) patch[key] = value;
+  return patch;
 }
 
 export type Reading = {
@@ -125,7 +171,9 @@ export function patchOf(base: Values, mine: Values): QueuePatch {
   for (const pointer of changedPointers(base, mine)) {
     const value = mine.get(pointer) ?? null;
     const at = splitPointer(pointer);
-    if (at === null) patch[pointer.slice(1)] = value;
+    if (pointer === "/labels") {
+      patch.labels = labelsPatch(base.get(pointer), mine.get(pointer));
+    } else if (at === null) patch[pointer.slice(1)] = value;
     else patch[at.part] = { ...(patch[at.part] as object | undefined), [at.resource]: value };
   }
   return patch as QueuePatch;

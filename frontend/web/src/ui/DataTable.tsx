@@ -7,7 +7,7 @@ type Props = { name: string; columns: readonly string[]; children: ReactNode };
 export function DataTable({ name, columns, children }: Props) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-    <div className={styles.scroll} role="region" aria-label={name} tabIndex={0}>
+    <div className={styles.scroll} role="group" aria-label={name} tabIndex={0}>
       <table className={styles.table}>
         <thead>
           <tr>

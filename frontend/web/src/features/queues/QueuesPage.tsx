@@ -10,12 +10,13 @@ import { useHues } from "../../live/useHues.ts";
 import { useUnchanged } from "../../live/useUnchanged.ts";
 import { mayEdit, mayPlaceUnder } from "../../model/rights.ts";
 import { type Me, type Queue, RESOURCES, type Resource } from "../../model/rows.ts";
-import { buildTree } from "../../model/tree.ts";
+import { ancestors, buildTree } from "../../model/tree.ts";
 import { BulletLegend } from "../../ui/BulletBar.tsx";
 import { Card } from "../../ui/Card.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { RichText } from "../../ui/RichText.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { useLatest } from "../../ui/useLatest.ts";
 import { useSearch } from "../../ui/useSearch.ts";
 import { useStale } from "../../ui/useStale.ts";
 import { type QueueAction, QueueDialogs } from "./dialogs/QueueDialogs.tsx";
@@ -52,6 +53,21 @@ export function QueuesPage() {
   );
   const isStale = useStale() !== null;
   const mayEditAny = me?.rights.editQueues === true;
+  /** Ask where to move a queue, if the user may move it; a target that is no possible parent is left out. */
+  const move = (name: string, target?: string) => {
+    if (isStale || !mayEdit(me, queues, name) || queues.get(name)?.managedBy !== "") return;
+    const isPossible =
+      target !== undefined &&
+      mayPlaceUnder(me, queues, target) &&
+      !ancestors(queues, target).includes(name);
+    setAction({ kind: "move", queue: name, ...(isPossible ? { target } : {}) });
+  };
+  // With one identity for ever, because rows are drawn again only when their queue changes.
+  const latestMove = useLatest(move);
+  const onMove = useCallback<typeof move>(
+    (name, target) => latestMove.current(name, target),
+    [latestMove],
+  );
   const selectedRights = {
     edit: selected !== null && mayEdit(me, queues, selected),
     place: selected !== null && mayPlaceUnder(me, queues, selected),
@@ -105,6 +121,7 @@ export function QueuesPage() {
             selected={selected}
             drafted={drafted}
             onEdit={onEdit}
+            onMove={mayEditAny ? onMove : undefined}
           />
         )}
       </Card>

@@ -71,6 +71,8 @@ export function MoveQueueDialog({
         allowDeselect={false}
         comboboxProps={{ withinPortal: false }}
         limit={100}
+        // So that typing replaces the present parent instead of adding to its name.
+        onFocus={(event) => event.currentTarget.select()}
         error={messageAt(verdict?.errors, "/parent")}
         onChange={(value) => setParent(value ?? "")}
       />

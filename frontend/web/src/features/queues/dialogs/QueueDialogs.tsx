@@ -8,13 +8,14 @@ import type { Me, Queue, QueuePatch } from "../../../model/rows.ts";
 import { ancestors } from "../../../model/tree.ts";
 import { editableValues, patchOf } from "../../../model/values.ts";
 import { reportDone } from "../../../ui/reportDone.tsx";
+import { ChildrenDialog } from "./ChildrenDialog.tsx";
 import { DeleteQueueDialog } from "./DeleteQueueDialog.tsx";
 import { MoveQueueDialog } from "./MoveQueueDialog.tsx";
 import { DEFAULTS, NewQueueDialog } from "./NewQueueDialog.tsx";
 
 /** What the user wants to do. `queue` is the name of the parent for `create`, else that of the queue to act on. */
 export type QueueAction = {
-  readonly kind: "create" | "duplicate" | "move" | "delete";
+  readonly kind: "create" | "duplicate" | "move" | "children" | "delete";
   readonly queue: string | null;
   /** For `move`: the new parent that the user has chosen already; null is the top level. */
   readonly target?: string | null;
@@ -62,6 +63,10 @@ export function QueueDialogs({ action, queues, me, onDone }: Props) {
     );
   }
   if (queue === undefined) return null;
+  if (action.kind === "children") {
+    const children = [...queues.values()].filter(({ parent }) => parent === queue.name);
+    return <ChildrenDialog queue={queue} rows={children} onClose={close} />;
+  }
   if (action.kind === "delete") {
     return (
       <DeleteQueueDialog
@@ -104,5 +109,5 @@ export function QueueDialogs({ action, queues, me, onDone }: Props) {
 /** Return the edit that creates a queue again as it was. */
 function asNew(queue: Queue): QueuePatch {
   const fields = patchOf(DEFAULTS, editableValues(queue));
-  return { ...fields, parent: queue.parent, labels: queue.labels };
+  return { ...fields, parent: queue.parent };
 }

@@ -100,6 +100,7 @@ function Actions({
     ["create", ACTIONS.addChild, rights.place && !isStale],
     ["duplicate", ACTIONS.duplicate, rights.edit && !isStale],
     ["move", ACTIONS.move, rights.edit && isOurs],
+    ["children", ACTIONS.children, rights.place && !isStale && !queue.leaf],
     ["delete", ACTIONS.remove, rights.edit && isOurs],
   ];
   const offered = buttons.filter(([, , isAllowed]) => isAllowed);

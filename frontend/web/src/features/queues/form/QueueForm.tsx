@@ -124,6 +124,7 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
         {field("/priority")}
         {field("/preemptMinRuntime")}
         {field("/reclaimMinRuntime")}
+        {field("/labels")}
       </fieldset>
       {RESOURCES.map((resource) => (
         <fieldset key={resource} className={styles.group}>

@@ -14,6 +14,7 @@ import { bulletOf, COLUMNS, TEMPLATE } from "./columns.ts";
 import { QueueRow } from "./QueueRow.tsx";
 import styles from "./QueueTree.module.css";
 
+const DRAG_TYPE = "application/x-kaiweb-queue";
 const ROOT = "\0root";
 
 type Props = {
@@ -25,10 +26,21 @@ type Props = {
   /** The edits of the draft, by queue. */
   drafted: ReadonlyMap<string, DraftEdit>;
   onEdit: (name: string) => void;
+  /** Begin to move a queue, below `target` if that is known; without it no row can be dragged. */
+  onMove: ((name: string, target?: string) => void) | undefined;
 };
 
 /** The queue hierarchy as an ARIA treegrid: arrow keys move, collapse and expand; Enter opens. */
-export function QueueTree({ queues, tree, resource, hues, selected, drafted, onEdit }: Props) {
+export function QueueTree({
+  queues,
+  tree,
+  resource,
+  hues,
+  selected,
+  drafted,
+  onEdit,
+  onMove,
+}: Props) {
   const rowHeight = ROW_HEIGHT[usePreferences((state) => state.density)];
   const scroller = useRef<HTMLDivElement>(null);
   const parents = useMemo(() => [...tree.children.keys()], [tree]);
@@ -56,6 +68,10 @@ export function QueueTree({ queues, tree, resource, hues, selected, drafted, onE
       customOpen: {
         hotkey: "Enter",
         handler: (_, instance) => onEdit(instance.getFocusedItem().getId()),
+      },
+      customMove: {
+        hotkey: "KeyM",
+        handler: (_, instance) => onMove?.(instance.getFocusedItem().getId()),
       },
       customEdit: {
         hotkey: "KeyE",
@@ -110,7 +126,10 @@ export function QueueTree({ queues, tree, resource, hues, selected, drafted, onE
                 isSelected={selected === queue.name}
                 reach={reach.get(queue.parent ?? "") ?? 1}
                 start={start}
-                rowProps={rowProps(item, index, () => onEdit(queue.name))}
+                rowProps={{
+                  ...rowProps(item, index, () => onEdit(queue.name)),
+                  ...dragProps(queue.name, onMove),
+                }}
                 onToggle={() => (item.isExpanded() ? item.collapse() : item.expand())}
                 onEdit={onEdit}
               />
@@ -167,6 +186,23 @@ function rowProps(
   };
   const { "aria-expanded": expanded, ...rest } = props;
   return { ...rest, ...own, ...(item.isFolder() ? { "aria-expanded": expanded as boolean } : {}) };
+}
+
+/** Return the props that let a row be dragged onto another one, which asks to move it there. */
+function dragProps(name: string, onMove: Props["onMove"]): HTMLProps<HTMLDivElement> {
+  if (onMove === undefined) return {};
+  return {
+    draggable: true,
+    onDragStart: (event) => event.dataTransfer.setData(DRAG_TYPE, name),
+    onDragOver: (event) => {
+      if (event.dataTransfer.types.includes(DRAG_TYPE)) event.preventDefault();
+    },
+    onDrop: (event) => {
+      event.preventDefault();
+      const dragged = event.dataTransfer.getData(DRAG_TYPE);
+      if (dragged !== "" && dragged !== name) onMove(dragged, name);
+    },
+  };
 }
 
 /** Return the largest amount per parent: siblings share one scale, so their bars can be compared. */

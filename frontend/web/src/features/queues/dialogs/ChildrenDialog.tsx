@@ -1,0 +1,119 @@
+import { Button, Group, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { useDraft } from "../../../editing/useDraft.ts";
+import { DRAFT } from "../../../i18n/changes.ts";
+import { bound, gpus } from "../../../i18n/numbers.ts";
+import { CHILDREN, NEW_QUEUE } from "../../../i18n/queues.ts";
+import { NONE } from "../../../i18n/ui.ts";
+import {
+  CHILD_FIELDS,
+  type ChildTable,
+  childEdits,
+  childTable,
+  quotaSum,
+  scaled,
+  shared,
+} from "../../../model/children.ts";
+import type { Queue } from "../../../model/rows.ts";
+import { DataTable } from "../../../ui/DataTable.tsx";
+import { Dialog } from "../../../ui/Dialog.tsx";
+import { reportDone } from "../../../ui/reportDone.tsx";
+import { Failure } from "../../../ui/States.tsx";
+
+type Props = { queue: Queue; rows: readonly Queue[]; onClose: () => void };
+
+/** The GPUs of all children of a queue in one table; what is changed goes to the draft. */
+export function ChildrenDialog({ queue, rows: liveRows, onClose }: Props) {
+  // The rows as they were opened: what others change meanwhile is not an edit of this user.
+  const [rows] = useState(() =>
+    liveRows.filter(({ managedBy }) => managedBy === "").sort((a, b) => (a.name < b.name ? -1 : 1)),
+  );
+  const [table, setTable] = useState<ChildTable>(() => childTable(rows));
+  const draft = useDraft();
+  const edits = childEdits(rows, table);
+  const total = queue.quota.gpu;
+  const sum = quotaSum(table);
+  const addition = useMutation({
+    mutationFn: () => draft.addAll(edits ?? []),
+    onSuccess: () => {
+      reportDone(DRAFT.added, DRAFT.queues((edits ?? []).map(({ name }) => name)));
+      onClose();
+    },
+  });
+  const title = CHILDREN.title(queue.displayName || queue.name);
+  return (
+    <Dialog title={title} size="xl" onClose={onClose}>
+      <p>
+        {CHILDREN.text} {CHILDREN.hint}
+      </p>
+      <form
+        aria-label={title}
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (edits !== null && edits.length > 0) addition.mutate();
+        }}
+      >
+        <DataTable name={title} columns={CHILDREN.columns}>
+          {rows.map(({ name, displayName }) => (
+            <tr key={name}>
+              <th scope="row">{displayName || name}</th>
+              {CHILD_FIELDS.map((field, index) => (
+                <td key={field}>
+                  <TextInput
+                    size="xs"
+                    aria-label={CHILDREN.cell(
+                      displayName || name,
+                      CHILDREN.columns[index + 1] ?? "",
+                    )}
+                    value={table.get(name)?.[field] ?? ""}
+                    onChange={(event) => {
+                      const before = table.get(name);
+                      if (before === undefined) return;
+                      const after = { ...before, [field]: event.currentTarget.value };
+                      setTable(new Map([...table, [name, after]]));
+                    }}
+                  />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </DataTable>
+        <p role="status">{CHILDREN.sum(sum === null ? NONE : gpus(sum), bound("gpu", total))}</p>
+        {typeof total === "number" && (
+          <Group gap="xs">
+            <Button
+              size="compact-sm"
+              variant="default"
+              onClick={() => setTable(scaled(table, total))}
+            >
+              {CHILDREN.scale}
+            </Button>
+            <Button
+              size="compact-sm"
+              variant="default"
+              onClick={() => setTable(shared(table, total))}
+            >
+              {CHILDREN.even}
+            </Button>
+          </Group>
+        )}
+        {addition.error !== null && (
+          <Failure title={DRAFT.failed} detail={addition.error.message} />
+        )}
+        <Group justify="flex-end" mt="md">
+          <Button variant="default" onClick={onClose}>
+            {NEW_QUEUE.cancel}
+          </Button>
+          <Button
+            type="submit"
+            loading={addition.isPending}
+            disabled={edits === null || edits.length === 0}
+          >
+            {CHILDREN.add(edits?.length ?? 0)}
+          </Button>
+        </Group>
+      </form>
+    </Dialog>
+  );
+}
