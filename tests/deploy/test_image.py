@@ -76,3 +76,12 @@ def test_compose_limits_what_containers_may_do() -> None:
         assert service["security_opt"] == ["no-new-privileges:true"]
     assert compose()["kaiweb"]["user"] == "10000:10000"
     assert compose()["kaiweb"]["read_only"] is True
+
+
+def test_the_packages_of_reservation_pods_are_those_of_the_image_and_nvml() -> None:
+    run, gpu = (
+        set((CHECKOUT / "requirements" / name).read_text().splitlines())
+        for name in ("run.txt", "gpu.txt")
+    )
+    assert run <= gpu
+    assert {line.split("==")[0] for line in gpu - run if "==" in line} == {"nvidia-ml-py"}
