@@ -157,6 +157,22 @@ def test_no_container_may_do_more_than_it_must(chart: list[Manifest], kind: str)
             assert container["resources"]["limits"]["memory"]
 
 
+def test_the_state_folder_is_made_by_us_below_a_mount(chart: list[Manifest]) -> None:
+    """The folder of a mount belongs to root: a process of another user could not make it private."""
+    for deployment in processes(chart).values():
+        for container in containers(deployment):
+            mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+            home = Path(variables(container)["KAIWEB_HOME"])
+            assert str(home) not in mounts
+            assert str(home.parent) in mounts
+
+
+def test_postgresql_runs_as_the_user_of_its_image(chart: list[Manifest]) -> None:
+    (pod,) = (item["spec"]["template"]["spec"] for item in of_kind(chart, "StatefulSet").values())
+    context = pod["securityContext"]
+    assert (context["runAsUser"], context["fsGroup"], context["runAsNonRoot"]) == (70, 70, True)
+
+
 def test_every_process_is_asked_for_signs_of_life_by_its_own_name(chart: list[Manifest]) -> None:
     for name, deployment in processes(chart).items():
         container = main_container(deployment)

@@ -132,3 +132,13 @@ def test_waiting_ends_with_the_reason_when_nobody_applies_the_migrations() -> No
             sleep=lambda _: None,
             clock=lambda: next(moments),
         )
+
+
+def test_waiting_makes_the_state_folder_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a cluster the init container makes it, below a mount that belongs to root."""
+    monkeypatch.setattr(settings, "KAIWEB_HOME", tmp_path / "home")
+    monkeypatch.setattr(bootstrap, "MigrationsCheck", lambda: lambda: "")
+    call_command("bootstrap", "--wait")
+    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700

@@ -40,15 +40,18 @@ class Command(BaseCommand):
             "--no-defaults", action="store_true", help="create no default queues, shard and Config"
         )
         parser.add_argument(
-            "--wait", action="store_true", help="do nothing but wait until the database is prepared"
+            "--wait",
+            action="store_true",
+            help="only make the state folder, and wait until another process has prepared the database",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run the steps in the order in which they need each other."""
+        home = private_folder(Path(settings.KAIWEB_HOME))
         if options["wait"]:
             wait_for_migrations(MigrationsCheck())
             return
-        restrict(private_folder(Path(settings.KAIWEB_HOME)))
+        restrict(home)
         call_command("migrate", interactive=False, verbosity=0)
         live.epoch()
         for name in settings.KAIWEB_SHARDS:

@@ -34,7 +34,8 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 {{/* What every process of kaiweb reads. */}}
 {{- define "kaiweb.environment" -}}
 - {name: DJANGO_SETTINGS_MODULE, value: kaiweb.settings.production}
-- {name: KAIWEB_HOME, value: /var/lib/kaiweb}
+# Below the mount: its own folder belongs to root, and kaiweb makes its state private to its user.
+- {name: KAIWEB_HOME, value: /var/lib/kaiweb/home}
 - {name: KAIWEB_KUBECONFIG, value: in-cluster}
 - {name: KAIWEB_NAMESPACE, value: {{ .Release.Namespace | quote }}}
 - {name: KAIWEB_HOSTS, value: {{ join "," (concat .Values.web.hosts (list "127.0.0.1")) | quote }}}
