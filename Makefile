@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster stability check bench lint fmt clean lock dist dist-check docs
+.PHONY: setup dev run test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check bench lint fmt clean lock dist dist-check docs
 .DEFAULT_GOAL := help
 
 help:
@@ -74,6 +74,10 @@ fuzz-devices: $(VENV)/dev.stamp
 # The preview of 200 random edits, each compared with the cycle that follows on the same cluster.
 preview-equals-cluster: $(VENV)/dev.stamp
 	KAIWEB_WHAT_IF_EDITS=200 $(BIN)/python -m pytest tests/scheduler/tools/test_what_if.py -q -k preview
+
+# Random requests from the OpenAPI document, many more than in the tests; takes about half an hour.
+contract: $(VENV)/dev.stamp
+	KAIWEB_CONTRACT_EXAMPLES=300 $(BIN)/python -m pytest tests/kaiweb/api/contract -q -n 2 --timeout 3600
 
 # Clusters from public reports of eviction loops, through 1,000 cycles instead of 60.
 stability: $(VENV)/dev.stamp

@@ -22,11 +22,11 @@ from queues.models import ApiToken, Role, RoleBinding
 from scheduler.models import SessionRecord
 from scheduler.tools.simulate.what_if.question import QueueEdit
 from tests.fakes.gateway import FakeGateway
+from tests.kaiweb.api.conftest import QUEUE_AT
 
 # The editors of this table are bound to `science`, and the tokens are narrowed to it.
 INSIDE, BORDER, OUTSIDE = "inside", "border", "outside"
 PLACES = (INSIDE, BORDER, OUTSIDE)
-QUEUE_AT = {INSIDE: "physics", BORDER: "science", OUTSIDE: "product"}
 EVERYWHERE = frozenset(PLACES)
 NOWHERE: frozenset[str] = frozenset()
 BELOW = frozenset({INSIDE})

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils import timezone
 from rest_framework.test import APIClient
 
 from kaiweb.api import document
-from kaiweb.planning import simulations
-from kube.resources import NODES, PODGROUPS, QUEUES
-from queues.mirror.feed import Mirror
-from queues.mirror.kinds import KINDS
-from queues.mirror.writer import Writer
 from queues.models import Role, RoleBinding
-from tests.fakes.gateway import FakeGateway
-from tests.kaiweb.api.conftest import NOON, queue_body
+from tests.kaiweb.api.conftest import Renew
 from tests.kaiweb.api.operations import (
     CALLERS,
     INSIDE,
     OPERATIONS,
     PLACES,
-    QUEUE_AT,
     SCOPES,
     Call,
     World,
     token_of,
 )
-from tests.queues.cluster_objects import a_group, a_node, a_queue, listed
 
 pytestmark = pytest.mark.django_db
 
@@ -74,40 +64,6 @@ def clients(users: dict[str, User]) -> dict[str, APIClient]:
         secret = token_of(users["admin"], name)
         clients[name].credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
     return clients
-
-
-@pytest.fixture
-def mirrored(db: None) -> None:
-    mirror = Mirror(KINDS, Writer(sleep=lambda _s: None), now=lambda: NOON)
-    groups = [a_group(f"in-{queue}", namespace="team", queue=queue) for queue in QUEUE_AT.values()]
-    queues = [a_queue("science"), a_queue("physics", parent="science"), a_queue("product")]
-    mirror.consume([listed(QUEUES, *queues), listed(NODES, a_node("n1")), listed(PODGROUPS, *groups)])  # fmt: skip
-
-
-Renew = Callable[[], FakeGateway]
-
-
-@pytest.fixture
-def renew(monkeypatch: pytest.MonkeyPatch) -> Renew:
-    """Give every view a new cluster."""
-    current = [FakeGateway(now=NOON)]
-    for name, module in tuple(sys.modules.items()):
-        if name.startswith("kaiweb.") and hasattr(module, "gateway"):
-            monkeypatch.setattr(module, "gateway", lambda: current[0])
-    monkeypatch.setattr("kaiweb.api.views.queues.MIRROR_WAIT_S", 0.0)
-    monkeypatch.setattr(simulations, "send", lambda pk: simulations.run(pk, current[0], timezone.now))  # fmt: skip
-
-    def new_cluster() -> FakeGateway:
-        current[0] = FakeGateway(now=NOON)
-        current[0].seed(
-            QUEUES, queue_body("science"), queue_body("physics", "science"), queue_body("product")
-        )
-        for queue in QUEUE_AT.values():
-            meta = {"name": f"in-{queue}", "namespace": "team"}
-            current[0].seed(PODGROUPS, {"metadata": meta, "spec": {"queue": queue}})
-        return current[0]
-
-    return new_cluster
 
 
 def _send(client: APIClient, operation: str, call: Call) -> int:
