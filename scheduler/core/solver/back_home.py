@@ -20,7 +20,7 @@ from scheduler.core.solver.bounds import has_topology_constraint
 def take_back_moves(session: Session, placer: Placer, statement: Statement, nodes: NodeSet) -> None:
     """Let moved victims stay where they were if there is room: pod group by pod group, then all together.
 
-    Together, because two pod groups may have taken each other's place.
+    Together, because two victims may have taken each other's place.
 
     Parameters
     ----------
@@ -36,8 +36,9 @@ def take_back_moves(session: Session, placer: Placer, statement: Statement, node
             if any(has_room_at_home(session, task) for task in tasks):
                 may_change = moves.take_back(tasks) or may_change
         moved = moves.by_group()
-    if len(moved) > 1:
-        moves.take_back([task for tasks in moved.values() for task in tasks])
+    together = [task for tasks in moved.values() for task in tasks]
+    if len(together) > 1:
+        moves.take_back(together)
 
 
 class _Moves:
