@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import takewhile
 
 import numpy as np
 
@@ -19,9 +20,10 @@ from scheduler.core.cluster.classes import RowAmounts, TaskClass
 from scheduler.core.cluster.gpus import fitting_shared_gpus
 from scheduler.core.cluster.inputs import GPU
 from scheduler.core.placement.room import NONE, room_on
-from scheduler.core.placement.rules import ClassRules
+from scheduler.core.placement.rules import ClassRules, StaticKey
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
 from scheduler.core.session.gang import GangView
+from scheduler.core.session.hooks import Scope
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 
@@ -81,10 +83,57 @@ def _count(
         ]
     else:
         with_room = _count_lacking_everywhere(session, task_class, nodes, counts)
+    lasting = _lasting_reasons_of(session, task_class, rules, task)
     for node in with_room:
-        for reason in _other_reasons(session, task_class, rules, task, node, view):
+        for reason in _other_reasons(session, task_class, rules, task, node, view, lasting):
             counts[reason] += 1
     return counts
+
+
+class _LastingReasons:
+    """Why nodes are refused by the first filters of a class, whose answers last for the whole session.
+
+    `count` is the number of these filters, all of scope CLASS. Each node is looked at once, for all classes that
+    differ in amounts only.
+    """
+
+    __slots__ = ("_filters", "_reasons", "_task", "_task_class", "count")
+
+    def __init__(self, task_class: TaskClass, rules: ClassRules, task: int) -> None:
+        self._task_class, self._task = task_class, task
+        self._filters = tuple(takewhile(lambda each: each.scope is Scope.CLASS, rules.filters))
+        self._reasons: dict[int, tuple[NodeReason, ...] | None] = {}
+        self.count = len(self._filters)
+
+    def of(self, node: int) -> tuple[NodeReason, ...] | None:
+        """Return the reasons of the first filter that refuses a node, None if all of them pass it."""
+        if node not in self._reasons:
+            self._reasons[node] = next(
+                (
+                    each.reasons(self._task, self._task_class, node)
+                    for each in self._filters
+                    if not each.passes(self._task, self._task_class, node)
+                ),
+                None,
+            )
+        return self._reasons[node]
+
+
+class _LastingByClass(dict[StaticKey, _LastingReasons]):
+    """The lasting reasons by what answers of scope CLASS depend on."""
+
+
+def _lasting_reasons_of(
+    session: Session, task_class: TaskClass, rules: ClassRules, task: int
+) -> _LastingReasons:
+    known = session.attached(_LastingByClass)
+    if known is None:
+        known = session.attach(_LastingByClass())
+    key = (task_class.kind, task_class.namespace, task_class.nominated_node)
+    lasting = known.get(key)
+    if lasting is None:
+        lasting = known[key] = _LastingReasons(task_class, rules, task)
+    return lasting
 
 
 class _Lacking:
@@ -242,6 +291,7 @@ def _other_reasons(
     task: int,
     node: int,
     view: GangView,
+    lasting: _LastingReasons,
 ) -> tuple[NodeReason, ...]:
     """Return the reasons of the first rule that rejects a node which has room."""
     if task_class.is_shared:
@@ -253,7 +303,10 @@ def _other_reasons(
         if refusal is not None:
             kind = NodeReasonKind.OVER_CAPACITY
             return (NodeReason(kind, refusal.reason.value, "", refusal),)
-    for node_filter in rules.filters:
+    reasons = lasting.of(node)
+    if reasons is not None:
+        return reasons
+    for node_filter in rules.filters[lasting.count :]:
         if not node_filter.passes(task, task_class, node):
             return node_filter.reasons(task, task_class, node)
     # All else fits, so the node has no pod slot for the reservation pod of the shared device.

@@ -67,6 +67,27 @@ def test_tasks_turned_away_by_the_same_state_share_one_count() -> None:
     assert counts[0] == {NodeReason(NodeReasonKind.INSUFFICIENT, "gpu"): 3}
 
 
+def test_a_smaller_request_with_the_same_constraints_is_refused_for_the_same_lasting_reasons() -> (
+    None
+):
+    built = cluster().node("n0", 1, taints=(Taint("t"),)).node("n1", 4, taints=(Taint("t"),))
+    session = built.node("n2", 1).pending("p", gpus=4).pending("q", gpus=2).session()
+    placer, tasks = Placer(session), session.state.tasks
+    large, small = (
+        count_rejections(
+            session,
+            tasks.task_class[task],
+            placer.rules(tasks.task_class[task], task),
+            session.all_nodes,
+            task,
+            session.view(tasks.pod_group[task]),
+        )
+        for task in (0, 1)
+    )
+    lacks_gpus = NodeReason(NodeReasonKind.INSUFFICIENT, "gpu")
+    assert large == small == {NodeReason(NodeReasonKind.TAINT): 1, lacks_gpus: 2}
+
+
 def test_attempts_of_one_task_add_up() -> None:
     session = cluster().nodes(2, gpus=1).pending("p", gpus=2).session()
     task_class = session.state.tasks.task_class[0]
