@@ -38,7 +38,7 @@ MEANINGS: dict[str, str] = {
     "GANG": "annotation of a pod group: the gang of Kubernetes it stands for",
     "BIND_FAILURES": "annotation of a pod: its failed binds and when it is tried next; removing it lets it be tried at once",
     "BINDS_RESET_AT": "annotation of a pod group: failures before this time are forgotten",
-    "UNUSED_RESERVATION": "annotation of a reservation pod: since when nobody shares its device",
+    "UNUSED_RESERVATION": "annotation of a reservation pod: nobody shares its device; it is deleted unless a binder begins to use it",
     "ASSUMED_SCHEDULER": "annotation of a pod that offline grouping made: the scheduler it is taken to name",
     "GPU_FRACTION": "annotation of a pod: the part of a GPU it wants, between 0 and 1",
     "GPU_MEMORY_MIB": "annotation of a pod: the memory of a GPU it wants, in MiB",
