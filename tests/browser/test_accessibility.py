@@ -27,6 +27,8 @@ PAGES = {
     "/settings": "Users and roles",
     "/settings/users": "May log in",
     "/audit": "Every write, by page",
+    "/usage": "Who used it",
+    f"/queues/{QUEUE}/history": "Waiting times and evictions by day",
     "/no-such-page": "Page not found",
 }
 

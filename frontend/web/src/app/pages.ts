@@ -1,6 +1,7 @@
 import {
   IconActivity,
   IconBinaryTree2,
+  IconChartBar,
   IconCpu,
   IconFlask,
   IconGitPullRequest,
@@ -20,6 +21,7 @@ export const PAGES = [
   { to: "/scheduler", name: NAMES.scheduler, icon: IconActivity },
   { to: "/simulate", name: NAMES.simulate, icon: IconFlask },
   { to: "/changes", name: NAMES.changes, icon: IconGitPullRequest },
+  { to: "/usage", name: NAMES.usage, icon: IconChartBar },
   { to: "/audit", name: NAMES.audit, icon: IconHistory },
   { to: "/settings", name: NAMES.settings, icon: IconSettings },
 ] as const;

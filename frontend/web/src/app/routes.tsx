@@ -54,6 +54,18 @@ const PAGES: RouteObject[] = [
     }),
   },
   {
+    path: "usage",
+    lazy: async () => ({
+      Component: (await import("../features/usage/UsagePage.tsx")).UsagePage,
+    }),
+  },
+  {
+    path: "queues/:name/history",
+    lazy: async () => ({
+      Component: (await import("../features/usage/QueueHistoryPage.tsx")).QueueHistoryPage,
+    }),
+  },
+  {
     path: "audit",
     lazy: async () => ({
       Component: (await import("../features/audit/AuditPage.tsx")).AuditPage,

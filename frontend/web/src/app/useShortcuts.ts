@@ -10,6 +10,7 @@ const GO: Readonly<Record<string, string>> = {
   n: "/nodes",
   s: "/scheduler",
   c: "/changes",
+  u: "/usage",
 };
 const CHORD_MS = 1_200;
 

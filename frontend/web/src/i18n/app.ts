@@ -9,6 +9,7 @@ export const PAGES = {
   scheduler: "Scheduler",
   simulate: "Simulate",
   changes: "Changes",
+  usage: "Usage",
   audit: "Audit",
   settings: "Settings",
 } as const;

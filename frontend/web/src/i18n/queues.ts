@@ -97,11 +97,13 @@ export const QUEUE_COLUMNS = {
   share: "Fair share",
   allocated: "Allocated",
   bar: "Usage vs. limit",
+  trend: "GPUs, 1 h",
   pending: "Pending",
   edit: "Edit",
 } as const;
 
 export const FACTS = {
+  history: "History",
   name: "Name",
   parent: "Parent",
   topLevel: "none (top-level queue)",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { mayActOnWork, mayEdit, mayPlaceUnder } from "./rights.ts";
+import { mayActOnWork, mayEdit, mayPlaceUnder, maySeeUse } from "./rights.ts";
 import type { Me } from "./rows.ts";
 
 const QUEUES = new Map(
@@ -66,5 +66,13 @@ describe("rights in the forms", () => {
     expect(
       ["detector", "vision", "speech"].map((name) => mayActOnWork(editor, QUEUES, name)),
     ).toEqual([true, true, false]);
+  });
+
+  it("show the use of granted subtrees, and of everything to roles without one", () => {
+    const seen = (me: Me | undefined) =>
+      ["research", "vision", "detector"].filter((name) => maySeeUse(me, QUEUES, name));
+    expect(seen(editor)).toEqual(["vision", "detector"]);
+    expect(seen(user([{ role: "viewer", subtree: null }], false))).toHaveLength(3);
+    expect(seen(undefined)).toEqual([]);
   });
 });

@@ -33,3 +33,10 @@ function covers(me: Me, queueNames: readonly string[]): boolean {
 export function mayActOnWork(me: Me | undefined, queues: Queues, queue: string): boolean {
   return me?.rights.actOnWorkloads === true && covers(me, [queue, ...ancestors(queues, queue)]);
 }
+
+/** Return whether the user may see who used what of a queue: with roles for subtrees, only there. */
+export function maySeeUse(me: Me | undefined, queues: Queues, name: string): boolean {
+  if (me === undefined) return false;
+  const path = [name, ...ancestors(queues, name)];
+  return me.roles.some(({ subtree }) => subtree === null || path.includes(subtree));
+}

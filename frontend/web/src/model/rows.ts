@@ -27,6 +27,13 @@ export type WorkloadDetail = Workload & {
   readonly explain: Explanation;
 };
 
+export type UsageReport = Schemas["UsageReport"];
+export type UsageRow = Schemas["UsageRow"];
+export type UsageBy = UsageReport["by"];
+export type UsageHistory = Schemas["UsageHistory"];
+export type QueuesHistory = Schemas["QueuesHistory"];
+export type QueueHistory = Schemas["QueueHistory"];
+
 export type Question = Schemas["Question"];
 export type NewWorkload = Schemas["NewWorkload"];
 export type SimulationSummary = Schemas["SimulationSummary"];

@@ -4,6 +4,7 @@ import { Link } from "react-router";
 import { dateTime, RESOURCE_NAME } from "../../../i18n/numbers.ts";
 import { ACTIONS, FACTS, FORM, QUEUES } from "../../../i18n/queues.ts";
 import { CLOSE } from "../../../i18n/ui.ts";
+import { HISTORY } from "../../../i18n/usage.ts";
 import { type Queue, RESOURCES } from "../../../model/rows.ts";
 import { Dialog } from "../../../ui/Dialog.tsx";
 import { Empty } from "../../../ui/States.tsx";
@@ -136,6 +137,10 @@ function Facts({ queue }: { queue: Queue }) {
         <Link to={`/workloads?queue=${encodeURIComponent(queue.name)}`}>
           {FACTS.workloadCounts(queue.runningWorkloads, queue.pendingWorkloads)}
         </Link>
+      </dd>
+      <dt>{FACTS.history}</dt>
+      <dd>
+        <Link to={`/queues/${encodeURIComponent(queue.name)}/history`}>{HISTORY.link}</Link>
       </dd>
       <dt>{FACTS.created}</dt>
       <dd>{dateTime(queue.createdAt)}</dd>

@@ -1,5 +1,6 @@
 import { IconAlertTriangle, IconChevronRight, IconLock, IconPencil } from "@tabler/icons-react";
 import { type HTMLProps, memo } from "react";
+import { Sparkline } from "../../../charts/Sparkline.tsx";
 import { DRAFT, EDIT_ACTIONS_IN_DRAFT } from "../../../i18n/changes.ts";
 import { amount, bound, count } from "../../../i18n/numbers.ts";
 import { FORM, QUEUES } from "../../../i18n/queues.ts";
@@ -7,6 +8,7 @@ import { NONE } from "../../../i18n/ui.ts";
 import type { DraftEdit } from "../../../model/draft.ts";
 import type { Hue } from "../../../model/hues.ts";
 import type { Queue, Resource } from "../../../model/rows.ts";
+import type { Series } from "../../../model/series.ts";
 import { BulletBar } from "../../../ui/BulletBar.tsx";
 import { QueueMark } from "../../../ui/QueueMark.tsx";
 import { bulletOf, TEMPLATE } from "./columns.ts";
@@ -24,6 +26,8 @@ export type QueueRowProps = {
   drafted: DraftEdit | undefined;
   /** The amount at the right end of the bars of this queue and its siblings. */
   reach: number;
+  /** Its allocated GPUs of the last hour, once they are loaded. */
+  trend: Series | undefined;
   start: number;
   rowProps: HTMLProps<HTMLDivElement>;
   onToggle: () => void;
@@ -59,6 +63,9 @@ export const QueueRow = memo(function QueueRow(props: QueueRowProps) {
       <NumberCell text={amount(resource, queue.allocated[resource])} />
       <div role="gridcell">
         <BulletBar bullet={bulletOf(queue, resource)} max={props.reach} />
+      </div>
+      <div role="gridcell">
+        {props.trend !== undefined && <Sparkline name={queue.name} values={props.trend} />}
       </div>
       <NumberCell text={count(queue.pendingWorkloads)} />
       <div role="gridcell">
@@ -170,6 +177,7 @@ function isSameRow(a: QueueRowProps, b: QueueRowProps): boolean {
     a.isSelected === b.isSelected &&
     a.drafted === b.drafted &&
     a.reach === b.reach &&
+    a.trend === b.trend &&
     a.start === b.start &&
     a.rowProps.tabIndex === b.rowProps.tabIndex &&
     a.rowProps["aria-posinset"] === b.rowProps["aria-posinset"] &&

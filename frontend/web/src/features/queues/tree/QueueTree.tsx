@@ -13,6 +13,7 @@ import { useRemeasure } from "../../../ui/useRemeasure.ts";
 import { bulletOf, COLUMNS, TEMPLATE } from "./columns.ts";
 import { QueueRow } from "./QueueRow.tsx";
 import styles from "./QueueTree.module.css";
+import { useTrends } from "./useTrends.ts";
 
 const DRAG_TYPE = "application/x-kaiweb-queue";
 const ROOT = "\0root";
@@ -96,6 +97,10 @@ export function QueueTree({
     scrollPaddingStart: 34,
   });
   useRemeasure(rows, rowHeight);
+  const trends = useTrends(
+    rows.getVirtualItems().flatMap(({ index }) => items[index]?.getId() ?? []),
+    queues,
+  );
   const reach = useMemo(() => reachByParent(queues, resource), [queues, resource]);
 
   return (
@@ -124,6 +129,7 @@ export function QueueTree({
                 isOpen={item.isExpanded()}
                 drafted={drafted.get(queue.name)}
                 isSelected={selected === queue.name}
+                trend={trends.get(queue.name)}
                 reach={reach.get(queue.parent ?? "") ?? 1}
                 start={start}
                 rowProps={{

@@ -1,0 +1,110 @@
+import { Link, useParams } from "react-router";
+import { type RangeName, useQueueHistory } from "../../api/usage.ts";
+import { LineChart } from "../../charts/LineChart.tsx";
+import type { NamedSeries } from "../../charts/SeriesChart.tsx";
+import { count } from "../../i18n/numbers.ts";
+import { HISTORY, SERIES_CHART } from "../../i18n/usage.ts";
+import type { QueueHistory } from "../../model/rows.ts";
+import { numbersOf } from "../../model/series.ts";
+import { Page } from "../../ui/Page.tsx";
+import { Panel } from "../../ui/Panel.tsx";
+import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { useSearch } from "../../ui/useSearch.ts";
+import { RangePicker, readRange } from "./RangePicker.tsx";
+import styles from "./Usage.module.css";
+
+const OFFERED: readonly RangeName[] = ["1h", "24h", "7d", "30d", "90d", "1y"];
+const DEFAULT: RangeName = "24h";
+
+/** How a queue came to what it holds now: allocation against its bounds, waiting times, evictions. */
+export function QueueHistoryPage() {
+  const { name = "" } = useParams();
+  const [search, changeSearch] = useSearch();
+  const range = readRange(search.get("range"), DEFAULT);
+  const history = useQueueHistory(name, range);
+  return (
+    <Page
+      title={HISTORY.title(name)}
+      note={<Link to={`/queues?queue=${encodeURIComponent(name)}`}>{HISTORY.back}</Link>}
+      tools={
+        <RangePicker
+          value={range}
+          offered={OFFERED}
+          onChange={(next) => changeSearch({ range: next === DEFAULT ? null : next })}
+        />
+      }
+    >
+      {history.error !== null ? (
+        <Failure title={history.error.name} detail={history.error.message} />
+      ) : history.data === undefined ? (
+        <Loading rows={10} />
+      ) : (
+        <>
+          <Panel title={HISTORY.allocation} note={HISTORY.allocationNote}>
+            <Allocation history={history.data} />
+          </Panel>
+          <Panel title={HISTORY.days} note={HISTORY.daysNote} flush>
+            <Days days={history.data.days} />
+          </Panel>
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Allocation({ history }: { history: QueueHistory }) {
+  const queue = history.series[0];
+  const series: NamedSeries[] = [
+    { name: HISTORY.allocated, values: queue?.allocated ?? [], color: "var(--hue-0)" },
+    { name: HISTORY.waiting, values: queue?.waiting ?? [], color: "var(--hue-6)" },
+    { name: HISTORY.share, values: queue?.share ?? [], color: "var(--hue-2)", isDashed: true },
+    { name: HISTORY.quota, values: numbersOf(queue?.quota), color: "var(--hue-4)", isDashed: true },
+    { name: HISTORY.limit, values: numbersOf(queue?.limit), color: "var(--bad)", isDashed: true },
+  ];
+  // An unlimited bound has no line, and no entry in the legend either.
+  const drawn = series.filter(({ values }) => values.some((value) => value !== null));
+  return (
+    <LineChart
+      summary={SERIES_CHART.summary(
+        drawn.map(({ name }) => name),
+        history.times.length,
+      )}
+      file={`${queue?.queue ?? "queue"}.csv`}
+      times={history.times}
+      stepSeconds={history.stepSeconds}
+      series={drawn}
+    />
+  );
+}
+
+function Days({ days }: Pick<QueueHistory, "days">) {
+  if (days.length === 0) return <Empty title={HISTORY.noDaysTitle}>{HISTORY.noDays}</Empty>;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+    <div className={styles.scroll} role="region" aria-label={HISTORY.dayTable} tabIndex={0}>
+      <table className={styles.table}>
+        <thead>
+          <tr>
+            {HISTORY.dayColumns.map((column) => (
+              <th key={column} scope="col">
+                {column}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {days.toReversed().map((row) => (
+            <tr key={row.day}>
+              <td>{row.day}</td>
+              <td>{count(row.starts)}</td>
+              <td>{HISTORY.seconds(row.waitedP50Seconds)}</td>
+              <td>{HISTORY.seconds(row.waitedP90Seconds)}</td>
+              <td>{HISTORY.seconds(row.waitedMaxSeconds)}</td>
+              <td>{count(row.evictions)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

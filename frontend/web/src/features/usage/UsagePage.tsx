@@ -1,0 +1,135 @@
+import { Button, SegmentedControl } from "@mantine/core";
+import { IconDownload } from "@tabler/icons-react";
+import { type RangeName, usageCsv, useUsage, useUsageHistory } from "../../api/usage.ts";
+import { StackedBars } from "../../charts/StackedBars.tsx";
+import { gpuHours, money, SERIES_CHART, USAGE } from "../../i18n/usage.ts";
+import type { UsageBy, UsageHistory, UsageReport } from "../../model/rows.ts";
+import { coverage } from "../../model/series.ts";
+import { Page } from "../../ui/Page.tsx";
+import { Panel } from "../../ui/Panel.tsx";
+import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { useSearch } from "../../ui/useSearch.ts";
+import { Comparison } from "./Comparison.tsx";
+import { RangePicker, readRange } from "./RangePicker.tsx";
+import styles from "./Usage.module.css";
+import { UsageTable } from "./UsageTable.tsx";
+
+const OFFERED: readonly RangeName[] = ["24h", "7d", "30d", "90d", "1y"];
+const DEFAULT: RangeName = "7d";
+const BYS = Object.entries(USAGE.bys).map(([value, label]) => ({ value, label }));
+
+/** Who used how many GPU-hours, what was idle, and what it cost. */
+export function UsagePage() {
+  const [search, changeSearch] = useSearch();
+  const range = readRange(search.get("range"), DEFAULT);
+  const by = readBy(search.get("by"));
+  const report = useUsage(by, range);
+  const history = useUsageHistory(range);
+  const problem = report.error ?? history.error;
+  return (
+    <Page
+      title={USAGE.title}
+      note={USAGE.note}
+      tools={
+        <RangePicker
+          value={range}
+          offered={OFFERED}
+          onChange={(next) => changeSearch({ range: next === DEFAULT ? null : next })}
+        />
+      }
+    >
+      {problem !== null && <Failure title={problem.name} detail={problem.message} />}
+      {report.data !== undefined && <Tiles report={report.data} />}
+      <Panel title={range === "24h" ? USAGE.perStep : USAGE.perDay} note={USAGE.perDayNote}>
+        {history.data === undefined ? <Loading rows={6} /> : <Bars history={history.data} />}
+      </Panel>
+      <Panel
+        title={USAGE.who}
+        note={report.data === undefined ? undefined : observed(report.data)}
+        flush
+        tools={
+          <div className={styles.tools}>
+            <SegmentedControl
+              size="xs"
+              aria-label={USAGE.by}
+              data={BYS}
+              value={by}
+              onChange={(next) => changeSearch({ by: next === "queue" ? null : next })}
+            />
+            <Button
+              component="a"
+              href={usageCsv(by, range)}
+              size="compact-sm"
+              variant="default"
+              leftSection={<IconDownload size={14} />}
+            >
+              {USAGE.csv}
+            </Button>
+          </div>
+        }
+      >
+        {report.data === undefined ? (
+          <Loading rows={6} />
+        ) : report.data.items.length === 0 ? (
+          <Empty title={USAGE.emptyTitle}>{USAGE.empty}</Empty>
+        ) : (
+          <UsageTable report={report.data} />
+        )}
+      </Panel>
+      <Comparison range={range} search={search} onChange={changeSearch} />
+    </Page>
+  );
+}
+
+function Tiles({ report: { total, cluster, currency } }: { report: UsageReport }) {
+  const part = cluster.capacityHours > 0 ? cluster.idleHours / cluster.capacityHours : 0;
+  const tiles: [string, string, string][] = [
+    [USAGE.held, gpuHours(total.gpuHours), USAGE.hours],
+    [USAGE.inQuota, gpuHours(total.inQuotaHours), USAGE.hours],
+    [USAGE.overQuota, gpuHours(total.overQuotaHours), USAGE.hours],
+    [USAGE.idle, gpuHours(cluster.idleHours), USAGE.ofCapacity(part)],
+  ];
+  if (currency !== null) tiles.push([USAGE.cost, money(total.cost, currency), USAGE.byPrices]);
+  return (
+    <>
+      <div className={styles.tiles}>
+        {tiles.map(([name, value, note]) => (
+          <div key={name} className={styles.tile}>
+            <span>{name}</span>
+            <b>{value}</b>
+            <span>{note}</span>
+          </div>
+        ))}
+      </div>
+      {cluster.allocatedButIdleHours === null && <p className={styles.hint}>{USAGE.notUsed}</p>}
+    </>
+  );
+}
+
+function Bars({ history }: { history: UsageHistory }) {
+  const series = [
+    { name: USAGE.inQuota, values: history.inQuotaHours, color: "var(--bar-inside)" },
+    { name: USAGE.overQuota, values: history.overQuotaHours, color: "var(--bar-over)" },
+    { name: USAGE.idle, values: history.idleHours, color: "var(--track-strong)" },
+  ];
+  return (
+    <StackedBars
+      summary={SERIES_CHART.summary(
+        series.map(({ name }) => name),
+        history.times.length,
+      )}
+      file="usage.csv"
+      times={history.times}
+      stepSeconds={history.stepSeconds}
+      series={series}
+    />
+  );
+}
+
+function observed({ coveredSeconds, from, to }: UsageReport): string {
+  return USAGE.observed(coverage(coveredSeconds, from, to));
+}
+
+function readBy(text: string | null): UsageBy {
+  return text === "owner" || text === "model" ? text : "queue";
+}

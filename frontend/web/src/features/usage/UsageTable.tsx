@@ -1,0 +1,66 @@
+import { Link } from "react-router";
+import { modelName } from "../../i18n/numbers.ts";
+import { gpuHours, money, USAGE } from "../../i18n/usage.ts";
+import type { UsageBy, UsageReport } from "../../model/rows.ts";
+import styles from "./Usage.module.css";
+
+type Amounts = UsageReport["total"];
+
+/** Who used how much, the largest first, with the total of all work. */
+export function UsageTable({ report }: { report: UsageReport }) {
+  const { by, currency, items, total } = report;
+  const columns = USAGE.columns;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+    <div className={styles.scroll} role="region" aria-label={USAGE.table} tabIndex={0}>
+      <table className={styles.table}>
+        <thead>
+          <tr>
+            <th scope="col">{columns[by]}</th>
+            <th scope="col">{columns.gpuHours}</th>
+            <th scope="col">{columns.inQuota}</th>
+            <th scope="col">{columns.overQuota}</th>
+            <th scope="col">{columns.waiting}</th>
+            {currency !== null && <th scope="col">{columns.cost}</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((row) => (
+            <tr key={row.key}>
+              <td>
+                <Name by={by} name={row.key} />
+              </td>
+              <Cells amounts={row} currency={currency} />
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr>
+            <td>{USAGE.total}</td>
+            <Cells amounts={total} currency={currency} />
+          </tr>
+        </tfoot>
+      </table>
+    </div>
+  );
+}
+
+function Name({ by, name }: { by: UsageBy; name: string }) {
+  if (by === "queue") {
+    return <Link to={`/queues/${encodeURIComponent(name)}/history`}>{name}</Link>;
+  }
+  if (by === "owner") return name || USAGE.noUser;
+  return name === "" ? USAGE.notPlaced : modelName(name);
+}
+
+function Cells({ amounts, currency }: { amounts: Amounts; currency: string | null }) {
+  return (
+    <>
+      <td>{gpuHours(amounts.gpuHours)}</td>
+      <td>{gpuHours(amounts.inQuotaHours)}</td>
+      <td>{gpuHours(amounts.overQuotaHours)}</td>
+      <td>{gpuHours(amounts.waitingHours)}</td>
+      {currency !== null && <td>{money(amounts.cost, currency)}</td>}
+    </>
+  );
+}
