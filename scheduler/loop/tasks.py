@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 import redis
-from celery import shared_task
+from celery import bootsteps, current_app, shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
 from kube.errors import UnauthorizedError
@@ -20,8 +20,6 @@ log = logging.getLogger(__name__)
 STOP_S = 5.0
 #: How often a worker looks whether the lock of its shard is free.
 LOOK_S = 1.0
-#: The queues of this worker, also those that it does not consume at the moment.
-_shard_queues: set[str] = set()
 
 
 @shared_task(name=services.RUN_CYCLE, ignore_result=True, acks_late=False)
@@ -40,13 +38,38 @@ def start_with_worker(sender: Any = None, **_kwargs: Any) -> None:
     """List the cluster for this worker's shards before the first tick comes."""
     if sender is None:
         return
-    for queue in list(sender.app.amqp.queues.consume_from):
+    for queue in sender.app.amqp.queues.consume_from:
         if queue.startswith(SHARD_TASK_PREFIX):
-            _shard_queues.add(queue)
-    for queue in _shard_queues:
-        services.shard_start(queue.removeprefix(SHARD_TASK_PREFIX))
-        # The timers of a worker end with its connection to the broker, after which this signal comes again.
-        sender.timer.call_repeatedly(LOOK_S, follow_lock, (sender, queue))
+            services.shard_start(queue.removeprefix(SHARD_TASK_PREFIX))
+
+
+class FollowLocks(bootsteps.StartStopStep):
+    """Follows the lock of each shard of a worker; a step, because timers end with the connection to the broker."""
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def __init__(self, parent: Any, **_options: Any) -> None:
+        #: Also those that the worker does not consume at the moment.
+        self._queues: set[str] = set()
+        self._entries: list[Any] = []
+
+    def start(self, parent: Any) -> None:
+        """Begin to look, at the start and after each new connection."""
+        selected = parent.app.amqp.queues.consume_from
+        self._queues |= {queue for queue in selected if queue.startswith(SHARD_TASK_PREFIX)}
+        self._entries = [
+            parent.timer.call_repeatedly(LOOK_S, follow_lock, (parent, queue))
+            for queue in sorted(self._queues)
+        ]
+
+    def stop(self, parent: Any) -> None:
+        """Stop looking until the broker is back."""
+        for entry in self._entries:
+            entry.cancel()
+        self._entries = []
+
+
+current_app.steps["consumer"].add(FollowLocks)
 
 
 def follow_lock(consumer: Any, queue: str) -> None:

@@ -37,3 +37,33 @@ def test_a_worker_takes_messages_only_while_it_schedules(monkeypatch: pytest.Mon
         tasks.follow_lock(consumer, "shard.a100")
         consumed.append("shard.a100" in queues)
     assert consumed == [True, False, False, True]
+
+
+class Timer:
+    """Keeps what is to be called."""
+
+    def __init__(self) -> None:
+        self.queues: list[str] = []
+
+    def call_repeatedly(self, _seconds: float, _call: object, args: tuple[object, str]) -> object:
+        self.queues.append(args[1])
+        return SimpleNamespace(cancel=lambda: self.queues.remove(args[1]))
+
+
+def test_a_queue_that_is_not_consumed_is_followed_after_a_new_connection() -> None:
+    timer, selected = Timer(), {"shard.a100": None, "default": None}
+    amqp = SimpleNamespace(queues=SimpleNamespace(consume_from=selected))
+    worker = SimpleNamespace(timer=timer, app=SimpleNamespace(amqp=amqp))
+    step = tasks.FollowLocks(worker)
+    step.start(worker)
+    assert timer.queues == ["shard.a100"]
+    del selected["shard.a100"]  # another worker schedules
+    step.stop(worker)
+    assert timer.queues == []
+    step.start(worker)
+    assert timer.queues == ["shard.a100"]
+
+
+def test_every_worker_has_the_step_that_follows_locks() -> None:
+    app.loader.import_default_modules()
+    assert tasks.FollowLocks in app.steps["consumer"]
