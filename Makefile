@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check bench lint fmt clean lock dist dist-check docs
+.PHONY: setup dev run test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check screenshots bench lint fmt clean lock dist dist-check docs
 .DEFAULT_GOAL := help
 
 help:
@@ -95,6 +95,10 @@ lint: $(VENV)/dev.stamp
 fmt: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+
+# Every page at three widths and in three themes, from a running kaiweb: make screenshots URL=... PASSWORD=...
+screenshots: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.browser.screenshots $(URL) $(PASSWORD)
 
 bench: dev
 	$(BIN)/python -m tests.bench

@@ -37,6 +37,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(240))
 
 
+def find_chromium() -> str | None:
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
 @pytest.fixture(scope="package")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """An installation of its own, without the workload stream."""
@@ -47,7 +51,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """The system's Chromium; the environment variable CHROMIUM names another."""
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    path = find_chromium()
     if path is None:
         pytest.skip("no Chromium: install one, or name it in the environment variable CHROMIUM")
     with sync_playwright() as playwright:
