@@ -36,6 +36,7 @@ export const SIMULATE = {
   change: (before: number | null, after: number | null) =>
     `${before === null ? "–" : gpus(before)} → ${after === null ? "–" : gpus(after)}`,
   earlier: "Earlier simulations",
+  none: "Nobody has asked anything yet",
   earlierColumns: ["Simulation", "By", "When", "Result"],
   number: (id: number) => `#${id}`,
 } as const;

@@ -125,7 +125,7 @@ function Earlier() {
       {data === undefined ? (
         <Loading />
       ) : data.items.length === 0 ? (
-        <Empty title={SIMULATE.nothing} />
+        <Empty title={SIMULATE.none} />
       ) : (
         <DataTable name={SIMULATE.earlier} columns={SIMULATE.earlierColumns}>
           {data.items.map((summary) => (
