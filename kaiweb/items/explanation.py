@@ -95,7 +95,8 @@ def _order(row: PodGroup) -> dict[str, Any] | None:
     }
 
 
-def _newest_reasons(row: PodGroup) -> list[dict[str, Any]]:
+def newest_reasons(row: PodGroup) -> list[dict[str, Any]]:
+    """Return the reasons of the newest scheduling condition, with their details."""
     newest = row.conditions[-1] if row.conditions else {}
     reasons_listed: list[dict[str, Any]] = newest.get("reasons", [])
     return reasons_listed
@@ -107,7 +108,7 @@ def _queue_evidence(row: PodGroup) -> list[dict[str, Any]]:
     Only resources that were short are evidence: a bound of -1 (unlimited) refuses nothing.
     """
     rows: list[dict[str, Any]] = []
-    for reason in _newest_reasons(row):
+    for reason in newest_reasons(row):
         details = (reason.get("details") or {}).get("queueDetails") or {}
         bound = LIMIT_DETAILS if reason.get("reason") == reasons.OVER_LIMIT else QUOTA_DETAILS
         amounts = [details.get(key) or {} for key in (bound.bound_key, bound.used_key)]
@@ -211,7 +212,7 @@ def _others(row: PodGroup) -> list[dict[str, str]]:
     is_about_queue = row.reason_code in reasons.KAI_CODES
     return [
         {"reason": str(reason.get("reason", "")), "text": str(reason.get("message", ""))}
-        for reason in _newest_reasons(row)
+        for reason in newest_reasons(row)
         if reason.get("reason") != row.reason_code
         and (is_about_queue or reason.get("reason") in reasons.KAI_CODES)
     ]

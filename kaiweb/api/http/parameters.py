@@ -30,6 +30,9 @@ WORKLOAD_FILTERS = [
     _query("namespace", "Namespaces."),
     _query("owner", "Names of owning objects."),
 ]
+VERIFY = _query(
+    "verify", "Also what would unblock it, tried in simulations (up to 15 s).", OpenApiTypes.BOOL
+)
 ORDER_FILTERS = [_query("pool", "Node pool; empty for the default one.")]
 NODE_FILTERS = [*PAGE, _Q, _query("pool", "Node pools."), _query("model", "GPU models.")]
 GPU_FILTERS = [

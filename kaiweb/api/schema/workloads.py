@@ -112,9 +112,18 @@ class Explanation(s.Serializer[object]):
     stages = Stage(many=True)
 
 
+class Unblock(s.Serializer[object]):
+    code = s.ChoiceField(choices=["raise-limit", "raise-quota", "add-node"])
+    text = s.CharField()
+    edits = s.DictField(help_text="as in a simulation: queues or nodes")
+    simulation = s.IntegerField()
+    evictedWorkloads = s.IntegerField()
+
+
 class Explain(Explanation):
     state = s.CharField()
     asOf = AsOf()
+    unblocks = Unblock(many=True, required=False, help_text="only with verify=true")
 
 
 class SubGroup(s.Serializer[object]):

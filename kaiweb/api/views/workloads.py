@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
+from django.core.cache import cache
 from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, flag, words
+from kaiweb.api.base import View, caller, flag, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import workloads as schema
-from kaiweb.items import workloads as items
+from kaiweb.api.views.simulations import start_simulation
 from kaiweb.items.explanation import explain
+from kaiweb.items.workloads import detail_items, pod_items, workload_item
+from kaiweb.models import Simulation
+from kaiweb.planning import remedies
 from queues import selectors
+from queues.access.rights import SIMULATE
 from queues.models import PodGroup, WorkloadState
 from queues.tree import hierarchy
 
@@ -24,6 +31,8 @@ SORTING = pagination.Sorting(
     columns={"name": "key", "createdAt": "created_at", "gpu": "gpu", "evictions": "evictions"},
     default="name",
 )
+#: How long the simulations of one explanation may take together, and how long the answer stays the same.
+VERIFY_S, UNBLOCKS_KEPT_S = 15, 60
 FILTERS = ("queue", "subtree", "state", "reason", "namespace", "q", "owner")
 
 
@@ -42,7 +51,7 @@ class Workloads(View):
         """List workloads; a comma in a filter means "or"."""
         rows = filtered(request)
         return pagination.answer(
-            request, rows, SORTING, lambda page: [items.workload_item(row) for row in page]
+            request, rows, SORTING, lambda page: [workload_item(row) for row in page]
         )
 
 
@@ -114,9 +123,7 @@ def _in_order(request: Request, rows: QuerySet[PodGroup]) -> Response:
     if "pool" in request.query_params:
         placed = placed.filter(pool=request.query_params["pool"])
     in_order = placed.order_by("pool", "position", "key")
-    return Response(
-        {"items": [items.workload_item(row) for row in in_order], "asOf": pagination.as_of()}
-    )
+    return Response({"items": [workload_item(row) for row in in_order], "asOf": pagination.as_of()})
 
 
 class WorkloadDetail(View):
@@ -126,18 +133,46 @@ class WorkloadDetail(View):
     def get(self, request: Request, namespace: str, name: str) -> Response:
         """Return the workload with its pods and its explanation."""
         row = find(namespace, name)
-        item = items.detail_items([row.key])[0]
+        item = detail_items([row.key])[0]
         return Response(item, headers={"ETag": f'W/"{row.version}"'})
 
 
 class WorkloadExplain(View):
     """Why it waits."""
 
-    @extend_schema(operation_id="explainWorkload", responses=schema.Explain)
+    accepts: ClassVar = {"get": ("verify",)}
+
+    @extend_schema(
+        operation_id="explainWorkload",
+        parameters=[parameters.VERIFY],
+        responses=schema.Explain,
+    )
     def get(self, request: Request, namespace: str, name: str) -> Response:
-        """Return the dominant reason, its evidence and the stages."""
+        """Return the dominant reason, its evidence and the stages; with `verify` also what would unblock it."""
         row = find(namespace, name)
-        return Response({**explain(row), "state": row.state, "asOf": pagination.as_of()})
+        answer = {**explain(row), "state": row.state, "asOf": pagination.as_of()}
+        if flag(request, "verify"):
+            answer["unblocks"] = _unblocks(request, row)
+        return Response(answer)
+
+
+def _unblocks(request: Request, row: PodGroup) -> Sequence[dict[str, Any]]:
+    """Return what lets the workload start, as simulations have shown; the same answer for a minute."""
+    if not caller(request).may_simulate:
+        raise Problem("forbidden", f"verify needs a token with the scope '{SIMULATE}'")
+    key = f"unblocks:{row.uid}:{row.version}:{row.reason_code}"
+    items: Sequence[dict[str, Any]] | None = cache.get(key)
+    if items is not None:
+        return items
+    deadline = time.monotonic() + VERIFY_S
+
+    def run(question: Mapping[str, Any]) -> Simulation:
+        left = max(0, round(deadline - time.monotonic()))
+        return start_simulation(request, question, left)
+
+    items = remedies.verified(row, run)
+    cache.set(key, items, UNBLOCKS_KEPT_S)
+    return items
 
 
 class WorkloadPods(View):
@@ -147,7 +182,7 @@ class WorkloadPods(View):
     def get(self, request: Request, namespace: str, name: str) -> Response:
         """Return all pods, oldest first."""
         row = find(namespace, name)
-        return Response({"items": items.pod_items([row.key]).get(row.key, [])})
+        return Response({"items": pod_items([row.key]).get(row.key, [])})
 
 
 def find(namespace: str, name: str) -> PodGroup:
