@@ -5,12 +5,12 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from kaiweb.api import document
+from kaiweb.api.streams import event_view, wait_views
 from kaiweb.api.views import (
     access,
     accounts,
     audit,
     changes,
-    events,
     health,
     history,
     nodes,
@@ -20,7 +20,6 @@ from kaiweb.api.views import (
     session,
     simulations,
     usage,
-    waits,
     workload_actions,
     workloads,
 )
@@ -34,7 +33,7 @@ urlpatterns = [
     path("version", session.Version.as_view(), name="version"),
     path("queues", queues.Queues.as_view(), name="queues"),
     path("queues/<str:name>", queues.QueueDetail.as_view(), name="queue"),
-    path("queues/<str:name>/wait", waits.QueueWait.as_view(), name="queue-wait"),
+    path("queues/<str:name>/wait", wait_views.QueueWait.as_view(), name="queue-wait"),
     path("queues/<str:name>/order", workloads.QueueWaitingOrder.as_view(), name="queue-order"),
     path("queue-trees/<str:root>", queue_trees.QueueTree.as_view(), name="queue-tree"),
     path("queues/<str:name>/history", history.QueueHistory.as_view(), name="queue-history"),
@@ -46,7 +45,7 @@ urlpatterns = [
     path("workloads", workloads.Workloads.as_view(), name="workloads"),
     path(WORKLOAD, workloads.WorkloadDetail.as_view(), name="workload"),
     path(f"{WORKLOAD}/explain", workloads.WorkloadExplain.as_view(), name="workload-explain"),
-    path(f"{WORKLOAD}/wait", waits.WorkloadWait.as_view(), name="workload-wait"),
+    path(f"{WORKLOAD}/wait", wait_views.WorkloadWait.as_view(), name="workload-wait"),
     path(f"{WORKLOAD}/hold", workload_actions.Hold.as_view(), name="workload-hold"),
     path(f"{WORKLOAD}/release", workload_actions.Release.as_view(), name="workload-release"),
     path(f"{WORKLOAD}/requeue", workload_actions.Requeue.as_view(), name="workload-requeue"),
@@ -81,7 +80,7 @@ urlpatterns = [
     path("users/<str:username>", accounts.UserDetail.as_view(), name="user"),
     path("role-bindings", accounts.RoleBindings.as_view(), name="role-bindings"),
     path("role-bindings/<int:pk>", accounts.RoleBindingDetail.as_view(), name="role-binding"),
-    path("events", events.Events.as_view(), name="events"),
+    path("events", event_view.Events.as_view(), name="events"),
     path("live/tickets", access.Tickets.as_view(), name="live-tickets"),
     re_path(r"^.*$", session.Unknown.as_view(), name="unknown"),
 ]

@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from kaiweb.api import document
 from queues.models import Role, RoleBinding
 from tests.kaiweb.api.conftest import Renew
-from tests.kaiweb.api.operations import (
+from tests.kaiweb.api.rights.operations import (
     CALLERS,
     INSIDE,
     OPERATIONS,
@@ -81,7 +81,7 @@ def _send(client: APIClient, operation: str, call: Call) -> int:
 
 
 def test_every_operation_has_a_row() -> None:
-    assert set(OPERATIONS) == set(ROUTES), "add a row to tests/kaiweb/api/operations.py"
+    assert set(OPERATIONS) == set(ROUTES), "add a row to tests/kaiweb/api/rights/operations.py"
 
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
