@@ -1,6 +1,7 @@
 """Delete reservation pods that nobody uses, although another binder may begin to use one at the same moment.
 
-Watches lag, so what this binder knows is only a reason to ask the server, in this order:
+Watches lag, so what this binder knows is only a reason to ask the server whether somebody uses the reservation, and
+if nobody seems to, in this order:
 
 1. The reservation pod is marked as unused.
 2. The open bind requests of its node and then the pods on it are read. If one has the group, it is in use.
@@ -45,6 +46,8 @@ class UnusedReservations:
         ----------
         holder : the reservation pod as this binder knows it
         """
+        if self._is_in_use(holder, group):
+            return False  # without a mark, which its users would have to take away
         meta = holder.metadata
         body = {"metadata": {"uid": meta.uid, "annotations": {UNUSED_RESERVATION: "true"}}}
         try:
