@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import uuid5
 
@@ -12,7 +12,7 @@ from scheduler.core.cluster.inputs import ClusterInput, TaskRequest
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED, ACTIVE_USED, TaskStatus
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.cycle import run_cycle
-from scheduler.core.decisions import Evict
+from scheduler.core.decisions import Evict, promised_nodes_of
 from scheduler.core.session.session import NO_SEED, Session
 from scheduler.tools.conformance.settings import read_config
 from scheduler.tools.conformance.world import STATE_OF_STATUS, World
@@ -114,9 +114,35 @@ class Played:
         return [pod for pod in self.pods.values() if pod.group == group]
 
 
+def snapshot_of(document: Document) -> ClusterInput:
+    """Return what the scheduler sees of a document, with the nodes promised to pods."""
+    cluster = World(document).snapshot()
+    promised = {
+        task["id"]: task["nominated_node"]
+        for job in document["jobs"]
+        for task in job["tasks"]
+        if "nominated_node" in task
+    }
+    if not promised:
+        return cluster
+    return replace(
+        cluster,
+        pod_groups=tuple(
+            replace(
+                group,
+                tasks=tuple(
+                    replace(task, nominated_node=promised.get(task.name, ""))
+                    for task in group.tasks
+                ),
+            )
+            for group in cluster.pod_groups
+        ),
+    )
+
+
 def play(document: Document, cluster: ClusterInput | None = None) -> Played:
     """Run one cycle on a document, or on a changed snapshot of it."""
-    cluster = World(document).snapshot() if cluster is None else cluster
+    cluster = snapshot_of(document) if cluster is None else cluster
     config = read_config(document)
     # As the worker does it, so that no cycle names a newly shared device as an earlier one did.
     seed = uuid5(NO_SEED, str(document.get("cycle", 0)))
@@ -124,7 +150,10 @@ def play(document: Document, cluster: ClusterInput | None = None) -> Played:
 
 
 def next_document(played: Played) -> Document:
-    """Return the cluster before the next cycle: bound pods run, evicted ones are gone and pending again."""
+    """Return the cluster before the next cycle: bound pods run, evicted ones are gone and pending again.
+
+    Pods that evictions made room for keep their promised node, as the committer of the scheduler writes it.
+    """
     document = copy.deepcopy(played.document)
     document["cycle"] = document.get("cycle", 0) + 1
     groups = played.session.state.pod_groups
@@ -136,7 +165,20 @@ def next_document(played: Played) -> Document:
             job["last_start_offset_seconds"] = last_start - CYCLE_S
         for task in job["tasks"]:
             _follow(task, played.pods[task["id"]])
+    _promise(document, played)
     return document
+
+
+def _promise(document: Document, played: Played) -> None:
+    tasks = [task for group in played.cluster.pod_groups for task in group.tasks]
+    before = {task.uid for task in tasks if task.nominated_node}
+    promised = promised_nodes_of(played.session.decisions, before)
+    nodes = {task.name: promised[task.uid] for task in tasks if task.uid in promised}
+    for job in document["jobs"]:
+        for task in job["tasks"]:
+            task.pop("nominated_node", None)
+            if task["state"] == "pending" and task["id"] in nodes:
+                task["nominated_node"] = nodes[task["id"]]
 
 
 def _follow(task: Document, pod: Pod) -> None:

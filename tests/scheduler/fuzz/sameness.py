@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler.core.cluster.status import TaskStatus
-from scheduler.tools.conformance.world import World
-from tests.scheduler.fuzz.cycles import Finding, Played, play
+from tests.scheduler.fuzz.cycles import Finding, Played, play, snapshot_of
 from tests.scheduler.fuzz.generate import Document
 
 
@@ -54,7 +53,7 @@ def names_of_nodes_do_not_matter(played: Played) -> Iterator[Finding]:
 
 def input_is_left_alone(played: Played) -> Iterator[Finding]:
     """The snapshot is as it was before the cycle."""
-    if repr(World(played.document).snapshot()) != repr(played.cluster):
+    if repr(snapshot_of(played.document)) != repr(played.cluster):
         yield Finding("input changed", "the snapshot differs from a new one of the same document")
 
 
@@ -69,8 +68,9 @@ def renamed(document: Document) -> Document:
         pod["node"] = name_of[pod["node"]]
     for job in changed["jobs"]:
         for task in job["tasks"]:
-            if task.get("node"):
-                task["node"] = name_of[task["node"]]
+            for key in ("node", "nominated_node"):
+                if task.get(key):
+                    task[key] = name_of.get(task[key], task[key])
     return changed
 
 
