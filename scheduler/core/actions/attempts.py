@@ -105,6 +105,8 @@ class Attempts:
 
     def run(self) -> None:
         """Search for every pending pod group in turn."""
+        if not len(self._session.state.nodes):
+            return  # Victims on nodes that are gone free no room.
         views = [view for view in pending_views(self._session) if self._is_served(view)]
         if not views:
             return

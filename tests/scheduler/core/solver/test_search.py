@@ -14,11 +14,13 @@ from scheduler.core.cluster.constraints import (
     TaskConstraints,
     Toleration,
 )
+from scheduler.core.cluster.device_inputs import DeviceClass, DeviceInputs
 from scheduler.core.cluster.inputs import (
     PodGroupInput,
     PodSetInput,
     SubGroupInput,
     TaskInput,
+    TaskRequest,
     TopologyConstraint,
     TopologyInput,
 )
@@ -380,3 +382,23 @@ def test_victims_that_ask_for_gpu_memory_count_with_their_share_of_the_device() 
     result = built.pending("p", queue="b", gpus=0.5).cycle(RECLAIM)
     assert victims(result) == ["m1-0"]
     assert nominated(result) == {"p-0": "n0"}
+
+
+@pytest.mark.parametrize(
+    "action", [ActionName.CONSOLIDATION, ActionName.RECLAIM, ActionName.PREEMPT]
+)
+def test_nothing_is_evicted_where_all_nodes_are_gone(action: ActionName) -> None:
+    """A resource of devices is not compared with the largest node, so only the search finds that none has room."""
+    devices = DeviceInputs(classes=(DeviceClass(name="c", extended_resource="example.com/card"),))
+    card = TaskRequest(other=(("example.com/card", 1000.0),))
+    session = (
+        cluster()
+        .queue("a", 4)
+        .queue("b", 0)
+        .running("other", ["gone"], queue="b", priority=50, request=card)
+        .running("mine", ["gone"], queue="a", priority=50, request=card)
+        .pending("late", queue="a", priority=60, request=card)
+        .having(devices=devices)
+        .cycle(action)
+    )
+    assert session.decisions == []
