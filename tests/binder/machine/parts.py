@@ -54,13 +54,13 @@ class SchedulerPart:
         self.is_new = True
 
     def cycle(self, *, sees_changes: bool = True) -> CycleSummary | None:
-        """Run a cycle; None if the scheduler was killed in it."""
+        """Run a cycle; None if the scheduler was killed in it, or does not know the whole cluster yet."""
         self.harness.now = START + timedelta(seconds=self.cluster.seconds)
         try:
             if sees_changes or self.is_new:
                 self.harness.watch()
-            self.is_new = False
-            return self.harness.cycle_unseen(fence=self.fence)
+            self.is_new = not self.harness.worker.is_ready()  # a list failed
+            return None if self.is_new else self.harness.cycle_unseen(fence=self.fence)
         except Killed:
             self.restart()
             return None
