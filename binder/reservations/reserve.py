@@ -57,6 +57,7 @@ class Reservations:
     _unused: UnusedReservations = field(init=False)
     #: GPU group -> the lock for writes about it.
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
+    #: Held while a lock is looked up in `_locks`.
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -201,7 +202,7 @@ class Reservations:
         return any(node.metadata.labels.get(FAKE_GPU) == "true" for node in nodes)
 
     def _wait_for_device(self, name: str) -> str:
-        """Return the device of a reservation pod, from now on in use; delete the pod if it gets none in time.
+        """Return the device of a reservation pod and keep the pod, or delete it if it gets none in time.
 
         Raises
         ------
@@ -210,8 +211,8 @@ class Reservations:
         """
         deadline = self.clock() + self.params.timeout_s
         while True:
-            track().touch()
-            holder = self._kept(name)
+            track().touch()  # waiting for a device is no hang
+            holder = self._keep(name)
             if holder is not None and holder.metadata.annotations.get(RESERVED_DEVICE):
                 self.store.assume(PODS, holder)
                 return holder.metadata.annotations[RESERVED_DEVICE]
@@ -223,8 +224,8 @@ class Reservations:
         place = f"{self.params.namespace}/{name}"
         raise BindError(f"failed waiting for GPU reservation pod to allocate: {place}")
 
-    def _kept(self, name: str) -> Pod | None:
-        """Return a reservation pod without the mark that it is unused; None if it was changed or is leaving.
+    def _keep(self, name: str) -> Pod | None:
+        """Take the mark "unused" from a reservation pod; return it, or None if it was changed or is leaving.
 
         Raises
         ------
@@ -281,9 +282,9 @@ class Reservations:
                 namespace=meta.namespace,
             )
         except ConflictError:
-            raise
+            raise  # tried again with the pod as it is now
         except KubeError:
-            self._sync(group)
+            self._sync(group)  # the reservation may be without users
             raise
         return self._assume(answer)
 
@@ -303,6 +304,7 @@ class Reservations:
                 grace_period_s=grace_period_s,
                 uid=meta.uid,
             )
+        # With a grace period the pod is there until it has ended.
         if grace_period_s == 0:
             self.store.discard(PODS, pod)
 

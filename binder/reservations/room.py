@@ -17,6 +17,7 @@ from kube.values.quantity import parse_quantity
 
 def whole_gpus(pod: Pod) -> int:
     """Return how many GPUs a pod takes from the device plugin."""
+    # Init containers run one after another, before the others.
     at_once = sum(_gpus(container) for container in pod.spec.containers)
     return max(at_once, *(_gpus(container) for container in pod.spec.init_containers), 0)
 

@@ -14,7 +14,7 @@ from scheduler.load.slices import cel
 
 @dataclass(frozen=True, slots=True)
 class TaintRule:
-    """A taint for the devices that meet all of what a rule names; an empty text names nothing.
+    """A taint for the devices that meet every condition of a rule; an empty text is no condition.
 
     Attributes
     ----------
@@ -32,17 +32,17 @@ class TaintRule:
 
 def taint_rule(item: api.DeviceTaintRule) -> TaintRule:
     """Read a rule."""
-    selector = item.spec.device_selector
-    chosen = selector or api.DeviceTaintSelector()
+    stated = item.spec.device_selector
+    selector = stated or api.DeviceTaintSelector()
     taint = item.spec.taint
     return TaintRule(
         taint=Taint(taint.key, taint.value, taint.effect),
-        selects=selector is not None,
-        driver=chosen.driver,
-        pool=chosen.pool,
-        device=chosen.device,
-        device_class=chosen.device_class_name,
-        selectors=tuple(cel(chosen.selectors)),
+        selects=stated is not None,
+        driver=selector.driver,
+        pool=selector.pool,
+        device=selector.device,
+        device_class=selector.device_class_name,
+        selectors=tuple(cel(selector.selectors)),
     )
 
 
@@ -56,33 +56,34 @@ def with_taints(
 
     Parameters
     ----------
-    matching : which devices the selectors match; None if there are no selectors at all
+    matching : (CEL text, driver, pool, device) for each device that a selector matches; None if there are
+        no selectors at all
     """
     selectors_of = {item.name: item.selectors for item in classes}
-    for part in slices:
+    for device_slice in slices:
         own_rules = [
             (rule, (*selectors_of.get(rule.device_class, ()), *rule.selectors))
             for rule in rules
             if rule.selects
-            and rule.driver in ("", part.driver)
-            and rule.pool in ("", part.pool)
+            and rule.driver in ("", device_slice.driver)
+            and rule.pool in ("", device_slice.pool)
             and (not rule.device_class or rule.device_class in selectors_of)
         ]
         if not own_rules:
-            yield part
+            yield device_slice
             continue
         tainted = []
-        for device in part.devices:
-            identity = (part.driver, part.pool, device.name)
+        for device in device_slice.devices:
+            identity = (device_slice.driver, device_slice.pool, device.name)
             taints = [
                 rule.taint
-                for rule, texts in own_rules
+                for rule, expressions in own_rules
                 if rule.device in ("", device.name)
-                and all((text, *identity) in (matching or ()) for text in texts)
+                and all((text, *identity) in (matching or ()) for text in expressions)
             ]
-            tainted.append(_with_more(device, taints))
-        yield replace(part, devices=tuple(tainted))
+            tainted.append(_with_more_taints(device, taints))
+        yield replace(device_slice, devices=tuple(tainted))
 
 
-def _with_more(device: Device, taints: Sequence[Taint]) -> Device:
+def _with_more_taints(device: Device, taints: Sequence[Taint]) -> Device:
     return replace(device, taints=(*device.taints, *taints)) if taints else device

@@ -1,7 +1,7 @@
 """Take back moves of victims whose old places have room for them once everybody in a trial is placed.
 
-In its turn each victim goes to the place that scores best, which may be another one than its own; who has
-turns later may leave that one free. A pod is not to be deleted and created again for this.
+In its turn each victim goes to the place that scores best, which may be another one than its own. If those
+with later turns leave its own place free, the move was needless: a pod would be deleted and created again.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ def take_back_moves(session: Session, placer: Placer, statement: Statement, node
     Parameters
     ----------
     statement : open; it has evicted the victims and placed everybody
-    nodes : where those are placed that cannot stay
+    nodes : where those victims are placed that cannot stay
     """
     moves = _Moves(session, placer, statement, nodes)
     moved = moves.by_group()
-    may_change = True
-    while may_change:
-        may_change = False
+    took_back = True
+    while took_back:
+        took_back = False
         for tasks in moved.values():
             if any(has_room_at_home(session, task) for task in tasks):
-                may_change = moves.take_back(tasks) or may_change
+                took_back = moves.take_back(tasks) or took_back
         moved = moves.by_group()
     together = [task for tasks in moved.values() for task in tasks]
     if len(together) > 1:
@@ -68,26 +68,27 @@ class _Moves:
         start = self._statement.checkpoint()
         for task in tasks:
             self._statement.unmove(task)
-        rest = [task for task in tasks if not self._is_put_back(task)]
-        if len(rest) < len(tasks) and all(map(self._is_placed, rest)):
+        rest = [task for task in tasks if not self._put_back(task)]
+        if len(rest) < len(tasks) and all(map(self._place_elsewhere, rest)):
             return True
         self._statement.rollback(start)
         return False
 
-    def _is_put_back(self, task: int) -> bool:
+    def _put_back(self, task: int) -> bool:
         """Let a task stay in its place if that has room; return whether it does."""
         start = self._statement.checkpoint()
         view = self._session.view(self._session.state.tasks.pod_group[task])
         if self._placer.put_back(self._statement, view, task):
+            # Still nominated: on its own node, but with other devices or zones, so it would move all the same.
             if self._session.state.tasks.status[task] not in (NOMINATED, RELEASING):
                 return True
             self._statement.rollback(start)
         return False
 
-    def _is_placed(self, task: int) -> bool:
+    def _place_elsewhere(self, task: int) -> bool:
         """Find another place for a task; return whether there is one.
 
-        One that has to be near others of its pod group is not moved alone.
+        A task that has to be near others of its pod group is not moved alone.
         """
         pod_group = self._session.state.tasks.pod_group[task]
         view = self._session.view(pod_group)

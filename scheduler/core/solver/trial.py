@@ -3,7 +3,8 @@
 A trial runs inside a statement, on the real placement with all its rules. The evictor (the pod group that
 room is made for) and the victims take turns in fair order. A victim that gets its own place back was
 never evicted, one that finds another place was moved, one that finds none loses its place. Moves that turn
-out needless in the end are taken back (`back_home.py`). If the evictor finds room and the rules of the action accept the losses, the statement stays open for the caller to keep.
+out needless in the end are taken back (`back_home.py`). If the evictor finds room and the rules of the
+action accept the losses, the statement stays open for the caller to keep.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Trial:
     demand: ProbeDemand
     victims: tuple[int, ...]
     nodes: NodeSet
+    #: (victim, number of victims) -> why it is evicted; called before any eviction.
     reason_of: Callable[[int, int], EvictReason]
     may_lose: bool = True
 
@@ -55,8 +57,8 @@ class Success:
     Attributes
     ----------
     statement : still open
-    victims : those of all pod groups of which any victim lost or changed its place. The others of such
-        a pod group stay victims too, or a gang could lose some pods and keep the rest.
+    victims : those that lost or changed their place, and all other victims of the same pod groups, or a
+        gang could lose some pods and keep the rest
     is_exact : whether these are all victims of the trial
     """
 
@@ -66,7 +68,12 @@ class Success:
 
 
 class TrialRunner:
-    """Runs trials of one action and reports each; `generator` names the one that proposes them now."""
+    """Runs trials of one action and reports each.
+
+    Attributes
+    ----------
+    generator : name of the generator that proposes the next trials, for the report
+    """
 
     def __init__(
         self,
@@ -118,8 +125,9 @@ class TrialRunner:
         if self._exceeds_limits(trial) or not accepts(trial.demand, by_group):
             statement.discard()
             return REJECTED, None
-        settled = self._victims_of_changed_groups(trial)
-        return SOLVED, Success(statement, settled, len(settled) == len(trial.victims))
+        victims = self._victims_of_changed_groups(trial)
+        is_exact = len(victims) == len(trial.victims)
+        return SOLVED, Success(statement, victims, is_exact)
 
     def _exceeds_limits(self, trial: Trial) -> bool:
         """Return whether more tasks lost or changed their place than disruption limits allow; note which."""
@@ -141,12 +149,13 @@ class TrialRunner:
         return tuple(task for task in trial.victims if tasks.pod_group[task] in changed)
 
     def _evict(self, statement: Statement, trial: Trial) -> dict[int, list[int]]:
-        groups = self._session.state.tasks.pod_group
+        """Evict the victims; return them by pod group."""
+        pod_group_of = self._session.state.tasks.pod_group
         by_group: dict[int, list[int]] = {}
         count = len(trial.victims)
         reasons = [trial.reason_of(task, count) for task in trial.victims]
         for task, reason in zip(trial.victims, reasons, strict=True):
-            by_group.setdefault(groups[task], []).append(task)
+            by_group.setdefault(pod_group_of[task], []).append(task)
             statement.evict(task, reason)
         return by_group
 
@@ -162,7 +171,12 @@ class TrialRunner:
     def _take_turns(
         self, statement: Statement, trial: Trial, victims: Mapping[int, Sequence[int]]
     ) -> bool:
-        """Place the evictor and the victims, each in its turn; return whether the trial may go on."""
+        """Place the evictor and the victims in turns.
+
+        Returns
+        -------
+        whether the evictor found room and no victim lost its place that may not
+        """
         session, evictor = self._session, trial.demand.view
         views: list[GangView] = [session.view(pod_group) for pod_group in victims]
         order = TurnOrder(session, self._pending, [*views, evictor])

@@ -40,7 +40,8 @@ class DeviceTable:
 
     Attributes
     ----------
-    left, levels : shape (nodes, devices); parts of a device, 1 for a whole one; and their `UsableTable.levels`
+    left : shape (nodes, devices); the free part of each device, 1 if it is free as a whole
+    levels : shape (nodes, devices); the `UsableTable.levels` of `left`
     cpu : per node, millicores
     usable : per node, how much of its devices the mix can use now
     """
@@ -50,8 +51,10 @@ class DeviceTable:
         self._table = table
         self._cursor = Cursor(self.nodes.touched)
         count = len(self.nodes)
-        widest = max((int(devices) for devices in self.nodes.allocatable_rows[GPU_ROW]), default=0)
-        self.left: Floats = np.zeros((count, max(widest, 1)))
+        most_devices = max(
+            (int(devices) for devices in self.nodes.allocatable_rows[GPU_ROW]), default=0
+        )
+        self.left: Floats = np.zeros((count, max(most_devices, 1)))
         self.levels: Ints = np.zeros(self.left.shape, dtype=np.int64)
         self.cpu: Floats = np.zeros(count)
         self.usable: Floats = np.zeros(count)
@@ -67,13 +70,14 @@ class DeviceTable:
 
     def _update(self, changed: Iterable[int]) -> None:
         """Read nodes; those with equal devices and CPUs left share one computation."""
-        nodes, table, widest = self.nodes, self._table, self.left.shape[1]
+        nodes, table, columns = self.nodes, self._table, self.left.shape[1]
         idle, releasing = nodes.idle_rows, nodes.releasing_rows
+        #: (kind of node, free CPU, free parts of devices) -> (their levels, how much the mix can use).
         known: dict[tuple[int, float, tuple[float, ...]], tuple[Ints, float]] = {}
         for node in changed:
             whole = int(idle[GPU_ROW][node] + releasing[GPU_ROW][node] + TOLERANCE)
-            shares = [*joinable_shares(nodes, node), *([1.0] * max(whole, 0))][:widest]
-            left = (*shares, *([0.0] * (widest - len(shares))))
+            shares = [*joinable_shares(nodes, node), *([1.0] * max(whole, 0))][:columns]
+            left = (*shares, *([0.0] * (columns - len(shares))))
             cpu = idle[CPU_ROW][node] + releasing[CPU_ROW][node]
             key = (int(table.kind_of[node]), cpu, left)
             if key not in known:
@@ -84,7 +88,7 @@ class DeviceTable:
     def placements(self, task_class: TaskClass, nodes: Ints) -> Placements:
         """Return what a task would do to those of some nodes that have room for it.
 
-        It takes the fullest devices that have room for it, as they are chosen when they are packed.
+        It takes the fullest devices that have room for it, as placement does when it packs devices.
         """
         cpu = self.cpu[nodes] - task_class.request.cpu_milli
         nodes, cpu = nodes[cpu >= -TOLERANCE], cpu[cpu >= -TOLERANCE]
@@ -105,7 +109,7 @@ class DeviceTable:
         )
 
     def _take_shares(self, left: Floats, levels: Ints, shares: Floats, count: int) -> Bools:
-        """Take parts of devices; return which nodes had enough."""
+        """Take parts of devices from `left` and `levels`; return which nodes had enough."""
         rows = np.arange(len(left))
         has_room: Bools = np.ones(len(left), dtype=np.bool_)
         taken: Bools = np.zeros(left.shape, dtype=np.bool_)
@@ -130,11 +134,11 @@ class DeviceTable:
 
 
 def _take_whole(left: Floats, levels: Ints, count: int) -> Bools:
-    """Take whole devices; return which nodes had enough."""
+    """Take whole devices from `left` and `levels`; return which nodes had enough."""
     whole = left >= 1.0 - TOLERANCE
-    order = whole.cumsum(axis=1)
-    taken = whole & (order <= count)
+    whole_so_far = whole.cumsum(axis=1)
+    taken = whole & (whole_so_far <= count)
     left[taken] = 0.0
     levels[taken] = 0
-    has_room: Bools = order[:, -1] >= count
+    has_room: Bools = whole_so_far[:, -1] >= count
     return has_room

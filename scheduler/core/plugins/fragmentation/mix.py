@@ -14,9 +14,11 @@ from scheduler.core.cluster.constraints import TaskConstraints
 from scheduler.core.cluster.matching import matches_node
 from scheduler.core.cluster.state import ClusterState
 
-#: The mix is made of the commonest requests that make up this part of all tasks, but not more than so many.
-TYPICAL_PART, MAX_TYPICAL = 0.95, 256
-#: Of the node selections of the mix, the commonest are followed; others count as allowed everywhere.
+#: The mix is made of the commonest requests that together make up this part of all tasks.
+TYPICAL_PART = 0.95
+#: It has at most so many requests.
+MAX_TYPICAL = 256
+#: So many of the commonest node selections of the mix are evaluated; others count as allowed everywhere.
 MAX_SELECTIONS = 32
 
 
@@ -55,9 +57,9 @@ def takes_plain_devices(task_class: TaskClass) -> bool:
 def typical_requests(state: ClusterState) -> list[TypicalRequest]:
     """Return the requests for GPUs of the typical mix, the commonest first.
 
-    A request counts for as much as its part of all tasks, multiplied by the square root of how many devices
-    the cluster has for each that suits the request. So devices of a model that some tasks
-    must have are left to these before they are scarce.
+    The weight of a request is its part of all tasks times its scarcity: the square root of all devices of
+    the cluster over those that suit the request. So devices of a model that some tasks must have are left
+    to these before they are scarce.
     """
     counts = _commonest(state)
     total = sum(counts.values())
@@ -77,19 +79,19 @@ def typical_requests(state: ClusterState) -> list[TypicalRequest]:
 
 
 def _commonest(state: ClusterState) -> dict[_Key, int]:
-    """Return the commonest requests with their number of tasks; those without GPU among them."""
+    """Return the commonest requests with their number of tasks; requests without GPU count too."""
     by_class = Counter(task_class.index for task_class in state.tasks.task_class)
     counts: Counter[_Key] = Counter()
     for index, count in by_class.items():
         task_class = state.classes.classes[index]
         if takes_plain_devices(task_class):
             counts[_key_of(state, task_class)] += count
-    missing = TYPICAL_PART * counts.total()
+    uncovered = TYPICAL_PART * counts.total()
     chosen: dict[_Key, int] = {}
     for key, count in counts.most_common(MAX_TYPICAL):
         chosen[key] = count
-        missing -= count
-        if missing <= 0:
+        uncovered -= count
+        if uncovered <= 0:
             break
     return chosen
 
@@ -117,7 +119,7 @@ def _typical_share(state: ClusterState, task_class: TaskClass) -> float:
 def _allowed_nodes(
     state: ClusterState, counts: dict[_Key, int]
 ) -> dict[TaskConstraints | None, Bools]:
-    """Return by the constraints of requests where these let tasks run."""
+    """Return constraints of requests -> the nodes on which they let tasks run."""
     everywhere: Bools = np.ones(len(state.nodes), dtype=np.bool_)
     common: Counter[TaskConstraints | None] = Counter()
     for (_, _, _, selection), count in counts.items():

@@ -31,8 +31,10 @@ from scheduler.core.session.nodeset import NodeSet
 STEP_DEVICES = 0.05
 #: Score of one step. Free room now (1,000) counts for more than all devices of a node.
 STEP_SCORE = 1.0
-#: Score of a node that keeps, of its CPUs, this much of the part that it keeps of its devices.
-BALANCE_SCORE, BALANCE = STEP_SCORE / 2, 0.8
+#: A node is balanced if the part of its CPUs that stays free is at least this much of that of its devices.
+BALANCE = 0.8
+#: Score of a balanced node.
+BALANCE_SCORE = STEP_SCORE / 2
 #: Score that each device of a node takes away; all of them together are less than the scores above.
 DEVICE_SCORE = STEP_SCORE / 256
 #: Float noise, which must decide nothing.
@@ -49,6 +51,7 @@ class FragmentationScore:
         self._cpu_tasks, self._gpu_tasks = cpu, gpu
         self._devices = DeviceTable(state, UsableTable(typical_requests(state), len(state.nodes)))
         self._tie_break: Floats = -DEVICE_SCORE * state.nodes.allocatable[GPU_ROW]
+        #: (CPU, portion, GPU memory, devices) of a request -> its scores.
         self._known: dict[tuple[float, float, int, int], _Scores] = {}
 
     def concerns(self, task_class: TaskClass) -> bool:
@@ -102,10 +105,11 @@ class _Scores:
 
     def _compute(self, nodes: Ints) -> None:
         self._devices.catch_up()
-        placed = self._devices.placements(self._task_class, nodes)
-        steps = np.rint(placed.loss / STEP_DEVICES - _NOISE)
-        scores = self._tie_break[placed.nodes] - STEP_SCORE * steps
+        placements = self._devices.placements(self._task_class, nodes)
+        steps = np.rint(placements.loss / STEP_DEVICES - _NOISE)
+        scores = self._tie_break[placements.nodes] - STEP_SCORE * steps
         if not self._task_class.is_cpu_only:
-            scores += BALANCE_SCORE * (placed.cpu >= BALANCE * placed.gpus - _NOISE)
+            is_balanced = placements.cpu >= BALANCE * placements.gpus - _NOISE
+            scores += BALANCE_SCORE * is_balanced
         self._scores[nodes] = 0.0
-        self._scores[placed.nodes] = scores
+        self._scores[placements.nodes] = scores

@@ -2,8 +2,9 @@
 
 A request for one device can use each device with enough left beside enough free CPU. So for a device it
 is enough to know the kind of its node (which requests are allowed there), how many of the CPU
-amounts of the mix are free, and how many of the mix's shares it has left: the chance that a task of the
-mix can use it is one number of a table. Requests for several devices are few; each has a table of its own.
+amounts of the mix are free, and how many of the mix's shares it has left. A table has for each such triple
+the chance that a task of the mix can use the device. Requests for several devices have tables of their own,
+few because such requests are few.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ class UsableTable:
         kinds, kind_of = np.unique(masks.T, axis=0, return_inverse=True)
         self.kind_of: Ints = kind_of.reshape(-1).astype(np.int64)
         rows, columns = len(self.cpus) + 1, len(self.shares) + 1
-        #: (devices, number of shares that each must exceed) -> chance by kind and CPU
+        #: Requests for several devices: (devices, level that each must reach) -> chance by kind and CPU.
         groups: dict[tuple[int, int], Floats] = {}
         single: Floats = np.zeros((len(kinds), rows, columns))
         for position, request in enumerate(requests):
+            # The request fits from this row on by its CPU, and from this column on by its share.
             row = bisect_right(self.cpus, request.cpu_milli)
             column = bisect_right(self.shares, request.share)
             chances = request.weight * kinds[:, position]
@@ -51,11 +53,12 @@ class UsableTable:
         self._rows, self._columns = rows, columns
         self._single = single.ravel()
         self._groups = [(*key, chances.ravel()) for key, chances in groups.items()]
+        # The same as plain lists, which are faster for one node.
         self._single_rows: list[list[float]] = single.reshape(-1, columns).tolist()
         self._group_rows = [(*key, chances.ravel().tolist()) for key, chances in groups.items()]
 
     def levels(self, left: Floats) -> Ints:
-        """Return how many of the shares of the mix devices have left."""
+        """Return for the free part of each device how many of the distinct shares of the mix it is enough for."""
         levels: Ints = np.searchsorted(self.shares, left, side="right")
         return levels
 
@@ -70,8 +73,8 @@ class UsableTable:
         rows = self.kind_of[nodes] * self._rows + np.searchsorted(self.cpus, cpu, side="right")
         chances = self._single[(rows * self._columns)[:, np.newaxis] + levels]
         usable: Floats = np.einsum("ij,ij->i", chances, left)
-        for devices, level, group in self._groups:
-            large = levels >= level
+        for devices, least_level, group in self._groups:
+            large = levels >= least_level
             enough = large.sum(axis=1) >= devices
             if enough.any():
                 usable += (
@@ -85,9 +88,13 @@ class UsableTable:
         chances = self._single_rows[row]
         levels = [bisect_right(self.shares, amount) for amount in left]
         usable = sum(chances[level] * amount for level, amount in zip(levels, left, strict=True))
-        for devices, least, group in self._group_rows:
+        for devices, least_level, group in self._group_rows:
             if group[row]:
-                large = [a for a, level in zip(left, levels, strict=True) if level >= least]
+                large = [
+                    amount
+                    for amount, level in zip(left, levels, strict=True)
+                    if level >= least_level
+                ]
                 if len(large) >= devices:
                     usable += sum(large) * group[row]
         return usable
