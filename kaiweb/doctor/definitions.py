@@ -12,7 +12,10 @@ from kube.errors import NotFoundError
 from kube.resources import CRDS, NODES
 
 APPLY = "kaiweb bootstrap"
+#: Kubernetes 1.x: the oldest that we are tested with.
 OLDEST_MINOR = 31
+#: How many minor versions Kubernetes supports beside each other.
+MAX_APART = 3
 
 
 def check_definitions(context: ClusterContext) -> Iterator[Finding]:
@@ -91,7 +94,7 @@ def check_versions(context: ClusterContext) -> Iterator[Finding]:
             f"runs Kubernetes 1.{oldest}; expected 1.{OLDEST_MINOR} or newer",
             "upgrade the cluster",
         )
-    if newest - oldest > 3:
+    if newest - oldest > MAX_APART:
         yield warning(
             "nodes",
             f"run Kubernetes 1.{oldest} to 1.{newest}; Kubernetes supports three versions apart",

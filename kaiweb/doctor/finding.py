@@ -21,7 +21,7 @@ class Severity(StrEnum):
     FAULT = "fault"
     #: It works, but somebody should look at it.
     WARNING = "warning"
-    #: Only to be known, such as what could not be checked.
+    #: For information, such as what could not be checked.
     NOTE = "note"
 
 

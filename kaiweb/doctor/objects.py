@@ -14,6 +14,7 @@ from queues.tree.hierarchy import problem_of
 from queues.tree.shape import QueueShape, read_queue
 from scheduler.settings.shard import CONFIG_NAME
 
+#: How many objects one finding names.
 SHOWN = 5
 #: A pod group appears a moment after its pods, and a bind request is carried out in seconds.
 PATIENCE_S = 120.0
@@ -47,14 +48,14 @@ def check_queues(context: ClusterContext) -> Iterator[Finding]:
                 f"is ignored: {problem}",
                 f"kubectl edit queue {name} (spec.parentQueue), or create the parent",
             )
-    lost = [
+    without_queue = [
         _key(item)
         for item in context.all_of(PODGROUPS)
         if (item.get("spec") or {}).get("queue", "") not in tree
     ]
-    if lost:
+    if without_queue:
         yield warning(
-            f"pod groups {_some(lost)}",
+            f"pod groups {_some(without_queue)}",
             "are in queues that do not exist, so they never start",
             "create the queues, or change the label kai.scheduler/queue of the workloads",
         )
@@ -64,7 +65,7 @@ def check_pods(context: ClusterContext) -> Iterator[Finding]:
     """Report pods that are ours and were never grouped."""
     selectors = Selectors(fields=f"spec.schedulerName={context.scheduler_name}")
     pods = context.gateway.list(PODS, as_type=dict, selectors=selectors).items
-    loose = [
+    ungrouped = [
         _key(pod)
         for pod in pods
         if pod.get("spec", {}).get("schedulerName") == context.scheduler_name
@@ -73,9 +74,9 @@ def check_pods(context: ClusterContext) -> Iterator[Finding]:
         and POD_GROUP not in (pod["metadata"].get("annotations") or {})
         and _is_old(pod, context)
     ]
-    if loose:
+    if ungrouped:
         yield fault(
-            f"pods {_some(loose)}",
+            f"pods {_some(ungrouped)}",
             "have no pod group",
             "look at the log of the controllers: the pod grouper does not run or may not read their owner",
         )
@@ -97,7 +98,7 @@ def check_bind_requests(context: ClusterContext) -> Iterator[Finding]:
 
 
 def check_reservations(context: ClusterContext) -> Iterator[Finding]:
-    """Report pods that hold a GPU for others and say not which one."""
+    """Report reservation pods that have ended, or do not say which GPU they hold."""
     for pod in context.all_of(PODS, RESERVATION):
         annotations = pod["metadata"].get("annotations") or {}
         phase = pod.get("status", {}).get("phase")

@@ -24,11 +24,14 @@ from kube.resources import (
     SUBJECT_ACCESS_REVIEWS,
 )
 
+#: The namespace that deploy/rbac is written for; the installation may be in another one.
 FILES_NAMESPACE = "kai-scheduler"
+#: How many questions are open at the API server at a time.
 PARALLEL = 8
+#: How many rights one finding names.
 SHOWN = 5
 REMEDY = "kubectl apply -f deploy/rbac, or helm upgrade"
-#: Processes of these run with kaiweb; the other accounts of deploy/rbac have KAI's names for roles of users.
+#: The accounts under which processes of kaiweb run; deploy/rbac also has others with KAI's names.
 ACCOUNTS = ("web", "pod-grouper", "scheduler", "binder", "operator")
 
 IsAllowed = Callable[["Right"], bool]
@@ -86,7 +89,7 @@ def check_rights(context: ClusterContext) -> Iterator[Finding]:
 def needed_rights(documents: list[install.Manifest], namespace: str) -> Mapping[str, set[Right]]:
     """Return the rights of each account that roles and bindings grant."""
     rules = {
-        (item["kind"], item["metadata"]["name"], _place(item["metadata"], namespace)): item["rules"]
+        (item["kind"], item["metadata"]["name"], _scope(item["metadata"], namespace)): item["rules"]
         for item in documents
         if item["kind"] in ("ClusterRole", "Role")
     }
@@ -94,19 +97,20 @@ def needed_rights(documents: list[install.Manifest], namespace: str) -> Mapping[
     for item in documents:
         if item["kind"] not in ("ClusterRoleBinding", "RoleBinding"):
             continue
-        place = _place(item["metadata"], namespace)
+        scope = _scope(item["metadata"], namespace)
         role = item["roleRef"]
-        key = (role["kind"], role["name"], "" if role["kind"] == "ClusterRole" else place)
-        granted = {right for rule in rules[key] for right in _rights_of(rule, place)}
+        key = (role["kind"], role["name"], "" if role["kind"] == "ClusterRole" else scope)
+        granted = {right for rule in rules[key] for right in _rights_of(rule, scope)}
         for subject in item["subjects"]:
             if subject["name"] in rights:
                 rights[subject["name"]] |= granted
     return rights
 
 
-def _place(metadata: Mapping[str, Any], namespace: str) -> str:
-    place: str = metadata.get("namespace", "")
-    return namespace if place == FILES_NAMESPACE else place
+def _scope(metadata: Mapping[str, Any], namespace: str) -> str:
+    """Return the namespace of an object of deploy/rbac as it is installed; "" for the whole cluster."""
+    written: str = metadata.get("namespace", "")
+    return namespace if written == FILES_NAMESPACE else written
 
 
 def _rights_of(rule: Mapping[str, Any], namespace: str) -> Iterator[Right]:
@@ -130,10 +134,10 @@ def _has_accounts(context: ClusterContext) -> bool:
 
 
 def _reviewer(context: ClusterContext, account: str) -> IsAllowed | None:
-    """Return who answers for an account; None if nobody can and that is no fault."""
+    """Return the function that asks about rights of an account; None if the accounts do not exist here."""
     if context.accounts is not None:
-        own = connect(context.accounts / f"{account}.kubeconfig")
-        return lambda right: _self_review(own, right)
+        gateway_of_account = connect(context.accounts / f"{account}.kubeconfig")
+        return lambda right: _self_review(gateway_of_account, right)
     if not _has_accounts(context):
         return None
     user = f"system:serviceaccount:{context.namespace}:{account}"

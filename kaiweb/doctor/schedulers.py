@@ -12,6 +12,7 @@ from kube.resources import BINDREQUESTS, DEPLOYMENTS, LEASES, SHARDS
 #: The Lease of KAI's operator, which makes Deployments and webhooks again whenever they are deleted.
 OPERATOR_LEASE = "41fce092.run.ai"
 KAI_OPERATOR = "kai-operator"
+#: A write is recent for so long.
 LATELY_S = 600.0
 DEFAULT_LEASE_S = 15
 PART_OF = "app.kubernetes.io/part-of"
@@ -42,13 +43,13 @@ def check_other_schedulers(context: ClusterContext) -> Iterator[Finding]:
 
 
 def _flag(deployment: dict[str, Any], flag: str) -> str:
-    """Return the value of a flag of the first container, written in either way."""
+    """Return the value of a flag of the first container, written as `--flag=value` or `--flag value`."""
     container = deployment["spec"]["template"]["spec"]["containers"][0]
     words = [*container.get("command", ()), *container.get("args", ())]
     for word, following in pairwise([*words, ""]):
-        name, sign, value = word.partition("=")
+        name, equals, value = word.partition("=")
         if name == flag:
-            return str(value if sign else following)
+            return str(value if equals else following)
     return ""
 
 

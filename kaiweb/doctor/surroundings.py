@@ -57,7 +57,7 @@ STORES: tuple[tuple[str, Callable[[], str], str], ...] = (
 
 
 def check_stores(_context: ClusterContext) -> Iterator[Finding]:
-    """Report a database or a broker that does not answer."""
+    """Report the first of the stores that does not work."""
     for name, find_fault, remedy in STORES:
         if name == BROKER and not os.environ.get("REDIS_URL"):
             continue  # the embedded one, whose address only `kaiweb up` knows

@@ -31,7 +31,7 @@ OURS = (
     (VALIDATING, QUEUE_VALIDATION),
     (VALIDATING, POD_GROUP_VALIDATION),
 )
-#: Certificates are renewed 30 days before their end.
+#: Certificates are renewed 30 days before their end, so one that ends so soon was not renewed.
 SOON = timedelta(days=14)
 CONNECT_S = 5.0
 REGISTER = "restart the web process: it registers the webhooks at its start"
@@ -170,4 +170,4 @@ def _bundle(hook: dict[str, Any]) -> str:
     try:
         return base64.b64decode(text).decode()
     except (binascii.Error, UnicodeDecodeError):
-        return "unreadable"
+        return "unreadable"  # no PEM, so `examine` reports it

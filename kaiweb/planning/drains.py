@@ -63,7 +63,7 @@ class Drain:
 
 
 def warnings_of(drain: Drain) -> list[Finding]:
-    """Return a warning for each bound that the drain does not reach."""
+    """Return a warning for each limit that a queue still exceeds after the drain."""
     return [
         Finding(
             pointer="",
@@ -83,16 +83,17 @@ def choose(
 
     Parameters
     ----------
+    excess : queue -> resource -> what it uses above its limit
     candidates : in the order in which they go
     """
     left = {queue: dict(amounts) for queue, amounts in excess.items()}
     chosen = []
     for candidate in candidates:
-        concerned = [left[queue] for queue in candidate.queues if queue in left]
-        if not any(_helps(candidate.amounts, amounts) for amounts in concerned):
+        above_limits = [left[queue] for queue in candidate.queues if queue in left]
+        if not any(_helps(candidate.amounts, amounts) for amounts in above_limits):
             continue
         chosen.append(candidate.key)
-        for amounts in concerned:
+        for amounts in above_limits:
             for resource in amounts:
                 amounts[resource] -= candidate.amounts.get(resource, 0.0)
     over = {
@@ -103,6 +104,7 @@ def choose(
 
 
 def _helps(held: Amounts, left: Amounts) -> bool:
+    """Return whether a workload holds some of a resource that is still above the limit."""
     return any(amount > TOLERANCE and held.get(resource) for resource, amount in left.items())
 
 

@@ -13,7 +13,7 @@ MAX_NAMES = 200
 
 
 def complete_queues(_context: click.Context, _parameter: click.Parameter, start: str) -> list[str]:
-    """Return the names of queues that begin so."""
+    """Return the names of queues that begin with `start`."""
     try:
         rows = Rest(read_access()).items("queues")
     except TerminalError:
@@ -24,7 +24,7 @@ def complete_queues(_context: click.Context, _parameter: click.Parameter, start:
 def complete_workloads(
     _context: click.Context, _parameter: click.Parameter, start: str
 ) -> list[str]:
-    """Return `namespace/owner` of waiting workloads that begin so."""
+    """Return `namespace/owner` of waiting workloads that begins with `start`."""
     parameters = {"state": "pending,gated,partial", "limit": str(MAX_NAMES)}
     namespace, slash, _ = start.partition("/")
     if slash:
@@ -38,5 +38,5 @@ def complete_workloads(
 
 
 def complete_fields(_context: click.Context, _parameter: click.Parameter, start: str) -> list[str]:
-    """Return the fields of a queue that begin so, with the equals sign."""
+    """Return the fields of a queue that begin with `start`, each with an equals sign."""
     return [f"{field}=" for field in KNOWN if field.startswith(start)]

@@ -47,6 +47,7 @@ def render(health: Json) -> RenderableType:
         parts.append(Text(f"What to do: {RUNBOOK}"))
     restless = [row for row in health["processes"] if row["fault"] or row["restarts"]]
     if restless:
+        # The line break in each title leaves a blank line above the table.
         grid = table("\nprocess", "\nrestarts", "\nhangs", "\nfault")
         for row in restless:
             grid.add_row(row["name"], str(row["restarts"]), str(row["hangs"]), row["fault"])

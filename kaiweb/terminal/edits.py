@@ -13,7 +13,7 @@ from kube.values.quantity import parse_quantity
 
 UNLIMITED, UNSET = "unlimited", "unset"
 BOUNDS = ("quota", "limit", "weight")
-#: Resource in the command -> its name in the API, and how many of its units one of ours is.
+#: Resource in the command -> its name in the API, and the factor from the command's unit to that of the API.
 RESOURCES = {"gpu": ("gpu", 1), "cpu": ("cpuMilli", 1000), "memory": ("memoryBytes", 1)}
 TEXTS = {
     "parent": "parent",

@@ -23,7 +23,7 @@ output_option = click.option(
 
 
 def console() -> Console:
-    """Return the console of standard output; its width without a terminal is that of a wide one."""
+    """Return the console of standard output; where that is no terminal, it has the width of a wide one."""
     screen = Console(highlight=False)
     return screen if screen.is_terminal else Console(highlight=False, width=140)
 

@@ -61,9 +61,9 @@ def render(simulation: Json) -> RenderableType:
         for finding in findings
     ]
     for title, rows in (("evicted", answer["evictions"]), ("started", answer["starts"])):
-        own = [row for row in rows if not row["withoutEdits"]]
-        if own:
-            parts += [Text(f"\n{title}, only because of the edit", style="bold"), _moves(own)]
+        caused = [row for row in rows if not row["withoutEdits"]]
+        if caused:
+            parts += [Text(f"\n{title}, only because of the edit", style="bold"), _moves(caused)]
     changed = [row for row in answer["shares"] if row["changed"]]
     if changed:
         parts += [Text("\nGPU shares", style="bold"), _shares(changed)]

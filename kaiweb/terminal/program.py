@@ -39,9 +39,9 @@ def terminal(context: click.Context) -> None:
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def completion(shell: str) -> None:
     """Print the completion script of a shell, e.g. for `source <(kaiweb completion bash)`."""
-    kind = get_completion_class(shell)
-    assert kind is not None
-    click.echo(kind(terminal, {}, "kaiweb", COMPLETE).source())
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
+    click.echo(completion_class(terminal, {}, "kaiweb", COMPLETE).source())
 
 
 for command in (top, why, queues, order, doctor):
@@ -71,9 +71,9 @@ def kubectl_plugin() -> None:
 def kubectl_completion() -> None:
     """Print completions as kubectl wants them of `kubectl_complete-kai`: one a line, then a directive."""
     arguments = sys.argv[1:] or [""]
-    kind = get_completion_class("bash")
-    assert kind is not None
-    complete = kind(terminal, {}, "kai", COMPLETE)
+    completion_class = get_completion_class("bash")
+    assert completion_class is not None
+    complete = completion_class(terminal, {}, "kai", COMPLETE)
     for item in complete.get_completions(arguments[:-1], arguments[-1]):
         click.echo(item.value)
-    click.echo(":4")
+    click.echo(":4")  # the directive NoFileComp of cobra: suggest no files

@@ -27,6 +27,7 @@ from kaiweb.terminal.output import (
 )
 from kaiweb.terminal.rest import Json, Rest, segment
 
+#: Resource in the command -> its name in the API, and how its amounts are written.
 RESOURCES = {
     "gpu": ("gpu", number),
     "cpu": ("cpuMilli", cores),
@@ -141,12 +142,12 @@ def render_tree(rows: Sequence[Json], resource: str = "gpu") -> Table:
     grid = table(
         "queue", *COLUMNS, "running", "pending", "", right=(*COLUMNS, "running", "pending")
     )
-    key, write = RESOURCES[resource]
+    key, write_amount = RESOURCES[resource]
     for row, depth in in_tree_order(rows):
         amounts = [
             number((row[column] or {}).get(key))
-            if column == "weight"
-            else write((row[column] or {}).get(key))
+            if column == "weight"  # has no unit
+            else write_amount((row[column] or {}).get(key))
             for column in COLUMNS
         ]
         grid.add_row(

@@ -14,6 +14,7 @@ from kaiweb.terminal.access import CREATE_TOKEN, Access
 from kaiweb.terminal.errors import TerminalError
 
 CONNECT_S, READ_S = 5.0, 30.0
+#: Rows of one page of a list.
 PAGE = 1000
 
 Json = dict[str, Any]
@@ -103,6 +104,7 @@ def segment(text: str) -> str:
 
 
 def _cause(error: urllib3.exceptions.HTTPError) -> str:
+    """Return the last part of the message, without the connection that urllib3 puts before it."""
     return str(error.__cause__ or error).rpartition(": ")[2]
 
 

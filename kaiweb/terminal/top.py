@@ -16,6 +16,7 @@ from kaiweb.terminal.output import TABLE, console, number, output_option, show, 
 from kaiweb.terminal.queues import in_tree_order
 from kaiweb.terminal.rest import Json, Rest
 
+#: Width of the longest bar, in characters.
 BAR = 24
 #: State of a device -> its cell and color.
 CELLS = {
@@ -112,10 +113,8 @@ def _gpu(row: Json, column: str) -> float:
 def _bar(row: Json, largest: float) -> Text:
     """Return the GPUs of a queue: those within its quota, those above, and what it requests beyond."""
     scale = BAR / largest if largest else 0
-    allocated, requested = (
-        round(_gpu(row, "allocated") * scale),
-        round(_gpu(row, "requested") * scale),
-    )
+    allocated = round(_gpu(row, "allocated") * scale)
+    requested = round(_gpu(row, "requested") * scale)
     within = round(min(_gpu(row, "quota"), _gpu(row, "allocated")) * scale)
     return Text.assemble(
         ("━" * within, "green"),

@@ -23,11 +23,12 @@ from queues.tree.shape import QueueShape
 
 #: How far back a sample looks for events that the mirror saw late.
 LOOK_BACK = timedelta(minutes=10)
+#: How long the single events are kept; the counts of a day are kept longer.
 KEPT = timedelta(days=3)
 
 
 def note(now: datetime) -> int:
-    """Write the events since the last look that are not written yet; return how many were there."""
+    """Write the events since the last look that are not written yet; return how many were looked at."""
     newest = WorkloadEvent.objects.aggregate(at=Max("at"))["at"]
     since = min(now, newest or now) - LOOK_BACK
     events = [*_starts(since), *_evictions(since)]
@@ -113,15 +114,15 @@ def close_days(now: datetime) -> int:
     """Write the rows of days that have ended, and delete old events and rows; return how many rows were written."""
     until = first_open_day(now)
     last = QueueDay.objects.aggregate(day=Max("day"))["day"]
-    first = (
-        (now - KEPT).date() if last is None else max(last + timedelta(days=1), (now - KEPT).date())
-    )
+    day = (now - KEPT).date()
+    if last is not None:
+        day = max(day, last + timedelta(days=1))
     shapes = tree()
     written = 0
-    while first < until:
-        rows = QueueDay.objects.bulk_create(count_day(first, shapes))
+    while day < until:
+        rows = QueueDay.objects.bulk_create(count_day(day, shapes))
         written += len(rows)
-        first += timedelta(days=1)
+        day += timedelta(days=1)
     WorkloadEvent.objects.filter(at__lt=now - KEPT).delete()
     QueueDay.objects.filter(day__lt=(now - tiers.retention(tiers.DAY)).date()).delete()
     return written

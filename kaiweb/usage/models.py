@@ -16,7 +16,7 @@ from queues.models import NAME
 
 
 class Clock(models.Model):
-    """When the last sample was taken; a single row, which also keeps two samplers apart."""
+    """When the last sample was taken: one row, locked while a sample is written so that no other worker writes it."""
 
     only = models.BooleanField(primary_key=True, default=True)
     sampled_at = models.DateTimeField()
@@ -47,7 +47,7 @@ class Span(models.Model):
 
 
 class QueueUse(models.Model):
-    """GPU-seconds of a queue and all queues below it; in quota means by its own quota."""
+    """GPU-seconds of a queue and all queues below it; what is in quota is measured by its own quota."""
 
     KEYS: ClassVar = ("queue",)
     SUMS: ClassVar = ("allocated", "in_quota", "waiting", "share")

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from django.conf import settings
 
+#: In the price list: the price of models that are not in it.
 OTHER_MODELS = "*"
 
 
 def cost(hours_by_model: Mapping[str, float]) -> float | None:
-    """Return the cost of GPU-hours; None if the list lacks the price of a model that was used."""
+    """Return the cost of GPU-hours; None if there is no list, or it lacks the price of a model that was used."""
     price_by_model: Mapping[str, float] = settings.KAIWEB_GPU_PRICES
     other = price_by_model.get(OTHER_MODELS)
     total = 0.0

@@ -14,7 +14,7 @@ from kaiweb.usage.tiers import Piece
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Steps from `start`; the last one may end before its time, at `end`."""
+    """Steps of `step` seconds from `start`; `end` may cut the last one short."""
 
     start: datetime
     end: datetime
@@ -24,7 +24,10 @@ class Range:
     def of(
         cls, start: datetime, end: datetime, now: datetime, *, max_points: int, step: int = 0
     ) -> Range:
-        """Return the range with its start rounded down to a step; a step that is not kept so long is coarsened."""
+        """Return the range from the start of a step on.
+
+        `step` becomes coarser if its rows are not kept since `start` or if there would be more than `max_points`.
+        """
         oldest = now - tiers.retention(tiers.DAY)
         start, end = max(start, oldest), min(end, now)
         step = max(step, tiers.step_for(start, end, now, max_points=max_points))

@@ -40,6 +40,7 @@ def roll_up(now: datetime) -> int:
 
 
 def _due(fine: int, coarse: int, done: datetime, complete_until: datetime) -> list[datetime]:
+    """Return the starts of the coarse spans that are complete and not yet written."""
     end = tiers.floor(complete_until, coarse)
     spans = Span.objects.filter(tier=fine, start__gte=done, start__lt=end)
     starts = spans.order_by("start").values_list("start", flat=True)
@@ -87,6 +88,7 @@ def _trim_bounds(cutoff: datetime) -> int:
         queue=OuterRef("queue"), at__gt=OuterRef("at"), at__lte=cutoff
     )
     old = QueueBounds.objects.filter(Exists(later), at__lt=cutoff)
+    # A few at a time; the rest is deleted with the next calls.
     count, _by_model = QueueBounds.objects.filter(
         pk__in=list(old.values_list("pk", flat=True)[:1000])
     ).delete()

@@ -66,6 +66,7 @@ def sample(now: datetime) -> bool:
         clock.save()
         queues = list(Queue.objects.all())
         _note_bounds(queues, now)
+        # The first sample has no time before it; a late one leaves a gap.
         if timedelta() < elapsed <= longest_interval():
             _write(start, elapsed.total_seconds(), queues)
     return True
@@ -130,16 +131,16 @@ def _holders() -> dict[HolderKey, Held]:
     for key, queue, user, gpu, allocated, pending in groups.order_by().values_list(*columns):
         if allocated:
             parts = models.get(key, {"": 1.0})
-            whole = sum(parts.values())
+            sum_of_parts = sum(parts.values())
             for model, part in parts.items():
-                holders[HolderKey(queue, user, model)].allocated += allocated * part / whole
+                holders[HolderKey(queue, user, model)].allocated += allocated * part / sum_of_parts
         if pending and gpu > allocated:
             holders[HolderKey(queue, user, "")].waiting += gpu - allocated
     return holders
 
 
 def _models_of_groups() -> dict[str, dict[str, float]]:
-    """Return for each pod group how its bound pods are spread over GPU models, in any unit."""
+    """Return for each pod group how its bound pods are spread over GPU models; only the proportions matter."""
     model_of_node = dict(Node.objects.order_by().values_list("name", "model"))
     pods = Pod.objects.exclude(node="").exclude(group="").exclude(gpu_kind="none")
     running = pods.exclude(phase__in=FINISHED_PODS).order_by()
@@ -178,7 +179,7 @@ def _model_rows(start: datetime, seconds: float) -> list[ModelUse]:
 
 
 def _note_bounds(queues: list[Queue], now: datetime) -> None:
-    """Write quota and limit of queues whose last row says otherwise."""
+    """Write quota and limit of queues where they differ from the last row."""
     last = QueueBounds.objects.order_by().values("queue").annotate(last=Max("id")).values("last")
     rows = QueueBounds.objects.filter(pk__in=last).order_by()
     noted = {row.queue: (row.quota, row.limit) for row in rows}

@@ -77,15 +77,15 @@ def _bounds(
     if not columns:
         return {name: {} for name in names}
     times = span.times
-    steps: dict[str, dict[str, Bounds]] = {
+    bounds: dict[str, dict[str, Bounds]] = {
         name: {column: [None] * len(times) for column in columns} for name in names
     }
     rows = QueueBounds.objects.filter(queue__in=names, at__lt=span.end).order_by("at", "id")
     for queue, at, *values in rows.values_list("queue", "at", *columns):
         first = max(0, span.index(at))
         for column, value in zip(columns, values, strict=True):
-            steps[queue][column][first:] = [_bound(value)] * (len(times) - first)
-    return steps
+            bounds[queue][column][first:] = [_bound(value)] * (len(times) - first)
+    return bounds
 
 
 def _bound(value: float | None) -> Number | str | None:
@@ -105,31 +105,34 @@ def usage_series(span: Range, queues: Collection[str] | None) -> dict[str, Any]:
     covered = covered_seconds(span, pieces)
     count = len(covered)
     used = {column: [0.0] * count for column in OwnerUse.SUMS}
-    nodes = {column: [0.0] * count for column in ModelUse.SUMS}
+    of_nodes = {column: [0.0] * count for column in ModelUse.SUMS}
     for piece in pieces:
         work = OwnerUse.objects.filter(**within(piece))
         if queues is not None:
             work = work.filter(queue__in=queues)
         for rows, sums, columns in (
             (work, used, OwnerUse.SUMS),
-            (ModelUse.objects.filter(**within(piece)), nodes, ModelUse.SUMS),
+            (ModelUse.objects.filter(**within(piece)), of_nodes, ModelUse.SUMS),
         ):
             grouped = rows.order_by().values_list("start")
             totals = grouped.annotate(**{f"sum_{column}": Sum(column) for column in columns})
             for start, *values in totals:
                 for column, value in zip(columns, values, strict=True):
                     sums[column][span.index(start)] += value
-    over = [held - inside for held, inside in zip(used["allocated"], used["in_quota"], strict=True)]
+    over_quota = [
+        allocated - in_quota
+        for allocated, in_quota in zip(used["allocated"], used["in_quota"], strict=True)
+    ]
     idle = [
-        max(0.0, there - held)
-        for there, held in zip(nodes["capacity"], nodes["allocated"], strict=True)
+        max(0.0, capacity - allocated)
+        for capacity, allocated in zip(of_nodes["capacity"], of_nodes["allocated"], strict=True)
     ]
     return {
         **frame(span, covered),
         "inQuotaHours": _hours(used["in_quota"], covered),
-        "overQuotaHours": _hours(over, covered),
+        "overQuotaHours": _hours(over_quota, covered),
         "waitingHours": _hours(used["waiting"], covered),
-        "capacityHours": _hours(nodes["capacity"], covered),
+        "capacityHours": _hours(of_nodes["capacity"], covered),
         "idleHours": _hours(idle, covered),
     }
 

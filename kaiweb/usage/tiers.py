@@ -11,6 +11,7 @@ from django.conf import settings
 RAW, MINUTE, FIVE_MINUTES, HOUR, DAY = 0, 60, 300, 3600, 86_400
 #: From the finest to the coarsest; each length is a multiple of the one before.
 ORDER = (RAW, MINUTE, FIVE_MINUTES, HOUR, DAY)
+#: The tiers that may be the steps of a series: not the samples, whose times are irregular.
 STEPS = ORDER[1:]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -73,6 +74,7 @@ def pieces(
 def _divide(
     start: datetime, end: datetime, rolled_up_to: Mapping[int, datetime], usable: Sequence[int]
 ) -> list[Piece]:
+    """Answer the middle of a range by the coarsest usable tier, and what is left on both sides by finer ones."""
     if start >= end:
         return []
     *finer, tier = usable

@@ -38,7 +38,7 @@ class Used:
     by_model: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, allocated: float, in_quota: float, waiting: float) -> None:
-        """Add what one tier or one part of the row used."""
+        """Add GPU-seconds that belong to this row."""
         self.allocated += allocated
         self.in_quota += in_quota
         self.waiting += waiting
@@ -65,6 +65,7 @@ def usage_items(
                     used[key].add(allocated, in_quota, waiting)
             total.by_model[model] += allocated
             total.add(allocated, in_quota, waiting)
+        # What is in quota is measured by the quota of each queue, so the rows of users do not add up to it.
         if by == By.QUEUE:
             for queue, *sums in _queue_sums(piece, queues):
                 used[queue].add(*sums)
@@ -133,16 +134,16 @@ def capacity(span: Range) -> dict[str, Any]:
 
     Which of the held hours were not used cannot be told without the utilisation metrics of the devices (DCGM).
     """
-    there = held = 0.0
+    existing = held = 0.0
     for piece in span.pieces():
         row = ModelUse.objects.filter(**within(piece)).aggregate(
             capacity=Sum("capacity"), allocated=Sum("allocated")
         )
-        there += row["capacity"] or 0.0
+        existing += row["capacity"] or 0.0
         held += row["allocated"] or 0.0
     return {
-        "capacityHours": _hours(there),
+        "capacityHours": _hours(existing),
         "allocatedHours": _hours(held),
-        "idleHours": _hours(there - held),
+        "idleHours": _hours(existing - held),
         "allocatedButIdleHours": None,
     }

@@ -41,7 +41,7 @@ STREAMS = Gauge("kaiweb_event_streams", "Open event streams")
 
 
 class EventStreams:
-    """Wraps an ASGI application, whose answer to the request decides."""
+    """Wraps an ASGI application: its answer 200 to the request opens a stream, any other is passed on."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -78,7 +78,7 @@ class _Stream:
         self._subscription = Subscription(id="1", topic=topic)
         self._has_pending = asyncio.Event()
 
-    # For the hub.
+    # The hub calls these two.
 
     def topics(self) -> Iterable[Topic]:
         return [self._subscription.topic]
@@ -175,7 +175,7 @@ class _Stream:
         subscription.begin(snapshot.position, visible, snapshot.admits, time.monotonic())
 
     async def _watch_rights(self) -> None:
-        """Return when the caller may no longer read; send everything anew when its rights have changed."""
+        """Return when the caller may no longer read, or has other rights than at the start."""
         while True:
             await asyncio.sleep(RIGHTS_CHECK_S)
             answer = await call(self._app, self._scope)

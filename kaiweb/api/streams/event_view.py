@@ -32,7 +32,7 @@ class Events(View):
     )
     def get(self, request: Request) -> Response:
         """Stream a topic as server-sent events: `welcome`, then `snap`, `delta` and `reset` as on the live socket."""
-        flag(request, "subtree")
+        flag(request, "subtree")  # refuses other words than true and false
         try:
             topic_of(request.META["QUERY_STRING"])
         except TopicError as error:

@@ -1,4 +1,4 @@
-"""Hold requests that wait for something, without a thread for each: ask Django again until the answer is another.
+"""Hold requests that wait for something, without a thread for each: ask Django again while it answers 202.
 
 `GET …/wait` answers at once: 200 for reached, 202 for not yet. Here a 202 is kept from the client and the request
 is sent to Django again after a pause, until its `timeout` is over. So every look checks the caller's rights anew.
@@ -25,7 +25,7 @@ MAX_WAITERS = 500
 
 
 class WaitingRequests:
-    """Wraps an ASGI application."""
+    """Wraps an ASGI application: a request `GET …/wait` is held while the answer is 202."""
 
     def __init__(self, app: App) -> None:
         self._app = app
