@@ -57,6 +57,7 @@ def body_for(resource: Resource, body: Mapping[str, Any]) -> Mapping[str, Any]:
     if "apiVersion" not in body or body["apiVersion"] == resource.api_version:
         return body
     written = {**body, "apiVersion": resource.api_version}
+    # Only v1beta1 writes requests otherwise than v1; v1beta2 does not.
     if resource.version != "v1beta1" or "spec" not in body:
         return written
     devices = body["spec"].get("devices") or {}

@@ -1,8 +1,9 @@
 # ruff: noqa: RUF012 - msgspec gives every struct its own copy of an empty default
 """Dynamic resource allocation (resource.k8s.io): claims, classes and slices.
 
-The views also read v1beta1, which has a request's fields beside its name (`DeviceRequest.exact`) and a device's
-under `basic` (`Device.content`). Allocations stay plain dicts: the scheduler chooses them and the binder writes them as a whole.
+The types also read v1beta1, where the fields of a request stand beside its name (see `DeviceRequest.exact`) and
+those of a device under `basic` (see `Device.content`). An allocation in a claim stays a plain dict, because the
+scheduler chooses it and the binder writes it as a whole; `AllocationResult` is for those that look into it.
 """
 
 from __future__ import annotations

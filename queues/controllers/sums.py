@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kube.objects.podgroup import PodGroup
 from kube.store import version_of
@@ -31,37 +32,44 @@ def holdings_of_status(group: PodGroup) -> Holdings:
     )
 
 
+class _Part(NamedTuple):
+    """What one pod group adds to the sum of its queue, by this version of the group."""
+
+    version: int
+    queue: str
+    holdings: Holdings
+
+
 @dataclass(slots=True)
 class GroupSums:
     """The sums over the pod groups of each queue. ResourceAmounts are exact fractions, so updates add no error."""
 
-    #: Pod group -> (version, queue, what it holds).
-    _parts: dict[str, tuple[int, str, Holdings]] = field(default_factory=dict)
+    #: Pod group -> what it adds.
+    _parts: dict[str, _Part] = field(default_factory=dict)
+    #: Queue -> the sum over its pod groups, without those of queues below it.
     _sums: dict[str, Holdings] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def put(self, group: PodGroup) -> set[str]:
         """Replace the amounts of a group; return the queues whose sums changed. An older version is ignored."""
-        part = holdings_of_status(group)
-        version = version_of(group)
+        part = _Part(version_of(group), group.spec.queue, holdings_of_status(group))
         with self._lock:
-            entry = self._parts.get(group.key)
-            if entry is not None and entry[0] > version:
+            old = self._parts.get(group.key)
+            if old is not None and old.version > part.version:
                 return set()
-            queue = group.spec.queue
-            self._parts[group.key] = (version, queue, part)
-            if entry is not None and entry[1:] == (queue, part):
+            self._parts[group.key] = part
+            if old is not None and (old.queue, old.holdings) == (part.queue, part.holdings):
                 return set()
-            self._subtract(entry)
-            add_holdings(self._sums.setdefault(queue, empty_holdings()), part)
-        return {queue} if entry is None else {queue, entry[1]}
+            self._subtract(old)
+            add_holdings(self._sums.setdefault(part.queue, empty_holdings()), part.holdings)
+        return {part.queue} if old is None else {part.queue, old.queue}
 
     def drop(self, key: str) -> set[str]:
         """Subtract the amounts of a deleted group; return its queue."""
         with self._lock:
-            entry = self._parts.pop(key, None)
-            self._subtract(entry)
-        return set() if entry is None else {entry[1]}
+            part = self._parts.pop(key, None)
+            self._subtract(part)
+        return set() if part is None else {part.queue}
 
     def of(self, queue: str) -> Holdings:
         """Return a copy of a queue's sum."""
@@ -70,18 +78,19 @@ class GroupSums:
             add_holdings(total, self._sums.get(queue, empty_holdings()))
         return total
 
-    def _subtract(self, entry: tuple[int, str, Holdings] | None) -> None:
-        if entry is None:
+    def _subtract(self, part: _Part | None) -> None:
+        if part is None:
             return
-        total = self._sums[entry[1]]
-        for amounts, part in _pairs(total, entry[2]):
-            for name, value in part.items():
-                amounts[name] -= value
-                if not amounts[name]:
-                    del amounts[name]
+        total = self._sums[part.queue]
+        for sums, amounts in _pairs(total, part.holdings):
+            for name, amount in amounts.items():
+                sums[name] -= amount
+                if not sums[name]:
+                    del sums[name]
 
 
 def _pairs(total: Holdings, part: Holdings) -> tuple[tuple[ResourceAmounts, ResourceAmounts], ...]:
+    """Return the amounts of both side by side, kind by kind."""
     return (
         (total.requested, part.requested),
         (total.allocated, part.allocated),

@@ -45,7 +45,13 @@ def default_grouper(ctx: Context) -> Metadata:
 def base_metadata(
     ctx: Context, *, candidates: Sequence[Json] = (), default_priority: str = keys.TRAIN
 ) -> Metadata:
-    """Return the group of the context's top owner, minMember 1, no subgroups."""
+    """Return the group of the context's top owner, minMember 1, no subgroups.
+
+    Parameters
+    ----------
+    candidates : the owners that may state priority, preemptibility and durations; without any, only the top owner
+    default_priority : the class where neither owner, pod nor the defaults of the kind name one
+    """
     sources = candidates or (ctx.top,)
     return Metadata(
         name=group_name(ctx.top),
@@ -91,12 +97,12 @@ def stated_queue(ctx: Context) -> str:
 
 
 def priority_class(ctx: Context, candidates: Sequence[Json], default: str) -> str:
-    """Return the first class named by an owner or the pod that exists, else the kind's default."""
-    of_pod = labels_of(ctx.pod).get(keys.PRIORITY_CLASS) or dig_text(
+    """Return the first existing class that an owner or the pod names, else that of the owner's kind, else `default`."""
+    pods_class = labels_of(ctx.pod).get(keys.PRIORITY_CLASS) or dig_text(
         ctx.pod, "spec", "priorityClassName"
     )
     for candidate in candidates:
-        name = labels_of(candidate).get(keys.PRIORITY_CLASS) or of_pod
+        name = labels_of(candidate).get(keys.PRIORITY_CLASS) or pods_class
         if name and ctx.lookups.priority_class_exists(name):
             return name
     defaults = (kind_default(ctx, candidate).priority_class for candidate in candidates)
@@ -170,7 +176,8 @@ def _annotations(ctx: Context) -> dict[str, str]:
     annotations[keys.TOP_OWNER] = _top_owner(ctx.top)
     annotations.update(annotations_of(ctx.top))
     if kind_of(ctx.top).kind == "Pod":
-        # Our own annotation on the pod, whose presence depends on when its executors start, is not part of the group.
+        # A pod that owns others (a Spark driver) has our own annotation or not, depending on when they start.
+        # The annotations of the group must not depend on that.
         annotations.pop(keys.POD_GROUP, None)
     return annotations
 
@@ -194,7 +201,10 @@ def _yaml_text(value: str) -> str:
 
 
 def stated_duration(ctx: Context, candidates: Sequence[Json], key: str, *, negative: bool) -> str:
-    """Return the first valid duration that an owner or the pod states in an annotation, else ""."""
+    """Return the first valid duration that an owner or the pod states in an annotation, else "".
+
+    negative : whether a duration below 0 is valid
+    """
     for source in (*candidates, ctx.pod):
         text = annotations_of(source).get(key)
         if not text:

@@ -54,13 +54,15 @@ class ReasonSources:
 
 @dataclass(slots=True)
 class Touched:
-    """The keys of rows that a chunk changed."""
+    """The keys of rows that a chunk of events from the cluster changed."""
 
     groups: set[str] = field(default_factory=set)
     #: Keys of pods; the sums of their groups are computed again.
     pods: set[str] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
+    #: Queues whose own row, children or pod groups changed.
     queues: set[str] = field(default_factory=set)
+    #: Queues that were created, deleted or put below another parent.
     moved_queues: set[str] = field(default_factory=set)
 
 
@@ -120,12 +122,14 @@ def _roll_up_groups(keys: set[str], tree: TreeView, sources: ReasonSources) -> s
     queues: set[str] = set()
     for key, group in groups.items():
         before = [getattr(group, name) for name in GROUP_SUMS]
-        counted = (group.state, group.gpu)
+        counted_before = (group.state, group.gpu)
         waiting = _sum_group(group, pods[key], classes)
         _set_reason(group, waiting, tree, errors.get(key, ""), standings.get(key))
         if before != [getattr(group, name) for name in GROUP_SUMS]:
             changed.append(group)
-        if counted != (group.state, group.gpu) or not before[GROUP_SUMS.index("pods")]:
+        # A group without pods until now may be a new row: its queue changes though state and GPUs look the same.
+        had_pods = bool(before[GROUP_SUMS.index("pods")])
+        if counted_before != (group.state, group.gpu) or not had_pods:
             queues.add(group.queue)
     bulk.update(PodGroup, changed, fields=GROUP_SUMS)
     return queues
@@ -232,19 +236,19 @@ def _roll_up_nodes(names: set[str]) -> None:
         return
     nodes = Node.objects.in_bulk(names)
     pods: dict[str, list[Pod]] = defaultdict(list)
-    on_them = Pod.objects.filter(node__in=nodes).exclude(phase__in=FINISHED)
-    for pod in on_them.order_by("created_at", "key"):
+    pods_on_nodes = Pod.objects.filter(node__in=nodes).exclude(phase__in=FINISHED)
+    for pod in pods_on_nodes.order_by("created_at", "key"):
         pods[pod.node].append(pod)
     changed: list[Node] = []
-    moved: list[Pod] = []
+    reassigned: list[Pod] = []
     for name, node in nodes.items():
         before = [getattr(node, column) for column in NODE_SUMS]
         _sum_node(node, pods[name])
         if before != [getattr(node, column) for column in NODE_SUMS]:
             changed.append(node)
-        moved += _place(node, pods[name])
+        reassigned += _assign_cells(node, pods[name])
     bulk.update(Node, changed, fields=NODE_SUMS)
-    bulk.update(Pod, moved, fields=("devices",))
+    bulk.update(Pod, reassigned, fields=("devices",))
 
 
 def _sum_node(node: Node, pods: list[Pod]) -> None:
@@ -260,8 +264,8 @@ def _sum_node(node: Node, pods: list[Pod]) -> None:
     node.pods = len(pods)
 
 
-def _place(node: Node, pods: list[Pod]) -> list[Pod]:
-    """Assign GPU cells to the pods of a node; return the pods whose cells changed."""
+def _assign_cells(node: Node, pods: list[Pod]) -> list[Pod]:
+    """Assign the GPUs of a node, as cells of its picture, to its pods; return the pods whose cells changed."""
     tenants = [
         devices.Tenant(
             key=pod.key,
@@ -274,10 +278,10 @@ def _place(node: Node, pods: list[Pod]) -> list[Pod]:
         if pod.gpu or pod.gpu_groups or pod.reserves_group
     ]
     cells = devices.assign(node.gpus, tenants)
-    moved = []
+    reassigned = []
     for pod in pods:
-        now = list(cells.get(pod.key, ()))
-        if pod.devices != now:
-            pod.devices = now
-            moved.append(pod)
-    return moved
+        cells_of_pod = list(cells.get(pod.key, ()))
+        if pod.devices != cells_of_pod:
+            pod.devices = cells_of_pod
+            reassigned.append(pod)
+    return reassigned

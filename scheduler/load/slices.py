@@ -47,8 +47,8 @@ def device_slice(item: api.ResourceSlice) -> DeviceSlice:
         pool_slices=spec.pool.resource_slice_count,
         is_per_device=spec.per_device_node_selection,
         counter_sets=tuple(
-            CounterSet(name=part.name, counters=_counters(part.counters))
-            for part in spec.shared_counters
+            CounterSet(name=counter_set.name, counters=_counters(counter_set.counters))
+            for counter_set in spec.shared_counters
         ),
     )
 
@@ -69,25 +69,28 @@ def dra_gpus(slices: Iterable[api.ResourceSlice]) -> dict[str, float]:
     Only the newest generation of each pool counts. Devices that draw from one counter set are parts of one
     GPU and count as one together.
     """
-    of_gpus = [item.spec for item in slices if "gpu" in item.spec.driver.lower()]
+    gpu_specs = [item.spec for item in slices if "gpu" in item.spec.driver.lower()]
     newest: dict[tuple[str, str], int] = {}
-    for spec in of_gpus:
+    for spec in gpu_specs:
         pool = (spec.driver, spec.pool.name)
         newest[pool] = max(spec.pool.generation, newest.get(pool, 0))
-    gpus: dict[str, set[tuple[str, ...]]] = {}  # node -> counter sets and undivided devices
-    for spec in of_gpus:
+    #: Node -> its GPUs: each is known by its counter set, or by its own name if it is not divided.
+    gpus: dict[str, set[tuple[str, ...]]] = {}
+    for spec in gpu_specs:
         pool = (spec.driver, spec.pool.name)
         if spec.pool.generation < newest[pool]:
             continue
         for device in spec.devices:
             content = device.content
             node = content.node_name if spec.per_device_node_selection else spec.node_name
-            parts = [("part", item.counter_set) for item in content.consumes_counters]
-            if node:
-                gpus.setdefault(node, set()).update((*pool, *part) for part in parts)
-            if node and not parts:
-                gpus[node].add((*pool, "device", device.name))
-    return {node: float(len(units)) for node, units in gpus.items()}
+            if not node:
+                continue
+            gpus_of_node = gpus.setdefault(node, set())
+            for item in content.consumes_counters:
+                gpus_of_node.add((*pool, "counter set", item.counter_set))
+            if not content.consumes_counters:
+                gpus_of_node.add((*pool, "device", device.name))
+    return {node: float(len(gpus_of_node)) for node, gpus_of_node in gpus.items()}
 
 
 def _device(device: api.Device) -> Device:
@@ -98,8 +101,8 @@ def _device(device: api.Device) -> Device:
         capacity={name: _capacity(value) for name, value in content.capacity.items()},
         taints=tuple(Taint(item.key, item.value, item.effect) for item in content.taints),
         draws=tuple(
-            CounterSet(name=part.counter_set, counters=_counters(part.counters))
-            for part in content.consumes_counters
+            CounterSet(name=item.counter_set, counters=_counters(item.counters))
+            for item in content.consumes_counters
         ),
         node=content.node_name,
         all_nodes=content.all_nodes,

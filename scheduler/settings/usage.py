@@ -87,7 +87,7 @@ class UsageParams:
     metrics: MetricNames = field(default_factory=MetricNames)
 
     def __post_init__(self) -> None:
-        """Refuse a window without what it needs; raise staleness to the fetch interval."""
+        """Refuse a window without what it needs; drop a half-life of 0, raise staleness to the fetch interval."""
         if self.half_life_s is not None and self.half_life_s <= 0:
             object.__setattr__(self, "half_life_s", None)
         if self.window_s <= 0:
@@ -120,7 +120,7 @@ class UsageConfig:
 def with_connection(
     body: Mapping[str, Any] | None, config: Config | None
 ) -> Mapping[str, Any] | None:
-    """Return a shard's `usageDBConfig` with the address that follows from the installation's Config.
+    """Return a shard's `usageDBConfig`; a Prometheus without address gets that of the installation's Config.
 
     Raises
     ------
@@ -241,15 +241,15 @@ def _parse_time(text: Any) -> float:
 
 
 def _read_metrics(extra: Mapping[str, Any]) -> MetricNames:
-    plain = MetricNames()
-    names = {"cpu": "cpu", "memory": "memory", NVIDIA_GPU: "gpu"}
+    defaults = MetricNames()
+    short_names = {"cpu": "cpu", "memory": "memory", NVIDIA_GPU: "gpu"}
     return MetricNames(
         allocation={
-            key: extra.get(f"{short}AllocationMetric") or plain.allocation[key]
-            for key, short in names.items()
+            key: extra.get(f"{short}AllocationMetric") or defaults.allocation[key]
+            for key, short in short_names.items()
         },
         capacity={
-            key: extra.get(f"{short}CapacityMetric") or plain.capacity[key]
-            for key, short in names.items()
+            key: extra.get(f"{short}CapacityMetric") or defaults.capacity[key]
+            for key, short in short_names.items()
         },
     )

@@ -31,8 +31,10 @@ SORTING = pagination.Sorting(
     columns={"name": "key", "createdAt": "created_at", "gpu": "gpu", "evictions": "evictions"},
     default="name",
 )
-#: How long the simulations of one explanation may take together, and how long the answer stays the same.
-VERIFY_S, UNBLOCKS_KEPT_S = 15, 60
+#: How long the simulations of one explanation may take together.
+VERIFY_S = 15
+#: How long their answer is cached.
+UNBLOCKS_CACHED_S = 60
 FILTERS = ("queue", "subtree", "state", "reason", "namespace", "q", "owner")
 
 
@@ -119,10 +121,10 @@ class QueueWaitingOrder(View):
 
 
 def _in_order(request: Request, rows: QuerySet[PodGroup]) -> Response:
-    placed = rows.filter(position__isnull=False)
+    with_position = rows.filter(position__isnull=False)
     if "pool" in request.query_params:
-        placed = placed.filter(pool=request.query_params["pool"])
-    in_order = placed.order_by("pool", "position", "key")
+        with_position = with_position.filter(pool=request.query_params["pool"])
+    in_order = with_position.order_by("pool", "position", "key")
     return Response({"items": [workload_item(row) for row in in_order], "asOf": pagination.as_of()})
 
 
@@ -157,7 +159,7 @@ class WorkloadExplain(View):
 
 
 def _unblocks(request: Request, row: PodGroup) -> Sequence[dict[str, Any]]:
-    """Return what lets the workload start, as simulations have shown; the same answer for a minute."""
+    """Return what lets the workload start, as simulations have shown; cached for a minute."""
     if not caller(request).may_simulate:
         raise Problem("forbidden", f"verify needs a token with the scope '{SIMULATE}'")
     key = f"unblocks:{row.uid}:{row.version}:{row.reason_code}"
@@ -167,11 +169,11 @@ def _unblocks(request: Request, row: PodGroup) -> Sequence[dict[str, Any]]:
     deadline = time.monotonic() + VERIFY_S
 
     def run(question: Mapping[str, Any]) -> Simulation:
-        left = max(0, round(deadline - time.monotonic()))
-        return start_simulation(request, question, left)
+        left_s = max(0, round(deadline - time.monotonic()))
+        return start_simulation(request, question, left_s)
 
     items = remedies.verified(row, run)
-    cache.set(key, items, UNBLOCKS_KEPT_S)
+    cache.set(key, items, UNBLOCKS_CACHED_S)
     return items
 
 

@@ -46,7 +46,13 @@ from queues.grouping.offline.without_pods import Making, is_passive, notes_on
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodResult:
-    """The result for one pod."""
+    """The result for one pod.
+
+    Attributes
+    ----------
+    error : why the pod cannot be grouped
+    skipped : why the pod grouper passes it over
+    """
 
     pod_group: str = ""
     sub_group: str = ""
@@ -79,7 +85,7 @@ def group_objects(
     cluster, settings = expanded.cluster, expanded.settings
     results: dict[str, PodResult] = {}
     for pod in cluster.of_kind("", "Pod"):
-        results[full_name(pod)] = _place(pod, cluster, settings)
+        results[full_name(pod)] = _group(pod, cluster, settings)
     return GroupReport(
         pod_groups=tuple(cluster.objects[_key(name)] for name in cluster.written),
         pods=results,
@@ -106,7 +112,7 @@ def group_pods(objects: Sequence[Json], settings: Settings) -> GroupedPods:
     expanded = expand(objects, settings)
     cluster, errors = expanded.cluster, {}
     for pod in cluster.of_kind("", "Pod"):
-        result = _place(pod, cluster, expanded.settings)
+        result = _group(pod, cluster, expanded.settings)
         if result.error:
             errors[full_name(pod)] = result.error
     return GroupedPods(
@@ -148,7 +154,8 @@ def expand(
     return ExpandedObjects(cluster=cluster, settings=settings, manifests=manifests, making=making)
 
 
-def _place(pod: Json, cluster: FileCluster, settings: Settings) -> PodResult:
+def _group(pod: Json, cluster: FileCluster, settings: Settings) -> PodResult:
+    """Decide on one pod, and write what was decided into the objects."""
     try:
         decision = decide(pod, cluster, settings)
     except GroupingError as error:
@@ -174,6 +181,7 @@ def _apply(pod: Json, decision: GroupingDecision, cluster: FileCluster, settings
 
 
 def _key(name: str) -> tuple[str, str, str, str]:
+    """Return the key of a pod group among the objects, from its `namespace/name`."""
     namespace, _, group = name.partition("/")
     return (POD_GROUP_API, "PodGroup", namespace, group)
 
@@ -193,7 +201,7 @@ def merge(target: Json, patch: Json) -> None:
 
 
 def _completed(obj: Json, number: int) -> Json:
-    """Set what the API server would: namespace, uid, and a generated name, which differs by number."""
+    """Set what the API server would: namespace, uid and name; `number` makes generated names differ."""
     metadata = obj["metadata"]
     if kind_of(obj).kind not in CLUSTER_SCOPED:
         metadata.setdefault("namespace", "default")
@@ -226,8 +234,8 @@ def _link_owners(cluster: FileCluster) -> None:
 
 
 def _make_pods(cluster: FileCluster, settings: Settings) -> Making:
-    """Add the pods of each workload that owns no other object."""
-    owners = {
+    """Add the pods of each workload that owns no pod or workload among the objects."""
+    owner_uids = {
         dig_text(reference, "uid")
         for obj in cluster.objects.values()
         if not is_passive(kind_of(obj)) or obj["kind"] == "Pod"
@@ -235,7 +243,7 @@ def _make_pods(cluster: FileCluster, settings: Settings) -> Making:
     }
     making = Making()
     for obj in list(cluster.objects.values()):
-        if obj["kind"] == "Pod" or uid_of(obj) in owners:
+        if obj["kind"] == "Pod" or uid_of(obj) in owner_uids:
             continue
         try:
             children = _children(obj, cluster)
@@ -255,18 +263,24 @@ def _children(obj: Json, cluster: FileCluster) -> list[Json]:
     if obj["kind"] != "PodCliqueSet":
         described = described_pods(obj, cluster.kartas(kind_of(obj)))
         return children_of(obj) if described is None else described
-    own = [
+    # The operator names the gangs of a set `<set>-<number>`.
+    gangs = [
         gang
         for gang in cluster.of_kind("scheduler.grove.io", "PodGang")
         if name_of(gang).rpartition("-")[0] == name_of(obj)
     ]
-    return pod_clique_objects(obj, own)
+    return pod_clique_objects(obj, gangs)
 
 
 def _configured(
     cluster: FileCluster, settings: Settings, config_map: tuple[str, str]
 ) -> tuple[Settings, tuple[str, str]]:
-    """Return the settings with those of a `kai-config` among the files, as the operator passes them on."""
+    """Apply a `kai-config` among the files, as the operator passes it on to the pod grouper.
+
+    Returns
+    -------
+    the settings, and namespace and name of the ConfigMap with defaults: the given one, else that of the Config
+    """
     config = cluster.objects.get(("kai.scheduler", "Config", "", "kai-config"))
     if config is None:
         return settings, config_map
@@ -279,14 +293,14 @@ def _configured(
         "knative_gang": dig(args, "gangScheduleKnative"),
         "karta_fallback": dig(args, "genericKartaFallback"),
     }
-    set_flags: dict[str, Any] = {
+    stated_flags: dict[str, Any] = {
         key: value for key, value in flags.items() if value not in (None, "")
     }
     named_config_map = (
         dig_text(args, "defaultPrioritiesConfigMapNamespace"),
         dig_text(args, "defaultPrioritiesConfigMapName"),
     )
-    return replace(settings, **set_flags), config_map if any(config_map) else named_config_map
+    return replace(settings, **stated_flags), config_map if any(config_map) else named_config_map
 
 
 def _defaults(cluster: FileCluster, config_map: tuple[str, str]) -> Mapping[str, KindDefault]:

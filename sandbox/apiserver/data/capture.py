@@ -47,6 +47,7 @@ GROUP_VERSIONS = (
 GANG_GROUP_VERSIONS = ("scheduling.k8s.io/v1alpha1",)
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
+#: (path, media type to accept) -> the decoded JSON of the answer.
 Fetch = Callable[[str, str], Any]
 
 
@@ -96,6 +97,7 @@ def write(data: dict[str, Any], path: Path) -> int:
 
 
 def _resource(resource: dict[str, Any]) -> dict[str, Any]:
+    """Return a resource without the hash of the version in which that server stores it."""
     return {key: value for key, value in resource.items() if key != "storageVersionHash"}
 
 
@@ -109,26 +111,24 @@ def _columns(table: dict[str, Any]) -> list[dict[str, Any]]:
 def _fetcher(kubeconfig: Path) -> Fetch:
     """Return a reader for the current context, for the kinds of credentials that test clusters use."""
     config = yaml.safe_load(kubeconfig.read_text())
-    selected = _named(config["contexts"], config["current-context"])["context"]
-    cluster = _named(config["clusters"], selected["cluster"])["cluster"]
-    user = _named(config["users"], selected["user"])["user"]
-    context = ssl.create_default_context()
+    kube_context = _named(config["contexts"], config["current-context"])["context"]
+    cluster = _named(config["clusters"], kube_context["cluster"])["cluster"]
+    user = _named(config["users"], kube_context["user"])["user"]
+    tls = ssl.create_default_context()
     if "certificate-authority-data" in cluster:
-        context.load_verify_locations(
-            cadata=b64decode(cluster["certificate-authority-data"]).decode()
-        )
+        tls.load_verify_locations(cadata=b64decode(cluster["certificate-authority-data"]).decode())
     elif "certificate-authority" in cluster:
-        context.load_verify_locations(cluster["certificate-authority"])
+        tls.load_verify_locations(cluster["certificate-authority"])
     if cluster.get("insecure-skip-tls-verify"):
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
+        tls.check_hostname = False
+        tls.verify_mode = ssl.CERT_NONE
 
     def fetch(path: str, accept: str) -> Any:
         request = urllib.request.Request(cluster["server"] + path, headers={"Accept": accept})
         if "token" in user:
             request.add_header("Authorization", f"Bearer {user['token']}")
-        secure = cluster["server"].startswith("https")
-        with urllib.request.urlopen(request, context=context if secure else None) as reply:
+        is_https = cluster["server"].startswith("https")
+        with urllib.request.urlopen(request, context=tls if is_https else None) as reply:
             return orjson.loads(reply.read())
 
     return fetch

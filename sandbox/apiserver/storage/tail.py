@@ -16,7 +16,7 @@ import msgspec
 from sandbox.apiserver.model.entry import Entry, Key
 
 _LENGTH_BYTES = 4
-#: storage, namespace, name, version, raw; raw is None when the object was deleted
+#: Storage key of the kind, namespace, name, version, JSON; the JSON is None when the object was deleted.
 SavedChange = tuple[str, str, str, int, bytes | None]
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(SavedChange).decode
@@ -27,6 +27,7 @@ class Tail:
 
     def __init__(self, database: Path) -> None:
         self._database = database
+        #: That of the newest file.
         self._number = max((number for number, _ in self._files()), default=0)
         self._descriptor: int | None = None
 
@@ -60,14 +61,11 @@ class Tail:
             data = path.read_bytes()
             start = 0
             while start + _LENGTH_BYTES <= len(data):
-                end = (
-                    start
-                    + _LENGTH_BYTES
-                    + int.from_bytes(data[start : start + _LENGTH_BYTES], "big")
-                )
+                frame_start = start + _LENGTH_BYTES
+                end = frame_start + int.from_bytes(data[start:frame_start], "big")
                 if end > len(data):
                     break
-                yield _decode(data[start + _LENGTH_BYTES : end])
+                yield _decode(data[frame_start:end])
                 start = end
 
     def _path(self, number: int) -> Path:

@@ -35,7 +35,7 @@ class AllocateAction:
         pending = session.state.pod_groups.pending
         while (view := order.pop()) is not None:
             report.attempted += 1
-            session.clock()  # whoever handed in the clock sees by it that the turns go on
+            session.clock()  # the time does not matter: each call is a sign of life
             if allocate_chunk(session, placer, view):
                 report.succeeded += 1
                 if pending[view.pod_group]:
@@ -75,6 +75,7 @@ def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
     is_start = pod_groups.active_allocated[view.pod_group] == 0
     chunk = view.next_chunk(include_evicted=False)
     pod_set = view.only_pod_set
+    # One task of a plain pod group is bound without a statement where it has free room.
     if len(chunk) == 1 and pod_set >= 0 and not pod_groups.pod_sets.nominated[pod_set]:
         node = placer.find_free(view, chunk[0])
         if node is not None:

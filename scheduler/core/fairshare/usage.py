@@ -1,6 +1,6 @@
 """Past use of queues as a fraction of the cluster, with older use counting less.
 
-The time-based term of the division needs to know how much of the cluster each queue has had lately. It is
+The time-based term of fair share needs to know how much of the cluster each queue has had lately. That is
 a weighted ratio of allocation to capacity over the samples of a window. A half-life reduces the weight of
 old samples in numerator and denominator alike, so that a queue that holds the whole cluster all the time
 has a usage of exactly 1.
@@ -68,5 +68,5 @@ def tumbling_start(anchor_s: float, window_s: float, now_s: float) -> float:
         raise ValueError(f"a tumbling window must be longer than 0 s, got {window_s}")
     if anchor_s >= now_s:
         return now_s
-    resets = np.ceil((now_s - anchor_s) / window_s) - 1
-    return float(anchor_s + resets * window_s)
+    ended_windows = np.ceil((now_s - anchor_s) / window_s) - 1
+    return float(anchor_s + ended_windows * window_s)

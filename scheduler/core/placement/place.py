@@ -45,6 +45,7 @@ class _Attempt:
     #: Pod set -> its tasks to place.
     tasks_of: dict[int, list[int]]
     nominate_only: bool
+    #: How many tasks were placed so far.
     placed: int = 0
 
 
@@ -59,7 +60,7 @@ class Placer:
         self._candidates: dict[tuple[int, object], Candidates] = {}
         self._static: dict[StaticKey, Static] = {}
         self._cached_nodes = 0
-        #: Candidates over all nodes of classes that no check concerns, for chunks of one task.
+        #: Task class -> its candidates on all nodes, for `find_free`; None if its tasks are left to `place`.
         self._everywhere: dict[int, Candidates | None] = {}
 
     # --------------------------------------------------------------------------------- public
@@ -119,6 +120,7 @@ class Placer:
         home = NodeSet.of([node])
         if not task_class.is_shared:
             return self.place(statement, view, [task], home, nominate_only=True)
+        # `place` could choose other devices of the node for a task that shares some.
         if (
             self._refuse_chunk(view, [task]) is not None
             or self.failed_check(task, victim_invariant=False)
@@ -127,9 +129,10 @@ class Placer:
         ):
             return False
         candidates = self._candidates_of(task_class, self.rules(task_class, task), home, task)
-        planner = session.hooks.numa
-        if next(iter(candidates.in_order()), None) is None:
+        does_fit = next(iter(candidates.in_order()), None) is not None
+        if not does_fit:
             return False
+        planner = session.hooks.numa
         if planner is not None and planner.plan(task, node) != session.state.tasks.numa.get(task):
             return False
         statement.unevict(task)
@@ -161,6 +164,7 @@ class Placer:
         return None
 
     def _unchecked_candidates(self, task_class: TaskClass, task: int) -> Candidates | None:
+        """Return the candidates of a class on all nodes; None if tasks need checks or may not be bound directly."""
         rules = self.rules(task_class, task)
         if rules.checks or rules.is_volatile or not can_bind_directly(self._session, task):
             return None
@@ -204,9 +208,9 @@ class Placer:
         """Place a pod group that has neither subgroups nor topology constraints; return whether all tasks fit."""
         attempt = _Attempt(statement, view, _NO_TASKS, nominate_only)
         start = statement.checkpoint()
-        for number, task in enumerate(tasks):
+        for placed_before, task in enumerate(tasks):
             if not self._place_task(attempt, task, nodes):
-                self._note_shortfall(attempt, view.only_pod_set, task, number)
+                self._note_shortfall(attempt, view.only_pod_set, task, placed_before)
                 statement.rollback(start)
                 return False
         return True
@@ -225,6 +229,7 @@ class Placer:
         )
 
     def _place_member(self, attempt: _Attempt, member: TreeMember, nodes: NodeSet) -> bool:
+        """Place a member in the first node set that takes all its tasks; return whether one does."""
         leaves = [member] if isinstance(member, PodSetLeaf) else member.pod_sets()
         tasks = list(chain.from_iterable(attempt.tasks_of.get(leaf.index, ()) for leaf in leaves))
         if not tasks:
@@ -245,9 +250,9 @@ class Placer:
                 self._place_member(attempt, inner, nodes)
                 for inner in attempt.view.ordered_members(member)
             )
-        for number, task in enumerate(tasks):
+        for placed_before, task in enumerate(tasks):
             if not self._place_task(attempt, task, nodes):
-                self._note_shortfall(attempt, member.index, task, number)
+                self._note_shortfall(attempt, member.index, task, placed_before)
                 return False
             attempt.placed += 1
         return True
@@ -255,6 +260,7 @@ class Placer:
     def _split(
         self, attempt: _Attempt, member: TreeMember, tasks: Sequence[int], nodes: NodeSet
     ) -> list[NodeSet]:
+        """Return the node sets that a member may be confined to, in the order in which they are tried."""
         sets = [nodes]
         record = not attempt.nominate_only
         for splitter in self._session.hooks.splitters:
@@ -350,6 +356,10 @@ class Placer:
         return True
 
     def _note_shortfall(self, attempt: _Attempt, pod_set: int, task: int, placed_here: int) -> None:
+        """Record which task found no node, and for a gang how many others were placed of how many it needs.
+
+        placed_here : how many tasks of this pod set
+        """
         if attempt.nominate_only:
             return
         view = attempt.view
@@ -368,6 +378,7 @@ class Placer:
         )
 
 
+#: Of a plain pod group: `_place_plain` walks no tree, so nothing looks up tasks by pod set.
 _NO_TASKS: dict[int, list[int]] = {}
 
 _REASON_OF = {

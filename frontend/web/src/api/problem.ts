@@ -16,6 +16,7 @@ export type ProblemBody = {
   readonly detail: string;
   readonly requestId?: string;
   readonly errors?: readonly FieldError[];
+  /** The object as it is now, where a write was refused because it knew an older version. */
   readonly current?: unknown;
 };
 
@@ -38,6 +39,7 @@ export class ApiProblem extends Error {
   }
 }
 
+/** Return the problem of a refused response, in general words where its body does not name one. */
 export async function readProblem(response: Response): Promise<ApiProblem> {
   const fallback: ProblemBody = {
     type: "about:blank",

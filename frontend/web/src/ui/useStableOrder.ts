@@ -1,5 +1,6 @@
 import { useMemo, useState } from "react";
 
+/** The keys of the rows in the order shown, and the arguments that led to it. */
 type Shown = {
   readonly order: readonly string[];
   readonly wanted: readonly string[];
@@ -9,19 +10,21 @@ type Shown = {
 /**
  * Keep rows in place while someone points at them or has the focus in them.
  *
- * Rows that vanished are dropped and new ones are added below. `waiting` counts the rows whose
- * place would change, and `settle` sorts them at once.
+ * `wanted` has the keys of the rows as they should be sorted. `sorting` names the way in which they
+ * are; a change of it sorts at once. Rows that vanished are dropped and new ones are added below.
+ * `waiting` counts the rows whose place would change, and `settle` sorts them at once.
  */
 export function useStableOrder(wanted: readonly string[], isHeld: boolean, sorting: string) {
   const [shown, setShown] = useState<Shown>({ order: wanted, wanted, sorting });
   const next = nextShown(shown, wanted, isHeld, sorting);
-  // Derived from the previous state, so that a held order survives renders without a ref.
+  // Set while rendering, as React allows for state that follows from arguments and its last value.
   if (next !== shown) setShown(next);
   const { order } = next;
   const waiting = useMemo(() => countMoved(order, wanted), [order, wanted]);
   return { order, waiting, settle: () => setShown({ order: wanted, wanted, sorting }) };
 }
 
+/** Return the wanted order, or the shown one while rows are held; `shown` itself if it is right. */
 function nextShown(
   shown: Shown,
   wanted: readonly string[],

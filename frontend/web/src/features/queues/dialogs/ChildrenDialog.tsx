@@ -25,15 +25,16 @@ type Props = { queue: Queue; rows: readonly Queue[]; onClose: () => void };
 
 /** The GPUs of all children of a queue in one table; what is changed goes to the draft. */
 export function ChildrenDialog({ queue, rows: liveRows, onClose }: Props) {
-  // The rows as they were opened: what others change meanwhile is not an edit of this user.
+  // The children as they were opened: what others change meanwhile is not an edit of this user.
+  // Those that another manager (GitOps) writes are left out, because it would undo the edit.
   const [rows] = useState(() =>
     liveRows.filter(({ managedBy }) => managedBy === "").sort((a, b) => (a.name < b.name ? -1 : 1)),
   );
   const [table, setTable] = useState<ChildTable>(() => childTable(rows));
   const draft = useDraft();
   const edits = childEdits(rows, table);
-  const total = queue.quota.gpu;
-  const sum = quotaSum(table);
+  const parentQuota = queue.quota.gpu;
+  const quotasOfChildren = quotaSum(table);
   const addition = useMutation({
     mutationFn: () => draft.addAll(edits ?? []),
     onSuccess: () => {
@@ -42,6 +43,7 @@ export function ChildrenDialog({ queue, rows: liveRows, onClose }: Props) {
     },
   });
   const title = CHILDREN.title(queue.displayName || queue.name);
+  const [, ...fieldTitles] = CHILDREN.columns;
   return (
     <Dialog title={title} size="xl" onClose={onClose}>
       <p>
@@ -62,10 +64,7 @@ export function ChildrenDialog({ queue, rows: liveRows, onClose }: Props) {
                 <td key={field}>
                   <TextInput
                     size="xs"
-                    aria-label={CHILDREN.cell(
-                      displayName || name,
-                      CHILDREN.columns[index + 1] ?? "",
-                    )}
+                    aria-label={CHILDREN.cell(displayName || name, fieldTitles[index] ?? "")}
                     value={table.get(name)?.[field] ?? ""}
                     onChange={(event) => {
                       const before = table.get(name);
@@ -79,20 +78,25 @@ export function ChildrenDialog({ queue, rows: liveRows, onClose }: Props) {
             </tr>
           ))}
         </DataTable>
-        <p role="status">{CHILDREN.sum(sum === null ? NONE : gpus(sum), bound("gpu", total))}</p>
-        {typeof total === "number" && (
+        <p role="status">
+          {CHILDREN.sum(
+            quotasOfChildren === null ? NONE : gpus(quotasOfChildren),
+            bound("gpu", parentQuota),
+          )}
+        </p>
+        {typeof parentQuota === "number" && (
           <Group gap="xs">
             <Button
               size="compact-sm"
               variant="default"
-              onClick={() => setTable(scaled(table, total))}
+              onClick={() => setTable(scaled(table, parentQuota))}
             >
               {CHILDREN.scale}
             </Button>
             <Button
               size="compact-sm"
               variant="default"
-              onClick={() => setTable(shared(table, total))}
+              onClick={() => setTable(shared(table, parentQuota))}
             >
               {CHILDREN.even}
             </Button>

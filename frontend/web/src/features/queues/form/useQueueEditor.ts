@@ -41,7 +41,7 @@ export function useQueueEditor(queue: Queue, onSaved: (saved: Saved) => void) {
     if (completed !== null) announce(completed);
   }, [completed]);
 
-  // The key is new for every save, so that each one gets its own ten seconds.
+  // A new object with every save and with its acceptance, so that each gets its own ten seconds.
   const underWay =
     phase.kind === "saving" ? phase.sent : phase.kind === "awaited" ? phase.saved : null;
   useEffect(() => {
@@ -92,7 +92,10 @@ export function useQueueEditor(queue: Queue, onSaved: (saved: Saved) => void) {
   };
 }
 
-/** Save, and merge with what others wrote meanwhile; return the conflict if a field was changed twice. */
+/**
+ * Save; if others wrote meanwhile, merge and save again. Return the conflict if they changed a
+ * field that this user changed too.
+ */
 async function saveMerged(
   name: string,
   from: Version,
@@ -119,7 +122,7 @@ async function saveMerged(
   }
 }
 
-/** Return the queue that a refused save reports as the current one, if it was refused for that. */
+/** Return the queue as it is now, if a save was refused because of its version; else null. */
 function currentQueue(error: unknown): Queue | null {
   if (!(error instanceof ApiProblem) || error.status !== 412) return null;
   return (error.body.current as Queue | undefined) ?? null;

@@ -16,7 +16,12 @@ import styles from "./QueueTree.module.css";
 import { useTrends } from "./useTrends.ts";
 
 const DRAG_TYPE = "application/x-kaiweb-queue";
+/** The invisible item above all queues; no queue can have this name. */
 const ROOT = "\0root";
+/** As in the style sheet: a row must not be scrolled below the sticky header. */
+const HEADER_HEIGHT = 34;
+/** The scale of a bar is a little longer than the longest amount. */
+const SCALE_MARGIN = 1.03;
 
 type Props = {
   queues: ReadonlyMap<string, Queue>;
@@ -81,6 +86,7 @@ export function QueueTree({
     },
     features: [syncDataLoaderFeature, hotkeysCoreFeature],
   });
+  // The effect also runs for another `view`, which is no reason to build the tree again.
   const builtFrom = useRef<Tree>(null);
   useEffect(() => {
     if (builtFrom.current === tree) return;
@@ -88,13 +94,14 @@ export function QueueTree({
     view.rebuildTree();
   }, [tree, view]);
 
+  // Until the tree is built again, the view may have queues that no longer exist.
   const items = view.getItems().filter((item) => queues.has(item.getId()));
   const rows = useVirtualizer({
     count: items.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
     overscan: 12,
-    scrollPaddingStart: 34,
+    scrollPaddingStart: HEADER_HEIGHT,
   });
   useRemeasure(rows, rowHeight);
   const trends = useTrends(
@@ -166,7 +173,7 @@ function Header() {
   );
 }
 
-/** Return the tree's props for focus, keys and levels, with the roles of a treegrid. */
+/** Return the tree's props for focus, keys and levels, with the role of a row of a treegrid. */
 function rowProps(
   item: ItemInstance<string>,
   index: number,
@@ -176,7 +183,8 @@ function rowProps(
     role: _,
     "aria-label": __,
     "aria-selected": ___,
-    ...props
+    "aria-expanded": expanded,
+    ...treeProps
   } = item.getProps() as Record<string, unknown>;
   const own: HTMLProps<HTMLDivElement> = {
     role: "row",
@@ -190,8 +198,9 @@ function rowProps(
       open();
     },
   };
-  const { "aria-expanded": expanded, ...rest } = props;
-  return { ...rest, ...own, ...(item.isFolder() ? { "aria-expanded": expanded as boolean } : {}) };
+  // A row that cannot be expanded has no such state.
+  const expansion = item.isFolder() ? { "aria-expanded": expanded as boolean } : {};
+  return { ...treeProps, ...own, ...expansion };
 }
 
 /** Return the props that let a row be dragged onto another one, which asks to move it there. */
@@ -211,7 +220,7 @@ function dragProps(name: string, onMove: Props["onMove"]): HTMLProps<HTMLDivElem
   };
 }
 
-/** Return the largest amount per parent: siblings share one scale, so their bars can be compared. */
+/** Return the end of the scale per parent: siblings share it, so their bars can be compared. */
 function reachByParent(
   queues: ReadonlyMap<string, Queue>,
   resource: Resource,
@@ -221,7 +230,7 @@ function reachByParent(
     const parent = queue.parent ?? "";
     reach.set(
       parent,
-      Math.max(reach.get(parent) ?? 0, bulletReach(bulletOf(queue, resource)) * 1.03),
+      Math.max(reach.get(parent) ?? 0, bulletReach(bulletOf(queue, resource)) * SCALE_MARGIN),
     );
   }
   return reach;
