@@ -70,7 +70,7 @@ class Devices(RuleBasedStateMachine):
     )
     def cycle(self, seconds: float, sees_changes: bool, plan: Plan) -> None:
         self.cluster.wait(seconds)
-        self.scheduler.gateway.disturb(plan, lambda: self.binders[0].work())
+        self.scheduler.gateway.disturb(plan, self._let_bind)
         self.scheduler.cycle(sees_changes=sees_changes)
 
     @rule(index=st.sampled_from((0, 1)), watched=NEWS, plan=PLANS, story=STORIES)
@@ -167,6 +167,13 @@ class Devices(RuleBasedStateMachine):
             self._round_with([other], 11)
             self._round_with([other], 11)
         self.is_interrupted = False
+
+    def _let_bind(self) -> None:
+        """Let a binder work while the scheduler stands still; one that stands still itself cannot."""
+        if not self.is_interrupted:
+            self.is_interrupted = True
+            self.binders[0].work()
+            self.is_interrupted = False
 
     def _arrive(self, kind: str, priority: str) -> None:
         name = next((item for item in NAMES if self._is_free(item)), None)
