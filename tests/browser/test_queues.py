@@ -239,6 +239,7 @@ def test_a_parent_with_children_is_not_deleted_and_the_dialog_says_why(lab: Stac
 def test_a_form_with_changes_asks_before_it_closes(lab: Stack, page: Page):
     form = _open(page)
     form.get_by_label("GPU quota", exact=True).fill("9")
+    expect(form.get_by_role("button", name="Save")).to_be_enabled()
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Keep editing").click()
     expect(form.get_by_label("GPU quota", exact=True)).to_have_value("9")
