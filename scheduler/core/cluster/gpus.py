@@ -151,12 +151,11 @@ def fitting_shared_gpus(nodes: Nodes, node: int, memory: int) -> list[str]:
 
     A GPU whose tasks are all leaving is left out: it counts as a whole releasing device.
     """
+    room = nodes.gpu_memory[node] - memory
     return [
         gpu_group
-        for gpu_group, gpu in nodes.shared_gpus[node].items()
-        if gpu[USED_COLUMN]
-        and gpu[ALLOCATED_COLUMN] != gpu[RELEASING_COLUMN]
-        and nodes.gpu_memory[node] - gpu[ALLOCATED_COLUMN] + gpu[RELEASING_COLUMN] - memory >= 0
+        for gpu_group, (used, allocated, releasing, _marked) in nodes.shared_gpus[node].items()
+        if used and allocated != releasing and allocated - releasing <= room
     ]
 
 
