@@ -8,25 +8,20 @@ without reservations loses its allocation. No API server does this by itself.
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kube.errors import ConflictError, KubeError, NotFoundError
-from kube.gateway import EventType, Gateway
+from kube.gateway import EventType
 from kube.keys import DELETE_PROTECTION
 from kube.objects.devices import ConsumerReference, ResourceClaim
 from kube.objects.meta import KubeObject, as_body
 from kube.objects.pod import Pod, PodResourceClaim
-from kube.process.workqueue import WorkQueue
 from kube.resources import PODS, RESOURCE_CLAIMS, Resource
-from kube.store import Store
-from sandbox.controllers.loop import run_loop
+from sandbox.controllers.loop import Controller
 
 log = logging.getLogger(__name__)
 
-WORKERS = 2
 CLAIM_OF_POD = "resource.kubernetes.io/pod-claim-name"
 CLAIM_TEMPLATES = Resource(
     group="resource.k8s.io",
@@ -38,32 +33,17 @@ _TYPES: dict[Resource, type[KubeObject]] = {PODS: Pod, RESOURCE_CLAIMS: Resource
 
 
 @dataclass(slots=True)
-class ClaimController:
+class ClaimController(Controller):
     """Reconciles pods and claims until `stop` is set."""
 
-    gateway: Gateway
-    stop: threading.Event
-    on_fatal: Callable[[KubeError], None]
-    store: Store = field(default_factory=lambda: Store(list(_TYPES)))
-    queue: WorkQueue = field(default_factory=lambda: WorkQueue(first_s=0.2, max_s=10.0))
+    NAME = "claims"
+    TYPES = _TYPES
+    WORKERS = 2
 
-    def __post_init__(self) -> None:
+    def follow(self) -> None:
+        """Subscribe to changes; add the lookups that they need."""
         self.store.add_index(RESOURCE_CLAIMS, "pod", _pod_uids)
         self.store.subscribe(self._changed)
-
-    def run(self) -> None:
-        """Run until stopped."""
-        run_loop(
-            "claims",
-            _TYPES,
-            gateway=self.gateway,
-            store=self.store,
-            queue=self.queue,
-            reconcile=self.reconcile,
-            workers=WORKERS,
-            stop=self.stop,
-            on_fatal=self.on_fatal,
-        )
 
     def reconcile(self, key: str) -> None:
         """Reconcile one pod or claim; a failed write leads to a retry."""

@@ -7,20 +7,18 @@ the pod in `disruptedPods`, so that the pod is not counted as healthy until its 
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil
 from typing import Any
 
 from kube.errors import ConflictError, KubeError, NotFoundError
-from kube.gateway import EventType, Gateway
+from kube.gateway import EventType
 from kube.label_selectors import selects
 from kube.objects.meta import KubeObject
 from kube.objects.policy import PodDisruptionBudget
-from kube.process.workqueue import WorkQueue
 from kube.resources import (
     POD_DISRUPTION_BUDGETS,
     PODS,
@@ -28,14 +26,12 @@ from kube.resources import (
     STATEFULSETS,
     Resource,
 )
-from kube.store import Store
 from kube.values.times import format_time
-from sandbox.controllers.loop import run_loop
+from sandbox.controllers.loop import Controller
 from sandbox.controllers.workloads.objects import ReplicaSet, StatefulSet, WorkPod, controller_of
 
 log = logging.getLogger(__name__)
 
-WORKERS = 1
 #: How long an evicted pod is not counted as healthy although its deletion has not been seen.
 DELETION_TIMEOUT_S = 120.0
 _TYPES: dict[Resource, type[KubeObject]] = {
@@ -48,34 +44,18 @@ _SCALED = {resource.kind: resource for resource in (REPLICASETS, STATEFULSETS)}
 
 
 @dataclass(slots=True)
-class DisruptionController:
+class DisruptionController(Controller):
     """Keeps the status of all budgets until `stop` is set."""
 
-    gateway: Gateway
-    stop: threading.Event
-    on_fatal: Callable[[KubeError], None]
+    NAME = "budgets"
+    TYPES = _TYPES
     clock: Callable[[], float] = time.time
-    store: Store = field(default_factory=lambda: Store(list(_TYPES)))
-    queue: WorkQueue = field(default_factory=lambda: WorkQueue(first_s=0.2, max_s=10.0))
 
-    def __post_init__(self) -> None:
+    def follow(self) -> None:
+        """Subscribe to changes; add the lookups that they need."""
         self.store.add_index(POD_DISRUPTION_BUDGETS, "namespace", _namespace)
         self.store.add_index(PODS, "namespace", _namespace)
         self.store.subscribe(self._changed)
-
-    def run(self) -> None:
-        """Run until stopped."""
-        run_loop(
-            "budgets",
-            _TYPES,
-            gateway=self.gateway,
-            store=self.store,
-            queue=self.queue,
-            reconcile=self.reconcile,
-            workers=WORKERS,
-            stop=self.stop,
-            on_fatal=self.on_fatal,
-        )
 
     def reconcile(self, key: str) -> None:
         """Bring the status of one budget up to date; a failed write leads to a retry."""

@@ -9,27 +9,22 @@ classes whose provisioner is `PROVISIONER`; nothing is stored in them.
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
-from kube.gateway import EventType, Gateway
+from kube.gateway import EventType
 from kube.objects.meta import KubeObject, convert
 from kube.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from kube.process.workqueue import WorkQueue
 from kube.resources import PVCS, PVS, STORAGE_CLASSES, Resource
 from kube.static_volumes import SELECTED_NODE, could_serve, is_reserved_for, preference
-from kube.store import Store
-from sandbox.controllers.loop import run_loop
+from sandbox.controllers.loop import Controller
 
 log = logging.getLogger(__name__)
 
 PROVISIONER = "simulated.kaiweb.dev"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 HOST_NAME = "kubernetes.io/hostname"
-WORKERS = 1
 _TYPES: dict[Resource, type[KubeObject]] = {
     PVCS: PersistentVolumeClaim,
     PVS: PersistentVolume,
@@ -38,31 +33,15 @@ _TYPES: dict[Resource, type[KubeObject]] = {
 
 
 @dataclass(slots=True)
-class VolumeController:
+class VolumeController(Controller):
     """Binds claims and volumes until `stop` is set."""
 
-    gateway: Gateway
-    stop: threading.Event
-    on_fatal: Callable[[KubeError], None]
-    store: Store = field(default_factory=lambda: Store(list(_TYPES)))
-    queue: WorkQueue = field(default_factory=lambda: WorkQueue(first_s=0.2, max_s=10.0))
+    NAME = "volumes"
+    TYPES = _TYPES
 
-    def __post_init__(self) -> None:
+    def follow(self) -> None:
+        """Subscribe to changes."""
         self.store.subscribe(self._changed)
-
-    def run(self) -> None:
-        """Run until stopped."""
-        run_loop(
-            "volumes",
-            _TYPES,
-            gateway=self.gateway,
-            store=self.store,
-            queue=self.queue,
-            reconcile=self.reconcile,
-            workers=WORKERS,
-            stop=self.stop,
-            on_fatal=self.on_fatal,
-        )
 
     def reconcile(self, key: str) -> None:
         """Reconcile one claim or volume; a failed write leads to a retry."""
@@ -101,30 +80,26 @@ class VolumeController:
 
     def _volume_for(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
         """Return the volume to bind a claim to, made for it if its class says so; None if it has to wait."""
-        volumes: list[PersistentVolume] = list(self.store.view().of(PVS, PersistentVolume).values())
+        volumes = self.store.view().of(PVS, PersistentVolume)
         if claim.spec.volume_name:
-            named = next((v for v in volumes if v.metadata.name == claim.spec.volume_name), None)
-            is_usable = named is not None and (
-                named.spec.claim_ref is None or is_reserved_for(named, claim)
-            )
-            return named if is_usable else None
-        reserved = [volume for volume in volumes if is_reserved_for(volume, claim)]
-        if reserved:
-            return reserved[0]
+            named = volumes.get(claim.spec.volume_name)
+            is_free = named is not None and named.spec.claim_ref is None
+            return named if named and (is_free or is_reserved_for(named, claim)) else None
+        for volume in volumes.values():
+            if is_reserved_for(volume, claim):
+                return volume
         storage_class: StorageClass | None = self.store.get(
             STORAGE_CLASSES, claim.spec.storage_class_name
         )
-        waits = (
-            storage_class is not None
-            and storage_class.volume_binding_mode == "WaitForFirstConsumer"
-        )
         node = claim.metadata.annotations.get(SELECTED_NODE, "")
-        if not waits:
-            candidates = [volume for volume in volumes if could_serve(volume, claim)]
+        if storage_class is None or storage_class.volume_binding_mode != "WaitForFirstConsumer":
+            candidates = [volume for volume in volumes.values() if could_serve(volume, claim)]
             if candidates:
                 return min(candidates, key=lambda volume: preference(volume, claim))
+        elif not node:
+            return None
         is_ours = storage_class is not None and storage_class.provisioner == PROVISIONER
-        return self._provision(claim, node) if is_ours and (node or not waits) else None
+        return self._provision(claim, node) if is_ours else None
 
     def _provision(self, claim: PersistentVolumeClaim, node: str) -> PersistentVolume:
         body = volume_body(claim, node)

@@ -7,7 +7,6 @@ before the watch delivers them.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube.errors import AlreadyExistsError, KubeError, NotFoundError
-from kube.gateway import EventType, Gateway, PatchOptions
+from kube.gateway import EventType, PatchOptions
 from kube.objects.meta import KubeObject, convert
-from kube.process.workqueue import WorkQueue
 from kube.resources import (
     CRONJOBS,
     DEPLOYMENTS,
@@ -27,8 +25,7 @@ from kube.resources import (
     STATEFULSETS,
     Resource,
 )
-from kube.store import Store
-from sandbox.controllers.loop import run_loop
+from sandbox.controllers.loop import Controller
 from sandbox.controllers.workloads import cronjob, deployment, job, replicaset, statefulset
 from sandbox.controllers.workloads.objects import (
     CronJob,
@@ -43,7 +40,6 @@ from sandbox.controllers.workloads.plan import Create, Delete, Patch, Plan, Writ
 
 log = logging.getLogger(__name__)
 
-WORKERS = 4
 WRITER_THREADS = 8
 MAX_WRITES_PER_TURN = 500
 _TYPES: dict[Resource, type[KubeObject]] = {
@@ -58,38 +54,28 @@ _BY_KIND = {resource.kind: resource for resource in _TYPES}
 
 
 @dataclass(slots=True)
-class WorkloadControllers:
+class WorkloadControllers(Controller):
     """Runs all workload controllers of one cluster until `stop` is set."""
 
-    gateway: Gateway
-    stop: threading.Event
-    on_fatal: Callable[[KubeError], None]
+    NAME = "workloads"
+    TYPES = _TYPES
+    WORKERS = 4
+    MAX_PAUSE_S = 30.0
     clock: Callable[[], float] = time.time
-    store: Store = field(default_factory=lambda: Store(list(_TYPES)))
-    queue: WorkQueue = field(default_factory=lambda: WorkQueue(first_s=0.2, max_s=30.0))
     _tallies: dict[str, job.Tally] = field(default_factory=dict)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(WRITER_THREADS, thread_name_prefix="workloads")
     )
 
-    def __post_init__(self) -> None:
+    def follow(self) -> None:
+        """Subscribe to changes; add the lookups that they need."""
         for resource in (PODS, JOBS, REPLICASETS):
             self.store.add_index(resource, "controller", _controller_uids)
         self.store.subscribe(self._changed)
 
     def run(self) -> None:
         """Run until stopped."""
-        run_loop(
-            "workloads",
-            _TYPES,
-            gateway=self.gateway,
-            store=self.store,
-            queue=self.queue,
-            reconcile=self.reconcile,
-            workers=WORKERS,
-            stop=self.stop,
-            on_fatal=self.on_fatal,
-        )
+        Controller.run(self)
         self._pool.shutdown(wait=True)
 
     def reconcile(self, key: str) -> None:
