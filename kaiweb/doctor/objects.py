@@ -11,7 +11,7 @@ from kube.gateway import Selectors
 from kube.keys import GPU_GROUP, POD_GROUP, RESERVATION, RESERVED_DEVICE
 from kube.resources import BINDREQUESTS, CONFIGS, PODGROUPS, PODS, QUEUES
 from queues.tree.hierarchy import problem_of
-from queues.tree.shape import QueueShape, read_queue
+from queues.tree.shape import shapes_of
 from scheduler.settings.shard import CONFIG_NAME
 
 #: How many objects one finding names.
@@ -39,7 +39,7 @@ def check_config(context: ClusterContext) -> Iterator[Finding]:
 
 def check_queues(context: ClusterContext) -> Iterator[Finding]:
     """Report queues that the scheduler ignores, and pod groups whose queue does not exist."""
-    tree = _tree(context.all_of(QUEUES))
+    tree = shapes_of(context.all_of(QUEUES))
     for name in sorted(tree):
         problem = problem_of(tree, name)
         if problem:
@@ -114,10 +114,6 @@ def check_reservations(context: ClusterContext) -> Iterator[Finding]:
                 "does not say which GPU it holds, so the pods that share it wait",
                 f"kubectl -n {RESERVATION} logs {pod['metadata']['name']}",
             )
-
-
-def _tree(bodies: list[dict[str, Any]]) -> dict[str, QueueShape]:
-    return {body["metadata"]["name"]: read_queue(body)[0] for body in bodies}
 
 
 def _is_old(item: dict[str, Any], context: ClusterContext) -> bool:

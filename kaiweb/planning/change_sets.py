@@ -39,7 +39,7 @@ from queues.editing.write_requests import WriteRequest
 from queues.errors import MissingRightError, QueuesError
 from queues.models import Role
 from queues.tree import hierarchy
-from queues.tree.shape import QueueShape, read_queue
+from queues.tree.shape import QueueShape, shapes_of
 from scheduler.tools.simulate.what_if.question import QueueEdit
 
 log = logging.getLogger(__name__)
@@ -160,8 +160,7 @@ def require_rights(queues: dict[str, Body], plan: Plan, rights: Rights) -> None:
     ------
     MissingRightError
     """
-    shapes = (read_queue(body)[0] for body in queues.values())
-    before = {shape.name: shape for shape in shapes}
+    before = shapes_of(queues.values())
     after = dict(before)
     for step in plan.steps:
         parent = str(step.after.get("/parent") or "")

@@ -24,6 +24,7 @@ from queues.tree.shape import (
     Finding,
     Severity,
     read_queue,
+    shapes_of,
 )
 from scheduler.tools.simulate.what_if.edited import EditedQueues
 from scheduler.tools.simulate.what_if.question import QueueEdit
@@ -158,8 +159,7 @@ def _lasting_breaches(
     final = EditedQueues(dict(edited.bodies), edited.usage)
     for edit in ordered:
         final.apply(numbers[edit.name], edit, now)
-    shapes = (read_queue(body)[0] for body in final.bodies.values())
-    tree = {shape.name: shape for shape in shapes if shape.name}
+    tree = shapes_of(final.bodies.values())
     return {
         edit.name: frozenset(
             finding.code
@@ -196,9 +196,7 @@ def _made(
         len(edited.errors) > len(errors) or codes & BORDER_CODES - set(accepted)
     ):
         edited.errors, edited.warnings = errors, warnings
-        edited.bodies.pop(edit.name, None)
-        if old is not None:
-            edited.bodies[edit.name] = old
+        edited.put(edit.name, old)
         return None
     after = fields_of(edited.bodies.get(edit.name))
     return PlannedStep(edit=edit, before=fields_of(old), after=after)
@@ -257,8 +255,7 @@ def edit_to_create(target: Fields) -> Fields:
 
 def in_safe_order(queues: Mapping[str, Body], queue_edits: Sequence[QueueEdit]) -> list[QueueEdit]:
     """Return the edits in an order in which no intermediate state breaks a rule that the last one keeps."""
-    shapes = (read_queue(body)[0] for body in queues.values())
-    tree = {shape.name: shape for shape in shapes if shape.name}
+    tree = shapes_of(queues.values())
     parents = {name: shape.parent for name, shape in tree.items()}
     for edit in queue_edits:
         if "parent" in edit.edit:

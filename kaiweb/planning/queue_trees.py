@@ -8,7 +8,8 @@ from typing import Any
 
 from kaiweb.planning.plan import Body, difference_of, edit_to, fields_of
 from queues.editing import edits
-from queues.tree.shape import Finding, read_queue, shown
+from queues.tree import hierarchy
+from queues.tree.shape import Finding, read_queue, shapes_of, shown
 from scheduler.tools.simulate.what_if.question import QuestionError, QueueEdit
 
 MAX_QUEUES = 5_000
@@ -44,13 +45,7 @@ def tree_of(queues: Mapping[str, Body], root: str) -> dict[str, Any]:
 
 def names_below(queues: Mapping[str, Body], root: str) -> set[str]:
     """Return the names of a queue and of all queues below it."""
-    parents = {name: read_queue(body)[0].parent for name, body in queues.items()}
-    names = {root} & queues.keys()
-    while True:
-        added = {name for name, parent in parents.items() if parent in names} - names
-        if not added:
-            return names
-        names |= added
+    return hierarchy.subtree(shapes_of(queues.values()), root) if root in queues else set()
 
 
 def edits_to(

@@ -10,7 +10,7 @@ from kube.gateway import Gateway
 from kube.resources import QUEUES
 from queues.editing import edits
 from queues.editing.write_requests import Body
-from queues.tree.shape import NAME_PATTERN, QueueShape, read_queue
+from queues.tree.shape import NAME_PATTERN, QueueShape, shapes_of
 
 Tree = dict[str, QueueShape]
 
@@ -28,8 +28,7 @@ def read_or_none(gateway: Gateway, name: str) -> Body | None:
 def live_tree(gateway: Gateway) -> Tree:
     """Return the cluster's queues as shapes by name."""
     listing = gateway.list(QUEUES, as_type=dict)
-    shapes = (read_queue(body)[0] for body in listing.items)
-    return {shape.name: shape for shape in shapes if shape.name}
+    return shapes_of(listing.items)
 
 
 def patch_between(before: Body, after: Body) -> Body:

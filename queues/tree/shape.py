@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -104,6 +104,12 @@ def is_clean(text: str) -> bool:
         return b"\x00" not in text.encode()
     except UnicodeEncodeError:
         return False
+
+
+def shapes_of(bodies: Iterable[object]) -> dict[str, QueueShape]:
+    """Return the shapes of Queue custom resources by name; those without a name are left out."""
+    shapes = (read_queue(body)[0] for body in bodies)
+    return {shape.name: shape for shape in shapes if shape.name}
 
 
 def read_queue(body: object) -> tuple[QueueShape, tuple[Finding, ...]]:

@@ -21,7 +21,7 @@ from kube.values.times import format_time
 from queues.editing import edits
 from queues.tree import hierarchy
 from queues.tree.amounts import Usage
-from queues.tree.shape import Finding, read_queue
+from queues.tree.shape import Finding, QueueShape, shapes_of
 from scheduler.core.errors import ConfigError
 from scheduler.settings.params import ShardParams
 from scheduler.settings.shard import ShardSettings, settings_of
@@ -122,7 +122,7 @@ def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class EditedQueues:
-    """The queues while edits are applied one after the other."""
+    """The queues while edits are applied one after the other; `put` changes them."""
 
     #: By name.
     bodies: dict[str, Body]
@@ -130,6 +130,20 @@ class EditedQueues:
     usage: Mapping[str, Usage]
     errors: list[Finding] = field(default_factory=list)
     warnings: list[Finding] = field(default_factory=list)
+    #: By name, as in `bodies`: reading thousands of bodies anew for each edit would take seconds.
+    _shapes: dict[str, QueueShape] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read the shapes of the bodies."""
+        self._shapes = shapes_of(self.bodies.values())
+
+    def put(self, name: str, body: Body | None) -> None:
+        """Set the body of a queue; None removes the queue."""
+        self.bodies.pop(name, None)
+        self._shapes.pop(name, None)
+        if body is not None:
+            self.bodies[name] = body
+            self._shapes |= shapes_of([body])
 
     def apply(self, number: int, edit: QueueEdit, now: float) -> None:
         """Apply an edit unless it or the tree with it has errors; keep the findings."""
@@ -140,20 +154,14 @@ class EditedQueues:
             text = f"queue '{edit.name}' does not exist"
             findings = (Finding(pointer="", code=UNKNOWN_QUEUE, message=text),)
         else:
-            shapes = (read_queue(body)[0] for body in self.bodies.values())
-            tree = {shape.name: shape for shape in shapes if shape.name}
             before = None if edit.action == "create" else old
-            judged = hierarchy.check(tree, old=before, new=new, usage=self.usage)
+            judged = hierarchy.check(self._shapes, old=before, new=new, usage=self.usage)
             findings = (*faults, *judged)
         errors = hierarchy.errors(findings)
         self.errors += [_in_question(number, finding) for finding in errors]
         self.warnings += [_in_question(number, finding) for finding in hierarchy.warnings(findings)]
-        if errors:
-            return
-        if new is None:
-            del self.bodies[edit.name]
-        else:
-            self.bodies[edit.name] = new
+        if not errors:
+            self.put(edit.name, new)
 
 
 def _edited_queue(
