@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -20,12 +20,8 @@ CSV, PARQUET = "csv", "parquet"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-class CsvRenderer(BaseRenderer):
-    """RFC 4180 with a header line."""
-
-    media_type = "text/csv"
-    format = CSV
-    charset = "utf-8"
+class _TableRenderer(BaseRenderer):
+    """Encodes the rows of a report; a refusal is encoded as JSON."""
 
     def render(
         self,
@@ -33,18 +29,32 @@ class CsvRenderer(BaseRenderer):
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """Encode the rows."""
-        if _is_refusal(renderer_context):
+        """Encode the body of an answer."""
+        if renderer_context and renderer_context["response"].status_code >= 400:
             return OrjsonRenderer().render(data)
+        return self.encode(data["columns"], data["items"])
+
+    def encode(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
+        """Return a file with some columns of the rows."""
+        raise NotImplementedError
+
+
+class CsvRenderer(_TableRenderer):
+    """RFC 4180 with a header line."""
+
+    media_type = "text/csv"
+    format = CSV
+    charset = "utf-8"
+
+    def encode(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
         text = io.StringIO()
-        rows = data["items"]
         writer = csv.writer(text)
-        writer.writerow(data["columns"])
-        writer.writerows([_safe(row[column]) for column in data["columns"]] for row in rows)
+        writer.writerow(columns)
+        writer.writerows([_safe(row[column]) for column in columns] for row in rows)
         return text.getvalue().encode()
 
 
-class ParquetRenderer(BaseRenderer):
+class ParquetRenderer(_TableRenderer):
     """One table; needs the extra `parquet` of kaiweb."""
 
     media_type = "application/vnd.apache.parquet"
@@ -52,21 +62,13 @@ class ParquetRenderer(BaseRenderer):
     charset = None
     render_style = "binary"
 
-    def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """Encode the rows."""
-        if _is_refusal(renderer_context):
-            return OrjsonRenderer().render(data)
+    def encode(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
         import pyarrow
         from pyarrow import parquet
 
-        columns = {name: [row[name] for row in data["items"]] for name in data["columns"]}
+        table = pyarrow.table({name: [row[name] for row in rows] for name in columns})
         sink = io.BytesIO()
-        parquet.write_table(pyarrow.table(columns), sink)
+        parquet.write_table(table, sink)
         return sink.getvalue()
 
 
@@ -93,10 +95,6 @@ def table(columns: list[str], items: list[dict[str, Any]], file: str, kind: str)
     """Return rows as a file to download."""
     headers = {"Content-Disposition": f'attachment; filename="{file}.{kind}"'}
     return Response({"columns": columns, "items": items}, headers=headers)
-
-
-def _is_refusal(renderer_context: Mapping[str, Any] | None) -> bool:
-    return bool(renderer_context and renderer_context["response"].status_code >= 400)
 
 
 def _safe(value: object) -> object:
