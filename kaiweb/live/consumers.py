@@ -32,7 +32,6 @@ from kaiweb.live.subscription import (
     Frame,
     Reset,
     Subscription,
-    snapshot_frames,
 )
 from kaiweb.live.topics import Topic, TopicError, parse_topic
 from queues import live
@@ -212,13 +211,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _snapshot(self, subscription: Subscription) -> None:
         snapshot = await database_sync_to_async(read_snapshot)(subscription.topic)
         visible = {item["k"] for item in snapshot.items}
-        frames = snapshot_frames(
-            subscription,
-            epoch=snapshot.epoch,
-            position=snapshot.position,
-            as_of=snapshot.as_of,
-            items=snapshot.items,
-        )
+        frames = snapshot.frames_for(subscription)
         for frame in frames:
             await self._send(frame)
         subscription.begin(snapshot.position, visible, snapshot.admits, time.monotonic())

@@ -13,7 +13,14 @@ from typing import Any
 from kaiweb.items.amounts import timestamp
 from kaiweb.items.cluster import KEY as CLUSTER_KEY
 from kaiweb.items.cluster import mirror_time
-from kaiweb.live.subscription import MAX_PENDING_KEYS, Batch, Reset
+from kaiweb.live.subscription import (
+    MAX_PENDING_KEYS,
+    Batch,
+    Frame,
+    Reset,
+    Subscription,
+    snapshot_frames,
+)
 from kaiweb.live.topics import CLUSTER, FAMILIES, Item, Topic
 from queues import live
 from queues.live import LogEntry
@@ -31,6 +38,16 @@ class TopicSnapshot:
     as_of: Mapping[str, Any]
     items: list[Item]
     admits: Callable[[Item], bool]
+
+    def frames_for(self, subscription: Subscription) -> list[Frame]:
+        """Return the frames that bring a subscription to this state."""
+        return snapshot_frames(
+            subscription,
+            epoch=self.epoch,
+            position=self.position,
+            as_of=self.as_of,
+            items=self.items,
+        )
 
 
 def as_of(position: int) -> dict[str, Any]:

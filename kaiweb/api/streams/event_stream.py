@@ -24,7 +24,7 @@ from kaiweb.api.streams.inner import App, Receive, Scope, Send, call, until_disc
 from kaiweb.live import sockets
 from kaiweb.live.frames import read_missed, read_snapshot
 from kaiweb.live.hub import hub
-from kaiweb.live.subscription import Batch, Frame, Reset, Subscription, snapshot_frames
+from kaiweb.live.subscription import Batch, Frame, Reset, Subscription
 from kaiweb.live.topics import Topic, parse_topic
 
 PATH = "/api/v1/events"
@@ -161,13 +161,7 @@ class _Stream:
         subscription = self._subscription
         snapshot = await database_sync_to_async(read_snapshot)(subscription.topic)
         self._epoch = snapshot.epoch
-        frames = snapshot_frames(
-            subscription,
-            epoch=snapshot.epoch,
-            position=snapshot.position,
-            as_of=snapshot.as_of,
-            items=snapshot.items,
-        )
+        frames = snapshot.frames_for(subscription)
         for frame in frames:
             # A client that resumes in the middle of a snapshot would miss the rest of it.
             await self._write_frame(frame, has_id=frame is frames[-1])
