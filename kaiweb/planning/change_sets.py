@@ -153,6 +153,12 @@ def apply(gateway: Gateway, change_set: ChangeSet, plan: Plan, caller: Caller) -
     move_to(change_set, ChangeSetState.APPLIED, (ChangeSetState.APPLYING,), caller.now)
 
 
+def preview_question(change_set: ChangeSet, drain: Drain) -> dict[str, Any]:
+    """Return the simulation of two cycles after a change, without the workloads that it drains."""
+    removed = [row.key for row in drain.rows]
+    return {"queues": change_set.edits, "workloads": {"remove": removed}, "cycles": 2}
+
+
 def require_rights(queues: dict[str, Body], plan: Plan, rights: Rights) -> None:
     """Refuse a plan before its first write if the caller may not make one of its steps.
 

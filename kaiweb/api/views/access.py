@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, caller, flag
+from kaiweb.api.base import View, caller, flag, row_with_number
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.idempotency import refuse_key
@@ -87,8 +87,7 @@ class TokenDetail(View):
         rows = ApiToken.objects.filter(revoked_at=None)
         if not caller(request).is_admin:
             rows = rows.filter(user=user)
-        # A larger number would not fit into the column.
-        row = rows.select_related("user").filter(pk=pk).first() if pk < 2**63 else None
+        row = row_with_number(rows.select_related("user"), pk)
         if row is None:
             raise Problem("not-found", f"you have no token {pk}")
         with transaction.atomic():

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api import idempotency
-from kaiweb.api.base import View, filtered
+from kaiweb.api.base import View, filtered, row_with_number
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import access as schema
@@ -147,9 +147,7 @@ class RoleBindingDetail(View):
     def delete(self, request: Request, pk: int) -> Response:
         """Take the role away; open live sockets follow within half a minute."""
         require_admin(request, "taking roles")
-        rows = RoleBinding.objects.select_related("user")
-        # A larger number would not fit into the column.
-        binding = rows.filter(pk=pk).first() if pk < 2**63 else None
+        binding = row_with_number(RoleBinding.objects.select_related("user"), pk)
         if binding is None:
             raise Problem("not-found", f"role binding {pk} does not exist")
         accounts.unbind(binding, write_request(request))

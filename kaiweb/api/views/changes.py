@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from kaiweb import request_id
 from kaiweb.api import idempotency
-from kaiweb.api.base import View, caller
+from kaiweb.api.base import View, caller, row_with_number
 from kaiweb.api.change_items import change_item, change_summary, refuse_errors
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import pagination, parameters
@@ -127,8 +127,7 @@ class ChangePreview(View):
         """Simulate two cycles after the change, without what is drained; `preview` names the simulation."""
         row = _find(pk)
         plan = change_sets.plan_of(row, change_sets.live_queues(gateway()), timezone.now())
-        drained = [item.key for item in drains.drain_of(plan).rows]
-        question = {"queues": row.edits, "workloads": {"remove": drained}, "cycles": 2}
+        question = change_sets.preview_question(row, drains.drain_of(plan))
         row.preview_id = start_simulation(request, question, PREVIEW_WAIT_S).pk
         row.save(update_fields=["preview"])
         return Response(change_item(row, change_sets.live_queues(gateway())))
@@ -213,9 +212,7 @@ def _user(request: Request) -> User:
 
 
 def _find(pk: int) -> ChangeSet:
-    rows = ChangeSet.objects.select_related("author", "decided_by")
-    # A larger number would not fit into the column.
-    row = rows.filter(pk=pk).first() if pk < 2**63 else None
+    row = row_with_number(ChangeSet.objects.select_related("author", "decided_by"), pk)
     if row is None:
         raise Problem("not-found", f"change set {pk} does not exist")
     return row

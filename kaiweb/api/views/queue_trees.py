@@ -145,12 +145,7 @@ def _intended(
 def _simulated(request: Request, intended: _Intended) -> Simulation | None:
     if not flag(request, "simulate"):
         return None
-    removed = [row.key for row in intended.drain.rows]
-    question = {
-        "queues": intended.change_set.edits,
-        "workloads": {"remove": removed},
-        "cycles": 2,
-    }
+    question = change_sets.preview_question(intended.change_set, intended.drain)
     return start_simulation(request, question, PREVIEW_WAIT_S)
 
 

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api import idempotency
-from kaiweb.api.base import View, caller
+from kaiweb.api.base import View, caller, row_with_number
 from kaiweb.api.bounded_wait import wait_until
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import pagination, parameters
@@ -115,8 +115,7 @@ class SimulationDetail(View):
 
 
 def _find(pk: int) -> Simulation:
-    # A larger number would not fit into the column.
-    row = Simulation.objects.select_related("author").filter(pk=pk).first() if pk < 2**63 else None
+    row = row_with_number(Simulation.objects.select_related("author"), pk)
     if row is None:
         raise Problem("not-found", f"simulation {pk} does not exist (any more)")
     return row

@@ -64,7 +64,8 @@ class Hold(View):
         body = read_body(request.data or {}, _BodyWithEnd)
         hold = HoldRequest(body.reason, _future(body.until))
         annotations = holds.annotations_of_hold(hold)
-        return _act(request, (namespace, name), AuditAction.HOLD, body.reason, annotations)
+        row = _find_own(request, namespace, name)
+        return _act(request, row, AuditAction.HOLD, body.reason, annotations)
 
 
 class Release(View):
@@ -81,8 +82,9 @@ class Release(View):
     def post(self, request: Request, namespace: str, name: str) -> Response:
         """End the hold; a workload that is not held stays as it is."""
         body = read_body(request.data or {}, _Body)
+        row = _find_own(request, namespace, name)
         annotations = holds.annotations_of_hold(None)
-        return _act(request, (namespace, name), AuditAction.RELEASE, body.reason, annotations)
+        return _act(request, row, AuditAction.RELEASE, body.reason, annotations)
 
 
 class Requeue(View):
@@ -102,14 +104,14 @@ class Requeue(View):
         Disruption budgets are kept to, minimum run times are not. Refused if nothing would create the pods again.
         """
         body = read_body(request.data or {}, _BodyWithEnd)
-        row = find(namespace, name)
         annotations = holds.annotations_of_requeue(timezone.now())
         if body.until is not None:
             hold = HoldRequest(body.reason, _future(body.until))
             annotations |= holds.annotations_of_hold(hold)
+        row = _find_own(request, namespace, name)
         if row.owner_kind == "Pod":
             raise Problem("wrong-state", f"nothing would create the pods of '{row.key}' again")
-        return _act(request, (namespace, name), AuditAction.REQUEUE, body.reason, annotations)
+        return _act(request, row, AuditAction.REQUEUE, body.reason, annotations)
 
 
 class RetryBind(View):
@@ -126,13 +128,11 @@ class RetryBind(View):
 
 def _act(
     request: Request,
-    key: tuple[str, str],
+    row: PodGroup,
     action: AuditAction,
     reason: str,
     annotations: Mapping[str, Any],
 ) -> Response:
-    row = _find_own(request, *key)
-
     def write() -> Response:
         checked = write_request(request, reason=reason)
         return Response(_item(row, annotate(gateway(), row, action, annotations, checked)))
