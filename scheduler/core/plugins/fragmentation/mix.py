@@ -16,9 +16,9 @@ from scheduler.core.cluster.state import ClusterState
 
 #: The mix is made of the commonest requests that together make up this part of all tasks.
 TYPICAL_PART = 0.95
-#: It has at most so many requests.
+#: The most requests that it has.
 MAX_TYPICAL = 256
-#: So many of the commonest node selections of the mix are evaluated; others count as allowed everywhere.
+#: How many of the commonest node selections of the mix are evaluated; others count as allowed everywhere.
 MAX_SELECTIONS = 32
 
 
