@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from "react";
 import { CHART, NONE } from "../i18n/ui.ts";
+import { ColumnHeads } from "../ui/ColumnHeads.tsx";
 import styles from "./Chart.module.css";
 
 export type Cell = string | number | null;
@@ -48,15 +49,7 @@ function DataTable({
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
     <section className={styles.scroll} tabIndex={0} aria-label={name}>
       <table className={styles.table}>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th key={column} scope="col">
-                {column}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <ColumnHeads labels={columns} />
         <tbody>
           {rows.map((row) => (
             <tr key={row.join("\t")}>

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { ColumnHeads } from "./ColumnHeads.tsx";
 import styles from "./DataTable.module.css";
 
 type Props = { name: string; columns: readonly string[]; children: ReactNode };
@@ -9,15 +10,7 @@ export function DataTable({ name, columns, children }: Props) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
     <div className={styles.scroll} role="group" aria-label={name} tabIndex={0}>
       <table className={styles.table}>
-        <thead>
-          <tr>
-            {columns.map((label) => (
-              <th key={label} scope="col">
-                {label}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <ColumnHeads labels={columns} />
         <tbody>{children}</tbody>
       </table>
     </div>

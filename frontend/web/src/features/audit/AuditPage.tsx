@@ -6,6 +6,7 @@ import { NONE } from "../../i18n/ui.ts";
 import { useTopic } from "../../live/react.tsx";
 import type { AuditEntry } from "../../model/rows.ts";
 import { Card } from "../../ui/Card.tsx";
+import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Badge } from "../../ui/StateBadge.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
@@ -130,15 +131,7 @@ function Filters({ search, onChange }: FilterProps) {
 function Entries({ entries }: { entries: readonly AuditEntry[] }) {
   return (
     <table className={styles.table}>
-      <thead>
-        <tr>
-          {AUDIT.columns.map((label) => (
-            <th key={label} scope="col">
-              {label}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <ColumnHeads labels={AUDIT.columns} />
       <tbody>
         {entries.map((entry) => (
           <tr key={entry.id}>

@@ -6,6 +6,7 @@ import { count } from "../../i18n/numbers.ts";
 import { HISTORY, SERIES_CHART } from "../../i18n/usage.ts";
 import type { QueueHistory } from "../../model/rows.ts";
 import { numbersOf } from "../../model/series.ts";
+import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
@@ -83,15 +84,7 @@ function Days({ days }: Pick<QueueHistory, "days">) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
     <div className={styles.scroll} role="region" aria-label={HISTORY.dayTable} tabIndex={0}>
       <table className={styles.table}>
-        <thead>
-          <tr>
-            {HISTORY.dayColumns.map((column) => (
-              <th key={column} scope="col">
-                {column}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <ColumnHeads labels={HISTORY.dayColumns} />
         <tbody>
           {days.toReversed().map((row) => (
             <tr key={row.day}>

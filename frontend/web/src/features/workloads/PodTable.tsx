@@ -4,6 +4,7 @@ import { reasonText } from "../../i18n/reasons.ts";
 import { NONE } from "../../i18n/ui.ts";
 import { POD_TABLE } from "../../i18n/workloads.ts";
 import type { PodRow } from "../../model/rows.ts";
+import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { Elapsed } from "../../ui/Elapsed.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { StateBadge } from "../../ui/StateBadge.tsx";
@@ -22,15 +23,7 @@ export function PodTable({ pods }: { pods: readonly PodRow[] }) {
     <Panel title={POD_TABLE.title} note={String(pods.length)} flush>
       <div className={styles.scroll}>
         <table className={styles.table}>
-          <thead>
-            <tr>
-              {POD_TABLE.columns.map((label) => (
-                <th key={label} scope="col">
-                  {label}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <ColumnHeads labels={POD_TABLE.columns} />
           <tbody>
             {pods.map((pod) => (
               <tr key={pod.name}>

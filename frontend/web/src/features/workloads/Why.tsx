@@ -5,6 +5,7 @@ import { NONE } from "../../i18n/ui.ts";
 import { stateSentence, WHY } from "../../i18n/workloads.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Explanation, WorkloadDetail } from "../../model/rows.ts";
+import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import styles from "./Workloads.module.css";
 
@@ -101,15 +102,7 @@ function Evidence({ explain }: { explain: Explanation }) {
   return (
     <Panel title={WHY.evidence} flush>
       <table className={styles.table}>
-        <thead>
-          <tr>
-            {WHY.evidenceColumns.map((label) => (
-              <th key={label} scope="col">
-                {label}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <ColumnHeads labels={WHY.evidenceColumns} />
         <tbody>
           {explain.evidence.map(({ name, asked: requested, available, where }) => (
             <tr key={`${name} ${where}`}>
