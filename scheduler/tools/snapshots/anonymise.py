@@ -56,7 +56,9 @@ PLAIN = re.compile(
 def anonymise(body: Mapping[str, Json]) -> dict[str, Json]:
     """Return the snapshot under other names; settings of the scheduler stay as they are."""
     objects = _reduced(body["rawObjects"])
-    unchanged = KNOWN_WORDS | set(_texts(body.get("schedulerParams"))) | set(_texts(body.get("config")))
+    unchanged = (
+        KNOWN_WORDS | set(_texts(body.get("schedulerParams"))) | set(_texts(body.get("config")))
+    )
     names = sorted(set(_names(objects)) - unchanged)
     width = len(str(len(names)))
     replacements = {name: f"x{number:0{width}d}" for number, name in enumerate(names)}
