@@ -38,6 +38,7 @@ from kube.process.progress import track
 from kube.resources import BINDREQUESTS, NODES, PODS
 from kube.store import Store
 from kube.values.numbers import int_or_none
+from kube.values.pointers import pointer_part
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +96,9 @@ class Reservations:
             return
         keys = list(group_labels(current))
         if keys:
-            patch = [{"op": "remove", "path": f"/metadata/labels/{_escaped(key)}"} for key in keys]
+            patch = [
+                {"op": "remove", "path": f"/metadata/labels/{pointer_part(key)}"} for key in keys
+            ]
             answer = self.gateway.patch(
                 PODS, meta.name, patch, namespace=meta.namespace, patch_type=PatchType.JSON
             )
@@ -314,7 +317,3 @@ class Reservations:
     def _lock_of(self, group: str) -> threading.Lock:
         with self._guard:
             return self._locks.setdefault(group, threading.Lock())
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

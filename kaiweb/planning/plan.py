@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kube.values.pointers import key_of_part
 from queues.editing import edits
 from queues.editing.edits import UNLIMITED_WORD, Difference
 from queues.editing.judging import BORDER_CODES
@@ -237,8 +238,7 @@ def edit_to(current: Fields, target: Fields) -> Fields:
     for difference in difference_of(current, target):
         head, *rest = difference.pointer[1:].split("/")
         if rest:
-            key = "/".join(rest).replace("~1", "/").replace("~0", "~")
-            edit.setdefault(head, {})[key] = difference.after
+            edit.setdefault(head, {})[key_of_part("/".join(rest))] = difference.after
         else:
             edit[head] = difference.after
     return edit
@@ -325,8 +325,7 @@ def _applied_fields(body: Body) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _path_of(pointer: str) -> list[str]:
     head, *rest = pointer[1:].split("/", 1)
     if head == "labels":
-        key = rest[0].replace("~1", "/").replace("~0", "~")
-        return ["f:metadata", "f:labels", f"f:{key}"]
+        return ["f:metadata", "f:labels", f"f:{key_of_part(rest[0])}"]
     if rest:
         resource = next(name for name in RESOURCES if REST_NAMES[name] == rest[0])
         return ["f:spec", "f:resources", f"f:{resource}", f"f:{CR_FIELDS[head]}"]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kube.resources import QUEUES
+from kube.values.pointers import pointer_part
 from queues.tree.shape import (
     CR_FIELDS,
     LABEL_LENGTH,
@@ -182,7 +183,7 @@ def _set_labels(body: Body, value: object) -> Iterator[Finding]:
 
 def _check_label(key: object, text: object) -> Finding | None:
     """Return why Kubernetes would refuse a label, if it would; null removes one, whatever its key."""
-    pointer = f"/labels/{_escaped(shown(key))}"
+    pointer = f"/labels/{pointer_part(shown(key))}"
     if not isinstance(key, str) or not is_clean(key):
         return _type_finding("/labels", key, "an object of strings")
     if text is None:
@@ -208,11 +209,6 @@ def _bad_label(pointer: str, code: str, what: str, value: str) -> Finding:
         given=shown(value),
         allowed=LABEL_PATTERN.pattern,
     )
-
-
-def _escaped(key: object) -> str:
-    """Return a key as a part of a JSON pointer (RFC 6901)."""
-    return str(key).replace("~", "~0").replace("/", "~1")
 
 
 def _set_amounts(spec: Body, field: str, value: object) -> Iterator[Finding]:
@@ -301,7 +297,7 @@ def flat(body: Mapping[str, Any]) -> dict[str, Any]:
             if amount is not None:
                 fields[f"/{field}/{REST_NAMES[resource]}"] = _rest_amount(field, resource, amount)
     for key, text in sorted(((body.get("metadata") or {}).get("labels") or {}).items()):
-        fields[f"/labels/{_escaped(key)}"] = text
+        fields[f"/labels/{pointer_part(key)}"] = text
     return fields
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from kube.errors import KubeError, ServerError
 from kube.gateway import Gateway, PatchOptions
 from kube.resources import PODGROUPS
+from kube.values.pointers import pointer_part
 from queues.editing.audit_entries import finish, record
 from queues.editing.edits import Difference
 from queues.editing.write_requests import Body, WriteRequest
@@ -38,7 +39,7 @@ def annotate(
         request,
         queue=row.queue,
         diff=[
-            Difference(f"/annotations/{_escaped(name)}", None, value)
+            Difference(f"/annotations/{pointer_part(name)}", None, value)
             for name, value in annotations.items()
         ],
         state=ChangeState.INTENDED,
@@ -52,7 +53,3 @@ def annotate(
         raise
     finish(entry, ChangeState.DONE)
     return answer
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
