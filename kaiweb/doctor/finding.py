@@ -12,6 +12,7 @@ from typing import Any
 from kube.gateway import Gateway
 from kube.keys import SCHEDULER_NAME, SYSTEM_NAMESPACE
 from kube.resources import Resource
+from kube.values.times import parse_time
 
 
 class Severity(StrEnum):
@@ -83,4 +84,4 @@ def age_s(timestamp: str | None, now: datetime) -> float:
     """Return the seconds since a timestamp of the API; infinite without one."""
     if not timestamp:
         return float("inf")
-    return (now - datetime.fromisoformat(timestamp.replace("Z", "+00:00"))).total_seconds()
+    return (now - parse_time(timestamp)).total_seconds()

@@ -10,6 +10,7 @@ from kube.errors import NotFoundError
 from kube.gateway import Selectors
 from kube.keys import GPU_GROUP, POD_GROUP, RESERVATION, RESERVED_DEVICE
 from kube.resources import BINDREQUESTS, CONFIGS, PODGROUPS, PODS, QUEUES
+from kube.values.texts import first_few
 from queues.tree.hierarchy import problem_of
 from queues.tree.shape import shapes_of
 from scheduler.settings.shard import CONFIG_NAME
@@ -55,7 +56,7 @@ def check_queues(context: ClusterContext) -> Iterator[Finding]:
     ]
     if without_queue:
         yield warning(
-            f"pod groups {_some(without_queue)}",
+            f"pod groups {first_few(sorted(without_queue), SHOWN)}",
             "are in queues that do not exist, so they never start",
             "create the queues, or change the label kai.scheduler/queue of the workloads",
         )
@@ -76,7 +77,7 @@ def check_pods(context: ClusterContext) -> Iterator[Finding]:
     ]
     if ungrouped:
         yield fault(
-            f"pods {_some(ungrouped)}",
+            f"pods {first_few(sorted(ungrouped), SHOWN)}",
             "have no pod group",
             "look at the log of the controllers: the pod grouper does not run or may not read their owner",
         )
@@ -91,7 +92,7 @@ def check_bind_requests(context: ClusterContext) -> Iterator[Finding]:
     ]
     if waiting:
         yield fault(
-            f"bind requests {_some(waiting)}",
+            f"bind requests {first_few(sorted(waiting), SHOWN)}",
             f"are not carried out since more than {PATIENCE_S:.0f} s",
             "look at the log of the binder; kubectl describe bindrequest says what it waits for",
         )
@@ -123,8 +124,3 @@ def _is_old(item: dict[str, Any], context: ClusterContext) -> bool:
 def _key(item: dict[str, Any]) -> str:
     metadata = item["metadata"]
     return f"{metadata['namespace']}/{metadata['name']}"
-
-
-def _some(keys: list[str]) -> str:
-    shown = ", ".join(sorted(keys)[:SHOWN])
-    return f"{shown} and {len(keys) - SHOWN} more" if len(keys) > SHOWN else shown

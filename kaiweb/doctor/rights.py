@@ -23,6 +23,7 @@ from kube.resources import (
     SERVICE_ACCOUNTS,
     SUBJECT_ACCESS_REVIEWS,
 )
+from kube.values.texts import first_few
 
 #: The namespace that deploy/rbac is written for; the installation may be in another one.
 FILES_NAMESPACE = "kai-scheduler"
@@ -195,6 +196,5 @@ def _missing(account: str, rights: set[Right], ask: IsAllowed) -> Iterator[Findi
         answers = list(pool.map(ask, ordered))
     missing = [right for right, is_allowed in zip(ordered, answers, strict=True) if not is_allowed]
     if missing:
-        shown = "; ".join(right.text() for right in missing[:SHOWN])
-        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-        yield fault(f"account {account}", f"may not: {shown}{more}", REMEDY)
+        listed = first_few([right.text() for right in missing], SHOWN, "; ")
+        yield fault(f"account {account}", f"may not: {listed}", REMEDY)

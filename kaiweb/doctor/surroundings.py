@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from kaiweb.doctor.finding import ClusterContext, Finding, fault, note, warning
 from kaiweb.health.checks import BrokerCheck, DatabaseCheck, MigrationsCheck
 from kube.resources import LEASES
+from kube.values.times import parse_time
 
 #: A timestamp of the API has no fraction of a second.
 RESOLUTION = timedelta(seconds=1)
@@ -30,7 +31,7 @@ def check_clock(context: ClusterContext) -> Iterator[Finding]:
     if not stamp:
         yield note("clock", "the API server does not date objects in a dry run")
         return
-    theirs = datetime.fromisoformat(stamp.replace("Z", "+00:00"))
+    theirs = parse_time(stamp)
     seconds = skew_s(before, theirs, after)
     if seconds > SKEW_WARNING_S:
         report = fault if seconds > SKEW_FAULT_S else warning

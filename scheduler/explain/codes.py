@@ -6,12 +6,13 @@ earlier in this cycle took it. Only in the second case is the group behind in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kube.values.texts import first_few
 from queues.workloads import reasons
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.podgroups import SubgroupNode
@@ -201,7 +202,7 @@ class CauseFinder:
         names = [groups.name(other) for other in takers]
         return Cause(
             reasons.ORDER_BEHIND,
-            f"There was room when the cycle began; workloads ahead of it took it: {_listed(names)}",
+            f"There was room when the cycle began; workloads ahead of it took it: {first_few(names, MAX_NAMES)}",
         )
 
 
@@ -231,11 +232,11 @@ def waits_for_room(session: Session, group: int) -> Cause | None:
         for task in state.nodes.tasks[node]
         if state.tasks.status[task] == RELEASING
     ]
-    where = _listed([state.nodes.names[node] for node in nodes])
+    where = first_few([state.nodes.names[node] for node in nodes], MAX_NAMES)
     text = f"Its place on {where} is being freed"
     return Cause(
         reasons.WAITING_FOR_VICTIMS,
-        f"{text}; waiting for the end of {_listed(leaving)}" if leaving else text,
+        f"{text}; waiting for the end of {first_few(leaving, MAX_NAMES)}" if leaving else text,
     )
 
 
@@ -262,9 +263,3 @@ def _has_topology(root: SubgroupNode) -> bool:
 def _pod(session: Session, task: int) -> str:
     pod = session.state.tasks.inputs[task]
     return f"{pod.namespace}/{pod.name}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return the first few names and how many more there are."""
-    shown = ", ".join(names[:MAX_NAMES])
-    return f"{shown} and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else shown
