@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import QuerySet, Sum
 
 from kaiweb.usage import tiers
 from kaiweb.usage.models import Span
@@ -53,16 +56,26 @@ def _steps(start: datetime, end: datetime, step: timedelta) -> Iterator[datetime
         start += step
 
 
-def within(piece: Piece) -> dict[str, object]:
-    """Return the filter for the rows of a piece."""
-    return {"tier": piece.tier, "start__gte": piece.start, "start__lt": piece.end}
+def rows_in(piece: Piece, model: type[Any], queues: Collection[str] | None = None) -> QuerySet[Any]:
+    """Return the rows of a piece in no order; of some queues only, unless `queues` is None."""
+    rows: QuerySet[Any] = model.objects.filter(**piece.where()).order_by()
+    return rows if queues is None else rows.filter(queue__in=queues)
+
+
+def sums_by(
+    rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str]
+) -> Iterable[tuple[Any, ...]]:
+    """Return the values of some columns and, for each combination of them, the sums of others."""
+    sums: Iterable[tuple[Any, ...]] = rows.values_list(*keys).annotate(
+        **{f"sum_{column}": Sum(column) for column in columns}
+    )
+    return sums
 
 
 def covered_seconds(span: Range, pieces: list[Piece]) -> list[float]:
     """Return the observed seconds of each step; 0 is a gap."""
     covered = [0.0] * len(span.times)
     for piece in pieces:
-        rows = Span.objects.filter(**within(piece)).order_by()
-        for start, seconds in rows.values_list("start", "covered_s"):
+        for start, seconds in rows_in(piece, Span).values_list("start", "covered_s"):
             covered[span.index(start)] += seconds
     return covered

@@ -49,11 +49,7 @@ def _due(fine: int, coarse: int, done: datetime, complete_until: datetime) -> li
 
 @transaction.atomic
 def _sum_up(fine: int, coarse: int, start: datetime) -> None:
-    within = {
-        "tier": fine,
-        "start__gte": start,
-        "start__lt": start + timedelta(seconds=coarse),
-    }
+    within = tiers.Piece(fine, start, start + timedelta(seconds=coarse)).where()
     for model in SUMMED:
         rows = model.objects.filter(**within).order_by().values(*model.KEYS)
         sums = rows.annotate(**{f"sum_{name}": Sum(name) for name in model.SUMS})

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from django.db.models import Sum
-
 from kaiweb.items.amounts import UNLIMITED_WORD, Number, rounded, timestamp
 from kaiweb.usage.models import ModelUse, OwnerUse, QueueBounds, QueueUse
-from kaiweb.usage.ranges import Range, covered_seconds, within
+from kaiweb.usage.ranges import Range, covered_seconds, rows_in, sums_by
 from queues.models import UNLIMITED
 
 AVERAGES = ("allocated", "waiting", "share")
@@ -44,7 +42,7 @@ def queue_series(
     averages = [name for name in AVERAGES if name in fields]
     sums = {name: {column: [0.0] * len(covered) for column in averages} for name in names}
     for piece in pieces:
-        rows = QueueUse.objects.filter(queue__in=names, **within(piece)).order_by()
+        rows = rows_in(piece, QueueUse, names)
         for queue, start, *values in rows.values_list("queue", "start", *averages):
             step = span.index(start)
             for column, value in zip(averages, values, strict=True):
@@ -107,16 +105,11 @@ def usage_series(span: Range, queues: Collection[str] | None) -> dict[str, Any]:
     used = {column: [0.0] * count for column in OwnerUse.SUMS}
     of_nodes = {column: [0.0] * count for column in ModelUse.SUMS}
     for piece in pieces:
-        work = OwnerUse.objects.filter(**within(piece))
-        if queues is not None:
-            work = work.filter(queue__in=queues)
         for rows, sums, columns in (
-            (work, used, OwnerUse.SUMS),
-            (ModelUse.objects.filter(**within(piece)), of_nodes, ModelUse.SUMS),
+            (rows_in(piece, OwnerUse, queues), used, OwnerUse.SUMS),
+            (rows_in(piece, ModelUse), of_nodes, ModelUse.SUMS),
         ):
-            grouped = rows.order_by().values_list("start")
-            totals = grouped.annotate(**{f"sum_{column}": Sum(column) for column in columns})
-            for start, *values in totals:
+            for start, *values in sums_by(rows, ("start",), columns):
                 for column, value in zip(columns, values, strict=True):
                     sums[column][span.index(start)] += value
     over_quota = [

@@ -57,6 +57,10 @@ class Piece:
     start: datetime
     end: datetime
 
+    def where(self) -> dict[str, object]:
+        """Return the filter for its rows."""
+        return {"tier": self.tier, "start__gte": self.start, "start__lt": self.end}
+
 
 def pieces(
     start: datetime, end: datetime, rolled_up_to: Mapping[int, datetime], *, step: int

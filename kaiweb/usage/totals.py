@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -13,8 +13,7 @@ from django.db.models import Sum
 from kaiweb.items.amounts import Number, rounded
 from kaiweb.usage import prices
 from kaiweb.usage.models import ModelUse, OwnerUse, QueueUse
-from kaiweb.usage.ranges import Range, within
-from kaiweb.usage.tiers import Piece
+from kaiweb.usage.ranges import Range, rows_in, sums_by
 from queues.tree import hierarchy
 
 HOUR_S = 3600
@@ -57,7 +56,8 @@ def usage_items(
     used: dict[str, Used] = defaultdict(Used)
     total = Used()
     for piece in span.pieces():
-        for queue, owner, model, allocated, in_quota, waiting in _work(piece, queues):
+        work = sums_by(rows_in(piece, OwnerUse, queues), OwnerUse.KEYS, OwnerUse.SUMS)
+        for queue, owner, model, allocated, in_quota, waiting in work:
             keys = _keys(by, queue, owner, model, tree, queues)
             for key in keys:
                 used[key].by_model[model] += allocated
@@ -67,34 +67,11 @@ def usage_items(
             total.add(allocated, in_quota, waiting)
         # What is in quota is measured by the quota of each queue, so the rows of users do not add up to it.
         if by == By.QUEUE:
-            for queue, *sums in _queue_sums(piece, queues):
+            rows = rows_in(piece, QueueUse, queues)
+            for queue, *sums in sums_by(rows, QueueUse.KEYS, OwnerUse.SUMS):
                 used[queue].add(*sums)
     items = [{"key": key, **_amounts(used[key])} for key in sorted(used)]
     return items, _amounts(total)
-
-
-def _work(piece: Piece, queues: Collection[str] | None) -> Iterable[tuple[Any, ...]]:
-    rows = OwnerUse.objects.filter(**within(piece))
-    if queues is not None:
-        rows = rows.filter(queue__in=queues)
-    return _summed(rows, OwnerUse.KEYS, OwnerUse.SUMS)
-
-
-def _queue_sums(piece: Piece, queues: Collection[str] | None) -> Iterable[tuple[Any, ...]]:
-    rows = QueueUse.objects.filter(**within(piece))
-    if queues is not None:
-        rows = rows.filter(queue__in=queues)
-    return _summed(rows, QueueUse.KEYS, ("allocated", "in_quota", "waiting"))
-
-
-def _summed(
-    rows: Any, keys: tuple[str, ...], columns: tuple[str, ...]
-) -> Iterable[tuple[Any, ...]]:
-    grouped = rows.order_by().values_list(*keys)
-    totals: Iterable[tuple[Any, ...]] = grouped.annotate(
-        **{f"sum_{column}": Sum(column) for column in columns}
-    )
-    return totals
 
 
 def _keys(
@@ -136,7 +113,7 @@ def capacity(span: Range) -> dict[str, Any]:
     """
     existing = held = 0.0
     for piece in span.pieces():
-        row = ModelUse.objects.filter(**within(piece)).aggregate(
+        row = rows_in(piece, ModelUse).aggregate(
             capacity=Sum("capacity"), allocated=Sum("allocated")
         )
         existing += row["capacity"] or 0.0
