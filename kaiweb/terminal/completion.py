@@ -7,6 +7,7 @@ import click
 from kaiweb.terminal.access import read_access
 from kaiweb.terminal.edits import KNOWN
 from kaiweb.terminal.errors import TerminalError
+from kaiweb.terminal.output import workload_name
 from kaiweb.terminal.rest import Rest
 
 MAX_NAMES = 200
@@ -33,7 +34,7 @@ def complete_workloads(
         rows = Rest(read_access()).get("workloads", **parameters)["items"]
     except TerminalError:
         return []
-    names = {f"{row['namespace']}/{row['owner'] or row['name']}" for row in rows}
+    names = {workload_name(row) for row in rows}
     return sorted(name for name in names if name.startswith(start))
 
 

@@ -8,7 +8,7 @@ import click
 from rich.console import RenderableType
 
 from kaiweb.terminal.completion import complete_queues
-from kaiweb.terminal.output import age, number, output_option, show, table
+from kaiweb.terminal.output import age, number, output_option, show, table, workload_name
 from kaiweb.terminal.rest import Json, segment
 
 
@@ -36,7 +36,7 @@ def render(rows: list[Json]) -> RenderableType:
     for row in rows:
         grid.add_row(
             str(row["position"]),
-            f"{row['namespace']}/{row['owner'] or row['name']}",
+            workload_name(row),
             row["queue"],
             row["priorityClass"] or number(row["priority"]),
             number(row["gpu"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -44,6 +44,11 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     for column in columns:
         grid.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return grid
+
+
+def workload_name(row: Mapping[str, Any]) -> str:
+    """Return `namespace/owner` of a workload, or its own name where nobody owns it."""
+    return f"{row['namespace']}/{row['owner'] or row['name']}"
 
 
 def number(value: float | str | None) -> str:

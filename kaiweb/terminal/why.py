@@ -10,7 +10,7 @@ from rich.text import Text
 
 from kaiweb.terminal.completion import complete_workloads
 from kaiweb.terminal.errors import TerminalError
-from kaiweb.terminal.output import age, number, output_option, show, table
+from kaiweb.terminal.output import age, number, output_option, show, table, workload_name
 from kaiweb.terminal.rest import Json, RefusedError, Rest, segment
 
 ENDED = ("finished", "failed")
@@ -113,8 +113,7 @@ def _order(order: dict[str, Any] | None) -> list[RenderableType]:
         return [head]
     grid = table("ahead of it", "queue", "GPUs", "position", right=("GPUs", "position"))
     for row in order["ahead"]:
-        name = f"{row['namespace']}/{row['owner'] or row['name']}"
-        grid.add_row(name, row["queue"], number(row["gpu"]), str(row["position"]))
+        grid.add_row(workload_name(row), row["queue"], number(row["gpu"]), str(row["position"]))
     return [head, grid]
 
 
