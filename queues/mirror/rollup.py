@@ -21,6 +21,7 @@ from queues.models import Node, Pod, PodGroup, PriorityClass, Queue, WorkloadSta
 from queues.tree import hierarchy
 from queues.tree.shape import QueueShape
 from queues.workloads import devices, reasons
+from queues.workloads.holds import Hold
 
 DEFAULT_PRIORITY = 50
 SHOWN_NODES = 16
@@ -222,12 +223,11 @@ def _facts(
 
 
 def _hold_text(group: PodGroup) -> str:
-    if not group.is_held:
+    hold = Hold(group.hold_reason, group.hold_until)
+    if not group.is_held or not hold.applies(timezone.now()):
         return ""
-    if group.hold_until is not None and group.hold_until <= timezone.now():
-        return ""
-    until = f" until {format_time(group.hold_until)}" if group.hold_until else ""
-    reason = f": {group.hold_reason}" if group.hold_reason else ""
+    until = f" until {format_time(hold.until)}" if hold.until else ""
+    reason = f": {hold.reason}" if hold.reason else ""
     return f"Held by a person{until}{reason}"
 
 
