@@ -1,10 +1,16 @@
 /** Change sets, their drafts, and the audit log. */
 import type { DraftEdit } from "../model/draft.ts";
-import type { AuditEntry, Change, ChangeSummary, Policy, Simulation } from "../model/rows.ts";
+import type {
+  AuditEntry,
+  Change,
+  ChangeSummary,
+  PageOf,
+  Policy,
+  Simulation,
+} from "../model/rows.ts";
 import { call } from "./client.ts";
 import { awaitSimulation } from "./simulate.ts";
 
-export type PageOf<T> = { readonly items: readonly T[]; readonly next: string | null };
 export type ChangeContent = {
   readonly title?: string;
   readonly reason?: string;
@@ -23,6 +29,7 @@ export type AuditFilter = {
 };
 
 const ROWS_PER_PAGE = 100;
+const PREVIEW_TIMEOUT_MS = 60_000;
 
 export function listChanges(cursor: string, signal: AbortSignal): Promise<PageOf<ChangeSummary>> {
   return call("GET", `/changes?${query({ cursor })}`, { signal });
@@ -51,8 +58,8 @@ export function actOnChange(id: number, action: ChangeAction): Promise<Change> {
 /** Simulate a change set; `preview` of the returned one names the simulation, which is finished. */
 export async function previewChange(
   id: number,
-  signal: AbortSignal,
 ): Promise<{ change: Change; simulation: Simulation }> {
+  const signal = AbortSignal.timeout(PREVIEW_TIMEOUT_MS);
   const change = await call<Change>("POST", `/changes/${id}:preview`, { signal });
   if (change.preview === null) throw new Error(`change set ${id}: expected a preview, got none`);
   return { change, simulation: await awaitSimulation(change.preview, signal) };

@@ -7,8 +7,6 @@ import type { DraftEdit } from "../model/draft.ts";
 import type { Change } from "../model/rows.ts";
 import { reportDone, reportFailure } from "../ui/reportDone.tsx";
 
-const TIMEOUT_MS = 60_000;
-
 /**
  * Return a function that undoes something by a change set of its own.
  *
@@ -44,7 +42,7 @@ export function draftOf(inverse: DraftEdit): Promise<Change> {
 /** Apply a draft if its preview evicts nothing that would otherwise stay; return whether it was applied. */
 async function applyIfHarmless(draft: Change): Promise<boolean> {
   if (draft.errors.length > 0 || draft.stale.length > 0) return false;
-  const { simulation } = await previewChange(draft.id, AbortSignal.timeout(TIMEOUT_MS));
+  const { simulation } = await previewChange(draft.id);
   const verdict = simulation.answer?.verdict;
   if (verdict !== "safe" && verdict !== "no-effect") return false;
   const applied = await applyChange(draft.id, { preview: simulation.id });

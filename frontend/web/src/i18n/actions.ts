@@ -48,8 +48,6 @@ export const WORKLOAD_ACTIONS = {
     { value: "24", label: "1 day" },
     { value: "168", label: "1 week" },
   ],
-  cancel: "Cancel",
-  failed: "The server refused this",
   forbidden: (queue: string) =>
     `You may not act on workloads of queue ${queue}. Ask an administrator for the role editor.`,
   stale: "The data shown is out of date. Actions are possible again once it is current.",

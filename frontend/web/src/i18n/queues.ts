@@ -48,7 +48,6 @@ export const NEW_QUEUE = {
   note: "CPU and memory start without a quota and without a limit. All fields can be edited afterwards.",
   draftOnly: "The parent exists only in the draft, so this queue can be created only with it.",
   submit: "Create queue",
-  cancel: "Cancel",
   created: "Queue created",
   createdText: (queue: string) => `Queue ${queue} exists now.`,
 } as const;

@@ -5,8 +5,6 @@ export const SETTINGS = {
   title: "Settings",
   tabList: "Settings",
   tabs: { tokens: "Tokens", users: "Users and roles" },
-  cancel: "Cancel",
-  refused: "The server refused this",
   never: "never",
   whole: "the whole cluster",
   copy: "Copy",

@@ -5,6 +5,8 @@ import { amount, bound, count, gpus, modelName, UNIT } from "./numbers.ts";
 export const CLOSE = "Close";
 export const NONE = "–";
 export const DISMISS = "Dismiss";
+export const CANCEL = "Cancel";
+export const REFUSED = "The server refused this";
 
 export function documentTitle(page: string): string {
   return `${page} · kaiweb`;

@@ -6,6 +6,9 @@ import type { components } from "./schema.ts";
 
 type Schemas = components["schemas"];
 
+/** One page of a list; `next` is the cursor of the page after it. */
+export type PageOf<T> = { readonly items: readonly T[]; readonly next: string | null };
+
 export type Queue = Schemas["Queue"];
 export type Workload = Schemas["Workload"];
 export type WorkloadState = Workload["state"];

@@ -1,6 +1,5 @@
 import { type QueryKey, useInfiniteQuery } from "@tanstack/react-query";
-
-type PageOf<T> = { readonly items: readonly T[]; readonly next: string | null };
+import type { PageOf } from "../model/rows.ts";
 
 /** Return the rows of a list that the server sends page by page, and how to load the next page. */
 export function usePages<T>(

@@ -8,6 +8,7 @@ import type { AuditEntry } from "../../model/rows.ts";
 import { Card } from "../../ui/Card.tsx";
 import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { Page } from "../../ui/Page.tsx";
+import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import { Badge } from "../../ui/StateBadge.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useDebounced } from "../../ui/useDebounced.ts";
@@ -53,8 +54,7 @@ export function AuditPage() {
             <Empty title={AUDIT.emptyTitle}>{AUDIT.empty}</Empty>
           )
         ) : (
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-          <div className={styles.scroll} role="region" aria-label={AUDIT.entries} tabIndex={0}>
+          <ScrollRegion className={styles.scroll} name={AUDIT.entries}>
             <Entries entries={pages.rows} />
             {pages.hasMore && (
               <Button
@@ -67,7 +67,7 @@ export function AuditPage() {
                 {CHANGES.older}
               </Button>
             )}
-          </div>
+          </ScrollRegion>
         )}
       </Card>
     </Page>

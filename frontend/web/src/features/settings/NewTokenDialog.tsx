@@ -4,9 +4,9 @@ import { createToken } from "../../api/access.ts";
 import { useMe } from "../../api/useMe.ts";
 import { TOKENS } from "../../i18n/settings.ts";
 import type { Scope, TokenCreated } from "../../model/rows.ts";
+import { WriteForm } from "../../ui/WriteForm.tsx";
 import styles from "./Settings.module.css";
 import { SubtreeSelect } from "./SubtreeSelect.tsx";
-import { WriteForm } from "./WriteForm.tsx";
 
 const DAY_MS = 86_400_000;
 const SCOPES: readonly Scope[] = ["read", "queues:write", "workloads:write", "simulate", "admin"];

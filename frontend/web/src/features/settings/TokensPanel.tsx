@@ -4,6 +4,7 @@ import { useState } from "react";
 import { deleteToken, listTokens } from "../../api/access.ts";
 import { dateTime } from "../../i18n/numbers.ts";
 import { SETTINGS, TOKENS } from "../../i18n/settings.ts";
+import { REFUSED } from "../../i18n/ui.ts";
 import type { Token, TokenCreated } from "../../model/rows.ts";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Dialog } from "../../ui/Dialog.tsx";
@@ -32,7 +33,7 @@ export function TokensPanel({ isAdmin }: { isAdmin: boolean }) {
       reportDone(TOKENS.revoked, name);
       reload();
     },
-    onError: (cause) => reportFailure(SETTINGS.refused, cause.message),
+    onError: (cause) => reportFailure(REFUSED, cause.message),
     onSettled: () => setRevoking(null),
   });
   return (
@@ -47,7 +48,7 @@ export function TokensPanel({ isAdmin }: { isAdmin: boolean }) {
       flush
     >
       {error !== null ? (
-        <Failure title={SETTINGS.refused} detail={error.message} />
+        <Failure title={REFUSED} detail={error.message} />
       ) : data === undefined ? (
         <Loading />
       ) : data.items.length === 0 ? (

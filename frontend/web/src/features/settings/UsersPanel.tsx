@@ -11,14 +11,15 @@ import {
 } from "../../api/access.ts";
 import { dateTime } from "../../i18n/numbers.ts";
 import { SETTINGS, USERS } from "../../i18n/settings.ts";
+import { REFUSED } from "../../i18n/ui.ts";
 import type { Role, RoleBinding, User } from "../../model/rows.ts";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { reportDone, reportFailure } from "../../ui/reportDone.tsx";
 import { Failure, Loading } from "../../ui/States.tsx";
+import { WriteForm } from "../../ui/WriteForm.tsx";
 import styles from "./Settings.module.css";
 import { SubtreeSelect } from "./SubtreeSelect.tsx";
-import { WriteForm } from "./WriteForm.tsx";
 
 const ROLES = Object.entries(USERS.roles).map(([value, label]) => ({ value, label }));
 
@@ -41,10 +42,10 @@ export function UsersPanel() {
   const write = useMutation({
     mutationFn: ({ run }: { run: () => Promise<unknown>; title: string; text: string }) => run(),
     onSuccess: (_, { title, text }) => done(title, text),
-    onError: (error) => reportFailure(SETTINGS.refused, error.message),
+    onError: (error) => reportFailure(REFUSED, error.message),
   });
   const error = users.error ?? bindings.error;
-  if (error !== null) return <Failure title={SETTINGS.refused} detail={error.message} />;
+  if (error !== null) return <Failure title={REFUSED} detail={error.message} />;
   return (
     <Panel
       title={USERS.title}

@@ -9,6 +9,7 @@ import { numbersOf } from "../../model/series.ts";
 import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
 import { RangePicker, readRange } from "./RangePicker.tsx";
@@ -81,8 +82,7 @@ function Allocation({ history }: { history: QueueHistory }) {
 function Days({ days }: Pick<QueueHistory, "days">) {
   if (days.length === 0) return <Empty title={HISTORY.noDaysTitle}>{HISTORY.noDays}</Empty>;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-    <div className={styles.scroll} role="region" aria-label={HISTORY.dayTable} tabIndex={0}>
+    <ScrollRegion className={styles.scroll} name={HISTORY.dayTable}>
       <table className={styles.table}>
         <ColumnHeads labels={HISTORY.dayColumns} />
         <tbody>
@@ -98,6 +98,6 @@ function Days({ days }: Pick<QueueHistory, "days">) {
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollRegion>
   );
 }

@@ -2,6 +2,8 @@ import { Link } from "react-router";
 import { modelName } from "../../i18n/numbers.ts";
 import { gpuHours, money, USAGE } from "../../i18n/usage.ts";
 import type { UsageBy, UsageReport } from "../../model/rows.ts";
+import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
+import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import styles from "./Usage.module.css";
 
 type Amounts = UsageReport["total"];
@@ -9,21 +11,19 @@ type Amounts = UsageReport["total"];
 /** Who used how much, the largest first, with the total of all work. */
 export function UsageTable({ report }: { report: UsageReport }) {
   const { by, currency, items, total } = report;
-  const columns = USAGE.columns;
+  const { columns } = USAGE;
+  const heads = [
+    columns[by],
+    columns.gpuHours,
+    columns.inQuota,
+    columns.overQuota,
+    columns.waiting,
+    ...(currency === null ? [] : [columns.cost]),
+  ];
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-    <div className={styles.scroll} role="region" aria-label={USAGE.table} tabIndex={0}>
+    <ScrollRegion className={styles.scroll} name={USAGE.table}>
       <table className={styles.table}>
-        <thead>
-          <tr>
-            <th scope="col">{columns[by]}</th>
-            <th scope="col">{columns.gpuHours}</th>
-            <th scope="col">{columns.inQuota}</th>
-            <th scope="col">{columns.overQuota}</th>
-            <th scope="col">{columns.waiting}</th>
-            {currency !== null && <th scope="col">{columns.cost}</th>}
-          </tr>
-        </thead>
+        <ColumnHeads labels={heads} />
         <tbody>
           {items.map((row) => (
             <tr key={row.key}>
@@ -41,7 +41,7 @@ export function UsageTable({ report }: { report: UsageReport }) {
           </tr>
         </tfoot>
       </table>
-    </div>
+    </ScrollRegion>
   );
 }
 

@@ -4,8 +4,8 @@ import { useState } from "react";
 import { useDraft } from "../../../editing/useDraft.ts";
 import { DRAFT } from "../../../i18n/changes.ts";
 import { bound, gpus } from "../../../i18n/numbers.ts";
-import { CHILDREN, NEW_QUEUE } from "../../../i18n/queues.ts";
-import { NONE } from "../../../i18n/ui.ts";
+import { CHILDREN } from "../../../i18n/queues.ts";
+import { CANCEL, NONE } from "../../../i18n/ui.ts";
 import {
   CHILD_FIELDS,
   type ChildTable,
@@ -107,7 +107,7 @@ export function ChildrenDialog({ queue, rows: liveRows, onClose }: Props) {
         )}
         <Group justify="flex-end" mt="md">
           <Button variant="default" onClick={onClose}>
-            {NEW_QUEUE.cancel}
+            {CANCEL}
           </Button>
           <Button
             type="submit"

@@ -5,7 +5,7 @@ import { ApiProblem } from "../../../api/problem.ts";
 import { useDraft } from "../../../editing/useDraft.ts";
 import type { Verdict } from "../../../editing/useVerdict.ts";
 import { DRAFT } from "../../../i18n/changes.ts";
-import { NEW_QUEUE } from "../../../i18n/queues.ts";
+import { CANCEL } from "../../../i18n/ui.ts";
 import type { DraftEdit } from "../../../model/draft.ts";
 import { Dialog } from "../../../ui/Dialog.tsx";
 import { reportDone } from "../../../ui/reportDone.tsx";
@@ -71,7 +71,7 @@ export function QueueDialog(props: Props) {
         {error !== null && <WriteFailure error={error} />}
         <Group justify="flex-end" mt="md">
           <Button variant="default" onClick={onClose}>
-            {NEW_QUEUE.cancel}
+            {CANCEL}
           </Button>
           <Button
             variant="default"

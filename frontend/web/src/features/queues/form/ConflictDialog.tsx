@@ -3,6 +3,7 @@ import { useState } from "react";
 import { CONFLICT, fieldName, valueText } from "../../../i18n/queues.ts";
 import type { Conflict } from "../../../model/editing.ts";
 import { mergeValues, type Pointer, type Value, type Values } from "../../../model/values.ts";
+import { ColumnHeads } from "../../../ui/ColumnHeads.tsx";
 import { Dialog } from "../../../ui/Dialog.tsx";
 import styles from "./QueueDrawer.module.css";
 
@@ -13,6 +14,7 @@ const SIDES: { value: Side; label: string }[] = [
   { value: "theirs", label: CONFLICT.theirs },
   { value: "mine", label: CONFLICT.mine },
 ];
+const HEADS = [CONFLICT.field, CONFLICT.before, CONFLICT.theirs, CONFLICT.mine, CONFLICT.keep];
 
 /** Shows the fields that two people changed: before, theirs and mine, with a choice for each. */
 export function ConflictDialog({ conflict, onResolve, onClose }: Props) {
@@ -31,15 +33,7 @@ export function ConflictDialog({ conflict, onResolve, onClose }: Props) {
     <Dialog title={CONFLICT.title} onClose={onClose}>
       <p>{CONFLICT.text}</p>
       <table className={styles.merge}>
-        <thead>
-          <tr>
-            <th scope="col">{CONFLICT.field}</th>
-            <th scope="col">{CONFLICT.before}</th>
-            <th scope="col">{CONFLICT.theirs}</th>
-            <th scope="col">{CONFLICT.mine}</th>
-            <th scope="col">{CONFLICT.keep}</th>
-          </tr>
-        </thead>
+        <ColumnHeads labels={HEADS} />
         <tbody>
           {pointers.map((pointer) => (
             <tr key={pointer}>

@@ -1,14 +1,15 @@
 import { Button, Group } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { SETTINGS } from "../../i18n/settings.ts";
-import { Dialog } from "../../ui/Dialog.tsx";
-import { Failure } from "../../ui/States.tsx";
+import { CANCEL, REFUSED } from "../i18n/ui.ts";
+import { Dialog } from "./Dialog.tsx";
+import { Failure } from "./States.tsx";
 
 type Props<T> = {
   title: string;
   submitText: string;
   isReady: boolean;
+  isDangerous?: boolean;
   onSubmit: () => Promise<T>;
   onDone: (result: T) => void;
   onClose: () => void;
@@ -17,8 +18,8 @@ type Props<T> = {
 
 /** A dialog with a form for one write, which says why the server refused it. */
 export function WriteForm<T>(props: Props<T>) {
-  const { title, submitText, isReady, onSubmit, onDone, onClose, children } = props;
-  const write = useMutation({ mutationFn: onSubmit, onSuccess: onDone });
+  const { title, submitText, isReady, isDangerous = false, onClose, children } = props;
+  const write = useMutation({ mutationFn: props.onSubmit, onSuccess: props.onDone });
   return (
     <Dialog title={title} size="md" onClose={onClose}>
       <form
@@ -29,12 +30,17 @@ export function WriteForm<T>(props: Props<T>) {
         }}
       >
         {children}
-        {write.error !== null && <Failure title={SETTINGS.refused} detail={write.error.message} />}
+        {write.error !== null && <Failure title={REFUSED} detail={write.error.message} />}
         <Group justify="flex-end" mt="md">
           <Button variant="default" onClick={onClose}>
-            {SETTINGS.cancel}
+            {CANCEL}
           </Button>
-          <Button type="submit" loading={write.isPending} disabled={!isReady}>
+          <Button
+            type="submit"
+            loading={write.isPending}
+            disabled={!isReady}
+            {...(isDangerous ? { color: "red.9" } : {})}
+          >
             {submitText}
           </Button>
         </Group>
