@@ -37,6 +37,7 @@ class Places:
     Parameters
     ----------
     settled : victims of earlier probes, which are evicted in any case
+    may_lose : whether victims may end without a place
 
     Attributes
     ----------
@@ -47,21 +48,32 @@ class Places:
 
     __slots__ = (
         "_base",
+        "_may_lose",
         "_most_freed_of",
         "_nodes",
         "_rows",
         "_settled",
+        "_settled_equals",
+        "_task_class",
         "_tasks",
         "allowed_nodes",
         "is_known",
     )
 
     def __init__(
-        self, session: Session, rules: ClassRules, demand: ProbeDemand, settled: Iterable[int] = ()
+        self,
+        session: Session,
+        rules: ClassRules,
+        demand: ProbeDemand,
+        settled: Sequence[int] = (),
+        *,
+        may_lose: bool = True,
     ) -> None:
         tasks = session.state.tasks
         task_class = tasks.task_class[demand.tasks[0]]
         self._tasks = tasks
+        self._task_class = task_class
+        self._may_lose = may_lose
         self._nodes = session.state.nodes
         self.is_known = not (
             task_class.is_shared
@@ -75,6 +87,7 @@ class Places:
         #: Class index -> the largest amounts that evictions free on one node.
         self._most_freed_of: dict[int, tuple[float, ...]] = {}
         self._settled = self._freed(settled) if self.is_known else {}
+        self._settled_equals = self._equals(settled)
         self._base: Ints | None = None
 
     def count(self, victims: Iterable[int], wanted: int) -> int:
@@ -86,6 +99,17 @@ class Places:
             return most
         base = self._base_places()
         return int(base.sum()) + sum(places - int(base[node]) for node, places in places_of.items())
+
+    def needed(self, demand: ProbeDemand, victims: Sequence[int]) -> int:
+        """Return how many places a trial needs: for the demand, and for equal victims that may not lose theirs."""
+        return len(demand.tasks) + self._settled_equals + self._equals(victims)
+
+    def _equals(self, victims: Sequence[int]) -> int:
+        """Return how many of these victims need a place of the demand's class again."""
+        if self._may_lose:
+            return 0
+        class_of = self._tasks.task_class
+        return sum(class_of[task] is self._task_class for task in victims)
 
     def by_node(self, victims: Iterable[int]) -> Ints:
         """Return shape (nodes,): the places on each node if these victims leave too."""
@@ -153,10 +177,12 @@ class Places:
         return amounts
 
 
-def may_fit(places: Places, demand: ProbeDemand, victims: Iterable[int]) -> bool:
-    """Return whether evicting these victims, besides the settled ones, could make room for all tasks."""
-    wanted = len(demand.tasks)
-    return not places.is_known or places.count(victims, wanted) >= wanted
+def may_fit(places: Places, demand: ProbeDemand, victims: Sequence[int]) -> bool:
+    """Return whether evicting these victims, besides the settled ones, could make room for all who need it."""
+    if not places.is_known:
+        return True
+    needed = places.needed(demand, victims)
+    return places.count(victims, needed) >= needed
 
 
 def is_hopeless(

@@ -37,6 +37,8 @@ from scheduler.core.solver.within_limits import within_limits
 
 #: Failed trials after which it is worth checking whether the search can succeed at all.
 PATIENCE = 3
+#: The same for sets of victims that are refused before a trial, which costs much less.
+REFUSALS = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,7 @@ class Search:
         #: Demand, settled victims and proposed victims of the trials that failed.
         self._failed: set[tuple[int, frozenset[int], frozenset[int]]] = set()
         self._failures = 0
+        self._refusals = 0
         #: Which victims generators may propose now, and whether any were left out so far.
         self._is_useful: BatchTest | None = None
         self._has_skipped = False
@@ -214,7 +217,7 @@ class Search:
             if self._budget.is_exhausted:
                 raise OutOfTimeError
             if self._budget.is_generator_exhausted or (
-                self._failures > PATIENCE and self._is_hopeless()
+                self._is_worth_a_check() and self._is_hopeless()
             ):
                 return
             yield potential
@@ -223,6 +226,7 @@ class Search:
         if not potential and not probe.settled:
             return None
         if not may_fit(places, probe.demand, potential):
+            self._refusals += 1
             return None
         key = (probe.demand.key, probe.settled_set, frozenset(potential))
         if key in self._failed:
@@ -252,7 +256,13 @@ class Search:
 
     def _places(self, demand: ProbeDemand, settled: tuple[int, ...]) -> Places:
         task = demand.tasks[0]
-        return Places(self._session, self._runner.rules_of(task), demand, settled)
+        return Places(
+            self._session,
+            self._runner.rules_of(task),
+            demand,
+            settled,
+            may_lose=self._task.may_lose,
+        )
 
     def _sequence_for(self, settled: tuple[int, ...]) -> VictimSequence:
         """Return the victims in order; the sequence is shared, unless settled victims are elastic.
@@ -285,6 +295,10 @@ class Search:
         nodes.update(node_of[task] for task in potential)
         nodes.discard(NOWHERE)
         return NodeSet.of(list(nodes))
+
+    def _is_worth_a_check(self) -> bool:
+        """Return whether enough was tried in vain to check whether all victims together would do."""
+        return self._failures > PATIENCE or self._refusals > REFUSALS
 
     def _is_hopeless(self) -> bool:
         """Return whether even evicting every victim cannot make room for the whole chunk; computed once."""

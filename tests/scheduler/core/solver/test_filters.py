@@ -42,10 +42,10 @@ def filters(session: Session, wanted: ProbeDemand) -> VictimFilters:
     return VictimFilters(session, wanted, GpuRoom.of(session).gpus)
 
 
-def places(session: Session, wanted: ProbeDemand, settled=()) -> Places:
+def places(session: Session, wanted: ProbeDemand, settled=(), *, may_lose=True) -> Places:
     task = wanted.tasks[0]
     rules = Placer(session).rules(session.state.tasks.task_class[task], task)
-    return Places(session, rules, wanted, settled)
+    return Places(session, rules, wanted, settled, may_lose=may_lose)
 
 
 def hopeless(session: Session, size: int | None = None, takeable: float = np.inf) -> bool:
@@ -226,6 +226,21 @@ def test_places_are_counted_per_node() -> None:
     assert may_fit(known, wanted, [*first[:2], *second[:2]])
     assert may_fit(places(session, wanted, settled=first[:2]), wanted, second[:2])
     assert not may_fit(places(session, wanted, settled=first[:2]), wanted, second[:1])
+
+
+def test_a_victim_that_must_move_needs_a_place_as_well() -> None:
+    """Two GPUs are free on one node, one on another; a pod of two waits, and one like it runs there."""
+    built = cluster().nodes(2, 4).queue("a")
+    built.running("same", ["n0"], gpus=2).running("other", ["n0"], gpus=1)
+    built.running("small", ["n1", "n1", "n1"], gpus=1)
+    session = built.pending("want", gpus=2).session()
+    wanted = demand(session)
+    same, other = on_node(session, 0)
+    assert may_fit(places(session, wanted), wanted, [same])
+    assert not may_fit(places(session, wanted, may_lose=False), wanted, [same])
+    assert not may_fit(places(session, wanted, [same], may_lose=False), wanted, [])
+    assert may_fit(places(session, wanted, may_lose=False), wanted, [other])
+    assert may_fit(places(session, wanted, [same], may_lose=False), wanted, on_node(session, 1))
 
 
 def test_every_resource_counts() -> None:

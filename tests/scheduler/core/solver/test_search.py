@@ -360,8 +360,9 @@ def test_a_gang_in_one_rack_is_searched_among_the_nodes_that_matter() -> None:
 def test_moving_stops_where_nobody_can_leave() -> None:
     """Eight GPUs are free on a node that neither the asking pod nor any running one may use."""
     built = cluster().nodes(4, 2).node("apart", 8, taints=(Taint("apart"),)).queue("a")
+    small = request(1, cpu=0.5)
     for number in range(8):
-        built.running(f"r{number}", [f"n{number % 4}"])
+        built.running(f"r{number}", [f"n{number % 4}"], request=small)
     result = built.pending("want").cycle(CONSOLIDATION)
     assert result.decisions == []
     assert result.reports[0].search.simulated == search.PATIENCE + 1
@@ -372,6 +373,26 @@ def test_moving_stops_where_nobody_can_leave() -> None:
             f"r{number}", [f"n{number % 4}"], constraints=free if number == 3 else NO_CONSTRAINTS
         )
     assert victims(built.pending("want").cycle(CONSOLIDATION)) == ["r3-0"]
+
+
+def test_no_trial_moves_pods_that_need_the_same_places_again() -> None:
+    """Nodes apart have room for what runs, but it may not go there: with equal pods only changing places is left."""
+    built = cluster().nodes(4, 2).node("apart", 8, taints=(Taint("apart"),)).queue("a")
+    for number in range(8):
+        built.running(f"r{number}", [f"n{number % 4}"])
+    result = built.pending("want").cycle(CONSOLIDATION)
+    assert result.decisions == []
+    assert result.reports[0].search.simulated == 0
+
+
+def test_the_search_ends_when_too_many_sets_of_victims_are_refused(monkeypatch) -> None:
+    monkeypatch.setattr(search, "REFUSALS", 2)
+    built = cluster().nodes(4, 2).node("apart", 8, taints=(Taint("apart"),)).queue("a")
+    for number in range(8):
+        built.running(f"r{number}", [f"n{number % 4}"])
+    result = built.pending("want").cycle(CONSOLIDATION)
+    assert result.decisions == []
+    assert sum(result.reports[0].search.emitted.values()) == 4
 
 
 def test_victims_that_ask_for_gpu_memory_count_with_their_share_of_the_device() -> None:
