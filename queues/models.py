@@ -126,6 +126,9 @@ class PodGroup(MirrorRow):
     is_held = models.BooleanField(default=False, help_text="a person holds its waiting pods back")
     hold_reason = models.TextField(blank=True, default="")
     hold_until = models.DateTimeField(null=True, help_text="end of the hold; none: until release")
+    binds_reset_at = models.DateTimeField(
+        null=True, help_text="failed binds of its pods up to this time are forgotten"
+    )
     min_member = models.IntegerField(default=1)
     sub_groups = models.JSONField(default=list)
     conditions = models.JSONField(default=list)
@@ -199,6 +202,9 @@ class Pod(MirrorRow):
     reason = models.CharField(max_length=128, blank=True, default="")
     message = models.TextField(blank=True, default="")
     reason_since = models.DateTimeField(null=True)
+    bind_failures = models.JSONField(
+        default=dict, help_text="the failed binds of a waiting pod, as its annotation counts them"
+    )
     started_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -84,6 +84,21 @@ class QueueShare(models.Model):
         return f"{self.queue} in {self.shard}"
 
 
+class RestingNode(models.Model):
+    """A node that gets no new pods for a while, because binds failed on it; see `scheduler.load.bind_memory`."""
+
+    name = models.CharField(max_length=NAME, primary_key=True)
+    shard = models.CharField(max_length=NAME, db_index=True)
+    until = models.DateTimeField()
+    pods = models.JSONField(default=list, help_text="the pods that failed on it, namespace/name")
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+
+    def __str__(self) -> str:
+        return f"{self.name} until {self.until}"
+
+
 class GroupStanding(models.Model):
     """Where a waiting pod group stood in the last cycle; see `queues.workloads.reasons.Standing`."""
 

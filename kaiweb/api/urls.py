@@ -53,6 +53,7 @@ urlpatterns = [
     path(f"{WORKLOAD}/pods", workloads.WorkloadPods.as_view(), name="workload-pods"),
     path("nodes", nodes.Nodes.as_view(), name="nodes"),
     path("nodes/<str:name>", nodes.NodeDetail.as_view(), name="node"),
+    path("nodes/<str:name>/retry-bind", nodes.RetryBinds.as_view(), name="node-retry"),
     path("gpus", nodes.Gpus.as_view(), name="gpus"),
     path("sessions", scheduling.Sessions.as_view(), name="sessions"),
     path("sessions/<int:pk>", scheduling.SessionDetail.as_view(), name="session"),

@@ -6,8 +6,11 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kaiweb.items.amounts import rounded
+from django.utils import timezone
+
+from kaiweb.items.amounts import rounded, timestamp
 from queues.models import Node, Pod, PodGroup
+from scheduler.models import RestingNode
 
 MIB = 1 << 20
 FINISHED = ("Succeeded", "Failed")
@@ -29,7 +32,8 @@ def items_of(nodes: Sequence[Node], *, is_everything: bool = False) -> list[dict
         pods[pod.node].append(pod)
     groups = {pod.group for on_node in pods.values() for pod in on_node if pod.group}
     queues = _queues(groups, is_everything)
-    return [_item(node, pods[node.name], queues) for node in nodes]
+    resting = {row.name: row for row in RestingNode.objects.filter(until__gt=timezone.now())}
+    return [_item(node, pods[node.name], queues, resting.get(node.name)) for node in nodes]
 
 
 def _queues(groups: Collection[str], is_everything: bool) -> Mapping[str, str]:
@@ -38,7 +42,9 @@ def _queues(groups: Collection[str], is_everything: bool) -> Mapping[str, str]:
     return dict(rows.order_by().values_list("key", "queue"))
 
 
-def _item(node: Node, pods: list[Pod], queues: Mapping[str, str]) -> dict[str, Any]:
+def _item(
+    node: Node, pods: list[Pod], queues: Mapping[str, str], rest: RestingNode | None
+) -> dict[str, Any]:
     return {
         "name": node.name,
         "model": node.model,
@@ -47,6 +53,7 @@ def _item(node: Node, pods: list[Pod], queues: Mapping[str, str]) -> dict[str, A
         "rack": node.rack,
         "ready": node.is_ready,
         "cordoned": node.is_cordoned,
+        "rest": {"until": timestamp(rest.until), "pods": rest.pods} if rest else None,
         "gpuTotal": node.gpus,
         "gpuAllocated": rounded(node.used_gpu),
         "gpuMemoryBytes": node.gpu_memory_mib * MIB,

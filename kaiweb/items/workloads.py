@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
@@ -11,6 +12,7 @@ from django.db.models import Q
 from binder.models import BindRequest
 from kaiweb.items.amounts import rounded, timestamp
 from kaiweb.items.explanation import explain
+from kube.values.times import time_or_none
 from queues.mirror.lone_pods import pod_of
 from queues.models import Pod, PodGroup
 from queues.workloads import reasons
@@ -96,14 +98,16 @@ def pod_items(keys: Collection[str]) -> Mapping[str, list[dict[str, Any]]]:
         request.pod: request
         for request in BindRequest.objects.filter(pod__in=[row.key for row in rows])
     }
+    resets = PodGroup.objects.filter(key__in=keys, binds_reset_at__isnull=False)
+    reset_at = dict(resets.values_list("key", "binds_reset_at"))
     items: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         group = group_of_lone_pod.get(row.key, row.group)
-        items[group].append(_pod_item(row, request_of_pod.get(row.key)))
+        items[group].append(_pod_item(row, request_of_pod.get(row.key), reset_at.get(group)))
     return items
 
 
-def _pod_item(row: Pod, request: BindRequest | None) -> dict[str, Any]:
+def _pod_item(row: Pod, request: BindRequest | None, reset_at: datetime | None) -> dict[str, Any]:
     is_failing = request is not None and request.phase == "Failed"
     return {
         "name": row.name,
@@ -113,8 +117,29 @@ def _pod_item(row: Pod, request: BindRequest | None) -> dict[str, Any]:
         "devices": row.devices,
         "reason": reasons.BIND_FAILING if is_failing else row.reason,
         "message": request.reason if request is not None and is_failing else row.message,
+        "failedBinds": failed_binds(row, reset_at),
         "createdAt": timestamp(row.created_at),
         "startedAt": timestamp(row.started_at),
+    }
+
+
+def failed_binds(row: Pod, reset_at: datetime | None) -> dict[str, Any] | None:
+    """Return how often a waiting pod could not be bound, and when it is tried next; None without failures.
+
+    Parameters
+    ----------
+    reset_at : failures of its pod group up to this time are forgotten
+    """
+    failures = row.bind_failures
+    last = time_or_none(failures.get("last"))
+    if last is None or (reset_at is not None and last <= reset_at):
+        return None
+    return {
+        "count": failures["count"],
+        "lastAt": timestamp(last),
+        "nextAt": timestamp(time_or_none(failures["next"])),
+        "nodes": failures["nodes"],
+        "error": failures["reason"],
     }
 
 

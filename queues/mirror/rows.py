@@ -14,6 +14,7 @@ import msgspec
 
 from kube import keys
 from kube.keys import (
+    BIND_FAILURES,
     GPU_GROUP,
     LAST_EVICTION,
     LAST_START,
@@ -47,6 +48,7 @@ from queues.models import (
     Queue,
 )
 from queues.workloads.accounting import PodDemand, pod_demand, quota_gpus
+from queues.workloads.bind_failures import row_of_failures
 from queues.workloads.conditions import is_backed_off
 from queues.workloads.holds import hold_of
 
@@ -150,6 +152,7 @@ def group_row(group: PodGroupObject) -> PodGroup:
         is_held=hold is not None,
         hold_reason=hold.reason if hold else "",
         hold_until=hold.until if hold else None,
+        binds_reset_at=time_or_none(meta.annotations.get(keys.BINDS_RESET_AT)),
         min_member=_min_member(group),
         sub_groups=[
             {"name": sub.name, "parent": sub.parent or None, "minMember": sub.min_member}
@@ -233,6 +236,9 @@ def pod_row(pod: PodObject) -> Pod:
         reason=(scheduled.reason if scheduled and is_waiting else pod.status.reason)[:128],
         message=scheduled.message if scheduled and is_waiting else "",
         reason_since=scheduled.last_transition_time if scheduled and is_waiting else None,
+        bind_failures={}
+        if spec.node_name
+        else row_of_failures(meta.annotations.get(BIND_FAILURES)),
         started_at=started if pod.status.phase != "Pending" else None,
     )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
+from typing import Any
 
 import msgspec
 
@@ -103,6 +104,20 @@ def written_failures(failures: BindFailures) -> str:
         reason=failures.reason,
     )
     return msgspec.json.encode(body).decode()
+
+
+def row_of_failures(annotation: str | None) -> dict[str, Any]:
+    """Return the failures in an annotation as a JSON column keeps them; {} if there are none."""
+    failures = read_failures(annotation)
+    if failures is None:
+        return {}
+    return {
+        "count": failures.count,
+        "last": _time_text(failures.last),
+        "next": _time_text(failures.next),
+        "nodes": list(failures.nodes),
+        "reason": failures.reason,
+    }
 
 
 def after_failure(

@@ -52,6 +52,10 @@ class BindMemory:
     unwritten: Mapping[str, BindFailures] = field(default_factory=dict)
     resting: Mapping[str, float] = field(default_factory=dict)
 
+    def pods_blaming(self, node: str) -> list[str]:
+        """Return the waiting pods that failed on this node and on no other, sorted."""
+        return sorted(key for key, failures in self.known.items() if failures.nodes == (node,))
+
 
 def bind_memory(
     pods: Mapping[str, Pod],

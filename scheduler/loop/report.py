@@ -10,19 +10,23 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from django.db import DatabaseError, close_old_connections, transaction
 
 from queues import live
 from queues.workloads.reasons import Standing
+from scheduler.load.bind_memory import BindMemory
 from scheduler.loop.cycle import CycleSummary
-from scheduler.models import GroupStanding, QueueShare, SessionRecord, Shard
+from scheduler.models import GroupStanding, QueueShare, RestingNode, SessionRecord, Shard
 
 log = logging.getLogger(__name__)
 
 IDLE_EVERY_S = 10.0
 UNLIMITED = -1.0
 ROWS_PER_WRITE = 500
+#: How many pods are named for a node that rests.
+MAX_NAMED_PODS = 20
 
 
 def report_cycle(shard: str, summary: CycleSummary) -> SessionRecord:
@@ -44,6 +48,7 @@ def report_cycle(shard: str, summary: CycleSummary) -> SessionRecord:
         live.record("session", [str(cycle.pk)])
         live.record("queue", changed)
         live.record("standing", _write_standings(shard, summary.standings))
+        live.record("node", _write_resting(shard, summary.snapshot.binds))
     return cycle
 
 
@@ -139,6 +144,35 @@ def _write_standings(shard: str, standings: Mapping[str, Standing]) -> set[str]:
         batch_size=ROWS_PER_WRITE,
     )
     return fresh.keys() | gone
+
+
+def _write_resting(shard: str, binds: BindMemory) -> set[str]:
+    """Write the nodes that rest if they changed; return those that did."""
+    rows = {
+        name: RestingNode(
+            name=name,
+            shard=shard,
+            until=datetime.fromtimestamp(round(until), UTC),
+            pods=binds.pods_blaming(name)[:MAX_NAMED_PODS],
+        )
+        for name, until in binds.resting.items()
+    }
+    known = {row.name: row for row in RestingNode.objects.filter(shard=shard)}
+    changed = {
+        name
+        for name, row in rows.items()
+        if name not in known or (row.until, row.pods) != (known[name].until, known[name].pods)
+    }
+    gone = known.keys() - rows.keys()
+    if gone:
+        RestingNode.objects.filter(shard=shard, name__in=gone).delete()
+    RestingNode.objects.bulk_create(
+        [rows[name] for name in sorted(changed)],
+        update_conflicts=True,
+        unique_fields=["name"],
+        update_fields=["shard", "until", "pods"],
+    )
+    return changed | gone
 
 
 def _finite(value: float) -> float:

@@ -36,6 +36,18 @@ class Taken(s.Serializer[object]):
     allocated = s.FloatField()
 
 
+class Rest(s.Serializer[object]):
+    until = s.DateTimeField(help_text="the node gets no new pods before")
+    pods = s.ListField(child=s.CharField(), help_text="waiting pods that failed on this node only")
+
+
+class NodeRetried(s.Serializer[object]):
+    name = s.CharField()
+    workloads = s.ListField(
+        child=s.CharField(), help_text="workloads whose failed binds are forgotten"
+    )
+
+
 class Node(s.Serializer[object]):
     name = s.CharField()
     model = s.CharField(allow_blank=True)
@@ -44,6 +56,7 @@ class Node(s.Serializer[object]):
     rack = s.CharField(allow_blank=True)
     ready = s.BooleanField()
     cordoned = s.BooleanField()
+    rest = Rest(allow_null=True, required=False, help_text="after failed binds; null otherwise")
     gpuTotal = s.IntegerField()
     gpuAllocated = s.FloatField()
     gpuMemoryBytes = s.IntegerField()

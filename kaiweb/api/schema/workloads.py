@@ -52,6 +52,14 @@ class WorkloadOrder(s.Serializer[object]):
     asOf = AsOf()
 
 
+class FailedBinds(s.Serializer[object]):
+    count = s.IntegerField()
+    lastAt = s.DateTimeField()
+    nextAt = s.DateTimeField(help_text="the pod is tried again after")
+    nodes = s.ListField(child=s.CharField(), help_text="where binds failed, the latest last")
+    error = s.CharField(allow_blank=True)
+
+
 class WorkloadPod(s.Serializer[object]):
     name = s.CharField()
     state = s.CharField()
@@ -60,6 +68,7 @@ class WorkloadPod(s.Serializer[object]):
     devices = s.ListField(child=s.IntegerField())
     reason = s.CharField(allow_blank=True)
     message = s.CharField(allow_blank=True)
+    failedBinds = FailedBinds(allow_null=True, required=False)
     createdAt = s.DateTimeField()
     startedAt = s.DateTimeField(allow_null=True)
 

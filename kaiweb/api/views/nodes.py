@@ -1,19 +1,29 @@
-"""Nodes and the GPUs on them."""
+"""Nodes and the GPUs on them, and another attempt for the binds that failed on a node."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any, ClassVar
 
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, filtered, words
+from kaiweb.api.base import View, caller, filtered, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import nodes as schema
+from kaiweb.api.writes import write_request
 from kaiweb.items import nodes as items
-from queues.models import Node
+from kaiweb.items.workloads import failed_binds
+from kube.keys import BINDS_RESET_AT
+from kube.values.times import format_time
+from queues import selectors
+from queues.cluster import gateway
+from queues.editing.workload_writes import annotate
+from queues.models import AuditAction, Node, Pod, PodGroup
+from queues.tree import hierarchy
 
 SORTING = pagination.Sorting(
     key="name", columns={"name": "name", "createdAt": "created_at"}, default="name"
@@ -49,6 +59,52 @@ class NodeDetail(View):
         if row is None:
             raise Problem("not-found", f"node '{name}' does not exist")
         return Response(items.items_of([row])[0], headers={"ETag": f'W/"{row.version}"'})
+
+
+class RetryBinds(View):
+    """Another attempt for the pods that failed on a node.
+
+    A node rests because of the failed binds of pods. They are forgotten with the pod groups of these pods, by the
+    annotation that also resets one workload; the node itself is not written.
+    """
+
+    @extend_schema(operation_id="retryNodeBinds", request=None, responses=schema.NodeRetried)
+    def post(self, request: Request, name: str) -> Response:
+        """Forget the failed binds of pods that failed on this node only: they are tried again, also here.
+
+        The caller must be allowed to act on each of these workloads.
+        """
+        if not caller(request).may_write_workloads:
+            raise Problem("forbidden", "you may not act on workloads")
+        if not Node.objects.filter(name=name).exists():
+            raise Problem("not-found", f"node '{name}' does not exist")
+        groups = _groups_blaming(name)
+        _require_rights(request, groups)
+        annotations = {BINDS_RESET_AT: format_time(timezone.now())}
+        for group in groups:
+            annotate(gateway(), group, AuditAction.RETRY_BIND, annotations, write_request(request))
+        return Response({"name": name, "workloads": [group.key for group in groups]})
+
+
+def _groups_blaming(node: str) -> list[PodGroup]:
+    """Return the pod groups with waiting pods that failed on this node and on no other."""
+    pods_by_group: dict[str, list[Pod]] = defaultdict(list)
+    for pod in Pod.objects.filter(node="").exclude(bind_failures={}).exclude(group=""):
+        if pod.bind_failures["nodes"] == [node]:
+            pods_by_group[pod.group].append(pod)
+    groups = PodGroup.objects.filter(key__in=pods_by_group, is_lone_pod=False).order_by("key")
+    return [
+        group
+        for group in groups
+        if any(failed_binds(pod, group.binds_reset_at) for pod in pods_by_group[group.key])
+    ]
+
+
+def _require_rights(request: Request, groups: list[PodGroup]) -> None:
+    tree = selectors.tree()
+    for group in groups:
+        if not caller(request).may_act_on_work_in(hierarchy.ancestors(tree, group.queue)):
+            raise Problem("forbidden", f"you may not act on the workloads of queue '{group.queue}'")
 
 
 class Gpus(View):

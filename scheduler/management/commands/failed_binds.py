@@ -1,24 +1,31 @@
-"""`kaiweb failed_binds`: list the pods whose bind failed, or let them be tried again at once."""
+"""`kaiweb failed_binds`: list the pods whose bind failed and the nodes that rest, or let both be tried again at once."""
 
 from __future__ import annotations
 
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kube.errors import NotFoundError
 from kube.gateway import Gateway
-from kube.keys import BIND_FAILURES
+from kube.keys import BIND_FAILURES, NODE_POOL
+from kube.objects.node import Node
 from kube.objects.pod import Pod
-from kube.resources import PODS
+from kube.objects.podgroup import PodGroup
+from kube.resources import NODES, PODGROUPS, PODS
+from kube.values.times import format_time
 from queues.cluster import gateway
-from queues.workloads.bind_failures import read_failures
+from scheduler.load.bind_memory import BindMemory, bind_memory
 
 
 class Command(BaseCommand):
     """Show the memory of failed binds, which is an annotation of each pod, or remove it."""
 
-    help = "List the pods whose bind failed and when each is tried next; --reset tries them now."
+    help = "List the pods whose bind failed and the nodes that rest; --reset tries them now."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
@@ -26,44 +33,75 @@ class Command(BaseCommand):
             "pods", nargs="*", metavar="NAMESPACE/POD", help="only these (default: all)"
         )
         parser.add_argument(
-            "--reset", action="store_true", help="forget the failures of the pods named"
+            "--node",
+            action="append",
+            default=[],
+            metavar="NODE",
+            help="the pods that failed on this node only; with --reset it rests no longer",
+        )
+        parser.add_argument(
+            "--reset", action="store_true", help="forget the failures of the pods or nodes named"
         )
         parser.add_argument("--all", action="store_true", help="with --reset: of all pods")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """List the pods, or remove their annotation."""
-        names = set(options["pods"])
-        if options["reset"] and bool(names) == options["all"]:
-            raise CommandError("--reset: expected names of pods, or --all")
+        """List pods and nodes, or remove annotations."""
+        names, nodes = set(options["pods"]), set(options["node"])
+        if options["reset"] and bool(names or nodes) == options["all"]:
+            raise CommandError("--reset: expected names of pods, --node, or --all")
         cluster = gateway()
-        pods = _waiting_pods(cluster, names)
-        unknown = sorted(names - {pod.key for pod in pods})
-        for pod in pods:
+        memory = _memory(cluster)
+        chosen = names | {key for node in nodes for key in memory.pods_blaming(node)}
+        shown = chosen & memory.known.keys() if names or nodes else memory.known.keys()
+        for key in sorted(shown):
             if options["reset"]:
-                _forget(cluster, pod)
-                self.stdout.write(f"{pod.key}: is tried in the next cycle")
-            elif (failures := read_failures(pod.metadata.annotations[BIND_FAILURES])) is not None:
-                self.stdout.write(f"{pod.key}: {failures.text()}")
+                _forget(cluster, key)
+                self.stdout.write(f"{key}: is tried in the next cycle")
+            else:
+                self.stdout.write(f"{key}: {memory.known[key].text()}")
+        if not options["reset"] and not names:
+            self._list_nodes(memory, nodes)
+        unknown = [
+            *sorted(names - memory.known.keys()),
+            *(f"pods on node {node}" for node in sorted(nodes) if not memory.pods_blaming(node)),
+        ]
         if unknown:
             raise CommandError(f"no failed bind of {', '.join(unknown)}", returncode=1)
 
-
-def _waiting_pods(cluster: Gateway, names: set[str]) -> list[Pod]:
-    """Return the pods without a node whose bind failed, sorted by key."""
-    listing = cluster.list(PODS, as_type=Pod)
-    pods = [
-        pod
-        for pod in listing.items
-        if BIND_FAILURES in pod.metadata.annotations
-        and not pod.spec.node_name
-        and (not names or pod.key in names)
-    ]
-    return sorted(pods, key=lambda pod: pod.key)
+    def _list_nodes(self, memory: BindMemory, nodes: Iterable[str]) -> None:
+        for node, until in sorted(memory.resting.items()):
+            if not nodes or node in nodes:
+                end = format_time(datetime.fromtimestamp(round(until), UTC))
+                pods = ", ".join(memory.pods_blaming(node))
+                self.stdout.write(
+                    f"node {node}: gets no new pods until {end}; failed on it: {pods}"
+                )
 
 
-def _forget(cluster: Gateway, pod: Pod) -> None:
+def _memory(cluster: Gateway) -> BindMemory:
+    """Return the memory of all shards as their next cycles will see it."""
+    pods = {pod.key: pod for pod in cluster.list(PODS, as_type=Pod).items}
+    groups = {group.key: group for group in cluster.list(PODGROUPS, as_type=PodGroup).items}
+    now = time.time()
+    resting: dict[str, float] = {}
+    for names in _pools(cluster).values():
+        resting |= bind_memory(pods, groups, (), names, now).resting
+    known = bind_memory(pods, groups, (), (), now).known
+    return BindMemory(known=known, resting=resting)
+
+
+def _pools(cluster: Gateway) -> Mapping[str, list[str]]:
+    """Return node pool -> names of its nodes; each pool decides by itself which of its nodes rest."""
+    pools: dict[str, list[str]] = defaultdict(list)
+    for node in cluster.list(NODES, as_type=Node).items:
+        pools[node.metadata.labels.get(NODE_POOL, "")].append(node.metadata.name)
+    return pools
+
+
+def _forget(cluster: Gateway, key: str) -> None:
+    namespace, _, name = key.partition("/")
     body = {"metadata": {"annotations": {BIND_FAILURES: None}}}
     try:
-        cluster.patch(PODS, pod.metadata.name, body, namespace=pod.metadata.namespace)
+        cluster.patch(PODS, name, body, namespace=namespace)
     except NotFoundError:
         return  # the pod was deleted meanwhile, and its annotation with it

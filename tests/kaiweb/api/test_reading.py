@@ -6,24 +6,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from binder import mirror as binder_mirror
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import convert
 from kube.resources import BINDREQUESTS, NODES, PODGROUPS, PODS, QUEUES
-from kube.values.times import time_or_none
 from queues.mirror.feed import Mirror, write_heartbeat
 from queues.mirror.kinds import KINDS
 from queues.mirror.lone_pods import show_lone_pods
 from queues.mirror.rollup import ReasonSources
 from queues.mirror.writer import Writer
-from queues.models import Role, RoleBinding
 from queues.workloads.reasons import Standing
 from scheduler.models import QueueShare, SessionRecord
-from tests.fakes.gateway import FakeGateway
-from tests.kaiweb.api.conftest import token_client
 from tests.queues.cluster_objects import a_group, a_node, a_pod, a_queue, added, listed, meta
 
 pytestmark = pytest.mark.django_db
@@ -305,21 +300,6 @@ def test_a_failed_binding_is_the_reason_that_counts(client: APIClient, world: Mi
     assert [(one["pod"], one["node"], one["failedAttempts"]) for one in requests] == [
         ("w0", "n1", 1)
     ]
-
-
-def test_an_editor_of_its_queue_lets_a_failed_bind_be_tried_again(
-    client: APIClient, world: Mirror, cluster: FakeGateway, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kaiweb.api.views.workload_actions.gateway", lambda: cluster)
-    cluster.seed(PODGROUPS, {"metadata": {"name": "waits", "namespace": "default"}, "spec": {}})
-    path = f"{API}/workloads/default/waits/retry-bind"
-    for subtree, status in (("elsewhere", 403), ("team", 204), ("top", 204)):
-        user = User.objects.create_user(f"editor-of-{subtree}")
-        RoleBinding.objects.create(user=user, role=Role.EDITOR, subtree=subtree)
-        assert token_client(user, ["workloads:write"]).post(path).status_code == status
-    annotations = cluster.raw(PODGROUPS, "waits", "default")["metadata"]["annotations"]
-    assert time_or_none(annotations["kaiweb.dev/binds-reset-at"]) is not None
-    assert client.post(f"{API}/workloads/default/nobody/retry-bind").status_code == 404
 
 
 def test_nodes_and_gpus_agree(client: APIClient, world: Mirror) -> None:

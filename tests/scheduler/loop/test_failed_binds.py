@@ -185,7 +185,7 @@ def test_the_command_lists_failed_binds_and_resets_them(
     assert memory(harness.gateway, "bad-0") == {}
     with pytest.raises(CommandError, match="no failed bind of ns/bad-0"):
         call_command("failed_binds", "ns/bad-0", "--reset")
-    with pytest.raises(CommandError, match="expected names of pods, or --all"):
+    with pytest.raises(CommandError, match="expected names of pods, --node, or --all"):
         call_command("failed_binds", "--reset")
 
 
@@ -242,6 +242,26 @@ def test_a_node_on_which_three_pods_failed_rests_for_a_minute(harness: Harness) 
     by_name = {item.name: item.unschedulable for item in summary.snapshot.cluster.nodes}
     assert by_name == {"n0": True, "n1": False, "n2": False, "n3": False}
     assert harness.cycle(seconds=61).snapshot.binds.resting == {}
+
+
+def test_the_command_lists_the_node_that_rests_and_lets_it_have_pods_again(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = "scheduler.management.commands.failed_binds"
+    monkeypatch.setattr(f"{module}.gateway", lambda: harness.gateway)
+    broken_node(harness, 3)
+    now = harness.cycle().snapshot.now
+    monkeypatch.setattr(f"{module}.time.time", lambda: now)
+    call_command("failed_binds")
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "node n0: gets no new pods until 2026-01-01T00:01:00Z; failed on it: ns/p0-0, ns/p1-0, ns/p2-0"
+    )
+    call_command("failed_binds", "--node", "n0", "--reset")
+    assert [memory(harness.gateway, f"p{index}-0") for index in range(3)] == [{}, {}, {}]
+    summary = harness.cycle()
+    assert (summary.snapshot.binds.resting, len(summary.commit.bound)) == ({}, 3)
+    with pytest.raises(CommandError, match="no failed bind of pods on node n0"):
+        call_command("failed_binds", "--node", "n0")
 
 
 def test_two_failed_pods_do_not_close_a_node(harness: Harness) -> None:

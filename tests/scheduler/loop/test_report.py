@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from threading import Event
 
 import pytest
 
+from kube.keys import BIND_FAILURES
 from kube.resources import PODS, QUEUES
 from queues.models import LiveChange
 from scheduler.loop.cycle import CycleSummary
 from scheduler.loop.report import Reporter, is_idle, report_cycle
-from scheduler.models import GroupStanding, QueueShare, SessionRecord, Shard
+from scheduler.models import GroupStanding, QueueShare, RestingNode, SessionRecord, Shard
 from tests.scheduler.loop.harness import START, Harness
 from tests.scheduler.loop.harness import harness as open_harness
 
@@ -36,6 +38,29 @@ def test_cycle_and_shares_are_on_record(harness: Harness) -> None:
     assert shares == {"q": 8.0, "top": 8.0}
     kinds = set(LiveChange.objects.values_list("kind", flat=True))
     assert kinds == {"session", "queue", "standing"}
+
+
+@pytest.mark.django_db
+def test_nodes_that_rest_are_written_when_they_change_and_dropped_when_it_ends(
+    harness: Harness,
+) -> None:
+    harness.cluster(nodes=4)
+    failures = {
+        "count": 1, "last": "2026-01-01T00:00:00Z", "next": "2026-01-01T00:00:30Z", "nodes": ["n0"],
+    }  # fmt: skip
+    for index in range(3):
+        harness.pending(f"p{index}", pod={"annotations": {BIND_FAILURES: json.dumps(failures)}})
+
+    def published() -> list[str]:
+        return list(LiveChange.objects.filter(kind="node").values_list("key", flat=True))
+
+    report_cycle("default", harness.cycle())
+    report_cycle("default", harness.cycle(seconds=1))
+    rows = list(RestingNode.objects.values_list("name", "shard", "until", "pods"))
+    assert rows == [("n0", "default", START + timedelta(seconds=60), ["ns/p0-0", "ns/p1-0", "ns/p2-0"])]  # fmt: skip
+    assert published() == ["n0"]
+    report_cycle("default", harness.cycle(seconds=60))
+    assert (RestingNode.objects.count(), published()) == (0, ["n0", "n0"])
 
 
 @pytest.mark.django_db

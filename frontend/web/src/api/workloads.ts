@@ -2,6 +2,11 @@
 import type { WorkloadAction } from "../model/rows.ts";
 import { call } from "./client.ts";
 
+/** Let the pods that failed on a node be tried again, there too. */
+export function retryBindsOn(node: string): Promise<unknown> {
+  return call("POST", `/nodes/${encodeURIComponent(node)}/retry-bind`, {});
+}
+
 export type ActionBody = { readonly reason: string; readonly until?: string };
 
 export function actOnWorkload(

@@ -1,4 +1,5 @@
 import { type KeyboardEvent, memo } from "react";
+import { RESTING } from "../../i18n/binds.ts";
 import { TILE } from "../../i18n/nodes.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Node } from "../../model/rows.ts";
@@ -38,6 +39,11 @@ export const NodeTile = memo(function NodeTile({
         </span>
         {!node.ready && <Badge tone="bad">{TILE.notReady}</Badge>}
         {node.cordoned && <Badge tone="warn">{TILE.cordoned}</Badge>}
+        {node.rest && (
+          <span title={RESTING.badgeTitle(node.rest.until)}>
+            <Badge tone="warn">{RESTING.badge}</Badge>
+          </span>
+        )}
         <span className={styles.free}>{TILE.free(free, node.gpuTotal)}</span>
       </div>
       <div role="presentation" className={styles.cells}>

@@ -15,6 +15,7 @@ import { useSearch } from "../../ui/useSearch.ts";
 import { type Grouping, groupNote } from "./lines.ts";
 import { NodeGrid } from "./NodeGrid.tsx";
 import styles from "./Nodes.module.css";
+import { RestingNodes } from "./RestingNodes.tsx";
 
 /** With more queues the legend would fill the page; a device names its queue when it is clicked. */
 const NAMED = 12;
@@ -67,6 +68,7 @@ export function NodesPage() {
             }
           />
         </div>
+        <RestingNodes nodes={rows.values()} />
         {!loaded ? (
           <Loading rows={12} />
         ) : rows.size === 0 ? (

@@ -9,6 +9,12 @@ export type Line =
 
 const COLLATOR = new Intl.Collator("en", { numeric: true });
 
+/** Return the time in ms until which a node gets no new pods, null if it gets some. */
+export function restEnd(node: Node, now: number): number | null {
+  const end = node.rest == null ? 0 : Date.parse(node.rest.until);
+  return end > now ? end : null;
+}
+
 /** Lay nodes out as lines: a heading per group, then rows of `perLine` tiles. */
 export function layOut(nodes: readonly Node[], grouping: Grouping, perLine: number): Line[] {
   const groups = new Map<string, Node[]>();

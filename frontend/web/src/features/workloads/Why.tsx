@@ -7,6 +7,7 @@ import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Explanation, WorkloadDetail } from "../../model/rows.ts";
 import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { FailedBinds } from "./FailedBinds.tsx";
 import styles from "./Workloads.module.css";
 
 /** Why a workload is in its state: one dominant reason, its evidence, and the scheduling steps. */
@@ -29,6 +30,7 @@ export function Why({ workload }: { workload: WorkloadDetail }) {
             </p>
           )}
         </Panel>
+        <FailedBinds pods={workload.podList} />
         {explain.evidence.length > 0 && <Evidence explain={explain} />}
         {explain.order !== null && <Position order={explain.order} />}
         {explain.others.length > 0 && (

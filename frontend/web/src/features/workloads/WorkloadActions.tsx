@@ -1,4 +1,4 @@
-import { Button, Group, Select, TextInput, Tooltip } from "@mantine/core";
+import { Group, Select, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useMe } from "../../api/useMe.ts";
 import { actOnWorkload } from "../../api/workloads.ts";
@@ -6,6 +6,7 @@ import { ACTION_TEXTS, WORKLOAD_ACTIONS } from "../../i18n/actions.ts";
 import { useTopic } from "../../live/react.tsx";
 import { mayActOnWork } from "../../model/rights.ts";
 import type { Workload, WorkloadAction } from "../../model/rows.ts";
+import { LockableButton } from "../../ui/LockableButton.tsx";
 import { reportDone } from "../../ui/reportDone.tsx";
 import { useStale } from "../../ui/useStale.ts";
 import { WriteForm } from "../../ui/WriteForm.tsx";
@@ -26,20 +27,12 @@ export function WorkloadActions({ workload }: { workload: Workload }) {
   return (
     <Group gap="xs" role="group" aria-label={WORKLOAD_ACTIONS.label}>
       {actionsFor(workload).map((each) => (
-        <Tooltip key={each} label={locked} disabled={locked === null} events={TOOLTIP_EVENTS}>
-          <Button
-            size="xs"
-            variant="default"
-            // Not `disabled`, so that keyboards and screen readers reach the reason.
-            aria-disabled={locked !== null}
-            {...(locked === null ? {} : { "data-disabled": true, "aria-description": locked })}
-            onClick={() => {
-              if (locked === null) setAction(each);
-            }}
-          >
-            {ACTION_TEXTS[each].button}
-          </Button>
-        </Tooltip>
+        <LockableButton
+          key={each}
+          text={ACTION_TEXTS[each].button}
+          locked={locked}
+          onClick={() => setAction(each)}
+        />
       ))}
       {action !== null && (
         <ActionDialog action={action} workload={workload} onClose={() => setAction(null)} />
@@ -47,8 +40,6 @@ export function WorkloadActions({ workload }: { workload: Workload }) {
     </Group>
   );
 }
-
-const TOOLTIP_EVENTS = { hover: true, focus: true, touch: true };
 
 type DialogProps = { action: WorkloadAction; workload: Workload; onClose: () => void };
 

@@ -1,0 +1,54 @@
+import { MantineProvider } from "@mantine/core";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { fireEvent, render, screen, waitFor } from "@testing-library/react";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { RESTING } from "../../i18n/binds.ts";
+import { LiveProvider } from "../../live/react.tsx";
+import { silentLive } from "../../testing/live.ts";
+import { adminMe } from "../../testing/me.ts";
+import { nodeRow } from "../../testing/rows.ts";
+import { RestingNodes } from "./RestingNodes.tsx";
+
+vi.setConfig({ testTimeout: 30_000 });
+
+let posted: string[];
+
+beforeEach(() => {
+  posted = [];
+  vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
+    const path = url.replace("/api/v1", "");
+    if (init.method === "POST") posted.push(path);
+    return Response.json(path === "/me" ? adminMe() : { name: "n0", workloads: ["team/a"] });
+  });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+function show(seconds: number) {
+  const until = new Date(Date.now() + seconds * 1_000).toISOString();
+  const rest = { until, pods: ["team/a-0", "team/b-0", "team/c-0"] };
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={new QueryClient()}>
+        <LiveProvider client={silentLive().live}>
+          <RestingNodes nodes={[nodeRow("n0", 8, { rest }), nodeRow("n1", 8)]} />
+        </LiveProvider>
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+  return until;
+}
+
+it("names the node that rests, until when, and lets its pods be tried again", async () => {
+  const until = show(50);
+  expect(screen.getByText(RESTING.node("n0", until, 3))).toBeTruthy();
+  const button = screen.getByRole("button", { name: RESTING.buttonLabel("n0") });
+  await waitFor(() => expect(button.getAttribute("aria-disabled")).toBe("false"));
+  fireEvent.click(button);
+  fireEvent.click(await screen.findByRole("button", { name: RESTING.submit }));
+  await waitFor(() => expect(posted).toEqual(["/nodes/n0/retry-bind"]));
+});
+
+it("shows nothing once the time is over", () => {
+  show(-1);
+  expect(screen.queryByRole("list")).toBeNull();
+});
