@@ -91,6 +91,7 @@ class EvictReason:
     gang_size : how many tasks of its pod group are evicted together
     evictor, evictor_namespace : the pod group that gets the room; empty for stale gangs
     victim_side, evictor_side : both queues, for a reclaim
+    in_quota : the victim's queue is within its quota, and loses only because of its lower priority
     stale_subgroup, stale_minimum : for a stale gang, which subgroup fell below which minimum. The name
         is empty for the default pod set, the minimum None for a subgroup that the pod group lacks
     """
@@ -101,6 +102,7 @@ class EvictReason:
     evictor_namespace: str = ""
     victim_side: QueueSide | None = None
     evictor_side: QueueSide | None = None
+    in_quota: bool = False
     stale_subgroup: str = ""
     stale_minimum: int | None = 0
 

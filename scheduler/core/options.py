@@ -69,6 +69,8 @@ class CycleOptions:
     max_consolidation_victims : 0 switches consolidation off, infinity for no bound
     queue_depth : how many pod groups of one leaf queue an action looks at; absent or -1: all
     staleness_grace_s : negative means a stale gang is never evicted
+    broken_gangs_first : among equal priority, a gang that lost pods is served before one that has not started
+    reclaim_in_quota_by_priority : a queue within its quota may take from siblings of lower priority within theirs
     """
 
     actions: tuple[ActionName, ...] = DEFAULT_ACTIONS
@@ -82,6 +84,8 @@ class CycleOptions:
     allow_consolidating_reclaim: bool = True
     staleness_grace_s: float = 60.0
     queue_label_key: str = "kai.scheduler/queue"
+    broken_gangs_first: bool = False
+    reclaim_in_quota_by_priority: bool = False
 
     def __post_init__(self) -> None:
         """Refuse depths of actions that do not run, and depths below one other than -1 (all)."""

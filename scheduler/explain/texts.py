@@ -12,7 +12,7 @@ from kube.keys import MIG_PREFIX
 from scheduler.core.arrays import Amounts
 from scheduler.core.cluster.amount_text import human_amount
 from scheduler.core.cluster.disruption_limits import DisruptionLimit, LimitKind
-from scheduler.core.decisions import ActionName, Evict, QueueSide, TaskRef
+from scheduler.core.decisions import ActionName, Evict, EvictReason, QueueSide, TaskRef
 from scheduler.core.session.fit import (
     CheckFailure,
     GangShortfall,
@@ -249,7 +249,8 @@ def evict_message(decision: Evict) -> str:
             text = f"Pod {pod} was preempted by workload {evictor}."
             if reason.victim_side is None or reason.evictor_side is None:
                 return text
-            return f"{text}\n{_side(reason.victim_side)}\n{_side(reason.evictor_side)}"
+            text = f"{text}\n{_side(reason.victim_side)}\n{_side(reason.evictor_side)}"
+            return f"{text}\n{_in_quota(reason)}" if reason.in_quota else text
         case ActionName.CONSOLIDATION:
             return (
                 f"Pod {pod} was preempted and rescheduled due to bin packing "
@@ -280,6 +281,16 @@ def _side(side: QueueSide) -> str:
     return (
         f"{side.name} uses <{amounts(side.allocated)}> with a quota of <{amounts(side.quota)}>, "
         f"fair-share of <{amounts(side.fair_share)}> and queue priority of <{side.priority}>."
+    )
+
+
+def _in_quota(reason: EvictReason) -> str:
+    """Return the rule that took within quota; KAI has none such, so nothing is appended without it."""
+    assert reason.victim_side is not None
+    assert reason.evictor_side is not None
+    return (
+        f"{reason.victim_side.name} is within its quota, but {reason.evictor_side.name} has a higher queue priority "
+        "and reclaims within its own quota (reclaim-in-quota-by-priority)."
     )
 
 

@@ -186,6 +186,8 @@ def _core(config: Mapping[str, Any], params: Mapping[str, Any]) -> SchedulerConf
         allow_consolidating_reclaim=bool(params.get("allowConsolidatingReclaim", True)),
         staleness_grace_s=60.0 if grace is None else grace / _NANOSECONDS,
         queue_label_key=params.get("queueLabelKey") or QUEUE,
+        broken_gangs_first=bool(params.get("brokenGangsFirst", False)),
+        reclaim_in_quota_by_priority=bool(params.get("reclaimInQuotaByPriority", False)),
     )
 
 
@@ -267,4 +269,6 @@ def _params_body(settings: ShardSettings) -> dict[str, Any]:
         "detailedFitErrors": params.detailed_fit_errors,
         "updatePodEvictionCondition": params.update_pod_eviction_condition,
         "queueLabelKey": params.queue_label_key,
+        "brokenGangsFirst": core.broken_gangs_first,
+        "reclaimInQuotaByPriority": core.reclaim_in_quota_by_priority,
     }

@@ -139,6 +139,8 @@ def core_config(spec: ShardSpec) -> SchedulerConfig:
         allow_consolidating_reclaim=args.flag("allow-consolidating-reclaim", default=True),
         staleness_grace_s=args.seconds("default-staleness-grace-period", 60.0),
         queue_label_key=args.text("queue-label-key", QUEUE),
+        broken_gangs_first=args.flag("broken-gangs-first", default=False),
+        reclaim_in_quota_by_priority=args.flag("reclaim-in-quota-by-priority", default=False),
     )
 
 

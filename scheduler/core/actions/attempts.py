@@ -226,6 +226,7 @@ def evict_reason(
     *,
     victim_side: QueueSide | None = None,
     evictor_side: QueueSide | None = None,
+    in_quota: bool = False,
 ) -> EvictReason:
     """Return the reason of an eviction for a pod group."""
     pod_group = session.state.pod_groups.inputs[view.pod_group]
@@ -236,6 +237,7 @@ def evict_reason(
         evictor_namespace=pod_group.namespace,
         victim_side=victim_side,
         evictor_side=evictor_side,
+        in_quota=in_quota,
     )
 
 

@@ -1,7 +1,8 @@
 """Reclaim: a queue takes back from other queues what it should have by its fair share.
 
 Fair shares decide whether a pod group may search, which queues it may take from, and whether the victims
-of a trial are acceptable. What queues held before the search counts.
+of a trial are acceptable. What queues held before the search counts. A shard may also let queues of higher
+priority take within their quota what siblings of lower priority hold within theirs (ADR 29).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.reclaim_rules import (
     are_losses_allowed,
     holdings_before,
+    is_taken_in_quota,
     leaves_with_victims,
     may_start,
     takeable_gpus,
@@ -61,6 +63,7 @@ class ReclaimRules:
             queue=view.queue,
             required=self._session.requested_by(view.next_chunk(include_evicted=True)),
             preemptible=self._session.state.pod_groups.preemptible[view.pod_group],
+            by_priority=self._session.config.reclaim_in_quota_by_priority,
         )
         if not may_start(self._session, reclaimer):
             return None
@@ -126,6 +129,7 @@ class ReclaimAttempt:
                 gang_size,
                 victim_side=victim_side,
                 evictor_side=evictor_side,
+                in_quota=is_taken_in_quota(self._session, self._before, self._reclaimer, queue),
             )
         if reason.gang_size != gang_size:
             reason = self._reasons[queue] = replace(reason, gang_size=gang_size)

@@ -28,11 +28,18 @@ from scheduler.core.fairshare.shares import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reclaimer:
-    """The pod group that reclaims: its leaf queue, and what its next chunk takes."""
+    """The pod group that reclaims.
+
+    Attributes
+    ----------
+    queue, required : its leaf queue, and what its next chunk takes
+    by_priority : while its queue stays within quota, siblings of lower priority may lose work within theirs
+    """
 
     queue: int
     required: Amounts
     preemptible: bool
+    by_priority: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +110,15 @@ def may_hold_victims(ledger: QueueLedger, reclaimer: Reclaimer, victim_queue: in
     -----
     A reclaimer that stays within its quota may take from every queue, unless that queue is below its
     own quota in one of the requested resources and above it in none. Any other reclaimer may only take
-    from queues that are above their allocatable share in some resource.
+    from queues that are above their allocatable share in some resource. By priority, a reclaimer within its
+    quota may take from every queue that it outranks.
     """
     own, other = diverging_pair(ledger, reclaimer.queue, victim_queue)
     held = ledger.allocated[other]
     if not stays_within_quota(ledger, own, ledger.allocated[own], reclaimer.required):
         return exceeds_somewhere(held, ledger.allocatable[other])
+    if may_take_in_quota(ledger, reclaimer, own, other, is_within_quota=True):
+        return True
     is_below = False
     quota = ledger.quotas[other]
     for resource in RESOURCES:
@@ -141,6 +151,24 @@ def guarantees_quota(
     is_within_quota : whether the reclaimer's queue stays within quota (`stays_within_quota`)
     """
     return is_within_quota and exceeds_somewhere(remaining, ledger.quotas[other])
+
+
+def may_take_in_quota(
+    ledger: QueueLedger, reclaimer: Reclaimer, own: int, other: int, *, is_within_quota: bool
+) -> bool:
+    """Return whether queue priority allows taking what the other queue holds within its quota.
+
+    The third rule that allows taking a chunk; off unless the reclaimer takes by priority.
+
+    Notes
+    -----
+    What was taken so is never taken back: it is within the quota of a queue that the loser does not outrank.
+    """
+    return (
+        reclaimer.by_priority
+        and is_within_quota
+        and ledger.priorities[own] > ledger.priorities[other]
+    )
 
 
 def stays_within_quota(ledger: QueueLedger, queue: int, held: Amounts, required: Amounts) -> bool:
@@ -199,6 +227,7 @@ def _take_chunks(
         if not (
             maintains_fair_share(ledger, other, held)
             or guarantees_quota(ledger, other, held, is_within_quota=is_within_quota)
+            or may_take_in_quota(ledger, reclaimer, own, other, is_within_quota=is_within_quota)
         ):
             return StrategyViolation(queue=other, remaining=held)
         for index in ledger.paths[leaf]:

@@ -24,14 +24,18 @@ class PriorityPlugin:
 
 
 class ElasticPlugin:
-    """Broken gangs first, then pod groups that have not started, those above their minimum last.
+    """Pod groups below their minimum first, those above it last.
 
     A broken gang runs too few tasks to be of use, and is complete with fewer than one that has not started. In KAI
-    both are equal, so an older pod group takes the slot of a lost task and the gang stays broken.
+    both are equal, so an older pod group takes the slot of a lost task and the gang stays broken. With the option
+    `broken_gangs_first` broken gangs come before gangs that have not started.
     """
 
     def open(self, session: Session) -> None:
         """Register the key."""
+        if not session.config.broken_gangs_first:
+            session.hooks.pod_group_order.append(GangView.elastic_state)
+            return
         active = session.state.pod_groups.active_allocated
 
         def key(view: GangView) -> int:

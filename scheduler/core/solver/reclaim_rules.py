@@ -26,8 +26,10 @@ from scheduler.core.fairshare.reclaimable import (
     diverging_pair,
     find_violation,
     may_hold_victims,
+    may_take_in_quota,
+    stays_within_quota,
 )
-from scheduler.core.fairshare.shares import Holdings, plus
+from scheduler.core.fairshare.shares import Holdings, exceeds_somewhere, plus
 from scheduler.core.session.session import Session
 from scheduler.core.solver.victims import Batch
 
@@ -91,6 +93,22 @@ def are_losses_allowed(
     )
 
 
+def is_taken_in_quota(session: Session, before: Holdings, reclaimer: Reclaimer, leaf: int) -> bool:
+    """Return whether only the priority of queues allows taking from a leaf queue.
+
+    before : what queues held before the search
+    """
+    ledger = session.policy.ledger
+    own, other = diverging_pair(ledger, reclaimer.queue, leaf)
+    held = before.allocated[other]
+    is_within_quota = stays_within_quota(ledger, own, before.allocated[own], reclaimer.required)
+    return (
+        may_take_in_quota(ledger, reclaimer, own, other, is_within_quota=is_within_quota)
+        and not exceeds_somewhere(held, ledger.allocatable[other])
+        and not exceeds_somewhere(held, ledger.quotas[other])
+    )
+
+
 def _chunks_of(session: Session, tasks: Sequence[int]) -> list[Amounts]:
     """Split the victims of one pod group: each elastic task alone, then all core tasks together.
 
@@ -128,13 +146,15 @@ def takeable_gpus(session: Session, reclaimer: Reclaimer, batches: Sequence[Batc
 
     Returns
     -------
-    an exclusive upper bound; inf where another resource could justify taking more
+    an exclusive upper bound; inf where another resource or the priority of queues could justify taking more
     """
     ledger = session.policy.ledger
     largest: dict[int, float] = {}
     for batch in batches:
         leaf = session.state.pod_groups.queue[batch.pod_group]
-        _, other = diverging_pair(ledger, reclaimer.queue, leaf)
+        own, other = diverging_pair(ledger, reclaimer.queue, leaf)
+        if may_take_in_quota(ledger, reclaimer, own, other, is_within_quota=True):
+            return inf
         largest[other] = max(largest.get(other, 0.0), _gpus_of(session, batch.pod_group))
     total = 0.0
     for other, chunk in largest.items():

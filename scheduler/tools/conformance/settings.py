@@ -66,6 +66,8 @@ def read_config(document: Mapping[str, Any]) -> SchedulerConfig:
         max_consolidation_victims=inf,
         use_scheduling_signatures=False,
         staleness_grace_s=float(config.get("default_staleness_grace_seconds", 0)),
+        broken_gangs_first=bool(config.get("broken_gangs_first", False)),
+        reclaim_in_quota_by_priority=bool(config.get("reclaim_in_quota_by_priority", False)),
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from scheduler.core.cluster.status import TaskStatus
+from scheduler.core.config import SchedulerConfig
 from scheduler.core.decisions import Evict
 from scheduler.tools.simulate.living import LivingCluster
 from tests.builders import cluster
@@ -123,7 +124,7 @@ def test_a_broken_gang_is_completed_before_an_older_pod_of_the_same_priority() -
         .pending("filler", queue="q")
         .running("gang", ["n0"] * 4, queue="q")
     )
-    here = live(built, at_once)
+    here = live(built, at_once, SchedulerConfig(broken_gangs_first=True))
     for _ in range(CYCLES):
         here.lose("gang-2")
         session = here.step()

@@ -206,6 +206,26 @@ def test_settings_of_the_shard_can_be_tried(contest: Harness) -> None:
     )
 
 
+def test_in_quota_reclaim_can_be_tried_before_it_is_switched_on() -> None:
+    """Both queues have a quota of 8 on a node of 8 GPUs; the higher one waits without the option."""
+    with harness() as shard:
+        shard.seed(NODES, node("n0"))
+        shard.seed(QUEUES, queue("top", resources=amounts(-1)))
+        shard.seed(QUEUES, queue("low", parentQueue="top", resources=amounts(8)))
+        shard.seed(QUEUES, queue("high", parentQueue="top", priority=200, resources=amounts(8)))
+        for number in range(2):
+            _workload(shard, f"low-{number}", "low", 4, "n0")
+        _workload(shard, "urgent", "high", 4)
+        settings = {"args": {"reclaim-in-quota-by-priority": "true"}}
+        answer = answer_of(ask(shard, settings=settings, cycles=3))
+        assert answer["verdict"] == "evicts"
+        (eviction,) = answer["evictions"]
+        assert (eviction["queue"], eviction["evictor"]) == ("low", "ns/urgent")
+        assert "low is within its quota, but high has a higher queue priority" in eviction["rule"]
+        assert [row["workload"] for row in answer["starts"]] == ["ns/urgent"]
+        assert answer_of(ask(shard, cycles=3))["verdict"] == "no-effect"
+
+
 def test_a_simulation_writes_nothing(contest: Harness) -> None:
     before = {key: dict(body) for key, body in contest.gateway.objects.items()}
     ask(contest, queues=moved_quota(), cycles=3)

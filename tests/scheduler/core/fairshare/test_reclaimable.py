@@ -54,6 +54,47 @@ def test_a_share_of_cpu_that_is_too_small_refuses_a_gpu_claim() -> None:
     assert not can_reclaim(books, who)
 
 
+def ranked(own: int, other: int):
+    """Return two queues at quota and share, with these priorities; A holds nothing yet."""
+    return ledger(
+        queue("A", quota=2, share=2, priority=own),
+        queue("B", quota=2, share=2, held=2, priority=other),
+    )
+
+
+def by_priority(wants: float = 1) -> Reclaimer:
+    return Reclaimer(queue=0, required=gpus(wants), preemptible=True, by_priority=True)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "is_allowed"), [(2, 1, True), (1, 1, False), (1, 2, False)]
+)
+def test_by_priority_only_a_higher_queue_takes_within_quota(own, other, is_allowed) -> None:
+    taken = violation(ranked(own, other), by_priority(), {1: [gpus(1)]})
+    assert (taken is None) is is_allowed
+    assert isinstance(
+        violation(ranked(own, other), reclaimer(0), {1: [gpus(1)]}), StrategyViolation
+    )
+
+
+def test_by_priority_nothing_is_taken_for_work_over_the_own_quota() -> None:
+    books = ledger(
+        queue("A", quota=2, share=4, held=1, priority=9),
+        queue("B", quota=2, share=2, held=2, priority=1),
+    )
+    assert violation(books, by_priority(1), {1: [gpus(1)]}) is None
+    assert isinstance(violation(books, by_priority(2), {1: [gpus(1)]}), StrategyViolation)
+
+
+def test_by_priority_a_queue_below_its_quota_may_hold_victims_too() -> None:
+    books = ledger(
+        queue("A", quota=2, share=2, priority=9),
+        queue("B", quota=2, share=2, held=1, priority=1),
+    )
+    assert may_hold_victims(books, by_priority(), 1)
+    assert not may_hold_victims(books, reclaimer(0), 1)
+
+
 def test_taking_what_is_above_the_share_is_just() -> None:
     assert violation(pair(1, 3), reclaimer(0), {1: [gpus(1)]}) is None
 
