@@ -8,10 +8,12 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from queues import live
-from scheduler.models import GroupStanding, QueueShare, SessionRecord
+from scheduler.models import EvictionRecord, GroupStanding, QueueShare, SessionRecord
 
 STORED_CYCLES = 5_000
 STORED_FOR = timedelta(hours=24)
+#: The matrix of evictions covers a month.
+EVICTIONS_STORED_FOR = timedelta(days=31)
 ROWS_PER_DELETE = 1_000
 
 
@@ -28,6 +30,16 @@ def trim_cycles(now: datetime) -> int:
     deleted = 0
     while keys := list(old.order_by("id").values_list("id", flat=True)[:ROWS_PER_DELETE]):
         count, _by_model = SessionRecord.objects.filter(id__in=keys).delete()
+        deleted += count
+    return deleted
+
+
+def trim_evictions(now: datetime) -> int:
+    """Delete the records of evictions older than a month; return how many."""
+    old = EvictionRecord.objects.filter(at__lt=now - EVICTIONS_STORED_FOR)
+    deleted = 0
+    while keys := list(old.order_by("id").values_list("id", flat=True)[:ROWS_PER_DELETE]):
+        count, _by_model = EvictionRecord.objects.filter(id__in=keys).delete()
         deleted += count
     return deleted
 

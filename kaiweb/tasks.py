@@ -24,6 +24,7 @@ def trim_history() -> int:
     Session.objects.filter(expire_date__lt=now).delete()
     idempotency.trim()
     simulations.trim(now)
+    history.trim_evictions(now)
     return history.trim_cycles(now)
 
 

@@ -32,7 +32,8 @@ class Shard(models.Model):
 class SessionRecord(models.Model):
     """The record of one cycle, listed as a session in REST: how long it took and what it decided.
 
-    `actions` is a list of `{"name": "allocate", "ms": 1.2, ...}` in the order in which they ran.
+    `actions` is a list of `{"name": "allocate", "ms": 1.2, ...}` in the order in which they ran; `decisions` has the
+    first entries of `scheduler.loop.decided`, and `decided` counts all.
     """
 
     shard = models.CharField(max_length=NAME)
@@ -51,6 +52,8 @@ class SessionRecord(models.Model):
     nominated = models.IntegerField(default=0)
     unschedulable = models.IntegerField(default=0)
     actions = models.JSONField(default=list)
+    decisions = models.JSONField(default=list)
+    decided = models.IntegerField(default=0)
     error = models.TextField(blank=True, default="")
 
     class Meta:
@@ -62,6 +65,35 @@ class SessionRecord(models.Model):
 
     def __str__(self) -> str:
         return f"{self.shard} #{self.number}"
+
+
+class EvictionRecord(models.Model):
+    """The pods of one workload that one cycle evicted for the same reason; kept longer than the session itself.
+
+    `rule` is the action, or `requeue` for an eviction that a person requested; `session` the key of the session.
+    """
+
+    session = models.BigIntegerField(db_index=True)
+    at = models.DateTimeField()
+    shard = models.CharField(max_length=NAME)
+    rule = models.CharField(max_length=32)
+    workload = models.CharField(max_length=2 * NAME + 1, help_text="namespace/name")
+    queue = models.CharField(max_length=NAME, blank=True, default="")
+    evictor = models.CharField(max_length=2 * NAME + 1, blank=True, default="")
+    evictor_queue = models.CharField(max_length=NAME, blank=True, default="")
+    pods = models.IntegerField()
+    gpu = models.FloatField()
+    text = models.TextField(blank=True, default="")
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+        indexes: ClassVar = [
+            models.Index(fields=["at"], name="eviction_at"),
+            models.Index(fields=["workload", "at"], name="eviction_workload"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rule} of {self.workload} at {self.at}"
 
 
 class QueueShare(models.Model):

@@ -1,4 +1,4 @@
-"""Session items: the record of a scheduling cycle, with what it did and how long it took."""
+"""Session items: the record of a scheduling cycle, with what it did and how long it took; and evictions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Collection
 from typing import Any
 
 from kaiweb.items.amounts import rounded, timestamp
-from scheduler.models import SessionRecord
+from scheduler.models import EvictionRecord, SessionRecord
 
 LISTED_SESSIONS = 200
 
 
 def session_items(keys: Collection[str] | None = None) -> list[dict[str, Any]]:
     """Return the items of the sessions with these ids, or of the last two hundred; newest first."""
-    rows = SessionRecord.objects.order_by("-id")
+    rows = SessionRecord.objects.defer("decisions").order_by("-id")
     if keys is None:
         return [session_item(row) for row in rows[:LISTED_SESSIONS]]
     ids = [int(key) for key in keys if key.isdecimal()]
@@ -40,5 +40,24 @@ def session_item(row: SessionRecord) -> dict[str, Any]:
         "evicted": row.evicted,
         "nominated": row.nominated,
         "unschedulable": row.unschedulable,
+        "decided": row.decided,
         "error": row.error,
+    }
+
+
+def eviction_item(row: EvictionRecord) -> dict[str, Any]:
+    """Return the item of an eviction: the pods of one workload that lost their place in one session."""
+    return {
+        "id": row.pk,
+        "session": row.session,
+        "at": timestamp(row.at),
+        "shard": row.shard,
+        "rule": row.rule,
+        "workload": row.workload,
+        "queue": row.queue,
+        "evictor": row.evictor,
+        "evictorQueue": row.evictor_queue,
+        "pods": row.pods,
+        "gpu": rounded(row.gpu),
+        "text": row.text,
     }

@@ -1,14 +1,14 @@
 """Rows about a finished cycle, and the live frames that follow them.
 
 Reporting must not hold up scheduling, so one thread writes the rows. When it lags, the newest cycle is reported
-and the ones in between are skipped.
+and the ones in between are skipped, except a few that evicted pods: the record of evictions should have no gaps.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -18,7 +18,15 @@ from queues import live
 from queues.workloads.reasons import Standing
 from scheduler.load.bind_memory import BindMemory
 from scheduler.loop.cycle import CycleSummary
-from scheduler.models import GroupStanding, QueueShare, RestingNode, SessionRecord, Shard
+from scheduler.loop.decided import EVICT, WorkloadDecision, decisions_of
+from scheduler.models import (
+    EvictionRecord,
+    GroupStanding,
+    QueueShare,
+    RestingNode,
+    SessionRecord,
+    Shard,
+)
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +35,10 @@ UNLIMITED = -1.0
 ROWS_PER_WRITE = 500
 #: How many pods are named for a node that rests.
 MAX_NAMED_PODS = 20
+#: How many decisions a session lists. A burst of thousands of small jobs would make a row of megabytes.
+LISTED_DECISIONS = 300
+#: How many cycles that evicted pods wait at most; each holds a snapshot in memory.
+MAX_WAITING = 8
 
 
 def report_cycle(shard: str, summary: CycleSummary) -> SessionRecord:
@@ -42,8 +54,10 @@ def report_cycle(shard: str, summary: CycleSummary) -> SessionRecord:
         )
         row.last_number += 1
         row.save(update_fields=["last_number"])
-        cycle = _cycle_row(shard, row.last_number, summary)
+        decisions = decisions_of(summary)
+        cycle = _cycle_row(shard, row.last_number, summary, decisions)
         cycle.save(force_insert=True)
+        _write_evictions(cycle, decisions)
         changed = _write_shares(shard, row.last_number, summary)
         live.record("session", [str(cycle.pk)])
         live.record("queue", changed)
@@ -58,7 +72,9 @@ def is_idle(summary: CycleSummary) -> bool:
     return not (summary.pending_before or commit.bound or commit.evicted or commit.failures)
 
 
-def _cycle_row(shard: str, number: int, summary: CycleSummary) -> SessionRecord:
+def _cycle_row(
+    shard: str, number: int, summary: CycleSummary, decisions: Sequence[WorkloadDecision]
+) -> SessionRecord:
     cluster, commit = summary.snapshot.cluster, summary.commit
     return SessionRecord(
         shard=shard,
@@ -85,7 +101,38 @@ def _cycle_row(shard: str, number: int, summary: CycleSummary) -> SessionRecord:
             }
             for report in summary.session.reports
         ],
+        # Evictions first, because they are what people look for when a list had to be cut.
+        decisions=[
+            decision.as_json()
+            for decision in sorted(decisions, key=lambda each: each.kind != EVICT)[
+                :LISTED_DECISIONS
+            ]
+        ],
+        decided=len(decisions),
         error="; ".join(f"{what}: {error}" for what, error in commit.failures[:5]),
+    )
+
+
+def _write_evictions(cycle: SessionRecord, decisions: Sequence[WorkloadDecision]) -> None:
+    EvictionRecord.objects.bulk_create(
+        [
+            EvictionRecord(
+                session=cycle.pk,
+                at=cycle.started_at,
+                shard=cycle.shard,
+                rule=decision.action,
+                workload=decision.workload,
+                queue=decision.queue,
+                evictor=decision.evictor,
+                evictor_queue=decision.evictor_queue,
+                pods=decision.pods,
+                gpu=decision.gpu,
+                text=decision.text,
+            )
+            for decision in decisions
+            if decision.kind == EVICT and decision.pods
+        ],
+        batch_size=ROWS_PER_WRITE,
     )
 
 
@@ -191,6 +238,8 @@ class Reporter:
     shard: str
     write: Callable[[str, CycleSummary], object] = report_cycle
     _next: CycleSummary | None = None
+    #: Cycles before `_next` that evicted pods.
+    _evicting: list[CycleSummary] = field(default_factory=list)
     _last_idle: float = -IDLE_EVERY_S
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _is_stopped: bool = False
@@ -217,6 +266,9 @@ class Reporter:
                 if self._next is not None or abs(moment - self._last_idle) < IDLE_EVERY_S:
                     return
                 self._last_idle = moment
+            skipped = self._next
+            if skipped is not None and skipped.commit.evicted and len(self._evicting) < MAX_WAITING:
+                self._evicting.append(skipped)
             self._next = summary
             self._changed.notify()
 
@@ -224,15 +276,19 @@ class Reporter:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._next is not None or self._is_stopped)
-                summary, self._next = self._next, None
-                if summary is None:
+                newest, self._next = self._next, None
+                if newest is None:
                     return
-            try:
-                close_old_connections()
-                self.write(self.shard, summary)
-            except DatabaseError as error:
-                log.warning(
-                    "shard %s: could not write the record of a cycle: %s", self.shard, error
-                )
-            finally:
-                close_old_connections()
+                summaries = [*self._evicting, newest]
+                self._evicting.clear()
+            for summary in summaries:
+                self._write(summary)
+
+    def _write(self, summary: CycleSummary) -> None:
+        try:
+            close_old_connections()
+            self.write(self.shard, summary)
+        except DatabaseError as error:
+            log.warning("shard %s: could not write the record of a cycle: %s", self.shard, error)
+        finally:
+            close_old_connections()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kaiweb.history import forget_shards
+from kaiweb.history import forget_shards, trim_evictions
 from queues.models import LiveChange
-from scheduler.models import GroupStanding, QueueShare, SessionRecord
+from scheduler.models import EvictionRecord, GroupStanding, QueueShare, SessionRecord
 
 pytestmark = pytest.mark.django_db
 
@@ -33,3 +33,14 @@ def test_nothing_is_deleted_while_every_scheduler_runs() -> None:
     forget_shards({"default"})
     assert QueueShare.objects.count() == 1
     assert not LiveChange.objects.exists()
+
+
+def test_evictions_are_kept_for_a_month() -> None:
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    for days in (30, 32):
+        EvictionRecord.objects.create(
+            session=days, at=now - timedelta(days=days), shard="default", rule="reclaim",
+            workload="ns/w", pods=1, gpu=1,
+        )  # fmt: skip
+    assert trim_evictions(now) == 1
+    assert EvictionRecord.objects.get().session == 30

@@ -168,6 +168,7 @@ export class World {
       evicted: this.#random() < 0.06 ? 2 : 0,
       nominated: 0,
       unschedulable: refused,
+      decided: bound,
       number: this.#session,
       snapshotMs: load * 0.4,
       commitMs: load * 0.2,

@@ -76,6 +76,19 @@ QUEUE_SERIES_FILTERS = [
     _query("fields", "Of allocated, waiting, share, quota, limit; by default all."),
 ]
 SESSION_FILTERS = [*PAGE, _query("shard", "Shards.")]
+EVICTION_PERIOD = [
+    _query("from", "Start, RFC 3339; by default a day before the end.", OpenApiTypes.DATETIME),
+    _query("to", "End, RFC 3339; by default now.", OpenApiTypes.DATETIME),
+]
+EVICTION_FILTERS = [
+    *PAGE,
+    *EVICTION_PERIOD,
+    _query("queue", "Queues whose pods were evicted."),
+    _query("evictorQueue", "Queues that got the room."),
+    _query("rule", "Rules, comma for or."),
+    _query("workload", "Workloads whose pods were evicted, as namespace/name."),
+    _query("evictor", "Workloads that got the room, as namespace/name."),
+]
 AUDIT_FILTERS = [
     *PAGE,
     _query("kind", "Kinds of objects, comma for or."),

@@ -32,11 +32,64 @@ class Session(s.Serializer[object]):
     evicted = s.IntegerField()
     nominated = s.IntegerField()
     unschedulable = s.IntegerField()
+    decided = s.IntegerField(help_text="Decisions about workloads; a session lists the first 300.")
     error = s.CharField(allow_blank=True)
 
 
 class SessionList(Page):
     items = Session(many=True)
+
+
+class Decision(s.Serializer[object]):
+    action = s.CharField(help_text="The action, or `requeue` where a person requested it.")
+    kind = s.ChoiceField(choices=["bind", "nominate", "move", "evict"])
+    workload = s.CharField()
+    queue = s.CharField(allow_blank=True)
+    evictor = s.CharField(allow_blank=True, help_text="The workload that gets the room.")
+    evictorQueue = s.CharField(allow_blank=True)
+    pods = s.IntegerField()
+    refused = s.IntegerField(help_text="Pods for which the cluster refused it.")
+    gpu = s.FloatField()
+    nodes = s.ListField(child=s.CharField(), help_text="At most 8 are named.")
+    text = s.CharField(allow_blank=True)
+
+
+class SessionDetail(Session):
+    decisions = Decision(many=True)
+
+
+class Eviction(s.Serializer[object]):
+    id = s.IntegerField()
+    session = s.IntegerField()
+    at = s.DateTimeField()
+    shard = s.CharField()
+    rule = s.CharField()
+    workload = s.CharField()
+    queue = s.CharField(allow_blank=True)
+    evictor = s.CharField(allow_blank=True)
+    evictorQueue = s.CharField(allow_blank=True)
+    pods = s.IntegerField()
+    gpu = s.FloatField()
+    text = s.CharField(allow_blank=True)
+
+
+class EvictionList(Page):
+    items = Eviction(many=True)
+
+
+class EvictionSum(s.Serializer[object]):
+    queue = s.CharField(allow_blank=True, help_text="Whose pods were evicted.")
+    evictorQueue = s.CharField(allow_blank=True, help_text="Who got the room; empty for nobody.")
+    rule = s.CharField()
+    evictions = s.IntegerField(help_text="Workloads, counted once per session.")
+    pods = s.IntegerField()
+    gpu = s.FloatField()
+
+
+class EvictionMatrix(s.Serializer[object]):
+    start = s.DateTimeField()
+    end = s.DateTimeField()
+    items = EvictionSum(many=True)
 
 
 class BindRequest(s.Serializer[object]):

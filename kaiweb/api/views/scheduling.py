@@ -1,24 +1,37 @@
-"""Sessions (scheduling cycles), bind requests, and the cluster as one item."""
+"""Sessions (scheduling cycles), evictions, bind requests, and the cluster as one item."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from django.db.models import Count, Sum
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from binder.models import BindRequest
-from kaiweb.api.base import View, filtered, words
-from kaiweb.api.errors import Problem
-from kaiweb.api.http import pagination, parameters
+from kaiweb.api.base import View, filtered, row_with_number, words
+from kaiweb.api.errors import Problem, bad_parameter
+from kaiweb.api.http import pagination, parameters, periods
 from kaiweb.api.schema import scheduling as schema
-from kaiweb.items.amounts import timestamp
+from kaiweb.items.amounts import rounded, timestamp
 from kaiweb.items.cluster import cluster_item
-from kaiweb.items.sessions import session_item
-from scheduler.models import SessionRecord
+from kaiweb.items.sessions import eviction_item, session_item
+from scheduler.models import EvictionRecord, SessionRecord
 
+PERIOD = ("from", "to")
+#: Parameter -> column.
+EVICTION_COLUMNS = {
+    "queue": "queue",
+    "evictorQueue": "evictor_queue",
+    "rule": "rule",
+    "workload": "workload",
+    "evictor": "evictor",
+}
+EVICTIONS = pagination.Sorting(key="id", columns={"id": "id"}, default="-id")
 SESSIONS = pagination.Sorting(key="id", columns={"id": "id"}, default="-id")
 BIND_REQUESTS = pagination.Sorting(
     key="key", columns={"name": "key", "createdAt": "created_at"}, default="name"
@@ -38,7 +51,7 @@ class Sessions(View):
     )
     def get(self, request: Request) -> Response:
         """List sessions, newest first."""
-        rows = SessionRecord.objects.all()
+        rows = SessionRecord.objects.defer("decisions")
         shards = words(request, "shard")
         if shards:
             rows = rows.filter(shard__in=shards)
@@ -50,13 +63,80 @@ class Sessions(View):
 class SessionDetail(View):
     """One session."""
 
-    @extend_schema(operation_id="getSession", responses=schema.Session)
+    @extend_schema(operation_id="getSession", responses=schema.SessionDetail)
     def get(self, request: Request, pk: int) -> Response:
-        """Return what the session did."""
-        row = SessionRecord.objects.filter(pk=pk).first()
+        """Return what the session did, with what it decided about each workload."""
+        row = row_with_number(SessionRecord.objects.all(), pk)
         if row is None:
             raise Problem("not-found", f"session {pk} does not exist (any more)")
-        return Response(session_item(row))
+        return Response({**session_item(row), "decisions": row.decisions})
+
+
+class Evictions(View):
+    """The collection."""
+
+    accepts: ClassVar = {"get": (*pagination.PARAMETERS, *PERIOD, *EVICTION_COLUMNS)}
+    repeatable: ClassVar = frozenset(EVICTION_COLUMNS)
+
+    @extend_schema(
+        operation_id="listEvictions",
+        parameters=parameters.EVICTION_FILTERS,
+        responses=schema.EvictionList,
+    )
+    def get(self, request: Request) -> Response:
+        """List evictions of a span of time, newest first."""
+        start, end = _period(request)
+        rows = EvictionRecord.objects.filter(at__gte=start, at__lt=end)
+        return pagination.answer(
+            request,
+            filtered(request, rows, EVICTION_COLUMNS),
+            EVICTIONS,
+            lambda page: [eviction_item(row) for row in page],
+        )
+
+
+class EvictionMatrix(View):
+    """Who evicted from whom."""
+
+    accepts: ClassVar = {"get": PERIOD}
+
+    @extend_schema(
+        operation_id="getEvictionMatrix",
+        parameters=parameters.EVICTION_PERIOD,
+        responses=schema.EvictionMatrix,
+    )
+    def get(self, request: Request) -> Response:
+        """Return evictions summed by the two queues and the rule."""
+        start, end = _period(request)
+        rows = (
+            EvictionRecord.objects.filter(at__gte=start, at__lt=end)
+            .values("queue", "evictor_queue", "rule")
+            .annotate(evictions=Count("id"), all_pods=Sum("pods"), gpus=Sum("gpu"))
+            .order_by("queue", "evictor_queue", "rule")
+        )
+        items = [
+            {
+                "queue": row["queue"],
+                "evictorQueue": row["evictor_queue"],
+                "rule": row["rule"],
+                "evictions": row["evictions"],
+                "pods": row["all_pods"],
+                "gpu": rounded(row["gpus"]),
+            }
+            for row in rows
+        ]
+        return Response({"start": timestamp(start), "end": timestamp(end), "items": items})
+
+
+def _period(request: Request) -> tuple[datetime, datetime]:
+    """Return the span of `from` and `to`; by default the last day."""
+    end = periods.moment(request, "to") or timezone.now()
+    start = periods.moment(request, "from")
+    if start is None:
+        return end - timedelta(days=1), end
+    if start >= end:
+        raise bad_parameter("from", "expected a time before `to` and before now", str(start))
+    return start, end
 
 
 class BindRequests(View):

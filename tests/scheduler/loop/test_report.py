@@ -10,11 +10,19 @@ from threading import Event
 import pytest
 
 from kube.keys import BIND_FAILURES
-from kube.resources import PODS, QUEUES
+from kube.resources import PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from queues.models import LiveChange
 from scheduler.loop.cycle import CycleSummary
 from scheduler.loop.report import Reporter, is_idle, report_cycle
-from scheduler.models import GroupStanding, QueueShare, RestingNode, SessionRecord, Shard
+from scheduler.models import (
+    EvictionRecord,
+    GroupStanding,
+    QueueShare,
+    RestingNode,
+    SessionRecord,
+    Shard,
+)
+from tests.scheduler.load.objects import group, pod
 from tests.scheduler.loop.harness import START, Harness
 from tests.scheduler.loop.harness import harness as open_harness
 
@@ -123,3 +131,76 @@ def test_idle_cycles_are_reported_now_and_then(harness: Harness) -> None:
             seen.clear()
     reporter.stop()
     assert [item.started_at - START for item in reported] == [timedelta(0), timedelta(seconds=11)]
+
+
+def preemption(harness: Harness, victims: int = 2) -> None:
+    """Fill a node of four GPUs with workloads of a low priority, and let one of a high priority wait."""
+    for name, value in (("low", 10), ("high", 50)):
+        harness.seed(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
+    harness.cluster(gpus=2 * victims)
+    for number in range(victims):
+        body = group(f"low-{number}", priorityClassName="low")
+        requests = {"nvidia.com/gpu": "2"}
+        harness.seed(PODGROUPS, body)
+        harness.seed(
+            PODS,
+            pod(f"low-{number}-0", group=f"low-{number}", node="n0", phase="Running", requests=requests),
+        )  # fmt: skip
+    harness.pending("urgent", gpus=2 * victims, priorityClassName="high")
+
+
+@pytest.mark.django_db
+def test_a_session_lists_what_it_decided_about_each_workload(harness: Harness) -> None:
+    harness.cluster(nodes=2, gpus=4).pending("gang", gpus=2, pods=2).pending("huge", gpus=9)
+    row = report_cycle("default", harness.cycle())
+    assert row.decided == 1
+    [decision] = row.decisions
+    assert (decision["action"], decision["kind"], decision["workload"]) == (
+        "allocate", "bind", "ns/gang",
+    )  # fmt: skip
+    assert (decision["queue"], decision["pods"], decision["refused"], decision["gpu"]) == (
+        "q", 2, 0, 4.0,
+    )  # fmt: skip
+    assert set(decision["nodes"]) <= {"n0", "n1"}
+    assert not EvictionRecord.objects.exists()
+
+
+@pytest.mark.django_db
+def test_evictions_are_on_record_with_who_got_the_room(harness: Harness) -> None:
+    preemption(harness)
+    row = report_cycle("default", harness.cycle())
+    records = EvictionRecord.objects.order_by("workload").values_list(
+        "session", "rule", "workload", "queue", "evictor", "evictor_queue", "pods", "gpu"
+    )
+    assert list(records) == [
+        (row.pk, "preempt", f"ns/low-{number}", "q", "ns/urgent", "q", 1, 2.0)
+        for number in range(2)
+    ]
+    assert "urgent" in EvictionRecord.objects.all()[0].text
+    kinds = [(each["kind"], each["workload"]) for each in row.decisions]
+    assert kinds == [("evict", "ns/low-1"), ("evict", "ns/low-0"), ("nominate", "ns/urgent")]
+
+
+@pytest.mark.django_db
+def test_an_eviction_that_the_cluster_refused_is_listed_and_not_on_record(
+    harness: Harness,
+) -> None:
+    preemption(harness, victims=1)
+    harness.is_allowed = False
+    row = report_cycle("default", harness.cycle())
+    [eviction] = [each for each in row.decisions if each["kind"] == "evict"]
+    assert (eviction["pods"], eviction["refused"]) == (0, 1)
+    assert not EvictionRecord.objects.exists()
+
+
+def test_a_cycle_that_evicted_is_reported_also_when_the_reporter_lags(harness: Harness) -> None:
+    preemption(harness)
+    evicting = harness.cycle()
+    later = [harness.pending(f"late-{number}").cycle(seconds=1) for number in range(2)]
+    reported: list[CycleSummary] = []
+    reporter = Reporter("default", write=lambda _, summary: reported.append(summary))
+    for summary in (evicting, *later):
+        reporter.offer(summary)
+    reporter.start()
+    reporter.stop()
+    assert reported == [evicting, later[-1]]

@@ -42,6 +42,24 @@ const PAGES: RouteObject[] = [
     }),
   },
   {
+    path: "scheduler/sessions/:id",
+    lazy: async () => ({
+      Component: (await import("../features/scheduler/SessionPage.tsx")).SessionPage,
+    }),
+  },
+  {
+    path: "scheduler/evictions",
+    lazy: async () => ({
+      Component: (await import("../features/scheduler/EvictionsPage.tsx")).EvictionsPage,
+    }),
+  },
+  {
+    path: "scheduler/order",
+    lazy: async () => ({
+      Component: (await import("../features/scheduler/OrderPage.tsx")).OrderPage,
+    }),
+  },
+  {
     path: "changes",
     lazy: async () => ({
       Component: (await import("../features/changes/ChangesPage.tsx")).ChangesPage,

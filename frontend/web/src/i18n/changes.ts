@@ -44,7 +44,6 @@ export const CHANGES = {
   noMatchTitle: "No change matches",
   noMatch: "Choose another state.",
   anyState: "Any state",
-  older: "Show older",
   missingTitle: "There is no such change set",
   missing: "It may have been deleted. {link}",
   columns: {

@@ -6,6 +6,7 @@ export const CLOSE = "Close";
 export const NONE = "–";
 export const DISMISS = "Dismiss";
 export const CANCEL = "Cancel";
+export const OLDER = "Show older";
 export const REFUSED = "The server refused this";
 
 export function documentTitle(page: string): string {

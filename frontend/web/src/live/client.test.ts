@@ -106,6 +106,12 @@ describe("LiveClient", () => {
     expect(topic.store.row("a")).toEqual({ k: "a", quota: 2 });
   });
 
+  it("sends the filter in the name of a topic as parameters", () => {
+    client.topic("workloads?state=pending,gated");
+    connect();
+    expect(sent("sub")).toMatchObject([{ topic: "workloads", params: { state: "pending,gated" } }]);
+  });
+
   it("shares one subscription between two watchers and ends it half a minute after the last", () => {
     const first = client.topic("nodes");
     const second = client.topic("nodes");

@@ -157,7 +157,9 @@ export class LiveClient {
   #add(name: string): Shared {
     const store = new RowStore(ROLLING[name]);
     if (this.#status.paused) store.hold();
-    const subscription = new Subscription(`s${this.#nextId++}`, name, {}, store);
+    const [topic = "", query] = name.split("?");
+    const parameters = Object.fromEntries(new URLSearchParams(query));
+    const subscription = new Subscription(`s${this.#nextId++}`, topic, parameters, store);
     const shared: Shared = {
       subscription,
       users: 0,

@@ -6,7 +6,7 @@ import {
   useContext,
   useSyncExternalStore,
 } from "react";
-import type { RowOf, TopicName, TopicRows } from "../model/rows.ts";
+import type { FilteredTopic, RowOf, TopicName, TopicRows } from "../model/rows.ts";
 import type { LiveClient, LiveStatus, TopicView } from "./client.ts";
 
 const LiveClientContext = createContext<LiveClient | null>(null);
@@ -16,12 +16,12 @@ export function LiveProvider({ client, children }: { client: LiveClient; childre
 }
 
 /** Return all rows of one topic, kept up to date while the component is on screen. */
-export function useTopic<N extends keyof TopicRows>(name: N): TopicView<RowOf<N>> {
+export function useTopic<N extends keyof TopicRows | FilteredTopic>(name: N): TopicView<RowOf<N>> {
   return useView(name);
 }
 
 /** Return the row of a topic about a single object, e.g. `workload:<namespace>/<name>`; undefined before the first frame. */
-export function useSingle<N extends Exclude<TopicName, keyof TopicRows>>(
+export function useSingle<N extends Exclude<TopicName, keyof TopicRows | FilteredTopic>>(
   name: N,
 ): TopicView<RowOf<N>> & { readonly row: RowOf<N> | undefined } {
   const view = useView(name);

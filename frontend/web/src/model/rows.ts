@@ -18,6 +18,10 @@ export type DeviceState = Device["state"];
 export type Cluster = Schemas["Cluster"];
 export type QueueGpu = Cluster["starved"][number];
 export type Session = Schemas["Session"];
+export type SessionDetail = Schemas["SessionDetail"];
+export type Decision = Schemas["Decision"];
+export type Eviction = Schemas["Eviction"];
+export type EvictionMatrix = Schemas["EvictionMatrix"];
 export type PodRow = Schemas["WorkloadPod"];
 export type Explanation = Schemas["Explanation"];
 export type Health = Schemas["Health"];
@@ -93,7 +97,11 @@ export type TopicRows = {
   sessions: Keyed<Session>;
 };
 
-export type TopicName = keyof TopicRows | `workload:${string}`;
+/** A topic that the server filters, e.g. `workloads?state=pending,gated`. */
+export type FilteredTopic = `workloads?${string}`;
+export type TopicName = keyof TopicRows | FilteredTopic | `workload:${string}`;
 export type RowOf<N extends TopicName> = N extends keyof TopicRows
   ? TopicRows[N]
-  : Keyed<WorkloadDetail>;
+  : N extends FilteredTopic
+    ? TopicRows["workloads"]
+    : Keyed<WorkloadDetail>;

@@ -5,7 +5,8 @@ import type { PageOf } from "../model/rows.ts";
 export function usePages<T>(
   queryKey: QueryKey,
   fetchPage: (cursor: string, signal: AbortSignal) => Promise<PageOf<T>>,
-  everyMs: number,
+  everyMs: number | false,
+  enabled = true,
 ) {
   const query = useInfiniteQuery({
     queryKey,
@@ -13,6 +14,7 @@ export function usePages<T>(
     initialPageParam: "",
     getNextPageParam: ({ next }: PageOf<T>) => next ?? undefined,
     refetchInterval: everyMs,
+    enabled,
   });
   return {
     rows: query.data?.pages.flatMap(({ items }) => items),

@@ -235,6 +235,8 @@ OPERATIONS: Mapping[str, Row] = {
     "listGpus": Row(READ),
     "listSessions": Row(READ),
     "getSession": Row(READ, _session),
+    "listEvictions": Row(READ),
+    "getEvictionMatrix": Row(READ),
     "listBindRequests": Row(READ),
     "listAudit": Row(READ),
     "listSimulations": Row(READ),

@@ -1,12 +1,13 @@
-import { Button, Select, TextInput } from "@mantine/core";
+import { Select, TextInput } from "@mantine/core";
 import { type AuditFilter, listAudit } from "../../api/changes.ts";
-import { AUDIT, CHANGES, pointerName, pointerValue } from "../../i18n/changes.ts";
+import { AUDIT, pointerName, pointerValue } from "../../i18n/changes.ts";
 import { dateTime } from "../../i18n/numbers.ts";
 import { NONE } from "../../i18n/ui.ts";
 import { useTopic } from "../../live/react.tsx";
 import type { AuditEntry } from "../../model/rows.ts";
 import { Card } from "../../ui/Card.tsx";
 import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
+import { OlderButton } from "../../ui/OlderButton.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import { Badge } from "../../ui/StateBadge.tsx";
@@ -56,17 +57,7 @@ export function AuditPage() {
         ) : (
           <ScrollRegion className={styles.scroll} name={AUDIT.entries}>
             <Entries entries={pages.rows} />
-            {pages.hasMore && (
-              <Button
-                m="sm"
-                size="compact-sm"
-                variant="default"
-                loading={pages.isLoadingMore}
-                onClick={pages.loadMore}
-              >
-                {CHANGES.older}
-              </Button>
-            )}
+            {pages.hasMore && <OlderButton pages={pages} />}
           </ScrollRegion>
         )}
       </Card>

@@ -1,4 +1,4 @@
-import { Button, Select } from "@mantine/core";
+import { Select } from "@mantine/core";
 import { useNavigate } from "react-router";
 import { listChanges } from "../../api/changes.ts";
 import { CHANGE_STATES, CHANGES } from "../../i18n/changes.ts";
@@ -6,6 +6,7 @@ import { WORKLOADS } from "../../i18n/workloads.ts";
 import type { ChangeSummary } from "../../model/rows.ts";
 import type { Column } from "../../ui/columns.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
+import { OlderButton } from "../../ui/OlderButton.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { usePages } from "../../ui/usePages.ts";
@@ -102,18 +103,7 @@ export function ChangesPage() {
               <Empty title={CHANGES.noMatchTitle}>{CHANGES.noMatch}</Empty>
             )
           }
-          foot={
-            hasMore ? (
-              <Button
-                size="compact-sm"
-                variant="default"
-                loading={pages.isLoadingMore}
-                onClick={pages.loadMore}
-              >
-                {CHANGES.older}
-              </Button>
-            ) : undefined
-          }
+          foot={hasMore ? <OlderButton pages={pages} /> : undefined}
         />
       )}
     </Page>

@@ -1,17 +1,24 @@
-import { useMemo } from "react";
+import { Button } from "@mantine/core";
+import { useMemo, useState } from "react";
+import { useNavigate } from "react-router";
+import { listSessions } from "../../api/scheduling.ts";
 import { SessionBars } from "../../charts/SessionBars.tsx";
 import { clockTime, count, milliseconds } from "../../i18n/numbers.ts";
 import { SCHEDULER, SESSION_COLUMNS } from "../../i18n/scheduler.ts";
+import { OLDER } from "../../i18n/ui.ts";
 import { useTopic } from "../../live/react.tsx";
 import type { Session } from "../../model/rows.ts";
 import type { Column } from "../../ui/columns.ts";
+import { OlderButton } from "../../ui/OlderButton.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { usePreferences } from "../../ui/preferences.ts";
 import { Badge } from "../../ui/StateBadge.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { usePages } from "../../ui/usePages.ts";
 import { useSearch } from "../../ui/useSearch.ts";
 import { VirtualTable } from "../../ui/VirtualTable.tsx";
+import { SchedulerTabs } from "./SchedulerTabs.tsx";
 
 const COLUMNS: readonly Column<Session>[] = [
   {
@@ -71,11 +78,21 @@ function sessionKey(row: Session): string {
   return String(row.id);
 }
 
+/** The latest sessions, live, and older ones on request. */
 export function SchedulerPage() {
   const { rows, loaded, problem } = useTopic("sessions");
+  const navigate = useNavigate();
+  const [hasOlder, setHasOlder] = useState(false);
+  const older = usePages(["sessions"], listSessions, false, hasOlder);
   const [search, changeSearch] = useSearch();
   const isCompact = usePreferences((state) => state.density) === "compact";
-  const sessions = useMemo(() => [...rows.values()].sort((a, b) => a.id - b.id), [rows]);
+  const latest = useMemo(() => [...rows.values()].sort((a, b) => a.id - b.id), [rows]);
+  const sessions = useMemo(
+    () => [
+      ...new Map([...(older.rows ?? []), ...latest].map((row) => [row.id, row] as const)).values(),
+    ],
+    [older.rows, latest],
+  );
   if (problem !== null) return <Failure title={problem.title} detail={problem.detail} />;
   if (!loaded) {
     return (
@@ -86,9 +103,10 @@ export function SchedulerPage() {
   }
   return (
     <Page title={SCHEDULER.title} note={SCHEDULER.note}>
+      <SchedulerTabs active="sessions" />
       {sessions.length > 0 && (
         <Panel title={SCHEDULER.chartTitle} note={SCHEDULER.chartNote}>
-          <SessionBars sessions={sessions.slice(-120)} />
+          <SessionBars sessions={latest.slice(-120)} />
         </Panel>
       )}
       <VirtualTable
@@ -101,6 +119,16 @@ export function SchedulerPage() {
         sort={search.get("sort") ?? "-id"}
         onSort={(sort) => changeSearch({ sort: sort === "-id" ? null : sort })}
         tools={<span style={{ color: "var(--dim)" }}>{SCHEDULER.last(sessions.length)}</span>}
+        onOpen={(row) => void navigate(`/scheduler/sessions/${row.id}`)}
+        foot={
+          !hasOlder ? (
+            <Button size="compact-sm" variant="default" onClick={() => setHasOlder(true)}>
+              {OLDER}
+            </Button>
+          ) : (
+            older.hasMore && <OlderButton pages={older} />
+          )
+        }
         empty={<Empty title={SCHEDULER.emptyTitle}>{SCHEDULER.empty}</Empty>}
       />
     </Page>

@@ -9,10 +9,10 @@ import { numbersOf } from "../../model/series.ts";
 import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { RangePicker, readRange } from "../../ui/RangePicker.tsx";
 import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
-import { RangePicker, readRange } from "./RangePicker.tsx";
 import styles from "./Usage.module.css";
 
 const OFFERED: readonly RangeName[] = ["1h", "24h", "7d", "30d", "90d", "1y"];

@@ -7,10 +7,10 @@ import type { UsageBy, UsageHistory, UsageReport } from "../../model/rows.ts";
 import { coverage } from "../../model/series.ts";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { RangePicker, readRange } from "../../ui/RangePicker.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
 import { Comparison } from "./Comparison.tsx";
-import { RangePicker, readRange } from "./RangePicker.tsx";
 import styles from "./Usage.module.css";
 import { UsageTable } from "./UsageTable.tsx";
 

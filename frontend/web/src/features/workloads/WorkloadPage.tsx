@@ -6,21 +6,17 @@ import { useSingle } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
+import { Fact, FactList } from "../../ui/FactList.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { QueueMark } from "../../ui/QueueMark.tsx";
 import { RichText } from "../../ui/RichText.tsx";
 import { StateBadge } from "../../ui/StateBadge.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
-import tabs from "../../ui/Tabs.module.css";
+import { type TabLink, TabNav } from "../../ui/TabNav.tsx";
 import { PodTable } from "./PodTable.tsx";
 import { Why } from "./Why.tsx";
 import { WorkloadActions } from "./WorkloadActions.tsx";
 import styles from "./Workloads.module.css";
-
-const TABS = [
-  { key: "why", name: WORKLOAD.tabs.why },
-  { key: "pods", name: WORKLOAD.tabs.pods },
-] as const;
 
 export function WorkloadPage() {
   const { namespace = "", name = "", tab = "why" } = useParams();
@@ -28,6 +24,10 @@ export function WorkloadPage() {
   const hues = useHues();
   const label = useQueueLabels();
   const path = `/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+  const tabs: TabLink[] = [
+    { key: "why", name: WORKLOAD.tabs.why, to: path },
+    { key: "pods", name: WORKLOAD.tabs.pods, to: `${path}/pods` },
+  ];
   if (problem !== null && problem.status !== 404) {
     return <Failure title={problem.title} detail={problem.detail} />;
   }
@@ -53,7 +53,7 @@ export function WorkloadPage() {
       note={<StateBadge state={row.state} />}
       tools={<WorkloadActions workload={row} />}
     >
-      <dl className={styles.facts}>
+      <FactList>
         <Fact name={WORKLOAD.kind}>{kindIn(row.kind, row.namespace)}</Fact>
         <Fact name={WORKLOAD.queue}>
           <Link className={styles.queue} to={`/queues?queue=${encodeURIComponent(row.queue)}`}>
@@ -83,32 +83,12 @@ export function WorkloadPage() {
         <Fact name={WORKLOAD.podGroup}>
           {row.reason === "Unmanaged" ? WORKLOAD.none : row.name}
         </Fact>
-      </dl>
+      </FactList>
       {row.hold && (
         <p className={styles.held}>{WORKLOAD_ACTIONS.held(row.hold.reason, row.hold.until)}</p>
       )}
-      <nav className={tabs.tabs} aria-label={WORKLOAD.tabList}>
-        {TABS.map(({ key, name: title }) => (
-          <Link
-            key={key}
-            className={tabs.tab}
-            to={key === "why" ? path : `${path}/${key}`}
-            aria-current={tab === key ? "page" : undefined}
-          >
-            {title}
-          </Link>
-        ))}
-      </nav>
+      <TabNav name={WORKLOAD.tabList} tabs={tabs} active={tab} />
       {tab === "pods" ? <PodTable pods={row.podList} /> : <Why workload={row} />}
     </Page>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: React.ReactNode }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }

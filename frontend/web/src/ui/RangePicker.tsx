@@ -1,6 +1,6 @@
 import { SegmentedControl } from "@mantine/core";
-import { RANGES, type RangeName } from "../../api/usage.ts";
-import { RANGE_NAMES, USAGE } from "../../i18n/usage.ts";
+import { RANGES, type RangeName } from "../api/usage.ts";
+import { RANGE_NAMES, USAGE } from "../i18n/usage.ts";
 
 type Props = {
   value: RangeName;

@@ -1,0 +1,60 @@
+/** Sessions of the scheduler, and what they evicted. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import type { Eviction, EvictionMatrix, PageOf, Session, SessionDetail } from "../model/rows.ts";
+import { call } from "./client.ts";
+import { RANGES, type RangeName } from "./usage.ts";
+
+const OLDER_PER_PAGE = 1_000;
+const EVICTIONS_PER_PAGE = 100;
+const EVERY_MS = 5_000;
+
+/** Which evictions a list shows; an empty text stands for all. */
+export type EvictionFilter = {
+  readonly queue?: string;
+  readonly evictorQueue?: string;
+  readonly rule?: string;
+  readonly workload?: string;
+  readonly evictor?: string;
+};
+
+export function listSessions(cursor: string, signal: AbortSignal): Promise<PageOf<Session>> {
+  const query = new URLSearchParams({ limit: String(OLDER_PER_PAGE), ...(cursor && { cursor }) });
+  return call("GET", `/sessions?${query}`, { signal });
+}
+
+/** Return one session with its decisions; it never changes. */
+export function useSession(id: string) {
+  return useQuery({
+    queryKey: ["session", id],
+    queryFn: ({ signal }) => call<SessionDetail>("GET", `/sessions/${id}`, { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+/** Return the sums of evictions by pair of queues, in a range that ends now. */
+export function useEvictionMatrix(range: RangeName) {
+  return useQuery({
+    queryKey: ["eviction-matrix", range],
+    queryFn: ({ signal }) =>
+      call<EvictionMatrix>("GET", `/evictions/matrix?${since(range)}`, { signal }),
+    placeholderData: keepPreviousData,
+    refetchInterval: EVERY_MS,
+  });
+}
+
+export function listEvictions(
+  range: RangeName,
+  filter: EvictionFilter,
+  cursor: string,
+  signal: AbortSignal,
+): Promise<PageOf<Eviction>> {
+  const query = since(range);
+  query.set("limit", String(EVICTIONS_PER_PAGE));
+  for (const [name, value] of Object.entries({ ...filter, cursor }))
+    if (value) query.set(name, value);
+  return call("GET", `/evictions?${query}`, { signal });
+}
+
+function since(range: RangeName): URLSearchParams {
+  return new URLSearchParams({ from: new Date(Date.now() - RANGES[range]).toISOString() });
+}
