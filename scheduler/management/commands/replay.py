@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from scheduler.core.errors import CoreError
 from scheduler.tools.traces.generated import generate
+from scheduler.tools.traces.inventories import inventories_in, read_inventory
 from scheduler.tools.traces.one_session import SessionResult, place_trace
 from scheduler.tools.traces.openb import lists_in, read_openb
 from scheduler.tools.traces.report import page_of, table_of
@@ -22,6 +23,8 @@ from scheduler.tools.traces.timed.report import timed_page, timed_tables
 from scheduler.tools.traces.timed.result import TimedResult
 from scheduler.tools.traces.trace import Trace, TraceError
 
+#: The list of pods that is played if none is named.
+DEFAULT_LIST = "default"
 #: Length of the progress bar in characters.
 BAR_CHARS = 30
 
@@ -42,10 +45,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the sources of traces."""
         sources = parser.add_subparsers(dest="source", required=True)
-        trace = sources.add_parser("trace", help="files nodes_gpu.csv(.gz) and pods_LIST.csv(.gz)")
+        trace = sources.add_parser(
+            "trace",
+            help="files nodes_gpu and pods_LIST, or one of nodes, machine_shapes, hosts, instances (.csv or .csv.gz)",
+        )
         trace.add_argument("folder", type=Path, help="the folder with these files")
         trace.add_argument(
-            "--list", default="default", help="LIST[,LIST...] or 'all'; 'default' if not given"
+            "--list",
+            default="",
+            help="LIST[,LIST...], the name of a file without nodes or pods, or 'all'"
+            " (pods_default, or else whatever the folder has)",
         )
         generated = sources.add_parser("generated", help="a made-up workload like openb's")
         generated.add_argument("--nodes", type=int, default=1213, help="GPU nodes (1213)")
@@ -145,9 +154,11 @@ class Command(BaseCommand):
 def _workloads(options: dict[str, Any]) -> list[str]:
     if options["source"] == "generated":
         return ["generated"]
-    if options["list"] == "all":
-        return lists_in(options["folder"])
-    return str(options["list"]).split(",")
+    folder = options["folder"]
+    names = [*lists_in(folder), *inventories_in(folder)]
+    if options["list"] == "all" or (not options["list"] and DEFAULT_LIST not in names and names):
+        return names
+    return str(options["list"] or DEFAULT_LIST).split(",")
 
 
 def _traces(options: dict[str, Any], workload: str) -> Iterator[tuple[int, Trace]]:
@@ -155,7 +166,5 @@ def _traces(options: dict[str, Any], workload: str) -> Iterator[tuple[int, Trace
         if options["source"] == "generated":
             yield seed, generate(options["nodes"], seed=seed, demand=options["demand"])
         else:
-            yield (
-                seed,
-                read_openb(options["folder"], workload, seed=seed, demand=options["demand"]),
-            )
+            read = read_inventory if workload in inventories_in(options["folder"]) else read_openb
+            yield seed, read(options["folder"], workload, seed=seed, demand=options["demand"])

@@ -57,11 +57,17 @@ def generate(nodes: int, *, seed: int = 0, demand: float = 1.3) -> Trace:
         for number, (cpu, memory, devices, model) in enumerate(chosen)
     )
     demand_milli = demand * WHOLE_DEVICE * sum(node.devices for node in cluster)
+    pods = generated_pods(demand_milli, draw, seed)
+    return Trace(name="generated", nodes=cluster, pods=tuple(pods))
+
+
+def generated_pods(demand_milli: float, draw: random.Random, seed: int) -> list[PodShape]:
+    """Return pods that together ask for `demand_milli` thousandths of GPUs, in the order of their arrival."""
     shapes = [_vary(shape, draw) for shape, count in _PODS for _ in range(count)]
     if sum(shape.gpu_milli for shape in shapes) > demand_milli:
         draw.shuffle(shapes)
         shapes = _prefix(shapes, demand_milli)
-    return Trace(name="generated", nodes=cluster, pods=tuple(arrivals(shapes, demand_milli, seed)))
+    return arrivals(shapes, demand_milli, seed)
 
 
 def _vary(shape: tuple[int, int, int, int], draw: random.Random) -> PodShape:

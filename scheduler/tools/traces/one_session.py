@@ -73,13 +73,20 @@ def place_trace(
     by_name = {
         decision.task.name: decision for decision in session.decisions if isinstance(decision, Bind)
     }
-    binds = [by_name.get(pod_name(position)) for position in range(len(trace.pods))]
+    binds = [
+        [
+            bind
+            for number in range(shape.pods)
+            if (bind := by_name.get(pod_name(position, number))) is not None
+        ]
+        for position, shape in enumerate(trace.pods)
+    ]
     return SessionResult(
         workload=trace.name,
         strategy=strategy,
         seed=seed,
         nodes=len(trace.nodes),
-        pods=len(trace.pods),
+        pods=sum(shape.pods for shape in trace.pods),
         sizes=len(set(trace.pods)),
         placed=len(by_name),
         open_s=opened_at - started,

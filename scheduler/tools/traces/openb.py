@@ -60,6 +60,11 @@ def lists_in(folder: Path) -> list[str]:
     return sorted(name.removeprefix("pods_") for name in names)
 
 
+def has_rows(folder: Path, stem: str) -> bool:
+    """Return whether a folder has a file, plain or packed."""
+    return (folder / f"{stem}.csv.gz").is_file() or (folder / f"{stem}.csv").is_file()
+
+
 def read_rows(folder: Path, stem: str, convert: Callable[[Row], T]) -> list[T]:
     """Return what `convert` makes of each row of a file, plain or packed.
 
@@ -73,8 +78,9 @@ def read_rows(folder: Path, stem: str, convert: Callable[[Row], T]) -> list[T]:
     elif plain.is_file():
         text = plain.read_text()
     else:
-        known = ", ".join(lists_in(folder)) or "none"
-        raise TraceError(f"{folder}: expected {stem}.csv or {stem}.csv.gz; lists of pods: {known}")
+        files = sorted(path.name for path in folder.glob("*.csv*"))
+        known = ", ".join(files) or "none"
+        raise TraceError(f"{folder}: expected {stem}.csv or {stem}.csv.gz; files there: {known}")
     rows = []
     for number, row in enumerate(csv.DictReader(io.StringIO(text)), start=2):
         try:

@@ -37,12 +37,14 @@ class Mark:
     fragmented: float
 
 
-def packing_curve(trace: Trace, binds: Sequence[Bind | None], marks: Sequence[float]) -> list[Mark]:
+def packing_curve(
+    trace: Trace, binds: Sequence[Sequence[Bind]], marks: Sequence[float]
+) -> list[Mark]:
     """Follow the pods in the order of their arrival; return the state at each mark.
 
     Parameters
     ----------
-    binds : per pod of the trace, where it was placed
+    binds : per shape of the trace, where its pods were placed
     marks : percent of the cluster's GPUs asked for, rising; the last state stands for marks never reached
     """
     devices = _Devices(trace)
@@ -50,11 +52,11 @@ def packing_curve(trace: Trace, binds: Sequence[Bind | None], marks: Sequence[fl
     arrived = 0
     curve: list[Mark] = []
     marks_ahead = list(marks)
-    for shape, bind in zip(trace.pods, binds, strict=True):
+    for shape, placed in zip(trace.pods, binds, strict=True):
         while marks_ahead and 100 * (arrived + shape.gpu_milli) > marks_ahead[0] * total:
             curve.append(devices.mark(marks_ahead.pop(0)))
         arrived += shape.gpu_milli
-        if bind is not None:
+        for bind in placed:
             devices.take(shape, bind)
     curve += [devices.mark(mark) for mark in marks_ahead]
     return curve

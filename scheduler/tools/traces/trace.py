@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scheduler.core.cluster.constraints import (
@@ -12,13 +13,18 @@ from scheduler.core.cluster.constraints import (
     TaskConstraints,
 )
 from scheduler.core.cluster.inputs import (
+    SINGLE_TASK,
     UNLIMITED_AMOUNTS,
     ClusterInput,
     NodeInput,
     PodGroupInput,
+    PodSetInput,
     QueueInput,
+    SubGroupInput,
     TaskInput,
     TaskRequest,
+    TopologyConstraint,
+    TopologyInput,
 )
 
 PRODUCT_LABEL = "nvidia.com/gpu.product"
@@ -26,7 +32,7 @@ PRODUCT_LABEL = "nvidia.com/gpu.product"
 WHOLE_DEVICE = 1000
 #: The traces know no limit of pods per node.
 POD_SLOTS = 10_000.0
-DEPARTMENT, QUEUE, NAMESPACE = "trace", "pods", "trace"
+DEPARTMENT, QUEUE, NAMESPACE, TOPOLOGY = "trace", "pods", "trace", "network"
 MIB = 1024.0 * 1024.0
 
 
@@ -36,38 +42,55 @@ class TraceError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceNode:
-    """One node of a trace."""
+    """One node of a trace; `domains` are its values for the topology levels of the trace."""
 
     name: str
     cpu_milli: int
     memory_mib: int
     devices: int
     model: str = ""
+    domains: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodShape:
-    """What one pod requests; `device_milli` is the share of each of its devices in thousandths."""
+    """What one pod requests, and how many such pods form a gang.
+
+    Attributes
+    ----------
+    device_milli : the share of each of its devices in thousandths
+    models : GPU models that the pod may have; none: any
+    pods : how many such pods start together or not at all
+    level : the topology level at which all of them must be in one domain; empty: anywhere
+    """
 
     cpu_milli: int
     memory_mib: int
     devices: int = 0
     device_milli: int = 0
     models: tuple[str, ...] = ()
+    pods: int = 1
+    level: str = ""
 
     @property
     def gpu_milli(self) -> int:
-        """Return the thousandths of devices that the pod takes in all."""
-        return self.devices * self.device_milli
+        """Return the thousandths of devices that the pods take in all."""
+        return self.pods * self.devices * self.device_milli
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """Nodes, and the shapes of pods in the order of their arrival."""
+    """Nodes, and the shapes of pods in the order of their arrival.
+
+    Attributes
+    ----------
+    levels : keys of the node labels that are the levels of the topology, coarsest first
+    """
 
     name: str
     nodes: tuple[TraceNode, ...]
     pods: tuple[PodShape, ...]
+    levels: tuple[str, ...] = ()
 
     @property
     def gpu_milli(self) -> int:
@@ -75,9 +98,9 @@ class Trace:
         return WHOLE_DEVICE * sum(node.devices for node in self.nodes)
 
 
-def pod_name(position: int) -> str:
-    """Return the name of the pod at a position of the trace."""
-    return f"pod-{position:06}"
+def pod_name(position: int, number: int = 0) -> str:
+    """Return the name of a pod at a position of the trace; `number` counts those of a gang."""
+    return f"pod-{position:06}" if number == 0 else f"pod-{position:06}-{number}"
 
 
 def snapshot_of(trace: Trace) -> ClusterInput:
@@ -85,14 +108,16 @@ def snapshot_of(trace: Trace) -> ClusterInput:
     requests = {shape: request_of(shape) for shape in dict.fromkeys(trace.pods)}
     by_models = {shape.models: constraints_of(shape.models) for shape in requests}
     return ClusterInput(
-        nodes=tuple(node_input(node) for node in trace.nodes),
+        nodes=tuple(node_input(node, trace.levels) for node in trace.nodes),
+        topologies=(TopologyInput(name=TOPOLOGY, levels=trace.levels),) if trace.levels else (),
         queues=(
             unlimited_queue(DEPARTMENT, parent=""),
             unlimited_queue(QUEUE, parent=DEPARTMENT),
         ),
         pod_groups=tuple(
             _pod_group(
-                pod_name(position),
+                position,
+                shape,
                 float(position - len(trace.pods)),
                 requests[shape],
                 by_models[shape.models],
@@ -113,11 +138,14 @@ def unlimited_queue(name: str, parent: str) -> QueueInput:
     )
 
 
-def node_input(node: TraceNode) -> NodeInput:
-    """Return a node as the scheduler sees it."""
+def node_input(node: TraceNode, levels: Sequence[str] = ()) -> NodeInput:
+    """Return a node as the scheduler sees it; `levels` are the labels that its domains become."""
+    labels = dict(zip(levels, node.domains, strict=True))
+    if node.model:
+        labels[PRODUCT_LABEL] = node.model
     return NodeInput(
         name=node.name,
-        labels={PRODUCT_LABEL: node.model} if node.model else {},
+        labels=labels,
         allocatable={
             "cpu": float(node.cpu_milli),
             "memory": node.memory_mib * MIB,
@@ -148,11 +176,34 @@ def constraints_of(models: tuple[str, ...]) -> TaskConstraints:
 
 
 def _pod_group(
-    name: str, created: float, request: TaskRequest, constraints: TaskConstraints
+    position: int,
+    shape: PodShape,
+    created: float,
+    request: TaskRequest,
+    constraints: TaskConstraints,
 ) -> PodGroupInput:
-    task = TaskInput(
-        name=name, uid=name, namespace=NAMESPACE, request=request, constraints=constraints
-    )
+    names = [pod_name(position, number) for number in range(shape.pods)]
     return PodGroupInput(
-        name=name, namespace=NAMESPACE, uid=name, queue=QUEUE, created=created, tasks=(task,)
+        name=names[0],
+        namespace=NAMESPACE,
+        uid=names[0],
+        queue=QUEUE,
+        created=created,
+        root=_root(shape),
+        tasks=tuple(
+            TaskInput(
+                name=name, uid=name, namespace=NAMESPACE, request=request, constraints=constraints
+            )
+            for name in names
+        ),
     )
+
+
+def _root(shape: PodShape) -> SubGroupInput:
+    """Return the gang that the pods of a shape form."""
+    if shape.pods == 1:
+        return SINGLE_TASK
+    topology = (
+        TopologyConstraint(topology=TOPOLOGY, required_level=shape.level) if shape.level else None
+    )
+    return SubGroupInput(topology=topology, pod_sets=(PodSetInput(min_available=shape.pods),))

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from scheduler.tools.traces.openb import Row, lists_in, node_of_row, read_rows, shape_of_row
+from scheduler.tools.traces.openb import (
+    Row,
+    has_rows,
+    lists_in,
+    node_of_row,
+    read_rows,
+    shape_of_row,
+)
 from scheduler.tools.traces.trace import WHOLE_DEVICE, PodShape, TraceError, TraceNode
 
 VC_JOBS = "vc_jobs"
@@ -71,9 +78,9 @@ class TimedTrace:
 def timed_lists_in(folder: Path) -> list[str]:
     """Return the names of the lists of jobs in a folder."""
     names = []
-    if _has(folder, VC_JOBS):
+    if has_rows(folder, VC_JOBS):
         names.append(VC_JOBS)
-    if _has(folder, JOB_DURATIONS):
+    if has_rows(folder, JOB_DURATIONS):
         names += sorted(set(read_rows(folder, JOB_DURATIONS, lambda row: row["set"])))
     return names + lists_in(folder)
 
@@ -88,7 +95,7 @@ def read_jobs(folder: Path, job_list: str, *, nodes: int, most: int) -> TimedTra
     most : how many jobs to take
     """
     cluster: Sequence[TraceNode]
-    if _has(folder, f"pods_{job_list}"):
+    if has_rows(folder, f"pods_{job_list}"):
         cluster = read_rows(folder, "nodes_gpu", node_of_row)
         jobs = [job for job in read_rows(folder, f"pods_{job_list}", _pod) if job is not None]
     elif job_list == VC_JOBS:
@@ -107,10 +114,6 @@ def read_jobs(folder: Path, job_list: str, *, nodes: int, most: int) -> TimedTra
     first_s = jobs[0].submit_s
     shifted = tuple(replace(job, submit_s=job.submit_s - first_s) for job in jobs)
     return TimedTrace(name=job_list, nodes=tuple(cluster), jobs=shifted)
-
-
-def _has(folder: Path, stem: str) -> bool:
-    return (folder / f"{stem}.csv.gz").is_file() or (folder / f"{stem}.csv").is_file()
 
 
 def _made_up_nodes(count: int) -> list[TraceNode]:

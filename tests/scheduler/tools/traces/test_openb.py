@@ -67,7 +67,9 @@ def test_pods_become_pod_groups_of_rising_age_with_their_share_and_models(folder
 
 def test_a_missing_list_names_the_lists_there_are(folder: Path) -> None:
     assert lists_in(folder) == ["default"]
-    with pytest.raises(TraceError, match=r"expected pods_cpu\.csv.*lists of pods: default"):
+    with pytest.raises(
+        TraceError, match=r"expected pods_cpu\.csv.*there: nodes_gpu\.csv, pods_default"
+    ):
         read_openb(folder, "cpu", seed=0, demand=1.3)
 
 
