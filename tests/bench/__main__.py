@@ -5,30 +5,21 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.bench import binds, burst, grouping, latency
+from tests.bench import binds, burst, core, grouping, latency
 
-CORE = (
-    ("fill", "nodes=500"),
-    ("fill", "nodes=1000"),
-    ("gang_fill", "nodes=512", "jobs=8"),
-    ("reclaim_half", "nodes=200"),
-    ("reclaim_large_job", "nodes=500"),
-    ("consolidate_nodes", "nodes=100"),
-    ("reclaim_unschedulable", "nodes=100"),
-)
 #: Pods of many sizes, two in five asking for part of a GPU.
 MIXED = ("generated", "--nodes", "1213", "--strategy", "binpack,fragmentation")
 
 
 def main() -> None:
-    """Run all measurements one after the other."""
-    for workload in CORE:
-        subprocess.run([sys.executable, "-m", "kaiweb", "bench", *workload], check=True)
+    """Run all measurements one after the other; end with an error if the core got slower."""
+    slower = core.main([])
     subprocess.run([sys.executable, "-m", "kaiweb", "replay", *MIXED], check=True)
     print(grouping.measure())
     print(binds.measure())
     print(latency.measure())
     print(burst.measure())
+    sys.exit(slower)
 
 
 if __name__ == "__main__":

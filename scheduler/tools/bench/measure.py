@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -53,8 +54,10 @@ class Measurement:
         return asdict(self)
 
 
-def measure(document: dict[str, Any], runs: int) -> Measurement:
-    """Run a workload's actions `runs` times on fresh sessions and keep the best times."""
+def measure(
+    document: dict[str, Any], runs: int, clock: Callable[[], float] = time.perf_counter
+) -> Measurement:
+    """Run a workload's actions `runs` times on fresh sessions and keep the best times, by a clock of seconds."""
     cluster, config = load_cluster(document), load_config(document)
     opened: list[float] = []
     totals: list[float] = []
@@ -64,12 +67,12 @@ def measure(document: dict[str, Any], runs: int) -> Measurement:
         gc.collect()
         gc.disable()
         try:
-            started = time.perf_counter()
+            started = clock()
             session = run_cycle(
                 cluster,
                 config,
-                clock=time.perf_counter,
-                after_open=lambda _: opened.append(time.perf_counter()),
+                clock=clock,
+                after_open=lambda _: opened.append(clock()),
             )
         finally:
             gc.enable()

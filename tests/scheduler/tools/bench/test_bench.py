@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 from scheduler.tools.bench.load import load_cluster, load_config
 from scheduler.tools.bench.measure import measure
 from scheduler.tools.bench.workloads import WORKLOADS
+from tests.bench.core import GOALS, RATIOS, worse_than
 from tests.shared import shared_path
 
 #: Small enough to run in seconds; the large sizes are for `make bench`.
@@ -173,3 +174,14 @@ def test_the_list_names_every_workload() -> None:
     lines = out.getvalue().splitlines()
     assert len(lines) == len(WORKLOADS)
     assert lines[0].startswith("consolidate_gangs(nodes")
+
+
+def test_only_ratios_that_got_worse_by_more_than_a_fifth_are_named() -> None:
+    recorded = {"a": 1.0, "b": 1.0, "gone": 1.0}
+    assert worse_than(recorded, {"a": 1.19, "b": 1.21, "new": 9.0}) == ["b"]
+
+
+def test_every_goal_names_a_workload_and_has_a_recorded_ratio() -> None:
+    recorded = json.loads(RATIOS.read_text())
+    assert sorted(recorded) == sorted(goal.name for goal in GOALS)
+    assert all(goal.workload in WORKLOADS for goal in GOALS)

@@ -1,0 +1,131 @@
+"""The scheduling core against its goals, and against the ratios of the last release: `python -m tests.bench.core [--record]`.
+
+A machine is faster today than tomorrow, so seconds cannot be compared with those of another run. What is kept in
+`ratios.json` is how long a workload takes compared with a yardstick (plain Python and NumPy, like the core's own
+work) that is measured in the same run, before and after it, both in seconds of CPU. A ratio that got worse by more
+than `TOLERATED` ends the command with an error; `--record` keeps the new ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from scheduler.tools.bench.measure import measure
+from scheduler.tools.bench.workloads import WORKLOADS
+
+RATIOS = Path(__file__).with_name("ratios.json")
+#: A ratio may be this many times the recorded one.
+TOLERATED = 1.2
+#: Workloads are timed so often, and the best counts.
+RUNS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """One workload.
+
+    Attributes
+    ----------
+    sizes : arguments of the workload
+    goal_s : seconds that its actions should take on a quiet machine with two cores; None: no goal is set
+    kai_s : what KAI's own core takes there; None: not measured
+    """
+
+    workload: str
+    sizes: dict[str, int]
+    goal_s: float | None = None
+    kai_s: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name of the workload with its sizes."""
+        return " ".join([self.workload, *(f"{key}={value}" for key, value in self.sizes.items())])
+
+
+GOALS = (
+    Goal(workload="fill", sizes={"nodes": 1000}, goal_s=0.08, kai_s=15.7),
+    Goal(workload="fill_fractions", sizes={"nodes": 100}, goal_s=0.03),
+    Goal(workload="gang_fill", sizes={"nodes": 512, "jobs": 8}),
+    Goal(workload="reclaim_many_single", sizes={"nodes": 500}, goal_s=0.5, kai_s=221.0),
+    Goal(workload="reclaim_many_single", sizes={"nodes": 1000}, goal_s=1.2),
+    Goal(workload="reclaim_half", sizes={"nodes": 500}, goal_s=0.25, kai_s=62.0),
+    Goal(workload="reclaim_large_job", sizes={"nodes": 1000}, goal_s=0.3, kai_s=143.0),
+    Goal(workload="reclaim_unschedulable", sizes={"nodes": 100}, kai_s=31.0),
+    Goal(workload="consolidate_nodes", sizes={"nodes": 100}, goal_s=0.1, kai_s=10.9),
+    Goal(workload="consolidate_nodes", sizes={"nodes": 500}, goal_s=1.0),
+    Goal(workload="steady", sizes={"nodes": 500}),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print a table of all workloads; return 1 if a ratio got worse by too much."""
+    recorded: dict[str, float] = json.loads(RATIOS.read_text()) if RATIOS.is_file() else {}
+    ratios: dict[str, float] = {}
+    print(f"load of the machine: {os.getloadavg()[0]:.1f}; best of {RUNS}, seconds of CPU")
+    print(
+        f"{'workload':<36}{'open':>8}{'actions':>9}{'goal':>7}{'KAI':>7}{'ratio':>8}{'before':>8}"
+    )
+    for goal in GOALS:
+        document = WORKLOADS[goal.workload](**goal.sizes)
+        before_s = yardstick_s()
+        timing = measure(document, RUNS, clock=time.process_time)
+        ratio = (timing.open_s + timing.best_total_s) / min(before_s, yardstick_s())
+        ratios[goal.name] = round(ratio, 2)
+        print(
+            f"{goal.name:<36}{timing.open_s:8.3f}{timing.best_total_s:9.3f}{_or_dash(goal.goal_s):>7}"
+            f"{_or_dash(goal.kai_s):>7}{ratio:8.2f}{_or_dash(recorded.get(goal.name)):>8}",
+            flush=True,
+        )
+    if "--record" in arguments:
+        RATIOS.write_text(json.dumps(ratios, indent=2) + "\n")
+        return 0
+    worse = worse_than(recorded, ratios)
+    for name in worse:
+        print(
+            f"{name}: ratio {ratios[name]:.2f}, recorded {recorded[name]:.2f}: slower by more than 20 %"
+        )
+    return 1 if worse else 0
+
+
+def worse_than(recorded: dict[str, float], ratios: dict[str, float]) -> list[str]:
+    """Return the workloads whose ratio is worse than the recorded one by more than is tolerated."""
+    return [
+        name
+        for name, ratio in ratios.items()
+        if name in recorded and ratio > recorded[name] * TOLERATED
+    ]
+
+
+def yardstick_s() -> float:
+    """Return the least seconds of CPU for a fixed amount of work like the core's: tuples, dictionaries, small arrays."""
+    return min(_yardstick() for _ in range(5))
+
+
+def _yardstick() -> float:
+    started = time.process_time()
+    amounts: dict[int, tuple[float, float, float]] = {}
+    free = np.arange(512, dtype=np.float64)
+    for number in range(6_000):
+        held = amounts.get(number % 97, (0.0, 0.0, 0.0))
+        amounts[number % 97] = (held[0] + 1.0, held[1] + number, max(held[2], number % 13))
+        if number % 8 == 0:
+            free[number % 512] -= 1.0
+            int(np.argmax(free >= 100.0))
+    sorted(amounts.items(), key=lambda item: item[1])
+    return time.process_time() - started
+
+
+def _or_dash(number: float | None) -> str:
+    return "-" if number is None else f"{number:g}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
